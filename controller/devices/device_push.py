@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
 from getpass import getuser
+from importlib.util import find_spec
 from ipaddress import ip_network
 from itertools import count, product
 from pathlib import Path
@@ -42,12 +43,13 @@ from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
 from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.device_shell import SSH, DeviceError, DeviceShell
-from controller.devices.device_systems import device_kind
-from controller.devices.napalm_device import NapalmSession
+from controller.devices.frr_device import FrrDevice
+from controller.devices.napalm_device import EosDevice, JunosDevice, NapalmSession, NxosDevice
+from controller.devices.network_linux import SonicDevice
 from controller.devices.push_report import MOST_NAMED, PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
 from controller.devices.router_device import NAMES, DevicePlan, LinuxDevice, RouterDevice
-from inventory.problems import InputError, Problem, few
+from inventory.problems import InputError, Problem, few, install_extra
 from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables
 
 AROUND = "go around what is shut or drained"
@@ -59,6 +61,15 @@ PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
 """Seconds until a daemon has handed its routes on, and between two looks."""
 MOST_FAILED = 1
 """The failures after which a push in rounds ends: the next round needs every switch of this one."""
+ROUTER_DEVICES: dict[str, type[RouterDevice]] = {
+    "frr": FrrDevice,
+    "linux": LinuxDevice,
+    "sonic": SonicDevice,
+    "eos": EosDevice,
+    "nxos": NxosDevice,
+    "junos": JunosDevice,
+}
+"""The systems that a push can configure, by target."""
 Task = Callable[[str], None]
 
 
@@ -140,9 +151,10 @@ class DevicePush:
                 name of a switch for another address; or the move from the old build has no rounds.
         """
         kind, system = device_kind(self.target), target(self.target)
-        if none := sorted(self.settings.overrule - kind.overrules - {NAMES}):
+        known = sorted({*kind.overrules, NAMES})
+        if none := sorted(self.settings.overrule.difference(known)):
             todo = f"target {self.target} keeps what others set there: take it away by hand"
-            raise InputError.of(", ".join(sorted(kind.overrules)), none[0], todo, key="overrule")
+            raise InputError.of(", ".join(known), none[0], todo, key="overrule")
         if self.build.marks and isinstance(system, P2pTarget):
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
@@ -588,3 +600,19 @@ def _filled(option: str, template: str, known: Mapping[str, str]) -> Iterator[st
         required = f"words with {' and '.join(f'{{{name}}}' for name in known)} only"
         why = f"no {{{error.args[0]}}} is known" if isinstance(error, LookupError) else str(error)
         raise InputError.of(required, repr(template), why, key=option) from error
+
+
+def device_kind(target: str) -> type[RouterDevice]:
+    """The devices of a target.
+
+    Raises:
+        InputError: they are none that a push configures, or there is no NAPALM for them.
+    """
+    if target not in ROUTER_DEVICES:
+        required = f"one of {', '.join(ROUTER_DEVICES)}"
+        todo = "a controller programs Open vSwitch, opensm InfiniBand, and Ansible srlinux and nvue"
+        raise InputError.of(required, target, todo, key="target")
+    kind = ROUTER_DEVICES[target]
+    if kind.driver and not find_spec("napalm"):
+        raise InputError.of(f"NAPALM for target {target}", "none", install_extra("push"))
+    return kind

@@ -23,7 +23,7 @@ from inventory.route_tables.kernel_routes import OURS
 
 Compare = Callable[[str], Iterable[RouteDifference]]
 ROUTES = "ip -json route show table all"
-NAMES = "sed -n 's/^# \\(.*\\): build .*/\\1/p' {etc}/polarfab/load.sh 2>&-; uname -n"
+ASK_NAMES = "sed -n 's/^# \\(.*\\): build .*/\\1/p' {etc}/polarfab/load.sh 2>&-; uname -n"
 SUMS = "sha256sum {etc}/polarfab/* 2>&- || true"
 LOADED = (
     'grep -vxF "$(cat {etc}/polarfab/{begun} 2>&- || echo)" {etc}/polarfab/links.batch 2>&- || true'
@@ -219,7 +219,7 @@ class KernelDevice(RouterDevice):
 
     def names(self) -> DeviceNames:
         """See `RouterDevice.names`: that of the node whose files it has, and the machine's."""
-        *given, machine = self.shell.run(self._quoted(NAMES)).splitlines() or ("",)
+        *given, machine = self.shell.run(self._quoted(ASK_NAMES)).splitlines() or ("",)
         return DeviceNames("".join(given[:1]), machine)
 
     def kernel_plan(self) -> DevicePlan:

@@ -169,17 +169,15 @@ class Conversation:
         self._running, self._since = self._waiting.popleft(), self.clock()
         return self._running.start()
 
-    def _go_on(self, answer: Sequence[bytes]) -> None:
+    def _go_on(self, answer: bytes) -> None:
         """Send the running change's next messages; start the next change when it is done."""
-        for part in answer:
-            self.send(SendPriority.BULK, part)
-        if self._running is None:
-            return
-        if self._running.over:
+        if answer:
+            self.send(SendPriority.BULK, answer)
+        if self._running is not None and self._running.over:
             self._running = None
             for part in self._begin():
                 self.send(SendPriority.BULK, part)
-        elif answer and self._running.last:
+        elif self._running is not None and answer and self._running.last:
             self._running.then()
 
     def _error(self, error: Error) -> None:

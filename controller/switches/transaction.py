@@ -101,19 +101,19 @@ class Change:
             self._confirmed = True
         return self._next()
 
-    def error(self, error: Error) -> Sequence[bytes]:
-        """The switch has reported an error; returns the messages to send."""
+    def error(self, error: Error) -> bytes:
+        """The switch has reported an error; returns the bytes to send."""
         self._errors += 1
         self._kinds.setdefault((error.type, error.code, error.xid >> ROLE_SHIFT), error)
-        return self._answered() if error.xid == self._awaited else ()
+        return self._answered() if error.xid == self._awaited else b""
 
-    def received(self, message: bytes) -> Sequence[bytes]:
-        """The switch has sent a bundle or barrier reply; returns the messages to send."""
+    def received(self, message: bytes) -> bytes:
+        """The switch has sent a bundle or barrier reply; returns the bytes to send."""
         if not self._left and commits(message) == rows.BUNDLE:
             self._confirmed = True
         kind, _, xid = header(message)
         awaited = MessageType.BARRIER_REPLY, self._awaited
-        return self._answered() if (kind, xid) == awaited else ()
+        return self._answered() if (kind, xid) == awaited else b""
 
     def lost(self) -> None:
         """The connection has ended."""
@@ -134,13 +134,13 @@ class Change:
         step = self._left.popleft() if self._left else ()
         return [*step, rows.barrier(self.number + self._step % 2)]
 
-    def _answered(self) -> Sequence[bytes]:
+    def _answered(self) -> bytes:
         """The switch has handled everything sent, or refuses the barrier itself."""
         if self._left and not self._errors:
-            return self._next()
+            return b"".join(self._next())
         good = self._confirmed and not self._errors
         self._finish(good)
-        return (DISCARD,) if self.bundled and not good else ()
+        return DISCARD if self.bundled and not good else b""
 
     def _finish(self, committed: bool, lost: bool = False) -> None:
         if not self.over:

@@ -197,6 +197,7 @@ def command(
         polarfab simulate build --collective ring-allreduce --size 1048576
     """
     from compilers.estimates import Size
+    from compilers.evaluation.traffic import PATTERNS
     from compilers.proof.explanation import find_failures
     from polarfab.fabric import Fabric
 
@@ -207,8 +208,8 @@ def command(
         raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
     switches["metres"] = switches["metres"] or 0.0
     hosts = hosts_per_node or 0
-    demand = Path(pattern) if pattern and Path(pattern).is_file() else None
     pattern = pattern or "uniform"
+    demand = Path(pattern) if pattern not in PATTERNS and Path(pattern).is_file() else None
     loads = _loads(words)
     form = file_form(output, "svg", "png") if output else ""
     fabrics = [Fabric.load(folder) for folder in folders]

@@ -139,8 +139,6 @@ def print_table(
     """
     from rich.table import Table
 
-    from polarfab.output.verb_output import fitting
-
     body = [list(row) for row in rows]
     shown = body if whole or volume() > 0 else body[:MOST_ROWS]
     numeric = [

@@ -54,6 +54,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "bench controller takes no argument; given 13; did you mean --q",
         ),
         ("explain build 0 1 2", "explain takes BUILD SRC DST; given 2 as well; polarfab explain"),
+        ("emulate --engine model", "name the SCENARIO that these options are for"),
+        ("push build --target linux --overrule lines", "--overrule: required names, ports, given"),
         ("status x", "status takes no argument; given x; polarfab status --help shows"),
     ],
 )

@@ -56,6 +56,8 @@ def command(
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
     if wanted is None:
+        if engine or framework or keep or report or prompt or unverified:
+            raise click.UsageError("name the SCENARIO that these options are for")
         _list(as_json)
         return
     terminal = _terminal() if prompt else ""

@@ -1,6 +1,7 @@
 """Cassettes of given types: no other assignment of them has fewer types, trunks or permutations."""
 
 import random
+from dataclasses import fields, replace
 from itertools import product
 
 import numpy as np
@@ -189,6 +190,46 @@ def test_trunks_of_one_kind_are_preferred():
     plan = plan_of(with_types(stock, q=3))
     assert led(plan) == wanted(plan)
     assert np.bincount(plan.turned).tolist() == [3, 3]
+
+
+def test_of_several_trunks_those_of_the_stock_are_taken():
+    """Trunks of 24 fibres are fewer; through types that are made for 12 they are as many."""
+    sizes = {"q": 7, "trunk": "mpo12 mpo24"}
+    assert planned(**sizes).trunk_name == "mpo24"
+    for trunk, ends in ("mpo12", 35), ("mpo24", 28):
+        stock = {f"m{n}": rows for n, (_, rows) in enumerate(planned(q=7, trunk=trunk).types)}
+        plan = plan_of(with_types(stock, **sizes))
+        assert (plan.trunk_name, len(plan.ends)) == (trunk, ends)
+        assert [name for name, _ in plan.types] == [*stock]
+        assert led(plan) == wanted(plan)
+
+
+def both(one, other):
+    """Two fabrics of which the second is an expansion that joins nothing to the first."""
+    count, trunks = len(one.home), len(one.ends)
+    behind = np.where(other.trunk < 0, -1, other.trunk + trunks)
+    added = {"panel": other.panel + count, "trunk": behind, "ends": other.ends + count}
+    added |= {"kind": other.kind + len(one.types)}
+    joined = {
+        f.name: np.concatenate((getattr(one, f.name), added.get(f.name, getattr(other, f.name))))
+        for f in fields(one)
+        if f.name not in ("types", "least")
+    }
+    names = ((f"cassette-{n}", rows) for n, (_, rows) in enumerate(one.types + other.types, 1))
+    return replace(one, **joined, types=tuple(names))
+
+
+@pytest.mark.parametrize(("sizes", "kinds"), [((2, 3), ["t0", "t1"]), ((3, 2), ["t1"])])
+def test_an_expansion_is_chosen_after_what_is_installed(sizes, kinds):
+    """Cassettes of two ports in front may have three, as one type does for both stages."""
+    installed, added = (ring([size] * 3) for size in sizes)
+    whole = ring([3] * 3).types[0][1]
+    stock = [("t0", ring([2] * 3).types[0][1]), ("t1", whole)]
+    found = from_stock(both(installed, added), stock, np.repeat([0, 1], 3), 12)
+    alone = from_stock(installed, stock, np.zeros(3, int), 12)
+    chosen = [found.types[kind][0] for kind in found.kind.tolist()]
+    assert chosen[:3] == [alone.types[kind][0] for kind in alone.kind.tolist()]
+    assert [*dict.fromkeys(chosen)] == kinds
 
 
 CASES = [

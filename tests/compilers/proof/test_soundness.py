@@ -11,12 +11,7 @@ import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.soundness import (
-    identities,
-    policy_soundness,
-    table_soundness,
-    wiring_soundness,
-)
+from compilers.proof.soundness import policy_soundness, value_soundness
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound
 from compilers.proof.walks.delivery import verify
@@ -145,18 +140,18 @@ def other_graph(build: Build) -> Build:
 
 
 CHECKS: dict[str, Callable[[Build], Any]] = {
-    "node types": wiring_soundness.node_types,
-    "graph": wiring_soundness.graph,
-    "family": wiring_soundness.family,
-    "ports": lambda b: wiring_soundness.ports(b, PortUse.of(b.wiring)),
-    "cables": lambda b: wiring_soundness.cables(b, PortUse.of(b.wiring)),
-    "prefixes": table_soundness.prefixes,
-    "rows": table_soundness.rows,
-    "classes": lambda b: table_soundness.classes(b, PortUse.of(b.wiring)),
-    "names": identities.names,
-    "datapath ids": identities.datapath_ids,
-    "MAC addresses": identities.mac_addresses,
-    "blocks": identities.blocks,
+    "node types": value_soundness.node_types,
+    "graph": value_soundness.graph,
+    "family": value_soundness.family,
+    "ports": lambda b: value_soundness.ports(b, PortUse.of(b.wiring)),
+    "cables": lambda b: value_soundness.cables(b, PortUse.of(b.wiring)),
+    "prefixes": value_soundness.prefixes,
+    "rows": value_soundness.rows,
+    "classes": lambda b: value_soundness.classes(b, PortUse.of(b.wiring)),
+    "names": value_soundness.names,
+    "datapath ids": value_soundness.datapath_ids,
+    "MAC addresses": value_soundness.mac_addresses,
+    "blocks": value_soundness.blocks,
     "words": policy_soundness.words,
     "weights": policy_soundness.weights,
     "detours": lambda b: (
@@ -276,7 +271,7 @@ def test_lists_of_neighbours_that_are_not_mutual_are_no_graph(given: int) -> Non
     if given == 2:
         targets[0] = 0
     broken = within(fabric(), "topology", graph=replace(graph, targets=targets))
-    (found,) = wiring_soundness.graph(broken)
+    (found,) = value_soundness.graph(broken)
     assert found.texts()[0].startswith("graph: required lists of neighbours that name each other")
 
 
@@ -302,7 +297,7 @@ def test_a_row_for_an_aggregate_that_is_not_there() -> None:
     prefix = np.append(routes.prefix, np.full((1, 1), order, np.int32), axis=1)
     egress = np.pad(routes.egress, ((0, 0), (0, 1)))
     broken = within(fabric(), "tables.routes", prefix=prefix, egress=egress)
-    assert finds(table_soundness.rows, broken).count == order
+    assert finds(value_soundness.rows, broken).count == order
 
 
 def test_a_row_goes_by_the_class_of_those_that_the_same_neighbours_serve() -> None:

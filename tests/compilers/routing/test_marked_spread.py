@@ -357,7 +357,7 @@ def test_what_knows_marks_of_one_switch_alone_says_so() -> None:
     able.require(marked(3), "ovs")
 
 
-@pytest.mark.parametrize("target", ["junos", "nvue", "srlinux", "srv6"])
+@pytest.mark.parametrize("target", ["srlinux", "srv6"])
 def test_who_cannot_carry_marks_refuses_by_name(target: str, tmp_path: Path) -> None:
     build = replace(marked(3), identity=IDENTITY)
     said = f"required minimal( or [a-z-]+)*, as target {target}.* cannot do "

@@ -158,7 +158,7 @@ def test_files_are_those_of_the_tables(target: str, tmp_path: Path) -> None:
     assert emitted.passed
 
 
-@pytest.mark.parametrize("target", ["junos", "srlinux", "nvue", "srv6"])
+@pytest.mark.parametrize("target", ["srlinux", "srv6"])
 def test_who_cannot_mark_packets_refuses_by_name(target: str, tmp_path: Path) -> None:
     routing = {"balance": "spraypoint"}
     fabric = Fabric.from_spec({"name": "lab", "topology": RANDOM, "routing": routing})

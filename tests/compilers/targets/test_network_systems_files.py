@@ -195,7 +195,7 @@ def test_what_it_cannot_do_is_refused_by_name(name, tmp_path):
         target(name).render(build, tmp_path / "out")
     text = str(error.value)
     told = f"routing.balance: required minimal, as target {name} cannot do separate routes" in text
-    assert told == (name in ("srlinux", "nvue"))
+    assert told == (name == "srlinux")
     assert (
         f"routing.protect: required none, as target {name} cannot do repair in the switch" in text
     )

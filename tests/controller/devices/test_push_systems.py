@@ -372,7 +372,7 @@ def test_what_a_system_cannot_overrule_is_refused(system, tmp_path, monkeypatch)
     """No dry run and no push without a word, as if others' lines had been taken out."""
     site = Site("sonic", tmp_path, monkeypatch)
     site.system = system
-    with pytest.raises(InputError, match="overrule: required ports, given lines"):
+    with pytest.raises(InputError, match="overrule: required names, ports, given lines"):
         site.push(overrule=frozenset({"lines"}), dry=True)
 
 

@@ -99,6 +99,17 @@ def test_a_demand_takes_the_place_of_a_pattern(polarfab: Run, folder: Path, tmp_
     assert polarfab(*words)[0] == 2
 
 
+def test_a_pattern_is_none_of_the_files_that_are_called_so(
+    polarfab: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tornado").write_text("no rates\n")
+    words = ("simulate", folder, "--pattern")
+    assert polarfab(*words, "tornado", "--load", "0.1")[0] == 0
+    code, _, err = polarfab(*words, "./tornado", "--load", "0.1")
+    assert (code, "tornado:1: demand: required" in err) == (2, True), err
+
+
 def test_the_benchmark_measures_both_levels(
     polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
