@@ -303,8 +303,6 @@ NAMESPACES_AT_ONCE = 4
 """Routers that are started at the same time."""
 MEETING_AT_ONCE = 16
 """Routers that ask for their neighbours before these are kept."""
-MEETING = 5.0
-"""Seconds that these may take to answer."""
 LASTING = {"base_reachable_time_ms": 36_000_000, "delay_first_probe_time": 0}
 """Neighbours ask for each other at once, and know each other for hours: questions are packets."""
 
@@ -450,13 +448,20 @@ def _remember_neighbours() -> None:
 def _keep_neighbours(space: Space, asked: Set[tuple[str, str]]) -> None:
     """Permanent ones are not counted in the kernel's table, one for all namespaces (gc_thresh3).
 
-    asked: addresses and interfaces of those that are to answer first, in `MEETING` seconds.
+    asked: addresses and interfaces of those that are to answer first.
+
+    Raises:
+        EngineError: one does not, in `ROUTES_PATIENCE` seconds.
     """
-    limit, known = time.monotonic() + MEETING, list[dict[str, Any]]()
-    while time.monotonic() < limit:
+    limit = time.monotonic() + ROUTES_PATIENCE
+    while True:
         known = json.loads(space.run("ip", "-json", "neigh", "show", "nud", "reachable"))
-        if asked <= {(each["dst"], each["dev"]) for each in known}:
+        missing = asked - {(each["dst"], each["dev"]) for each in known}
+        if not missing:
             break
+        if time.monotonic() > limit:
+            address, device = min(missing)
+            raise EngineError(f"{address} on {device}: no answer after {ROUTES_PATIENCE:g} s")
         time.sleep(ROUTES_POLL)
     form = "neigh replace {dst} lladdr {lladdr} dev {dev} nud permanent".format_map
     space.run("ip", "-batch", "-", text="\n".join(map(form, known)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -20,7 +21,7 @@ A frame takes the same path each time: Open vSwitch's hash does not look behind 
 
 
 STILL = 0.1
-"""Seconds without any frame after which the next are sent."""
+"""Seconds without any awaited frame after which the next are sent."""
 WAVE = 32
 """Frames sent at once: Open vSwitch drops packet-ins when more than a hundred wait."""
 
@@ -45,8 +46,9 @@ def send_all(
 ) -> list[HostFrame]:
     """Send frames; what hosts get until so many awaited ones have come.
 
-    One that comes twice, as it was sent again, counts once. patience: seconds without any frame
-    after which it ends, too. wave: so many are sent at once.
+    One that comes twice, as it was sent again, counts once. patience: seconds without any of
+    these after which it ends, too: others, like a controller's LLDP, may come for ever. wave: so
+    many are sent at once.
     """
     heard: list[HostFrame] = []
     came: set[HostFrame] = set()
@@ -56,11 +58,15 @@ def send_all(
         sent = min(first + wave, len(frames))
         still = STILL if sent < len(frames) else patience
         lost *= sent < len(frames)  # some may have come late
+        left = still
         while len(came) + lost < min(answers, sent):
-            if not (more := ends.hear(still)):
+            asked = time.monotonic()
+            heard += (more := ends.hear(left))
+            new = set(filter(awaited, more)) - came
+            came |= new
+            left = still if new else left - (time.monotonic() - asked)
+            if not more or left <= 0:
                 lost = min(answers, sent) - len(came)
-            heard += more
-            came.update(filter(awaited, more))
     return heard
 
 
@@ -123,17 +129,18 @@ class HostFrames:
                 self.sockets[host].send(data)
 
     def hear(self, patience: float) -> list[HostFrame]:
-        """What comes within so many seconds; what hosts themselves send is not heard."""
-        heard = []
-        for file, _ in self.poll.poll(patience):
-            host = self.host[file]
-            while True:
-                try:
-                    data, address = self.sockets[host].recvfrom(LARGEST_FRAME)
-                except BlockingIOError:
-                    break
-                if address[2] != socket.PACKET_OUTGOING:
-                    heard.append((host, data))
+        """What comes first within so many seconds; what hosts themselves send is not heard."""
+        heard, limit = list[HostFrame](), time.monotonic() + patience
+        while not heard and (left := limit - time.monotonic()) > 0:
+            for file, _ in self.poll.poll(left):
+                host = self.host[file]
+                while True:
+                    try:
+                        data, address = self.sockets[host].recvfrom(LARGEST_FRAME)
+                    except BlockingIOError:
+                        break
+                    if address[2] != socket.PACKET_OUTGOING:
+                        heard.append((host, data))
         return heard
 
 

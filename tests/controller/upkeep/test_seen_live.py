@@ -290,7 +290,7 @@ def test_an_upgrade_from_an_older_version_and_back_loses_nothing(
         running = run(command, port=port, bridges=(), **how)
         while not holds_all(running.status()):
             assert probe.lost() == set(), "one starts"
-            sent += len(probe.packets.source)
+            sent += len(probe.pairs)
         loses_nothing(probe)
         assert held() == rows
     assert sent

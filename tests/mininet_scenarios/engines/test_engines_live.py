@@ -126,7 +126,7 @@ def test_rendered_files_lose_nothing_with_any_link_down(
 def test_waypoints_on_64_routers():
     example = Path(__file__).parents[3] / "examples" / "rng-64" / "scenario.yaml"
     _, seen = passed(example, timeout=900)
-    assert seen["every pair: answered"] == seen["each link down, 1: delivered"] == 64 * 63
+    assert seen["every pair: arrived"] == seen["each link down, 1: delivered"] == 64 * 63
 
 
 def test_neighbours_that_are_known_are_not_counted():

@@ -73,3 +73,11 @@ def test_what_is_lost_is_waited_for_once_and_at_the_end():
     heard = send_all(ends, frames, lambda _: True, 3, PATIENCE[0], wave=1)
     assert heard == [(9, b"one"), (9, b"two")]
     assert ends.quiet == [STILL, PATIENCE[0]]
+
+
+def test_frames_of_others_do_not_keep_it_waiting(monkeypatch):
+    """As a controller's LLDP, which comes for ever."""
+    ends = SlowEnds({})
+    monkeypatch.setattr(ends, "hear", lambda _: [(9, b"LLDP")])
+    heard = send_all(ends, [(0, b"lost")], lambda frame: frame[1] == b"lost", 1, PATIENCE[0])
+    assert set(heard) == {(9, b"LLDP")}
