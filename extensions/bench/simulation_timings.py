@@ -50,7 +50,9 @@ def simulator_speeds(
 ) -> Iterator[SimulatorSpeed]:
     """Uniform traffic on minimal routes: BookSim where its program is given, then ours.
 
-    Seconds are those of the simulation: compiling ours, and BookSim's set-up, are left out.
+    Seconds are those of the simulation: compiling ours, and BookSim's set-up, are left out. Ours
+    are the processor's, BookSim's by the clock, as it prints them: its set-up cannot be told apart
+    in what the system counts of a process. So a busy machine makes the ratio too large.
 
     Raises:
         InputError: the program is not BookSim, or does not end well.

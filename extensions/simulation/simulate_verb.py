@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Failures = tuple[tuple[str, int], ...]
 COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
+BY_TABLE = "-table"
 INCIDENTS = 2
 """Where columns come that not all tables have: narrow terminals show the first ones."""
 
@@ -80,17 +81,14 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 @shared("--hosts-per-node")
 @click.option(
     "--routing",
-    type=click.Choice(["minimal", "emitted", "adaptive", "shortest", "ugal", "valiant"]),
+    type=click.Choice(
+        ["minimal", "emitted", "adaptive", "shortest", "ugal", "valiant"]
+        + [f"{each}{BY_TABLE}" for each in ("shortest", "ugal", "valiant")]
+    ),
     multiple=True,
     help="How packets choose paths: by the build's tables (minimal ports, weights as emitted, "
-    "UGAL_PF), or by any shortest path, UGAL or Valiant; again for more.  [default: as built]",
-)
-@click.option(
-    "--paths",
-    type=click.Choice(["shortest", "table"]),
-    default="shortest",
-    show_default=True,
-    help="What shortest, ugal and valiant take: any shortest path, or the one of the tables.",
+    "UGAL_PF), or by any shortest path, UGAL or Valiant, with -table those of the tables only; "
+    "again for more.  [default: as built]",
 )
 @click.option(
     "--scheme",
@@ -221,9 +219,6 @@ def command(
     asked = [
         (fabric, {**switches, "routing": one}) for fabric in fabrics for one in routing or (None,)
     ]
-    if switches["paths"] == "table" and not {"shortest", "ugal", "valiant"} & {*routing}:
-        required = "--routing shortest, ugal or valiant with --paths table"
-        raise InputError.of(required, ", ".join(routing) or "none", key="--paths")
     if collective or trace:
         runs = switches["runs"] > 1
         others = {
@@ -241,7 +236,8 @@ def command(
     for fabric, settings in asked:
         with progress(_doing(settings["level"])) as bar:
             given = pattern, loads, hosts, seed, failures, bar, scheduler, demand
-            curves = of_each_plane(fabric, lambda plane: simulate(plane, *given, **settings))  # noqa: B023
+            meant = _meant(settings)
+            curves = of_each_plane(fabric, lambda plane: simulate(plane, *given, **meant))  # noqa: B023
         measured.append(MeasuredBuild(fabric, settings["routing"], hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
@@ -259,6 +255,12 @@ def command(
                 _print(build, curve, each.title, switches["scheme"], switches["warmup"])
     if any(curve.deadlock for each in measured for curve in each.curves):
         raise SystemExit(1)
+
+
+def _meant(settings: dict[str, Any]) -> dict[str, Any]:
+    """The same for the library: `ugal-table` is ugal by paths of the tables."""
+    routing, by_table, _ = (settings["routing"] or "").partition(BY_TABLE)
+    return {**settings, "routing": routing or None, "paths": "table" if by_table else "shortest"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +329,8 @@ def _to_the_end(
     reports, ended = list[dict[str, Any]](), True
     for fabric, settings in asked:
         builds, routing = fabric.builds, settings["routing"]
-        each = of_each_plane(fabric, lambda plane: run(plane, *given, **settings))  # noqa: B023
+        meant = _meant(settings)
+        each = of_each_plane(fabric, lambda plane: run(plane, *given, **meant))  # noqa: B023
         more = {"routing": routing} if routing else {}
         rows = [{"name": b.name, **more, **asdict(e)} for b, e in zip(builds, each, strict=True)]
         reports.append(merged_reports([b.name for b in builds], rows, {"name": fabric.name}))

@@ -29,9 +29,15 @@ RECEIVE_BYTES = 64 * 1024
 """Bytes received at once; for a buffer of more the system is asked for memory each time."""
 SEND_BUFFER = 256 * 1024
 """Bytes of the kernel's send buffer for a switch; the rest waits in our queue, in order."""
-KEPT_ALIVE = {socket.TCP_KEEPIDLE: 15, socket.TCP_KEEPINTVL: 15, socket.TCP_KEEPCNT: 3}
-"""The kernel asks a silent peer every 15 s whether it is there. Switches of the build are asked
-much sooner, by the session; this ends connections of others."""
+KEPT_ALIVE = {
+    socket.TCP_KEEPIDLE: 15,
+    socket.TCP_KEEPINTVL: 15,
+    socket.TCP_KEEPCNT: 3,
+    socket.TCP_USER_TIMEOUT: 60_000,
+}
+"""The kernel asks a silent peer every 15 s whether it is there, and waits 60 s for it to confirm
+what it was sent. Switches of the build are asked much sooner, by the session; this ends connections
+of others."""
 HELLO = message(MessageType.HELLO, 0)
 MOST_HALF_OPEN_BYTES = 64 * 1024
 """Bytes that may wait in our queue for a peer that has not identified itself."""
@@ -194,7 +200,7 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
                     self._close_write()
             except OSError:
                 self.send_q = None
-                self._close_write()
+                self.end()
 
         def _recv_loop(self) -> None:
             try:

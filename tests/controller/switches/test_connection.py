@@ -102,6 +102,30 @@ def test_what_the_socket_does_not_take_goes_on_where_it_stopped(
     assert connection.sender is None, "the next one sends at once again"
 
 
+def test_a_peer_that_reads_nothing_loses_its_connection(pair: tuple[Any, socket.socket]) -> None:
+    """Nobody else ends it if it is no switch of the build."""
+    connection, _ = pair
+    connection.socket.settimeout(0.05)
+    connection.enqueue(SendPriority.BULK, bulk(1 << 17))
+    connection._send_loop()
+    assert (connection.told, connection.send_q) == (["dead"], None)
+    assert connection.socket.recv(1) == b"", "its receiver wakes"
+
+
+def test_a_peer_that_has_vanished_is_noticed_by_the_kernel(
+    pair: tuple[Any, socket.socket],
+) -> None:
+    """While nothing waits for its confirmation, and while something does."""
+    ours, tcp = pair[0].socket, socket.IPPROTO_TCP
+    assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    idle, every, times = (
+        ours.getsockopt(tcp, option)
+        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+    )
+    assert idle + every * times == 60
+    assert ours.getsockopt(tcp, socket.TCP_USER_TIMEOUT) == 60_000
+
+
 def test_a_state_is_told_at_once_and_once(pair: tuple[Any, socket.socket]) -> None:
     """The framework's queue of events lets 128 wait, and whoever fills it is held up."""
     connection, peer = pair

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from extensions.simulation import simulate
 from polarfab.fabric import Fabric
 
 Run = Callable[..., tuple[int, str, str]]
@@ -99,6 +100,19 @@ def test_a_demand_takes_the_place_of_a_pattern(polarfab: Run, folder: Path, tmp_
     assert polarfab(*words)[0] == 2
 
 
+def test_paths_of_the_tables_are_a_routing_of_their_own(polarfab: Run, tmp_path: Path) -> None:
+    random = {"family": "jellyfish", "nodes": 16, "degree": 4}
+    fabric = Fabric.from_spec({"name": "lab", "topology": random}).compile()
+    fabric.save(tmp_path / "build")
+    words = ("--routing", "ugal", "--routing", "ugal-table", "--load", "0.5", "--json")
+    both = json.loads(polarfab("simulate", tmp_path / "build", *words)[1])["simulated"]
+    assert [each["routing"] for each in both] == ["ugal", "ugal-table"]
+    alone = [simulate(fabric, loads=[0.5], routing="ugal", paths=p) for p in ("shortest", "table")]
+    reports = json.loads(json.dumps([each.report() for each in alone]))
+    assert [each["points"] for each in both] == [each["points"] for each in reports]
+    assert both[0]["points"] != both[1]["points"]
+
+
 def test_a_pattern_is_none_of_the_files_that_are_called_so(
     polarfab: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,10 +159,7 @@ def test_the_benchmark_measures_both_levels(
         (("--fail", "rack:a@3"), "required"),
         (("--fail", "0-1"), "--fail: required A-B, NODE or GROUP, and @CYCLE, given 0-1"),
         (("--fail", "0-1@soon"), "--fail: required A-B, NODE or GROUP, and @CYCLE, given 0-1@soon"),
-        (
-            ("--paths", "table"),
-            "--routing shortest, ugal or valiant with --paths table, given none",
-        ),
+        (("--routing", "minimal-table"), "--routing: required one of minimal, "),
         (("-o", "x.gif"), "FILE.svg or FILE.png"),
         (("--metres", "1", "--link", "2"), "links of one length or of the cable plan, given both"),
         (("--metres", "0"), "--metres: required"),

@@ -66,7 +66,7 @@ APART = {
     ("PolarFly q = 7", "UGAL_PF", SATURATES): ALONE,
 }
 """Network, routes and load of those that do not agree under uniform traffic, and why."""
-HEAD = "| paths | latencies, saturations | BookSim | packets | flits |\n"
+HEAD = "| paths | points: latency, saturation | BookSim | packets | flits |\n"
 SIMULATORS = ("BookSim", *LEVELS)
 FULL = 100.0
 """A load is above saturation where the mean latency is more cycles, or the network deadlocks."""
