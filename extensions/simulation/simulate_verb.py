@@ -85,10 +85,11 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
         ["minimal", "emitted", "adaptive", "shortest", "ugal", "valiant"]
         + [f"{each}{BY_TABLE}" for each in ("shortest", "ugal", "valiant")]
     ),
+    metavar="NAME",
     multiple=True,
-    help="How packets choose paths: by the build's tables (minimal ports, weights as emitted, "
-    "UGAL_PF), or by any shortest path, UGAL or Valiant, with -table those of the tables only; "
-    "again for more.  [default: as built]",
+    help="How packets choose paths: minimal, emitted or adaptive (UGAL_PF) by the build's tables; "
+    "shortest, ugal or valiant by any shortest path; shortest-table, ugal-table or valiant-table "
+    "by those of the tables; again for more.  [default: as built]",
 )
 @click.option(
     "--scheme",

@@ -61,10 +61,13 @@ def _louder(step: int) -> Callable[[click.Context, click.Parameter, bool], None]
         context.meta["given"] = context.params
         context.meta["verb"] = context.command_path.partition(" ")[2]
         context.meta["options"] = {
-            word.lstrip("-").replace("-", "_"): param.opts[0] if word == param.name else word
+            f"{word.lstrip('-').replace('-', '_')}{end}": f"{option}{end}"
             for param in context.command.params
             if isinstance(param, click.Option)
             for word in (param.name or "", *param.opts, *param.secondary_opts)
+            if not re.match("-[a-z]", word)  # `q` is --q, the order, and not -q, --quiet
+            for option in [param.opts[0] if word == param.name else word]
+            for end in ["", " "][: 1 + (param.metavar == "NAME=VALUE")]
         }
         if wanted and context.meta.setdefault("volume", step) != step:
             raise click.UsageError("--quiet and --verbose contradict each other; leave one out")
@@ -355,12 +358,15 @@ def named_options(text: str) -> str:
 def named_problem(problem: Problem) -> Problem:
     """A problem of library code, its key and texts with the verb's options for parameters.
 
-    The keys of YAML files are those of the file.
+    The keys of YAML files are those of the file. `set lmc` is one of the values NAME=VALUE of an
+    option; `target eos` is a thing, and no option.
     """
     known = {} if problem.file.endswith((".yaml", ".yml")) else _options()
     return replace(
         problem,
-        key=re.sub(r"(?:^|(?<=, ))[a-z_]+(?=$|[, ])", lambda m: known.get(m[0], m[0]), problem.key),
+        key=re.sub(
+            r"(?:^|(?<=, ))[a-z_]+(?: |(?=$|,))", lambda m: known.get(m[0], m[0]), problem.key
+        ),
         required=named_options(problem.required),
         given=named_options(problem.given),
         todo=named_options(problem.todo),

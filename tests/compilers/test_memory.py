@@ -106,12 +106,12 @@ SMALLER = "take a smaller fabric"
         ("draw", lambda f: drawing.draw(f.topology), SMALLER),
         ("draw", lambda f: drawing.draw(f), SMALLER),
         ("draw load", lambda f: drawing.chart(f, "load"), SMALLER),
-        ("verify", lambda f: f.verify(), "--quick"),
-        ("channels", lambda f: f.verify(channels=True), "--no-channels"),
-        ("throughput", lambda f: measures.throughput(f, ["uniform"]), "--pattern"),
+        ("verify", lambda f: f.verify(), "`quick`"),
+        ("channels", lambda f: f.verify(channels=True), "`no_channels`"),
+        ("throughput", lambda f: measures.throughput(f, ["uniform"]), "`pattern tornado`"),
         ("throughput flows", lambda f: measures.throughput(f, ["tornado"]), "balance: minimal"),
-        ("simulate", lambda f: simulate(f, "tornado", [0.1]), "--hosts-per-node"),
-        ("render", lambda f: f.render("frr", "out", unverified=True, check=False), "--node"),
+        ("simulate", lambda f: simulate(f, "tornado", [0.1]), "`hosts_per_node`"),
+        ("render", lambda f: f.render("frr", "out", unverified=True, check=False), "`node NODE`"),
     ],
 )
 def test_each_verb_at_the_border(

@@ -62,8 +62,8 @@ def test_edges_hash_as_in_the_vectors(polarfab, q: int) -> None:
 def test_topology_says_which_prime_powers_are_near(polarfab) -> None:
     code, out, err = polarfab("export", "polarfly", "--q", 6)
     assert (code, out) == (2, "")
-    assert (
-        err == "error: q: required a prime power from 2 to 1024, given 6; the nearest are 5 and 7\n"
+    assert err == (
+        "error: --q: required a prime power from 2 to 1024, given 6; the nearest are 5 and 7\n"
     )
 
 
