@@ -40,10 +40,12 @@ demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switche
 	$(BIN)/polarfab emulate first-light-q3 --engine auto
 
 test: checks | debian ## set up, then lint, types, import arrows, the manual and the tests
-	$(PYTEST)
+	$(BIN)/pytest -m 'alone and not long'
+	$(PYTEST) -m 'not alone and not long'
 
 test-all: checks | debian ## the same with the tests marked long
-	$(PYTEST) -m ""
+	$(BIN)/pytest -m alone
+	$(PYTEST) -m 'not alone'
 
 # Side by side, since each keeps one core busy. Collecting once compiles the tests, which else every
 # worker does for itself.

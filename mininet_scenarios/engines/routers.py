@@ -11,9 +11,9 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any
 
@@ -194,11 +194,8 @@ class FrrRouter(RouterProcesses):
         return held == wanted if self._tracked() else held.keys() == wanted.keys()
 
     def next_hops(self, far: int) -> list[str]:
-        """BGP knows the addresses already: it has spoken to them."""
-        if self._tracked():
-            return [marked_address(far, 6)] * self.build.marks
-        marked = [marked_address(far, 4)] * self.build.marks
-        return [] if self.learns else super().next_hops(far) + marked
+        """Those of marked IPv4 packets, too."""
+        return super().next_hops(far) + [marked_address(far, 4)] * self.build.marks
 
     def _tracked(self) -> dict[str, End]:
         """The ends of links that BGP keeps an address for; none without such."""
@@ -301,8 +298,6 @@ IFA_F_TENTATIVE = 0x40
 """Of an address: whether the kernel still asks if another one has it (linux/if_addr.h)."""
 NAMESPACES_AT_ONCE = 4
 """Routers that are started at the same time."""
-MEETING_AT_ONCE = 16
-"""Routers that ask for their neighbours before these are kept."""
 LASTING = {"base_reachable_time_ms": 36_000_000, "delay_first_probe_time": 0}
 """Neighbours ask for each other at once, and know each other for hours: questions are packets."""
 
@@ -349,6 +344,8 @@ class Routers(HostAddresses):
             host.run("ip", "-batch", "-", text="\n".join(self.setup(i)))
         for space in [*self.switches, *self.hosts]:
             until(lambda space=space: not any(map(_tentative, space.read("if_inet6"))), "DAD")  # type: ignore[misc]
+        self.lladdrs = [_lladdrs(space) for space in self.switches]
+        self._meet()
         self.settle()
 
     def settle(self, patience: float = ROUTES_PATIENCE) -> None:
@@ -415,27 +412,27 @@ class Routers(HostAddresses):
         return lines
 
     def _meet(self) -> None:
-        """Let new neighbours ask for each other now: no packet has to wait for that."""
-        met = self.unmet - self.down
+        """Let routers know the addresses at the other ends of links: no packet has to ask for them.
+
+        Permanent ones are not counted in the kernel's table, one for all namespaces (gc_thresh3).
+        """
+        met, lines = self.unmet - self.down, dict[int, list[str]]()
         self.unmet &= self.down
-        far = self.build.wiring.far
-        meeting = sorted({v for v, _ in met})
-        for start in range(0, len(meeting), MEETING_AT_ONCE):
-            vertices = meeting[start : start + MEETING_AT_ONCE]
-            asked: dict[int, set[tuple[str, str]]] = {
-                at: {
-                    (str(ip_address(address)), self.name(v, k))
-                    for v, k in met
-                    if v == at
-                    for address in self.routers[v].next_hops(int(far[v, k]))
-                }
-                for at in vertices
+        wiring = self.build.wiring
+        for v, k in sorted(met):
+            far = int(wiring.far[v, k])
+            there = wiring.port_name(far, int(wiring.far_port[v, k]))
+            own = self.lladdrs[far]
+            known = dict.fromkeys(self.routers[v].next_hops(far), own[there, ""])
+            known |= {
+                address: own[end, address] for end, address in own if end == there and address
             }
-            for vertex in vertices:
-                lines = map("neigh replace {0[0]} dev {0[1]} use".format, sorted(asked[vertex]))
-                self.switches[vertex].run("ip", "-batch", "-", text="\n".join(lines))
-            for vertex in vertices:
-                _keep_neighbours(self.switches[vertex], asked[vertex])
+            lines.setdefault(v, []).extend(
+                f"neigh replace {address} lladdr {lladdr} dev {self.name(v, k)} nud permanent"
+                for address, lladdr in known.items()
+            )
+        for v, each in lines.items():
+            self.switches[v].run("ip", "-batch", "-", text="\n".join(each))
 
 
 def _remember_neighbours() -> None:
@@ -445,26 +442,18 @@ def _remember_neighbours() -> None:
             (known / setting).write_text(str(value))
 
 
-def _keep_neighbours(space: Space, asked: Set[tuple[str, str]]) -> None:
-    """Permanent ones are not counted in the kernel's table, one for all namespaces (gc_thresh3).
+def _lladdrs(space: Space) -> dict[tuple[str, str], str]:
+    """By interface and address there, the Ethernet address; "": of any other one.
 
-    asked: addresses and interfaces of those that are to answer first.
-
-    Raises:
-        EngineError: one does not, in `ROUTES_PATIENCE` seconds.
+    Those of a macvlan, which takes marked packets, are at the interface below it.
     """
-    limit = time.monotonic() + ROUTES_PATIENCE
-    while True:
-        known = json.loads(space.run("ip", "-json", "neigh", "show", "nud", "reachable"))
-        missing = asked - {(each["dst"], each["dev"]) for each in known}
-        if not missing:
-            break
-        if time.monotonic() > limit:
-            address, device = min(missing)
-            raise EngineError(f"{address} on {device}: no answer after {ROUTES_PATIENCE:g} s")
-        time.sleep(ROUTES_POLL)
-    form = "neigh replace {dst} lladdr {lladdr} dev {dev} nud permanent".format_map
-    space.run("ip", "-batch", "-", text="\n".join(map(form, known)))
+    found = {}
+    for each in json.loads(space.run("ip", "-json", "address")):
+        here = str(each.get("link") or each["ifname"])
+        others = [""] * (here == each["ifname"])
+        for address in [*(known["local"] for known in each["addr_info"]), *others]:
+            found[here, address] = str(each["address"])
+    return found
 
 
 def _tentative(address: list[str]) -> bool:

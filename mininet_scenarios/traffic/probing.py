@@ -36,8 +36,8 @@ SO_NO_CHECK, SO_RCVBUFFORCE, IP_RECVTTL, IPV6_RECVHOPLIMIT = 11, 33, 12, 51
 UDP_NO_CHECK6 = 101, 102
 """Of Linux; Python names none of them."""
 BUFFER = 1 << 22
-PROBE_LATE = 2.0
-"""Seconds after which a packet that has not come is lost."""
+PROBE_LATE, ROUND_LATE = 2.0, 5.0
+"""Seconds after which a packet that has not come is lost; in a round, hosts meet first."""
 AT_ONCE, FRESH = 64, 0.1
 """Packets sent or heard before the other is looked at again; in a round, those under way, and the
 seconds without any after which they count no longer."""
@@ -164,7 +164,7 @@ class _Prober:
                     break
                 self._send()
         self.poll.unregister(sys.stdin)
-        self._last()
+        self._last(PROBE_LATE)
 
     def once(self, progress: Progress) -> None:
         """A packet over each pair, and the sockets closed."""
@@ -177,13 +177,13 @@ class _Prober:
             if len(self.heard) == heard:
                 lost = len(self.sent) - heard
             progress(len(self.heard), len(self.to))
-        self._last()
+        self._last(ROUND_LATE)
         self.poll.close()
         for end in self.sockets.values():
             end.close()
 
-    def _last(self) -> None:
-        end = time.monotonic() + PROBE_LATE
+    def _last(self, patience: float) -> None:
+        end = time.monotonic() + patience
         while len(self.heard) < len(self.sent) and (left := end - time.monotonic()) > 0:
             self._hear(left)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
-from mininet_scenarios.traffic.probing import send_round
+from mininet_scenarios.traffic import probing
 from tests.compilers.targets.read_routed import read_kernel
 
 PATIENCE = 20
@@ -38,6 +38,9 @@ def until(true):
         time.sleep(0.05)
 
 
+probing.hops_of = int  # the TTL itself
+
+
 class Fabric(Routers):
     """What tests ask of routers."""
 
@@ -57,8 +60,8 @@ class Fabric(Routers):
         """[[TTL of a packet of host j to host i where it arrives, 0 where it does not]]."""
         count = range(len(self.hosts))
         pairs = [(u, v) for v in count for u in count if u != v]
-        hops = send_round(self.ends(version), pairs, lambda *_: None)
-        seen = {p: 63 - links for p, links in zip(pairs, hops.tolist(), strict=True) if links >= 0}
+        times = probing.send_round(self.ends(version), pairs, lambda *_: None).tolist()
+        seen = {pair: ttl for pair, ttl in zip(pairs, times, strict=True) if ttl > 0}
         return [[seen.get((u, v), 0) for u in count] for v in count]
 
     def meet_neighbours(self, vertex):
@@ -82,7 +85,9 @@ class Fabric(Routers):
 def main(build, out, target, folder, wanted):
     fabric = Fabric(build, out, target, HostSample.of(build), folder)
     fabric.start()
-    seen = {"kernel": fabric.kernel()}
+    permanent = ["ip", "-json", "neigh", "show", "nud", "permanent"]
+    known = [len(json.loads(space.run(*permanent))) for space in fabric.switches]
+    seen = {"kernel": fabric.kernel(), "known": known}
     if wanted.get("ping"):
         seen["pings"] = [fabric.pings(version) for version in (4, 6)]
     if "share" in wanted:

@@ -101,11 +101,13 @@ def links_of_rng_64(folder, choose):
         assert min(one["down"][0] for one in some) < HOLD / 2, seen
 
 
+@pytest.mark.alone
 def test_single_links_of_rng_64(tmp_path):
     """Any two; those of a failure are in its message."""
     links_of_rng_64(tmp_path, lambda edges: random.sample(edges, 2))
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_every_link_of_rng_64(tmp_path):
     links_of_rng_64(tmp_path, list)

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import save
-from mininet_scenarios.engines import routers
-from mininet_scenarios.engines.routers import Space
 
 pytestmark = pytest.mark.live
 POLARFAB = Path(sys.executable).with_name("polarfab")
@@ -127,20 +125,6 @@ def test_waypoints_on_64_routers():
     example = Path(__file__).parents[3] / "examples" / "rng-64" / "scenario.yaml"
     _, seen = passed(example, timeout=900)
     assert seen["every pair: arrived"] == seen["each link down, 1: delivered"] == 64 * 63
-
-
-def test_neighbours_that_are_known_are_not_counted():
-    """Else those of 64 routers fill the kernel's table, one for all namespaces, and packets go."""
-    space = Space()
-    known = "neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev here nud reachable"
-    lines = ["link add name here type veth peer name there", "link set here up", known]
-    try:
-        space.run("ip", "-batch", "-", text="\n".join(lines))
-        routers._keep_neighbours(space, {("192.0.2.1", "here")})
-        assert "PERMANENT" in space.run("ip", "neigh", "show", "192.0.2.1", "dev", "here")
-    finally:
-        space.process.kill()
-        space.process.wait()
 
 
 @pytest.mark.parametrize("engine", ["ovs-fabric", pytest.param("linux", marks=pytest.mark.long)])

@@ -5,9 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mininet_scenarios.engines import routers
 from mininet_scenarios.engines.routers import FrrRouter
-from mininet_scenarios.scenario.engine import EngineError
 
 STATIC = """ip route 10.0.0.0/16 reject 254
 ip route 10.0.1.0/24 100.127.0.2 1
@@ -71,11 +69,3 @@ def test_without_bfd_each_route_is_there(tmp_path):
     one = {"type": "unicast", "dst": "10.0.1.0/24", "gateway": "10.0.0.5", "dev": "eth1"}
     assert router(tmp_path, text, one).ready(set())
     assert not router(tmp_path, text).ready(set())
-
-
-def test_a_neighbour_that_does_not_answer_is_named(monkeypatch):
-    """Else packets wait for it, or are lost, with no word why."""
-    monkeypatch.setattr(routers, "ROUTES_PATIENCE", 0.0)
-    space = SimpleNamespace(run=lambda *_, **__: "[]")
-    with pytest.raises(EngineError, match=r"192\.0\.2\.1 on eth1: no answer after 0 s"):
-        routers._keep_neighbours(space, {("192.0.2.1", "eth1")})
