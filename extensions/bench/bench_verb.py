@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 USUAL_LARGEST = 4_000
 LOAD = 0.5
 """Of uniform traffic, at which simulators are timed."""
-SPREAD = "routing: {balance: compact-valiant, protect: link}\n"
+balance_option = click.option(
+    "--balance",
+    metavar="NAME",
+    default="",
+    help="With this balance and protect: link.  [default: minimal paths, unprotected]",
+)
 RIGS = Path(__file__).parents[2] / "tests" / "bench"
 """The switches and servers that are measured against; only a checkout has them."""
 
@@ -187,9 +192,9 @@ def controller(q: int, framework: str | None, repeat: int, as_json: bool) -> Non
 
 @command.command("repair")
 @shared("--q", usual=31)
-@click.option("--spread", is_flag=True, help="With balance: compact-valiant and protect: link.")
+@balance_option
 @json_option
-def repair(q: int, spread: bool, as_json: bool) -> None:
+def repair(q: int, balance: str, as_json: bool) -> None:
     """Time a dead link in PolarFly, from the port-status message to the last byte queued.
 
     Over switches that confirm at once: it is the controller alone that is timed, by processor time.
@@ -197,20 +202,20 @@ def repair(q: int, spread: bool, as_json: bool) -> None:
     from compilers.tables.folders.build_folder import load
     from extensions.bench.repair_benchmark import repair_timings
 
-    with _compiled(q, SPREAD if spread else "") as build:
+    with _compiled(q, balance) as build:
         timings = repair_timings(load(build))
     _print(as_json, f"PolarFly q={q}: a dead link", "times the tables", timings)
 
 
 @command.command("receipt")
 @shared("--q", usual=31)
-@click.option("--spread", is_flag=True, help="With balance: compact-valiant and protect: link.")
+@balance_option
 @json_option
-def receipt(q: int, spread: bool, as_json: bool) -> None:
+def receipt(q: int, balance: str, as_json: bool) -> None:
     """Time the proof of a build that a controller receives, and of reading it without one."""
     from extensions.bench.receipt_benchmark import receipt_timings
 
-    with _compiled(q, SPREAD if spread else "") as build:
+    with _compiled(q, balance) as build:
         timings = receipt_timings(build)
     _print(as_json, f"PolarFly q={q}: a build from elsewhere", "times reading", timings)
 
@@ -282,7 +287,7 @@ def _require_rigs(name: str) -> None:
 
 
 @contextmanager
-def _compiled(q: int, more: str = "") -> Iterator[Path]:
+def _compiled(q: int, balance: str = "") -> Iterator[Path]:
     """A build of PolarFly in a folder that goes at the end."""
     from tempfile import TemporaryDirectory
 
@@ -293,6 +298,7 @@ def _compiled(q: int, more: str = "") -> Iterator[Path]:
     _check_order(q)
     with TemporaryDirectory(prefix="polarfab-") as folder:
         spec, build = Path(folder, "fabric.yaml"), Path(folder, "build")
-        spec.write_text(f"name: bench\ntopology: {{family: polarfly, q: {q}}}\n{more}")
+        routing = f"routing: {{balance: {balance}, protect: link}}\n" if balance else ""
+        spec.write_text(f"name: bench\ntopology: {{family: polarfly, q: {q}}}\n{routing}")
         save(compile_fabric(load_fabric(spec)), build)
         yield build

@@ -17,10 +17,10 @@ from mininet_scenarios.ovs.management_socket import sent_by_port
 from mininet_scenarios.ovs.openvswitch import Port
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import (
-    Change,
     Counts,
     Miswire,
     Outage,
+    PhysicalChange,
     tally,
 )
 from mininet_scenarios.traffic.collectors import CollectorFrames, FabricProbe
@@ -50,7 +50,7 @@ class FabricChild(OpenFlowChild):
         """As `OvsFabric` has it."""
         return self.fabric.outage
 
-    def suffer(self, event: Change | Miswire) -> None:
+    def suffer(self, event: PhysicalChange | Miswire) -> None:
         """Ports go and come."""
         self.fabric.suffer(self.outage.after(event))
 

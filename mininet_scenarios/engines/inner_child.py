@@ -34,7 +34,6 @@ from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.scenario.engine import (
     EVENTS,
     BuildChange,
-    Change,
     ControllerChange,
     Counts,
     EngineError,
@@ -42,6 +41,7 @@ from mininet_scenarios.scenario.engine import (
     HostSample,
     Miswire,
     Outage,
+    PhysicalChange,
     tally,
 )
 from mininet_scenarios.scenario.timeline_events import as_cabled
@@ -193,7 +193,7 @@ class OpenFlowChild(InnerChild):
         """What is wrong with the network."""
 
     @abstractmethod
-    def suffer(self, event: Change | Miswire) -> None:
+    def suffer(self, event: PhysicalChange | Miswire) -> None:
         """Let it happen to cables and switches."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from mininet_scenarios.engines.inner_child import OpenFlowChild, Reply, prepare,
 from mininet_scenarios.engines.network import FabricNetwork, Faults
 from mininet_scenarios.engines.prompt import run as run_prompt
 from mininet_scenarios.ovs.openvswitch import Port
-from mininet_scenarios.scenario.engine import Change, Miswire, Outage
+from mininet_scenarios.scenario.engine import Miswire, Outage, PhysicalChange
 from mininet_scenarios.traffic.frame_exchange import HostFrames
 from mininet_scenarios.verdict.predict import by_port
 
@@ -51,7 +51,7 @@ class MininetChild(OpenFlowChild):
         """As `Faults` has it."""
         return self.faults.outage
 
-    def suffer(self, event: Change | Miswire) -> None:
+    def suffer(self, event: PhysicalChange | Miswire) -> None:
         """Let it happen to cables and bridges."""
         self.faults.suffer(event)
 

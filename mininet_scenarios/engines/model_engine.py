@@ -26,7 +26,6 @@ from mininet_scenarios.scenario.engine import (
     Diversion,
     Engine,
     Event,
-    Exercise,
     Flows,
     HostPair,
     HostSample,
@@ -169,10 +168,6 @@ class ModelEngine(Engine):
         """The walked ones."""
         ends, names = self.hosts.switch[self.ends(pairs)].tolist(), self.build.wiring.names
         return tuple(tuple(names[v] for v in self.walked.path(s, d)) for s, d in ends)
-
-    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
-        """Not asked for: there are no rules."""
-        raise NotImplementedError
 
     def stop(self, step: Step) -> None:
         """Nothing to take down."""

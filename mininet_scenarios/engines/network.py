@@ -28,11 +28,11 @@ from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.openvswitch import Database, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name, port_interface
 from mininet_scenarios.scenario.engine import (
-    Change,
     EngineError,
     HostSample,
     Miswire,
     Outage,
+    PhysicalChange,
     Progress,
 )
 
@@ -237,7 +237,7 @@ class Faults:
         """The interface that a switch has at a port now."""
         return self.plugged.get((switch, port), port_interface(switch, port))
 
-    def suffer(self, event: Change | Miswire) -> None:
+    def suffer(self, event: PhysicalChange | Miswire) -> None:
         """Cut or mend cables, swap two, take power from switches: back again they know nothing."""
         self.outage = self.outage.after(event)
         if isinstance(event, Miswire):

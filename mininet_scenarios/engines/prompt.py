@@ -17,7 +17,7 @@ from compilers.tables.build import Build
 from compilers.tables.fib import FAULTS
 from inventory.problems import InputError
 from mininet_scenarios.engines.network import Faults
-from mininet_scenarios.scenario.engine import Change
+from mininet_scenarios.scenario.engine import PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 
 SHOWN_PAIRS = 10
@@ -98,7 +98,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         names = self.build.wiring.names
         nodes = tuple(names[each - known.links] for each in elements if each >= known.links)
         ends = [known.link_ends[element] for element in elements if element < known.links]
-        self.faults.suffer(Change(tuple((names[u], names[v]) for u, v in ends), nodes, up))
+        self.faults.suffer(PhysicalChange(tuple((names[u], names[v]) for u, v in ends), nodes, up))
         self.faults.network.ovs.appctl("revalidator/wait")
         now = self.predicted.under(self.faults.outage)
         power = self.faults.outage.up(names) & self.build.topology.endpoints

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from compilers.targets.routed.interfaces import BRIDGE, LINUX
 from mininet_scenarios.engines.inner_child import RUN, InnerChild, Reply, prepare, serve
 from mininet_scenarios.engines.routers import Routers
-from mininet_scenarios.scenario.engine import Change, Event
+from mininet_scenarios.scenario.engine import Event, PhysicalChange
 from mininet_scenarios.verdict.predict import by_port
 
 TABLE, PRIORITY = "5046", "1"
@@ -63,7 +63,7 @@ class RoutedChild(InnerChild):
 
     def happen(self, event: Event) -> None:
         """Take both ends of cables down, or up again."""
-        assert isinstance(event, Change)  # noqa: S101
+        assert isinstance(event, PhysicalChange)  # noqa: S101
         wiring = self.build.wiring
         for u, v in ((self.vertex[one], self.vertex[other]) for one, other in event.links):
             for here, there in ((u, v), (v, u)):

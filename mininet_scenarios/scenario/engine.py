@@ -223,7 +223,7 @@ class Diversion:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PhysicalChange:
     """Cables, by the two switches of each, are cut or mended; switches lose power or have it again.
 
     All links of such a switch and those of its hosts are down at both ends. With power again it
@@ -268,13 +268,13 @@ class BuildChange:
     build: int
 
 
-Event = Change | Miswire | ControllerChange | BuildChange
+Event = PhysicalChange | Miswire | ControllerChange | BuildChange
 EVENTS = {kind.__name__: kind for kind in get_args(Event)}
 
 
 def ability_for(event: Event) -> Ability:
     """The one that `apply` takes; what cuts power can cut links."""
-    if isinstance(event, Change):
+    if isinstance(event, PhysicalChange):
         return "nodes" if event.switches else "links"
     others: dict[type, Ability] = {Miswire: "miswire", ControllerChange: "controller"}
     return others.get(type(event), "build")
@@ -412,12 +412,15 @@ class Engine(ABC):
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """The switches that a packet of each pair of hosts passes, first to last."""
 
-    @abstractmethod
-    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
+    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:  # noqa: ARG002
         """Let packets reach every rule; with `repairs` those, too, that wait for dead ports.
 
         tolerance: the most that a port's share of a select group may be off; None: by chance.
+
+        Raises:
+            EngineError: no switch of this engine has rules.
         """
+        raise EngineError(f"engine {self.name} has no rules that packets could reach")
 
     @abstractmethod
     def stop(self, step: Step) -> None:
@@ -470,7 +473,7 @@ class Outage:
     def after(self, event: Event) -> Outage:
         """The outage after one more event."""
         match event:
-            case Change(links, switches, up):
+            case PhysicalChange(links, switches, up):
                 cut, dark = {_ordered(link) for link in links}, frozenset(switches)
                 if up:
                     return replace(self, links=self.links - cut, switches=self.switches - dark)

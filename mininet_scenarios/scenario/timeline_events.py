@@ -23,10 +23,10 @@ from inventory.yamlfile import Document
 from mininet_scenarios.scenario.engine import (
     Ability,
     BuildChange,
-    Change,
     ControllerChange,
     Event,
     Miswire,
+    PhysicalChange,
     ability_for,
 )
 from mininet_scenarios.scenario.scenario_file import MOVES, Expect, Scenario, TimelineEntry
@@ -135,7 +135,7 @@ class _MomentReader:
         if state:
             name, links, nodes = self._elements(kind, getattr(moment, word))
             what = f"{name} {state}"
-            event = Change(links, nodes, up=state == "up")
+            event = PhysicalChange(links, nodes, up=state == "up")
             yield Case(what, what, event, moment.expect, moment.at)
         elif kind == "each":
             yield from self._each(moment, str(moment.each))
@@ -204,7 +204,10 @@ class _MomentReader:
             some = np.sort(random.permutation(len(known))[: moment.sample])
             known = [known[n] for n in some.tolist()]
         for name, links_of, nodes_of in known:
-            down, up = Change(links_of, nodes_of), Change(links_of, nodes_of, up=True)
+            down, up = (
+                PhysicalChange(links_of, nodes_of),
+                PhysicalChange(links_of, nodes_of, up=True),
+            )
             group = f"each {kind} down, {len(known)}"
             yield Case(f"{name} down", group, down, moment.expect, undo=up)
 

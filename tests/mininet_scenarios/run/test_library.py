@@ -13,9 +13,9 @@ from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.run.plan import Plan, plan
 from mininet_scenarios.run.rehearsal import carry_out
 from mininet_scenarios.scenario.engine import (
-    Change,
     ControllerChange,
     Miswire,
+    PhysicalChange,
     Setup,
     Throughput,
 )
@@ -83,13 +83,17 @@ def skipping(*kinds):
     [
         (
             "quadric-link-q3",
-            lambda e: isinstance(e, Change) and e.up,
+            lambda e: isinstance(e, PhysicalChange) and e.up,
             "link 7-12 up: hops as predicted",
         ),
-        ("node-failure-q3", lambda e: isinstance(e, Change) and e.up, "node 4 up: delivered"),
+        (
+            "node-failure-q3",
+            lambda e: isinstance(e, PhysicalChange) and e.up,
+            "node 4 up: delivered",
+        ),
         (
             "rack-failure-q3",
-            lambda e: isinstance(e, Change) and e.up,
+            lambda e: isinstance(e, PhysicalChange) and e.up,
             "rack fan1 up: delivered",
         ),
         (

@@ -8,7 +8,7 @@ import pytest
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
-from mininet_scenarios.scenario.engine import Change, Miswire, Outage
+from mininet_scenarios.scenario.engine import Miswire, Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 
 
@@ -34,9 +34,9 @@ def test_all_single_failures_as_the_failure_walker_finds_them(compiled, q, make,
     build = make(compiled(q))
     whole = Prediction.of(build)
     changes = (
-        [Change((link,)) for link in links(build)]
+        [PhysicalChange((link,)) for link in links(build)]
         if kind == "link"
-        else [Change(switches=(v,)) for v in build.wiring.names]
+        else [PhysicalChange(switches=(v,)) for v in build.wiring.names]
     )
     lost, longest = 0, 0
     for change in changes:
@@ -54,8 +54,8 @@ def test_all_single_failures_as_the_failure_walker_finds_them(compiled, q, make,
 def test_what_happened_and_was_undone_is_nothing():
     outage = Outage()
     events = [
-        Change((("4", "1"),)),
-        Change(switches=("3", "5")),
+        PhysicalChange((("4", "1"),)),
+        PhysicalChange(switches=("3", "5")),
         Miswire(("0", "1"), ("2", "3")),
     ]
     for event in events:
@@ -64,8 +64,8 @@ def test_what_happened_and_was_undone_is_nothing():
     assert outage.switches == {"3", "5"}
     for event in (
         Miswire(("0", "1"), ("2", "3"), repaired=True),
-        Change((("1", "4"),), up=True),
-        Change(switches=("3", "5"), up=True),
+        PhysicalChange((("1", "4"),), up=True),
+        PhysicalChange(switches=("3", "5"), up=True),
     ):
         outage = outage.after(event)
     assert outage == Outage()

@@ -10,7 +10,7 @@ import pytest
 
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import MARKED_NUMBER
-from mininet_scenarios.scenario.engine import Change, Flows, HostSample, Outage
+from mininet_scenarios.scenario.engine import Flows, HostSample, Outage, PhysicalChange
 from mininet_scenarios.traffic.rule_exercise import link_shares
 from mininet_scenarios.verdict.predict import Prediction, carry, crossed
 from mininet_scenarios.verdict.rule_set import RuleSet
@@ -83,10 +83,10 @@ def test_a_dead_link_takes_paths_and_its_packets_take_others() -> None:
     far = build.wiring.far
     whole = Prediction.of(build)
     for u in range(order):
-        down = whole.under(Outage().after(Change(((str(u), str(far[u, 0])),))))
+        down = whole.under(Outage().after(PhysicalChange(((str(u), str(far[u, 0])),))))
         assert (down.fewest >= 0).all()
         assert down.most.max() <= 7
-    bare = Prediction.of(marked(3)).under(Outage().after(Change((("5", str(far[5, 0])),))))
+    bare = Prediction.of(marked(3)).under(Outage().after(PhysicalChange((("5", str(far[5, 0])),))))
     assert (bare.fewest < 0).any()
     assert (bare.most >= 0).sum() > (bare.fewest >= 0).sum()
 

@@ -10,7 +10,7 @@ from compilers.proof.explanation import explain
 from compilers.proof.failures.risk_cases import link_numbers
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from mininet_scenarios.scenario.engine import Change, Outage
+from mininet_scenarios.scenario.engine import Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 
 FABRICS = {
@@ -56,10 +56,10 @@ def test_every_path_is_one_that_single_packets_take(name: str, protect: str, cas
     outage, dead = Outage(), []
     if link:
         link = (0, int(build.wiring.far[0, 0]))
-        outage = outage.after(Change((names_of(build, *link),)))
+        outage = outage.after(PhysicalChange((names_of(build, *link),)))
         dead.append(link_numbers(build)[link])
     if switch is not None:
-        outage = outage.after(Change(switches=names_of(build, switch)))
+        outage = outage.after(PhysicalChange(switches=names_of(build, switch)))
         dead.append(len(build.wiring.link_ends()) + switch)
     known = Prediction.of(build, outage)
     ends = [v for v in np.flatnonzero(build.topology.endpoints).tolist() if v != switch]
