@@ -8,7 +8,7 @@ import pytest
 from compilers.proof.explanation import explain
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.inner_engine import MininetEngine
-from mininet_scenarios.scenario.engine import Change, Setup
+from mininet_scenarios.scenario.engine import PhysicalChange, Setup
 from tests.controller.rollout.makers import EVENTS
 from tests.controller.rollout.windows import carried, loses_nothing, probed
 from tests.waiting import until
@@ -52,10 +52,10 @@ def test_a_switch_that_restarts_loses_only_what_it_was_carrying(engine):
     node = 0
 
     def power(engine):
-        engine.apply(Change(switches=(str(node),)))
+        engine.apply(PhysicalChange(switches=(str(node),)))
         log = engine.setup.work / "controller.log"
         until(lambda: f"switch {node} left" in log.read_text(), "the controller has seen it")
-        engine.apply(Change(switches=(str(node),), up=True))
+        engine.apply(PhysicalChange(switches=(str(node),), up=True))
         engine.settle(60)
 
     found, interval = carried(engine, INTERVALS, power)
