@@ -164,17 +164,6 @@ class SwitchRoutes:
     pools: tuple[Network, ...]
     rounded: bool = False
 
-    def differences(self, vertex: int) -> tuple[RouteDifference, ...]:
-        """What differs.
-
-        Raises:
-            InputError: a file cannot be read.
-        """
-        found = self.compared(vertex)
-        if isinstance(found, InputError):
-            raise found
-        return found.differences
-
     def compared(self, vertex: int) -> Compared | InputError:
         """What differs, or why that cannot be said."""
         wanted = self.wanted(vertex)

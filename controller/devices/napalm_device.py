@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from compilers.audit.route_lines import RouteLine, junos_lines
-from controller.devices.configured_device import CONFIRM_MINUTES, ComparedLines, ConfiguredDevice
+from controller.devices.configured_device import CONFIRM_MINUTES, ConfiguredDevice
 from controller.devices.device_shell import LAST_WORDS, DeviceError
 from controller.devices.router_device import LINES, DevicePlan
 
@@ -105,10 +105,11 @@ class NapalmDevice(ConfiguredDevice):
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `RouterDevice.plan`: nothing where the device says that it would change nothing."""
         plan = super().plan(wanted)
-        if plan and self.timed and not self._candidate((*plan.lines, *plan.stale)):
-            plan = replace(plan, lines=(), stale=())
-        elif plan and self.timed:
-            self.shell.call("discard_config")
+        if plan.lines and self.timed:
+            if self._candidate(plan.lines):
+                self.shell.call("discard_config")
+            else:
+                plan = replace(plan, add=(), remove=())
         return plan
 
     def _candidate(self, lines: Sequence[str]) -> str:
@@ -123,8 +124,8 @@ class NapalmDevice(ConfiguredDevice):
             self.shell.call("discard_config")
         return changes
 
-    def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`."""
+    def type(self, lines: Sequence[str]) -> None:
+        """See `RouterDevice.type`: a line that is wrong leaves it as it was."""
         if lines and self._candidate(lines):
             self.pending = "of NAPALM"
             when = {"revert_in": 60 * CONFIRM_MINUTES} if self.timed else {}
@@ -145,7 +146,7 @@ class NapalmDevice(ConfiguredDevice):
             self.shell.call("rollback")
         self.pending = ""
 
-    def save(self, plan: DevicePlan) -> None:
+    def save(self) -> None:
         """See `RouterDevice.save`: the drivers save with the commit or its confirmation."""
 
 
@@ -175,15 +176,15 @@ class NxosDevice(NapalmDevice):
     compares = False
     shut_at_first = True
 
-    def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`: cages are split first, and their ports take a while.
+    def type(self, lines: Sequence[str]) -> None:
+        """See `RouterDevice.type`: cages are split first, and their ports take a while.
 
         Raises:
             DeviceError: it refuses some, or ports do not come: lines below an interface that is
                 refused would be about the one before it.
         """
         split = [line for line in lines if line.startswith(SPLIT)]
-        super().change(split)
+        super().type(split)
         rest = [line for line in lines if line not in split]
         wanted = {line for line in rest if CAGED.fullmatch(line)}
         limit = time.monotonic() + PORTS_PATIENCE * bool(split)
@@ -191,7 +192,7 @@ class NxosDevice(NapalmDevice):
             if time.monotonic() >= limit:
                 raise DeviceError(f"the switch has no {min(missing)}")
             time.sleep(PORTS_POLL)
-        super().change(rest)
+        super().type(rest)
 
 
 class JunosDevice(NapalmDevice):
@@ -206,7 +207,7 @@ class JunosDevice(NapalmDevice):
         """See `ConfiguredDevice.all_lines`."""
         return junos_lines(text)
 
-    def compared(self, running: str) -> ComparedLines:
+    def compared(self, running: str) -> DevicePlan:
         """See `ConfiguredDevice.compared`: every line is independent."""
         text = self.rendered()
         there = [line.strip() for line in running.splitlines() if line.strip()]
@@ -222,11 +223,11 @@ class JunosDevice(NapalmDevice):
         removed = foreign if LINES in self.overrule else []
         kept = [line for line in (*closed, *foreign) if line not in (*opened, *removed)]
         missing = [line for line in wanted if line not in routes and line not in there]
-        return ComparedLines(
-            (*missing, *map(_undone, opened)),
-            tuple(map(_undone, removed)),
-            tuple(kept),
-            frozenset(line.split()[2] for line in closed if line not in opened),
+        return DevicePlan(
+            add=(*missing, *map(_undone, opened)),
+            remove=tuple(map(_undone, removed)),
+            kept=tuple(kept),
+            shut=frozenset(line.split()[2] for line in closed if line not in opened),
         )
 
 

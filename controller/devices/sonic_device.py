@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from secrets import token_hex
 from typing import Any
 
-from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import (
     STATIC_ROUTE,
     Remediation,
@@ -22,21 +22,16 @@ from compilers.audit.route_lines import (
 from controller.devices.configured_device import (
     CONFIRM_MINUTES,
     DRAINED,
-    SPEAKS_BGP,
     WITHDRAWN,
-    ComparedLines,
     ConfiguredDevice,
-    by_section,
-    typed,
 )
-from controller.devices.device_shell import DeviceShell
-from controller.devices.router_device import PORTS_SHUT, Compare, DeviceNames, DevicePlan
+from controller.devices.device_shell import DeviceError, DeviceShell
+from controller.devices.linux_device import WRITE
+from controller.devices.router_device import PORTS_SHUT, DevicePlan
 from inventory.neighbours.facts import mapping
 
 ADMIN = "admin_status"
 RESTART = "systemctl restart bgp"
-BEFORE = "frr.conf.before"
-"""The file of a pending change next to `frr.conf`: what that was."""
 FRR_FRAME = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |(enable )?password |vrf |exit|end\b)"
 )
@@ -48,6 +43,8 @@ DRAIN_LINE = re.compile(
     r"|set as-path prepend "
 )
 """What `polarfab drain` types."""
+MOST_NAMED = 3
+"""Lines that a message names."""
 FRR_SPEAKS = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
 """Lines of a running FRR that make it speak a routing protocol to others."""
 
@@ -55,21 +52,19 @@ FRR_SPEAKS = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
 class SonicDevice(ConfiguredDevice):
     """Target sonic: a checkpoint, and a timer of systemd that rolls back to it.
 
-    before: the text of frr.conf that a pending change replaced.
+    back: the commands that take the pending change back.
     """
 
-    before: str | None = None
+    back: tuple[str, ...] = ()
     overrules = frozenset({PORTS_SHUT})
-
     shell: DeviceShell
 
-    def lost(self) -> Sequence[str]:
-        """See `RouterDevice.lost`: FRR starts from `frr.conf` alone once the mode is split-unified.
+    def _theirs(self, file: str, shown: str) -> Iterator[str]:
+        """What others configured that would be gone with `frr.conf`.
 
-        Until then SONiC writes that file, or those of the daemons, from CONFIG_DB (docker_init.sh).
+        FRR starts from it alone once the mode is split-unified; until then SONiC writes that file,
+        or those of the daemons, from CONFIG_DB (docker_init.sh).
         """
-        file = self._frr_conf()
-        shown = self._shown()
         routes = fabric_lines(section_lines(file), self.pools, self.vrf)
         ours = {part.strip() for line in routes for part in line.add.splitlines()}
         written = [line.strip() for line in self.text("frr.conf").splitlines()]
@@ -77,13 +72,14 @@ class SonicDevice(ConfiguredDevice):
         ours |= {*written, *(line.partition(" profile ")[0] for line in written)}
         theirs = [line.strip() for line in file.splitlines() if not FRR_FRAME.match(line)]
         theirs += [line.strip() for line in shown.splitlines() if FRR_SPEAKS.match(line)]
-        theirs = [line for line in dict.fromkeys(theirs) if not DRAIN_LINE.match(line)]
-        return [line for line in theirs if line not in ours]
+        for line in dict.fromkeys(theirs):
+            if line not in ours and not DRAIN_LINE.match(line):
+                yield line
 
-    def names(self) -> DeviceNames:
-        """See `RouterDevice.names`."""
+    def name(self) -> str:
+        """See `RouterDevice.name`."""
         metadata = mapping(mapping(json.loads(self.running())).get("DEVICE_METADATA"))
-        return DeviceNames(str(mapping(metadata.get("localhost")).get("hostname", "")))
+        return str(mapping(metadata.get("localhost")).get("hostname", ""))
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""
@@ -109,7 +105,7 @@ class SonicDevice(ConfiguredDevice):
         )
         return Remediation((*found.add, *gone), found.remove)
 
-    def compared(self, running: str) -> ComparedLines:
+    def compared(self, running: str) -> DevicePlan:
         """See `ConfiguredDevice.compared`: by the fields of every entry.
 
         Fields that are not rendered belong to the platform, and stay.
@@ -133,57 +129,41 @@ class SonicDevice(ConfiguredDevice):
                     missing.append(_set(table, key, lacks or {"NULL": "NULL"}))
         held_shut = [] if self.opens else shut
         kept = tuple(f"port {port} is shut" for port in held_shut)
-        return ComparedLines(tuple(missing), (), kept, frozenset(held_shut))
+        return DevicePlan(add=tuple(missing), kept=kept, shut=frozenset(held_shut))
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
-        """See `RouterDevice.plan`: with `frr.conf`, from which FRR starts."""
-        text, there = self._conf(), self._frr_conf()
-        found = replace(super().plan(wanted), drained=_drained(self._shown()))
+        """See `RouterDevice.plan`: with `frr.conf`, from which FRR starts.
+
+        While the switch is drained it stays: FRR that starts again would be in use.
+        """
+        there, shown = self._frr_conf(), self.shell.run("vtysh -c 'show running-config'")
+        if theirs := [*self._theirs(there, shown)]:
+            given = "; ".join(theirs[:MOST_NAMED]) + "; …" * (len(theirs) > MOST_NAMED)
+            required = "no configuration of others that the saved files replace"
+            raise DeviceError(f"required {required}, given {given}; take it away first")
+        plan, text = super().plan(wanted), self._conf(there)
+        plan = replace(plan, drained=any(map(DRAINED.match, shown.splitlines())))
         if _conf_lines(there) == _conf_lines(text):
-            return found
+            return plan
+        if plan.drained:
+            return replace(plan, kept=(*plan.kept, "frr.conf: written once the drain has ended"))
         new = _conf_lines(there, drained=False) != _conf_lines(text, drained=False)
-        restarts = (RESTART,) if new and SPEAKS_BGP.search(text) else ()
-        return replace(found, files=(self._place,), kernel=restarts)
-
-    def load(self, plan: DevicePlan) -> None:
-        """See `RouterDevice.load`: FRR reads the sessions of BGP when its container starts."""
-        self.before = self._frr_conf() if plan.kernel else None
-        super().load(plan)
-        if self.before is not None:
-            self._restart(self._conf())
-
-    def _restart(self, text: str) -> None:
-        self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text})
-        self.script(RESTART)
+        restarts = (RESTART,) * (new and self.bgp)
+        return replace(plan, add=(*plan.add, f"{WRITE}{self._place}", *restarts))
 
     @property
     def _place(self) -> str:
         return f"{self.etc}/sonic/frr/frr.conf"
 
-    def _shown(self) -> str:
-        return self.shell.run("vtysh -c 'show running-config'")
-
-    def _conf(self) -> str:
-        """The frr.conf to write: with users' lines that stay, and drained while the switch is.
-
-        FRR starts from it: else a restart would take both away.
-        """
-        text, shown = self.text("frr.conf"), self._shown()
-        users = [line for line in self._frr_conf().splitlines() if USERS_LINE.match(line)]
-        more = "".join(f"{line}\n" for line in dict.fromkeys(users) if f"{line}\n" not in text)
-        text = re.sub(r"(?m)^hostname .*\n", lambda head: head[0] + more, text, count=1)
-        if not _drained(shown):
-            return text
-        held = set(map(str.strip, shown.splitlines()))
-        lines = [line.rstrip() for line in text.splitlines()]
-        kept = [line for line in lines if not WITHDRAWN.match(line.strip()) or line.strip() in held]
-        at = max(n for n, line in enumerate(kept) if line == "end")
-        said = ((s, line) for s, line in by_section(shown) if DRAIN_LINE.match(line))
-        drain = typed(((s, line) for s, line in said if not DRAINED.match(line)), ())
-        return "".join(f"{line}\n" for line in (*kept[:at], *drain, *kept[at:]))
-
     def _frr_conf(self) -> str:
         return self.shell.run(f"cat {shlex.quote(self._place)} 2>&- || true")
+
+    def _conf(self, there: str) -> str:
+        """The frr.conf to write: with users' lines that stay."""
+        text = self.text("frr.conf")
+        users = [line for line in there.splitlines() if USERS_LINE.match(line)]
+        more = "".join(f"{line}\n" for line in dict.fromkeys(users) if f"{line}\n" not in text)
+        return re.sub(r"(?m)^hostname .*\n", lambda head: head[0] + more, text, count=1)
 
     def script(self, *lines: str) -> None:
         """Run commands up to the first that fails; none before all have arrived.
@@ -196,45 +176,44 @@ class SonicDevice(ConfiguredDevice):
         text = "".join(f"{line}\n" for line in ("{", *lines, "} < /dev/null"))
         self.shell.run("sh -se", text)
 
-    def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`; the timer has the old frr.conf back, too."""
-        if lines or self.before is not None:
-            self.pending = name = f"polarfab-{token_hex(4)}"
-            timer, back = f"--on-active={CONFIRM_MINUTES}m --unit={name}", f"config rollback {name}"
-            if self.before is not None:
-                self.shell.put(f"{self.etc}/sonic/frr", {BEFORE: self.before})
-                place = f"{self.etc}/sonic/frr/"
-                words = f"mv {shlex.quote(place + BEFORE)} {shlex.quote(self._place)}"
-                back = f"sh -c {shlex.quote(f'{back}; {words}; {RESTART}')}"
-            self.script(f"config checkpoint {name}", f"systemd-run {timer} {back}", *lines)
+    def type(self, lines: Sequence[str]) -> None:
+        """See `RouterDevice.type`; what takes it back, the old frr.conf too, is on the timer."""
+        if not lines:
+            return
+        self.pending = name = f"polarfab-{token_hex(4)}"
+        begin, self.back = [f"config checkpoint {name}"], (f"config rollback {name}",)
+        if f"{WRITE}{self._place}" in lines:
+            place = shlex.quote(self._place)
+            begin += [f"touch {place}", f"cp -p {place} {place}.before"]
+            restarts = (RESTART,) * (RESTART in lines)
+            self.back = (*self.back, f"mv {place}.before {place}", *restarts)
+        back = f"sh -c {shlex.quote('; '.join(self.back))}"
+        timer = f"systemd-run --on-active={CONFIRM_MINUTES}m --unit={name} {back}"
+        self.script(*begin, timer)
+        for written, group in groupby(lines, lambda line: line.startswith(WRITE)):
+            if written:
+                self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": self._conf(self._frr_conf())})
+            else:
+                self.script(*group)
 
     def confirm(self) -> None:
         """See `RouterDevice.confirm`."""
         if name := self.pending:
             self.script(f"systemctl stop {name}.timer", f"config delete-checkpoint {name}")
-        self.pending, self.before = "", None
+        self.pending = ""
 
     def undo(self) -> None:
         """See `RouterDevice.undo`."""
-        if name := self.pending:
-            self.script(f"config rollback {name}")
-        if self.before not in (None, self._frr_conf()):
-            self._restart(self.before or "")
+        if self.pending:
+            self.script(*self.back)
         self.confirm()
-
-    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
-        """See `RouterDevice.foreign`: frr.conf speaks BGP, which finds others around shut ports."""
-        speaks = SPEAKS_BGP.search(self.text("frr.conf"))
-        return [] if speaks else super().foreign(tables, compare)
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
         return self.shell.run("sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y")
 
-    def save(self, plan: DevicePlan) -> None:
-        """See `RouterDevice.save`: FRR starts from its own file."""
-        if plan.files:
-            self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": self._conf()})
+    def save(self) -> None:
+        """See `RouterDevice.save`: frr.conf, from which FRR starts, is written."""
         self.script("config save -y")
 
 
@@ -250,10 +229,6 @@ def _set(table: str, key: str, fields: Mapping[str, Any]) -> str:
 
 def _said(value: object) -> object:
     return list(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _drained(shown: str) -> bool:
-    return any(map(DRAINED.match, shown.splitlines()))
 
 
 def _conf_lines(text: str, *, drained: bool = True) -> list[str]:
