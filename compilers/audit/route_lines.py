@@ -191,25 +191,25 @@ def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
     return remediation(there, filter(None, map(_batch_line, batch.splitlines())))
 
 
-def rule_remediation(rules4: str, rules6: str, batch: str) -> tuple[Remediation, Remediation]:
-    """Policy rules of IPv4 and of IPv6, as lines for `ip -batch` of each.
+def rule_remediation(rules4: str, rules6: str, batch: str) -> Remediation:
+    """Policy rules of IPv4 and of IPv6, as lines for `ip -batch` behind -4 and -6.
 
     Args:
         rules4: what `ip -json -4 rule` prints.
         rules6: what `ip -json -6 rule` prints.
         batch: rules.batch, for both.
     """
-    wanted = [_rule(line) for line in batch.splitlines() if line.startswith("rule add ")]
-    held = (
-        [
-            _rule(f"rule add iif {e['iif']} lookup {e['table']} pref {e['priority']} protocol 80")
-            for e in _ours(shown)
-            if "iif" in e
-        ]
-        for shown in (rules4, rules6)
+    families = {"-4": rules4, "-6": rules6}
+    wanted = [line for line in batch.splitlines() if line.startswith("rule add ")]
+    held = [
+        f"{family} rule add iif {e['iif']} lookup {e['table']} pref {e['priority']} protocol 80"
+        for family, shown in families.items()
+        for e in _ours(shown)
+        if "iif" in e
+    ]
+    return remediation(
+        map(_rule, held), (_rule(f"{family} {line}") for family in families for line in wanted)
     )
-    four, six = (remediation(there, wanted) for there in held)
-    return four, six
 
 
 def _ours(shown: str) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ from controller.devices.router_device import (
 )
 
 PORT, SHUT, OPEN = "interface ", "shutdown", "no shutdown"
+HOST_NAME = re.compile(r"^(?:hostname|switchname|set system host-name) (\S+)", re.M)
 ONCE = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
 """What a section has once: another line that begins so replaces it."""
 FRAME = re.compile(r"\s*(!|#|$|end$|exit|Current configuration|Building configuration)")
@@ -45,17 +46,13 @@ Section = tuple[str, ...]
 class ConfiguredDevice(RouterDevice):
     """A router whose routes are in a configuration of lines."""
 
-    others = "not from its configuration's static routes"
     overrules = frozenset({PORTS_SHUT, LINES})
     shut_at_first: ClassVar[bool] = False
     """Whether ports are shut unless they are opened."""
-    host_name: ClassVar[re.Pattern[str]] = re.compile(
-        r"^(?:hostname|switchname|set system host-name) (\S+)", re.M
-    )
 
     def name(self) -> str:
         """See `RouterDevice.name`: the host name of its configuration."""
-        found = self.host_name.search(self.running())
+        found = HOST_NAME.search(self.running())
         return found[1].strip('"') if found else ""
 
     @abstractmethod

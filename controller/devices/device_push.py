@@ -277,7 +277,7 @@ class DevicePush:
             one.differences = tuple(device.foreign(tables, compare))
         if one.differences:
             raise DeviceError(
-                f"required no routes of others ({device.others}) in the fabric's address pools, "
+                "required no routes of others in the fabric's address pools, "
                 f"given {named(one.differences)}; take them away first, a push does not"
             )
         self._stand(one)
@@ -304,10 +304,10 @@ class DevicePush:
         device = one.device
         if not self.rounds or not isinstance(device, ConfiguredDevice):
             return
-        held = self.rounds.lines(device, one.vertex)
+        held = self.rounds.held_after(device, one.vertex)
         there = device.lines(device.running())
         for one.after in range(self.rounds.last, BEFORE - 1, -1):
-            if not remediation(there, held(one.after)):
+            if not remediation(there, held(one.after)[0]):
                 return
         required = "the routes of the build before, or of a round from it to this one"
         given = f"{len(there):,} static routes of the fabric that are neither"
@@ -355,12 +355,11 @@ class DevicePush:
         device, rounds = one.device, self.rounds
         if not rounds or not isinstance(device, ConfiguredDevice) or 0 < number <= one.after:
             return
-        after = max(number, one.after)
-        lines = rounds.lines(device, one.vertex)(after)
+        lines, tables = rounds.held_after(device, one.vertex)(max(number, one.after))
         change = device.lacking(lines)
         if typed := (*change.add, *change.remove) if number else device.plan(lines).lines:
             device.type(typed)
-            self._prove(one, rounds.tables(one.vertex, after))
+            self._prove(one, tables)
             device.confirm()
 
     def _end(self, one: PushedSwitch) -> None:

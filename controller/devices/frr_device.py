@@ -14,9 +14,9 @@ from compilers.audit.route_lines import RouteLine
 from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.linux_device import RULES, KernelDevice
 from controller.devices.router_device import Compare, DevicePlan
+from inventory.route_tables.frr_routes import COMMANDS
 from inventory.route_tables.route_table_file import json_outputs
 
-TABLES = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
 OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
 """Those of the routes that a configuration says itself."""
 DAEMONS = (("bgpd", "router bgp"), ("bfdd", " bfd"))
@@ -52,7 +52,6 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
 
     elsewhere = frozenset({"frr.conf"})
     overrules = ConfiguredDevice.overrules
-    others = "protocols that frr.conf does not speak"
     compares = False
 
     def running(self) -> str:
@@ -116,7 +115,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
-        return "".join(map(self.shell.run, (TABLES, *RULES.values())))
+        return "".join(map(self.shell.run, (COMMANDS, *RULES)))
 
     def save(self) -> None:
         """See `RouterDevice.save`."""

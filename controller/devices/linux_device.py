@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_lines import kernel_remediation, rule_remediation
+from compilers.audit.route_lines import Remediation, kernel_remediation, rule_remediation
 from controller.devices.device_shell import DeviceShell
 from controller.devices.router_device import Compare, DevicePlan, RouterDevice
 from inventory.route_tables.kernel_routes import OURS
@@ -30,7 +30,7 @@ SETTINGS = "cd /proc/sys && xargs grep -s '' /dev/null || true"
 KERNEL_OWN = "kernel"
 """The protocol of routes that come with an interface's addresses."""
 NEXTHOPS = "ip -json nexthop"
-RULES = {family: f"ip -json {family} rule" for family in ("-4", "-6")}
+RULES = ("ip -json -4 rule", "ip -json -6 rule")
 UNIT = """if [ -d /run/systemd/system ]; then
   cp {etc}/polarfab/polarfab.service {etc}/systemd/system/polarfab.service
   systemctl daemon-reload && systemctl enable polarfab
@@ -88,11 +88,14 @@ class KernelDevice(RouterDevice):
         files = [*self._unlike()]
         last = [line for line in files if line.endswith("/links.batch")]
         files = [line for line in files if line not in last]
-        rules = self._rules()
+        rules = Remediation((), ())
+        if (self.files / "rules.batch").exists():
+            four, six = map(self.shell.run, RULES)
+            rules = rule_remediation(four, six, self.text("rules.batch"))
         return DevicePlan(
             links=(*files, *first, *self._settings(shown), *rest, *last),
-            add=tuple(f"{f} {line}" for f, rule in rules.items() for line in rule.add),
-            remove=tuple(f"{f} {line}" for f, rule in rules.items() for line in rule.remove),
+            add=rules.add,
+            remove=rules.remove,
             kept=tuple(f"port {port} is shut" for port in shut),
             shut=frozenset(shut),
         )
@@ -137,14 +140,6 @@ class KernelDevice(RouterDevice):
         here = sorted(file for file in self.files.iterdir() if not file.name.startswith("."))
         texts = {file.name: file.read_text() for file in here if file.name not in self.elsewhere}
         return {name: text.rstrip("\n") + "\n" for name, text in texts.items()}
-
-    def _rules(self) -> dict[str, Any]:
-        """What its policy rules lack, and have besides, by address family."""
-        if not (self.files / "rules.batch").exists():
-            return {}
-        shown = {family: self.shell.run(command) for family, command in RULES.items()}
-        found = rule_remediation(shown["-4"], shown["-6"], self.text("rules.batch"))
-        return dict(zip(RULES, found, strict=True))
 
     def type(self, lines: Sequence[str]) -> None:
         """See `RouterDevice.type`: in place, without the pause of `load.sh`."""
@@ -199,8 +194,6 @@ def _has(shown: Mapping[str, Any], words: Sequence[str]) -> bool:
 class LinuxDevice(KernelDevice):
     """Target linux."""
 
-    others = "protocol not 80"
-
     def plan(self) -> DevicePlan:
         """See `RouterDevice.plan`."""
         found = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)
@@ -215,4 +208,4 @@ class LinuxDevice(KernelDevice):
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
-        return "".join(map(self.shell.run, (ROUTES, NEXTHOPS, *RULES.values())))
+        return "".join(map(self.shell.run, (ROUTES, NEXTHOPS, *RULES)))

@@ -20,6 +20,7 @@ from compilers.audit.route_lines import RouteLine, junos_lines
 from controller.devices.configured_device import CONFIRM_MINUTES, ConfiguredDevice
 from controller.devices.device_shell import LAST_WORDS, DeviceError
 from controller.devices.router_device import LINES, DevicePlan
+from inventory.route_tables import eos_routes, junos_routes, nxos_routes
 
 NOT_A_CONFIGURATION = re.compile(r"\s*(%|$)")
 
@@ -77,7 +78,7 @@ class NapalmDevice(ConfiguredDevice):
     shell: NapalmSession
     file: ClassVar[str]
     form: ClassVar[str] = "text"
-    held: ClassVar[tuple[str, ...]]
+    held: ClassVar[str]
     encoding: ClassVar[str] = "text"
     timed: ClassVar[bool] = True
 
@@ -99,7 +100,7 @@ class NapalmDevice(ConfiguredDevice):
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
-        said = self.shell.call("cli", list(self.held), encoding=self.encoding).values()
+        said = self.shell.call("cli", self.held.split(", "), encoding=self.encoding).values()
         return "\n".join(one if isinstance(one, str) else json.dumps(one) for one in said)
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
@@ -155,7 +156,7 @@ class EosDevice(NapalmDevice):
 
     driver = "eos"
     file = "eos.cfg"
-    held = ("show ip route vrf all", "show ipv6 route vrf all")
+    held = eos_routes.COMMANDS.replace(" | json", "")
     encoding = "json"
 
 
@@ -171,7 +172,7 @@ class NxosDevice(NapalmDevice):
 
     driver = "nxos_ssh"
     file = "nxos.cfg"
-    held = ("show ip route vrf all | json", "show ipv6 route vrf all | json")
+    held = nxos_routes.COMMANDS
     timed = False
     compares = False
     shut_at_first = True
@@ -201,7 +202,7 @@ class JunosDevice(NapalmDevice):
     driver = "junos"
     file = "junos.set"
     form = "set"
-    held = ("show route | display json",)
+    held = junos_routes.COMMANDS
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """See `ConfiguredDevice.all_lines`."""

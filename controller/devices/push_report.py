@@ -13,7 +13,7 @@ from compilers.audit.route_lines import Place
 from controller.devices.router_device import DevicePlan, RouterDevice
 
 MOST_NAMED = 3
-"""Routes that a message names."""
+"""Routes, lines or switches that a message names."""
 ADDRESS = re.compile(r"\b\d+(\.\d+){3}\b")
 State = Literal["as built", "to do", "pushed", "failed", "not tried"]
 

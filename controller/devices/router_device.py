@@ -56,8 +56,6 @@ class RouterDevice(ABC):
     overrule: frozenset[str] = frozenset()
     bgp: bool = False
     pending: str = field(default="", init=False)
-    others: ClassVar[str] = ""
-    """The routes that are not the fabric's, in words."""
     compares: ClassVar[bool] = True
     """Whether what it lacks is sure: others may show a line in another form than typed."""
     overrules: ClassVar[frozenset[str]] = frozenset({PORTS_SHUT})

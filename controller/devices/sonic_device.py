@@ -27,8 +27,10 @@ from controller.devices.configured_device import (
 )
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.linux_device import WRITE
+from controller.devices.push_report import MOST_NAMED
 from controller.devices.router_device import PORTS_SHUT, DevicePlan
 from inventory.neighbours.facts import mapping
+from inventory.route_tables.sonic_routes import COMMANDS
 
 ADMIN = "admin_status"
 RESTART = "systemctl restart bgp"
@@ -43,8 +45,6 @@ DRAIN_LINE = re.compile(
     r"|set as-path prepend "
 )
 """What `polarfab drain` types."""
-MOST_NAMED = 3
-"""Lines that a message names."""
 FRR_SPEAKS = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
 """Lines of a running FRR that make it speak a routing protocol to others."""
 
@@ -210,7 +210,7 @@ class SonicDevice(ConfiguredDevice):
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
-        return self.shell.run("sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y")
+        return self.shell.run(COMMANDS)
 
     def save(self) -> None:
         """See `RouterDevice.save`: frr.conf, from which FRR starts, is written."""

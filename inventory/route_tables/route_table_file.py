@@ -35,15 +35,7 @@ ROUTE_FORMS: dict[str, ModuleType] = {
     "srlinux": srlinux_routes,
 }
 """The forms, by the target whose systems print them."""
-FORMS_IN_WORDS = {
-    LINUX: kernel_routes.KERNEL,
-    "frr": frr_routes.FRR,
-    "sonic": sonic_routes.SONIC_ROUTES,
-    "eos": eos_routes.EOS_ROUTES,
-    "nxos": nxos_routes.NXOS_ROUTES,
-    "junos": junos_routes.JUNOS_ROUTES,
-    "srlinux": srlinux_routes.SRLINUX_ROUTES,
-}
+FORMS_IN_WORDS = {name: form.COMMANDS for name, form in ROUTE_FORMS.items()}
 BLANKS = re.compile(r"\s*")
 MOST_WORDS = 160
 """Letters of an error that a message says."""

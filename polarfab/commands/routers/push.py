@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from controller.devices.push_report import PushReport
 
 
-MOST_NAMED = 3
-"""Switches that are named for each error."""
-
-
 @click.command("push")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @target_options(required=True, more="frr, linux, sonic, eos, nxos or junos")
@@ -138,6 +134,8 @@ def _print(found: PushReport, dry: bool) -> None:
 
 def _say_errors(found: PushReport) -> None:
     """Each error once, with the first switches that had it; with --verbose switch by switch."""
+    from controller.devices.push_report import MOST_NAMED
+
     errors = {one.node: one.error for one in found.switches if one.error}
     for cause, nodes in found.causes.items():
         if len(nodes) == 1 or volume() > 0:

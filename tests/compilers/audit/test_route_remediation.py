@@ -100,7 +100,6 @@ def test_rules_by_family():
     ours = '{"priority":1000,"src":"all","iif":"eth5","table":"5000","protocol":"80"}'
     old = ours.replace("5000", "5009")
     others = '{"priority":5,"src":"all","iif":"eth0","table":"99"}'
-    one, two = rule_remediation(f"[{ours},{others}]", f"[{old}]", batch)
-    assert not one
-    assert two.add == ("rule add iif eth5 lookup 5000 pref 1000 protocol 80",)
-    assert two.remove == ("rule delete iif eth5 lookup 5009 pref 1000 protocol 80",)
+    found = rule_remediation(f"[{ours},{others}]", f"[{old}]", batch)
+    assert found.add == ("-6 rule add iif eth5 lookup 5000 pref 1000 protocol 80",)
+    assert found.remove == ("-6 rule delete iif eth5 lookup 5009 pref 1000 protocol 80",)

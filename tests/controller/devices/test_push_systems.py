@@ -520,7 +520,7 @@ def test_what_shows_no_configuration_is_not_an_empty_switch(tmp_path, monkeypatc
 
 def test_tables_that_prove_nothing_are_found_before_a_change(tmp_path, monkeypatch):
     site = Site("eos", tmp_path, monkeypatch)
-    monkeypatch.setattr(EosDevice, "held", ("show running-config",))
+    monkeypatch.setattr(EosDevice, "held", "show running-config")
     (error,) = {one.error for one in site.push().values()}
     assert error.startswith("its routing tables: required the output of one of: linux")
     assert all(device.config == {} for device in site.devices.values())
