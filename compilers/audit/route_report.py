@@ -161,7 +161,7 @@ class SwitchRoutes:
             held = read_routes(self.files[vertex], known)
         except InputError as error:
             return error
-        node, own = self.build.wiring.names[vertex], _own(self.build, vertex)
+        node, own = self.build.wiring.names[vertex], own_blocks(self.build, vertex)
         found = route_differences(
             node, wanted, held.tables, self.pools, own, held.whole, self.rounded
         )
@@ -178,7 +178,7 @@ def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
     return Problem("the tables of one system", given, todo, str(next(iter(forms.values())).parent))
 
 
-def _own(build: Build, vertex: int) -> list[Network]:
+def own_blocks(build: Build, vertex: int) -> list[Network]:
     """The blocks of a switch's hosts."""
     a = build.addressing
     return [a.network(vertex), *([a.network6(vertex)] if a.ipv6 else [])]

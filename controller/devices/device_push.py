@@ -11,53 +11,44 @@ from __future__ import annotations
 
 import os
 import shlex
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
 from getpass import getuser
 from importlib.util import find_spec
-from ipaddress import ip_network
 from itertools import count
 from pathlib import Path
 from shutil import which
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_lines import Place, remediation
-from compilers.audit.route_report import SwitchRoutes
-from compilers.readers.bgp.bgp_reader import BgpReader
+from compilers.audit.route_lines import remediation
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import ROUTING, weighs
 from compilers.targets.routed.p2p_links import P2pTarget
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import SystemNames, hostname
-from compilers.targets.target import Progress, Target
+from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
 from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.device_shell import SSH, DeviceError, DeviceShell
 from controller.devices.frr_device import FrrDevice
 from controller.devices.linux_device import LinuxDevice
 from controller.devices.napalm_device import EosDevice, JunosDevice, NapalmSession, NxosDevice
+from controller.devices.push_proof import PushProof
 from controller.devices.push_report import PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
 from controller.devices.router_device import NAMES, RouterDevice
 from controller.devices.sonic_device import SonicDevice
 from inventory.problems import InputError, Problem, install_extra
-from inventory.route_tables.held_routes import ANY, MAIN, RouteTables
 
 AROUND = "go around what is shut or drained"
 VARIABLE = "POLARFAB_PASSWORD"
 """The environment variable with the password for NAPALM's drivers."""
 AT_ONCE = 20
 """Switches that are spoken to at the same time."""
-PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
-"""Seconds until a daemon has handed its routes on, and between two looks."""
 MOST_FAILED = 1
 """The failures after which a push in rounds ends: the next round needs every switch of this one."""
 ROUTER_DEVICES: dict[str, type[RouterDevice]] = {
@@ -116,13 +107,8 @@ class DevicePush:
     old: tuple[Build, Path] | None = None
     switches: tuple[PushedSwitch, ...] = ()
     rounds: PushRounds | None = None
-    pools: tuple[str, ...] = ()
-    names: SystemNames | None = None
-    chosen: Chosen = field(default_factory=dict)
-    wanted: Callable[[int], RouteTables] | None = None
-    shut: frozenset[tuple[str, str]] = frozenset()
-    drained: bool = False
-    left: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    names: SystemNames = field(init=False)
+    proof: PushProof = field(init=False)
     steps: Iterator[int] = field(default_factory=lambda: count(1))
     all_steps: int = 0
 
@@ -142,24 +128,29 @@ class DevicePush:
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
             raise InputError.of(required, self.build.balance, todo, key="routing.balance")
-        names = [self.build.wiring.names[v] for v in self._present()]
+        there = np.flatnonzero(self.build.topology.present).tolist()
+        names = [self.build.wiring.names[v] for v in there]
         if unknown := [name for name in only if name not in names]:
             required = "the name of a switch"
             raise InputError([Problem(required, repr(name), key="node") for name in unknown])
         self.names = system.names(self.build)
-        build, self.chosen = system.check(self.build, self.options)
-        self.wanted = system.routes_held(build, self.chosen)
+        build, chosen = system.check(self.build, self.options)
         if self.old and only:
             raise InputError.of("all switches with `from`", f"{len(only)}", key="node")
         if self.old:
-            self.rounds = PushRounds.of(system, *self.old, build, self.chosen)
-        self._reach(kind, system, only or names)
+            self.rounds = PushRounds.of(system, *self.old, build, chosen)
+        builds = (self.build, *(self.old or ())[:1])
+        pools = dict.fromkeys(pool for one in builds for pool in fabric_pools(one.addressing))
+        held = system.routes_held(build, chosen) or (lambda _: {})
+        self.proof = PushProof(build, chosen, tuple(pools), held)
+        vertices = [v for v, name in zip(there, names, strict=True) if not only or name in only]
+        self._reach(kind, getattr(system, "vrf", ""), vertices)
         stages, interrupted = self._stages(), False
         self.all_steps = sum(len(batch) for _, batch in stages)
         try:
             for number, (task, batch) in enumerate(stages):
                 if number == 1:
-                    self._note_shut(build)
+                    self.proof.note_shut(self.switches, system, self.rendered)
                 if self._stopped():
                     break
                 self._each(task, batch)
@@ -169,41 +160,25 @@ class DevicePush:
             self._settle()
         return PushReport(self.target, self.switches, interrupted)
 
-    def _present(self) -> list[int]:
-        return np.flatnonzero(self.build.topology.present).tolist()
-
-    def _reach(self, kind: type[RouterDevice], system: Target, wanted: Collection[str]) -> None:
+    def _reach(self, kind: type[RouterDevice], vrf: str, vertices: Sequence[int]) -> None:
         """The switches, and whether anything reaches them."""
-        builds = (self.build, *(self.old or ())[:1])
-        pools = [pool for build in builds for pool in fabric_pools(build.addressing)]
-        self.pools = tuple(dict.fromkeys(pools))
-        w, vrf, found = self.build.wiring, getattr(system, "vrf", ""), []
-        for vertex in self._present():
+        w, found = self.build.wiring, []
+        options = dict(self.settings.options)
+        user, password = options.pop("username", getuser()), os.environ.get(VARIABLE, "")
+        for vertex in vertices:
             name = w.names[vertex]
             known = {"node": name, "address": w.management[vertex] or hostname(name)}
-            shell = self._shell(kind, known)
+            shell: Any = DeviceShell(tuple(_filled("run", self.settings.run, known)))
+            if kind.driver:
+                shell = NapalmSession(kind.driver, known["address"], user, password, options)
             (etc,) = _filled("etc", shlex.quote(self.settings.etc), known)
-            given = etc, self.pools, vrf, self.settings.overrule, self._bgp
-            if name in wanted:
-                found.append(PushedSwitch(name, vertex, kind(shell, self.rendered / name, *given)))
+            given = etc, self.proof.pools, vrf, self.settings.overrule, self.proof.bgp
+            found.append(PushedSwitch(name, vertex, kind(shell, self.rendered / name, *given)))
         self.switches = tuple(found)
         program = next(iter(shlex.split(self.settings.run)), "")
         if not kind.driver and not which(program):
             debian = " (Debian: openssh-client)" * (program == "ssh")
             raise InputError.of(f"{program or 'a program'}{debian}", "none", key="run")
-
-    def _shell(self, kind: type[RouterDevice], known: Mapping[str, str]) -> Any:
-        """What reaches a device."""
-        words = tuple(_filled("run", self.settings.run, known))
-        if not kind.driver:
-            return DeviceShell(words)
-        options = dict(self.settings.options)
-        user, password = options.pop("username", getuser()), os.environ.get(VARIABLE, "")
-        return NapalmSession(kind.driver, known["address"], user, password, options)
-
-    @property
-    def _bgp(self) -> bool:
-        return self.chosen.get(ROUTING) == "bgp"
 
     def _stages(self) -> list[tuple[Task, Sequence[PushedSwitch]]]:
         """Who does what after what: all are read, then batches go, or all in rounds."""
@@ -267,13 +242,13 @@ class DevicePush:
     def _read(self, one: PushedSwitch) -> None:
         self._identify(one)
         device = one.device
-        one.plan, routes, tables = device.plan(), self._routes(one), device.tables()
-        compare = cache(partial(self._differences, one, routes))
+        one.plan, routes, tables = device.plan(), self.proof.routes(one), device.tables()
+        compare = cache(partial(self.proof.differences, one, routes))
         if tables.strip():
             # Those that cannot be read prove nothing: better seen before anything is changed.
             other = {(each.table, each.prefix) for each in compare(tables)}
             held = {(table, prefix) for table, there in routes.items() for prefix in there}
-            one.right = frozenset() if self._bgp else frozenset(held - other)
+            one.right = frozenset() if self.proof.bgp else frozenset(held - other)
             one.differences = tuple(device.foreign(tables, compare))
         if one.differences:
             raise DeviceError(
@@ -290,7 +265,7 @@ class DevicePush:
             DeviceError: it says that it is another one.
         """
         said = one.device.name()
-        vertex = self.names.vertex(said) if self.names and said else one.vertex
+        vertex = self.names.vertex(said) if said else one.vertex
         if vertex is None and NAMES not in self.settings.overrule:
             todo = "if this is the switch, push with `overrule names`"
             raise DeviceError(f"required the host name {hostname(one.node)}, given {said}; {todo}")
@@ -313,24 +288,6 @@ class DevicePush:
         given = f"{len(there):,} static routes of the fabric that are neither"
         raise DeviceError(f"required {required}, given {given}; push without `from`")
 
-    def _note_shut(self, named: Build) -> None:
-        """What nothing is expected over: ports that stay shut, at both ends of their cables.
-
-        left: the ports of BGP's paths without these, unless what others have shut is not known.
-        """
-        w, shut = named.wiring, set()
-        for one in self.switches:
-            columns = (column[one.vertex].tolist() for column in (w.port, w.far, w.far_port))
-            for port, far, far_port in zip(*columns, strict=True):
-                if far >= 0 and w.port_name(one.vertex, port) in one.plan.shut:
-                    shut.add((w.names[far], w.port_name(far, far_port)))
-            shut |= {(one.node, port) for port in one.plan.shut}
-        self.shut, self.drained = frozenset(shut), any(one.plan.drained for one in self.switches)
-        reader = target(self.target).reader(self.chosen)
-        known = self._bgp and not self.drained and len(self.switches) == len(self._present())
-        if shut and known and isinstance(reader, BgpReader):
-            self.left = reader.ports_left(self.rendered, self.shut)
-
     def _link(self, one: PushedSwitch) -> None:
         """Interfaces first, on all of a batch: neighbours send over them what routes say."""
         one.device.type(one.plan.links)
@@ -342,7 +299,7 @@ class DevicePush:
         """
         if one.plan.lines:
             one.device.type(one.plan.add)
-            self._prove(one, self._routes(one), one.right)
+            self.proof.wait(one, self.proof.routes(one), one.right)
             one.device.confirm()
 
     def _finish(self, one: PushedSwitch) -> None:
@@ -359,17 +316,15 @@ class DevicePush:
         change = device.lacking(lines)
         if typed := (*change.add, *change.remove) if number else device.plan(lines).lines:
             device.type(typed)
-            self._prove(one, tables)
+            self.proof.wait(one, tables)
             device.confirm()
 
     def _end(self, one: PushedSwitch) -> None:
         """Prove from the switch's own tables, and save; then nothing is left to do."""
-        device, routes = one.device, self._routes(one)
-        excused = len(self._prove(one, routes))
-        wanted = self.wanted(one.vertex) if self.wanted else {}
-        proved = sum(routes[MAIN][prefix] != hops for prefix, hops in wanted.get(MAIN, {}).items())
+        device, proof = one.device, self.proof
+        excused, proved = len(proof.wait(one, proof.routes(one))), proof.around(one)
         if around := excused + proved:
-            how = f": {proved:,} proved, {excused:,} not" * self._bgp
+            how = f": {proved:,} proved, {excused:,} not" * proof.bgp
             one.notes = (f"{around:,} routes {AROUND}{how}",)
         if one.state == "as built":
             return
@@ -382,82 +337,6 @@ class DevicePush:
                 raise DeviceError(said)
             one.notes = (*one.notes, f"{said}, or shows it in another form")
         one.state = "pushed"
-
-    def _routes(self, one: PushedSwitch) -> RouteTables:
-        """The routes of the build, by BGP's outcome while ports are shut."""
-        found = self.wanted(one.vertex) if self.wanted else {}
-        if not (left := self.left.get(one.node)):
-            return found
-        main = dict(found[MAIN])
-        for prefix, choices in main.items():
-            if prefix in left and left[prefix] != {hop[1] for hops in choices for hop in hops}:
-                hops = tuple((ANY, port, 1) for port in sorted(left[prefix]))
-                main[prefix] = (hops,) if hops else ()
-        return {**found, MAIN: main}
-
-    def _prove(
-        self, one: PushedSwitch, wanted: RouteTables, asked: Collection[Place] | None = None
-    ) -> list[RouteDifference]:
-        """Wait until a switch's own tables are these, or only other places than the asked differ.
-
-        Returns the routes that go around what is shut or drained.
-
-        Raises:
-            DeviceError: they are not.
-        """
-        limit = time.monotonic() + PROOF_PATIENCE
-        while True:
-            every = self._differences(one, wanted, one.device.tables())
-            wrong = [each for each in every if not self._excused(each)]
-            if asked is not None:
-                wrong = [each for each in wrong if (each.table, each.prefix) in asked]
-            if not wrong:
-                return [each for each in every if self._excused(each)]
-            if time.monotonic() > limit:
-                one.differences = tuple(wrong)
-                routes = f"{len(wrong):,} routes are not the build's"
-                unsaved = "; it is not saved" * (not one.device.driver)  # NAPALM saves, too
-                raise DeviceError(f"{routes} ({named(wrong)}){unsaved}")
-            time.sleep(PROOF_POLL)
-
-    def _excused(self, one: RouteDifference) -> bool:
-        """Whether only next hops over ports that stay shut are missing.
-
-        BGP finds others, also behind the neighbours of these ports, and around drained switches:
-        where they are known they are expected, by ports and not by weights.
-        """
-        if one.table == MAIN and one.prefix in self.left.get(one.switch, ()):
-            return one.kind == "weight"
-        wanted, found = (
-            {hop for hops in settings for hop in hops} for settings in (one.wanted, one.found)
-        )
-        over = {hop for hop in wanted if (one.switch, hop[1]) in self.shut}
-        if self._bgp:
-            around = wanted and found and (self.shut or self.drained)
-            return bool(over or around)
-        return bool(over) and found <= wanted <= found | over
-
-    def _differences(
-        self, one: PushedSwitch, wanted: RouteTables, tables: str
-    ) -> tuple[RouteDifference, ...]:
-        """What tables of a switch have other than these.
-
-        Raises:
-            DeviceError: they cannot be read.
-        """
-        pools = tuple(ip_network(pool) for pool in self.pools)
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / f"{one.node}.txt"
-            file.write_text(tables)
-            files, rounded = {one.vertex: [file]}, weighs(self.chosen)
-            found = SwitchRoutes(self.build, files, lambda _: wanted, pools, rounded).compared(
-                one.vertex
-            )
-        if isinstance(found, InputError):
-            problem = found.problems[0]
-            said = f"its routing tables: required {problem.required}, given {problem.given}"
-            raise DeviceError(said)
-        return found.differences
 
 
 def _filled(option: str, template: str, known: Mapping[str, str]) -> Iterator[str]:

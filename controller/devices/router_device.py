@@ -46,6 +46,8 @@ class RouterDevice(ABC):
     there. pools: the addresses of the fabric. vrf: that of the hosts, "" on systems without one.
     overrule: what others did that does not stay: PORTS_SHUT, LINES. bgp: whether it speaks BGP.
     pending: the name of the change that is not confirmed yet.
+
+    Whatever asks it raises a DeviceError where it does not answer, refuses, or cannot be read.
     """
 
     shell: Any
@@ -70,27 +72,15 @@ class RouterDevice(ABC):
 
     @abstractmethod
     def name(self) -> str:
-        """The name that it says, "" if it has none.
-
-        Raises:
-            DeviceError: it cannot be read.
-        """
+        """The name that it says, "" if it has none."""
 
     @abstractmethod
     def plan(self) -> DevicePlan:
-        """What is to be typed.
-
-        Raises:
-            DeviceError: what it has cannot be read, or a push would take away what others did.
-        """
+        """What is to be typed; refused where that would take away what others did."""
 
     @abstractmethod
     def type(self, lines: Sequence[str]) -> None:
-        """Type lines of a plan; not confirmed.
-
-        Raises:
-            DeviceError: it refuses some.
-        """
+        """Type lines of a plan; not confirmed."""
 
     @abstractmethod
     def tables(self) -> str:
@@ -107,25 +97,14 @@ class RouterDevice(ABC):
         Args:
             tables: those of the device, see there.
             compare: tells such tables from those of the build.
-
-        Raises:
-            DeviceError: they cannot be read.
         """
 
     def confirm(self) -> None:
-        """Have the last change stay, where the device would else take it back.
-
-        Raises:
-            DeviceError: it does not answer.
-        """
+        """Have the last change stay, where the device would else take it back."""
         self.pending = ""
 
     def undo(self) -> None:
-        """Take the last change back, where the device can.
-
-        Raises:
-            DeviceError: it does not answer.
-        """
+        """Take the last change back, where the device can."""
         self.pending = ""
 
     def text(self, name: str) -> str:

@@ -19,12 +19,7 @@ from compilers.audit.route_lines import (
     section_lines,
     sonic_lines,
 )
-from controller.devices.configured_device import (
-    CONFIRM_MINUTES,
-    DRAINED,
-    WITHDRAWN,
-    ConfiguredDevice,
-)
+from controller.devices.configured_device import CONFIRM_MINUTES, DRAINED, ConfiguredDevice
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.linux_device import WRITE
 from controller.devices.push_report import MOST_NAMED
@@ -70,7 +65,7 @@ class SonicDevice(ConfiguredDevice):
         written = [line.strip() for line in self.text("frr.conf").splitlines()]
         # FRR shows `neighbor X bfd profile Y` in two lines.
         ours |= {*written, *(line.partition(" profile ")[0] for line in written)}
-        theirs = [line.strip() for line in file.splitlines() if not FRR_FRAME.match(line)]
+        theirs = [*map(str.strip, _conf_lines(file))]
         theirs += [line.strip() for line in shown.splitlines() if FRR_SPEAKS.match(line)]
         for line in dict.fromkeys(theirs):
             if line not in ours and not DRAIN_LINE.match(line):
@@ -147,9 +142,7 @@ class SonicDevice(ConfiguredDevice):
             return plan
         if plan.drained:
             return replace(plan, kept=(*plan.kept, "frr.conf: written once the drain has ended"))
-        new = _conf_lines(there, drained=False) != _conf_lines(text, drained=False)
-        restarts = (RESTART,) * (new and self.bgp)
-        return replace(plan, add=(*plan.add, f"{WRITE}{self._place}", *restarts))
+        return replace(plan, add=(*plan.add, f"{WRITE}{self._place}", *(RESTART,) * self.bgp))
 
     @property
     def _place(self) -> str:
@@ -231,14 +224,9 @@ def _said(value: object) -> object:
     return list(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _conf_lines(text: str, *, drained: bool = True) -> list[str]:
-    """The lines of frr.conf about routes and sessions, without those of a drain if wished."""
-    lines = [line.rstrip() for line in text.splitlines() if not FRR_FRAME.match(line)]
-    if drained:
-        return lines
-    bare = ((line, line.strip()) for line in lines)
-    left = [line for line, word in bare if not DRAIN_LINE.match(word) and not WITHDRAWN.match(word)]
-    return list(dict.fromkeys(left))  # a drain leads to a section of the fabric's once more
+def _conf_lines(text: str) -> list[str]:
+    """The lines of frr.conf about routes and sessions."""
+    return [line.rstrip() for line in text.splitlines() if not FRR_FRAME.match(line)]
 
 
 def _fields(words: Iterable[str]) -> set[str]:

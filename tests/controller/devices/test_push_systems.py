@@ -13,7 +13,7 @@ import pytest
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
-from controller.devices import device_push
+from controller.devices import device_push, push_proof
 from controller.devices.device_push import DevicePush, PushSettings
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.frr_device import FrrDevice
@@ -60,7 +60,7 @@ class Site:
         monkeypatch.setattr(device_push, "DeviceShell", lambda reach: self.devices[reach[-1]])
         hosts = lambda: {hostname(name): device for name, device in self.devices.items()}  # noqa: E731
         monkeypatch.setattr("napalm.get_network_driver", lambda name: drivers(hosts())(name))
-        monkeypatch.setattr(device_push, "PROOF_PATIENCE", 0)
+        monkeypatch.setattr(push_proof, "PROOF_PATIENCE", 0)
 
     def push(self, build=None, old=None, nodes=(), **settings):
         build = build or self.build
@@ -364,8 +364,8 @@ def test_a_push_leaves_the_file_of_a_drained_sonic(tmp_path):
     one.start()
     assert via not in one.frr
     one.frr = before
-    assert push().lines == (f"write {place}",)
-    assert (one.files[place], one.started) == (before, 2)
+    assert push().lines == (f"write {place}", "systemctl restart bgp")
+    assert (one.frr, one.started) == (before, 3)
 
 
 @pytest.mark.parametrize("system", ["sonic", "linux"])
