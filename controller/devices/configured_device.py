@@ -123,7 +123,7 @@ class ConfiguredDevice(RouterDevice):
         return DevicePlan(
             add=tuple(typed(missing, wanted.keys())),
             remove=tuple(typed(gone, ())),
-            kept=(*(f"port {port} is shut" for port in held), *kept),
+            kept=tuple(kept),
             shut=frozenset(held),
             drained=drained,
         )

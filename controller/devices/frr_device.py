@@ -94,7 +94,6 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
             links=kernel.links,
             add=(*self._daemons(), *conf.add, *kernel.add),
             remove=(*kernel.remove, *conf.remove),
-            kept=tuple(dict.fromkeys((*kernel.kept, *conf.kept))),
             shut=kernel.shut | conf.shut,
         )
 

@@ -96,7 +96,6 @@ class KernelDevice(RouterDevice):
             links=(*files, *first, *self._settings(shown), *rest, *last),
             add=rules.add,
             remove=rules.remove,
-            kept=tuple(f"port {port} is shut" for port in shut),
             shut=frozenset(shut),
         )
 

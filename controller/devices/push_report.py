@@ -52,7 +52,8 @@ class PushedSwitch:
     @property
     def kept(self) -> tuple[str, ...]:
         """What others did, and what stays so."""
-        return (*self.plan.kept, *self.notes)
+        shut = (f"port {port} is shut" for port in sorted(self.plan.shut))
+        return (*shut, *self.plan.kept, *self.notes)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -21,8 +21,8 @@ class DevicePlan:
     """All that a push types on a device, in this order: what a dry run prints is what is typed.
 
     links: about interfaces, on all switches before any has another route. add: the rest that
-    comes. remove: lines that take away. kept: what others did, and what stays so. shut: the ports
-    that are shut by hand. drained: whether the switch is.
+    comes. remove: lines that take away. kept: what else others did, and what stays so. shut: the
+    ports that are shut by hand. drained: whether the switch is.
     """
 
     links: tuple[str, ...] = ()

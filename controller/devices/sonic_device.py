@@ -122,9 +122,7 @@ class SonicDevice(ConfiguredDevice):
                         del lacks[ADMIN]
                 if lacks or held is None:
                     missing.append(_set(table, key, lacks or {"NULL": "NULL"}))
-        held_shut = [] if self.opens else shut
-        kept = tuple(f"port {port} is shut" for port in held_shut)
-        return DevicePlan(add=tuple(missing), kept=kept, shut=frozenset(held_shut))
+        return DevicePlan(add=tuple(missing), shut=frozenset(() if self.opens else shut))
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `RouterDevice.plan`: with `frr.conf`, from which FRR starts.
