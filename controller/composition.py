@@ -13,7 +13,7 @@ from controller.cluster import cluster_member
 from controller.cluster.cluster_member import ClusterMember
 from controller.management import wsgi_server
 from controller.management.action_log import ActionLog, Actor
-from controller.management.tokens import Guesses, Tokens
+from controller.management.tokens import Tokens
 from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
@@ -21,7 +21,7 @@ from controller.rollout.mover import journalled
 from controller.settings import Settings
 from controller.state import State
 from controller.switches.connections import listening
-from controller.switches.connections.listening import Entrance, check_free, half_open_room
+from controller.switches.connections.listening import Entrance, half_open_room
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.current import Current
 from controller.switches.events import (
@@ -50,17 +50,10 @@ HANGUP = Actor("SIGHUP", "", "")
 class Controller:
     """The parts of a controller, put together from its settings; nothing listens for switches yet.
 
-    entrance: the listener, if it is ours. member: set if this is one of several controllers. api:
-    set while it is served.
-
-    Args:
-        framework: that it runs on.
-        read: returns the build, again at each SIGHUP.
-        settings: of this controller.
-        write: gets a line of output at a time.
-        folder: where the build came from; a build applied over the API replaces it.
-        where: the beginning of the first line.
-        ours: whether the listener is ours.
+    read: returns the build, again at each SIGHUP. write: gets a line of output at a time. folder:
+    where the build came from; a build applied over the API replaces it. where: the beginning of the
+    first line. entrance: the listener, if it is ours. member: set if this is one of several
+    controllers. api: set while it is served.
 
     Raises:
         InputError: files that cannot be read or written, too few open files, or an address where we
@@ -86,12 +79,13 @@ class Controller:
         self.audit = RollingAudit(fabric, settings.audit, lambda: keeper.change)
         self.counters = PortCounters(fabric)
         room = half_open_room(fabric.expected)
-        check_free(settings.listen)
         self.entrance: Entrance | None = None
         if ours:
             tls = TlsFiles(settings.tls) if settings.tls else None
             self.entrance = Entrance(room, tls, fabric.rejected, fabric.heard)
-            listening.use(framework, self.entrance)
+            listening.use(framework, self.entrance, settings.listen)
+        else:  # the framework would not say that the address cannot be had
+            listening.bound(settings.listen).close()
         self.api: Api | None = None
         self._socket = _api_socket(settings, fabric.tell)
         self.actions = ActionLog(folder, fabric.tell)
@@ -123,16 +117,15 @@ class Controller:
         from controller.management.overview import Overview
 
         fabric, tls = self.fabric, self.entrance.tls if self.entrance else None
-        overview, guesses = Overview(self.state), Guesses(fabric.clock)
+        overview = Overview(self.state)
         api = Api(
             fabric,
             overview,
-            Metrics(overview, guesses, self.counters, tls),
+            Metrics(overview, self.counters, tls),
             self._tokens,
             self.actions,
             self.keeper,
             self.mover,
-            guesses,
             self.settings.token_to_read,
             eventlet.sleep,
         )
@@ -214,7 +207,7 @@ class Controller:
         """Read the build again and move the switches to it."""
         try:
             with self.actions.asked(HANGUP, "reload", str(self.folder)):
-                self.mover.load(self._read(), by=HANGUP.name)
+                self.mover.move(self._read(), True, HANGUP.name, all_or_none=False)
         except InputError as error:
             self.fabric.cannot_load(str(error))
 

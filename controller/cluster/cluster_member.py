@@ -126,13 +126,7 @@ class ClusterMember:
 def join(
     settings: Settings, fabric: LiveFabric, keeper: Keeper, history: BuildHistory
 ) -> ClusterMember:
-    """Join a cluster of controllers.
-
-    Args:
-        settings: with a group.
-        fabric: which the leader moves.
-        keeper: of the fabric.
-        history: the builds of this controller.
+    """Join a cluster of controllers, by settings with a group.
 
     Raises:
         InputError: the TLS files cannot be used.

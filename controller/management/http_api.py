@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from werkzeug.wrappers import Request, Response
 from controller.management.action_log import ActionLog, Actor
 from controller.management.metrics import Metrics
 from controller.management.overview import Overview
-from controller.management.tokens import Guesses, Role, Tokens
+from controller.management.tokens import Role, Tokens
 from controller.rollout.build_archive import MOST_BUILD, identity_in
 from controller.rollout.mover import Mover
 from controller.switches.events import Event, TokenRefused, TokensKept, TokensLoaded
@@ -48,6 +48,8 @@ MOST_BODY = 64 * 1024
 
 MOST_WRITING, WRITING_POLL = 5.0, 0.01
 """Seconds that an answer waits at most until the record is written, and between two looks."""
+MOST_GUESSES = 10
+"""Wrong tokens that a host may send in a minute (`RETELL`)."""
 LONGEST_TRIAL = 7 * 86400
 """Most seconds that a build may be on trial."""
 
@@ -72,7 +74,6 @@ class Api:
     actions: ActionLog
     keeper: Keeper | None = None
     mover: Mover | None = None
-    guesses: Guesses = field(default_factory=Guesses)
     private: bool = False
     breathe: Callable[..., None] = lambda *_: None
 
@@ -126,26 +127,6 @@ class Api:
         if not (after.isascii() and after.isdigit() and len(after) < 19):
             raise BadRequest("after: required the number of an event")
         return _json(self.overview.events(int(after)))
-
-    def paths(self, request: _Request) -> Response:
-        """The paths between two switches or hosts, as `polarfab explain` shows them."""
-        from compilers.proof.explanation import explain, find_switch
-
-        build = self.overview.look().build
-        if missing := [word for word in ("from", "to") if word not in request.args]:
-            raise BadRequest(f"{', '.join(missing)}: required a node, a host or an address")
-        source, destination = (find_switch(build, request.args[word]) for word in ("from", "to"))
-        found = explain(build, source, destination)
-        names = build.wiring.names
-        return _json(
-            {
-                "source": names[found.source],
-                "destination": names[found.destination],
-                "minimal": [names[v] for v in found.minimal],
-                "alternates": [[names[v] for v in path] for path in found.alternates],
-                "weights": list(found.weights),
-            }
-        )
 
     def change(self, request: _Request, role: Role, method: str, *words: bool) -> Response:
         """What changes something is for who may do so, and for the leader."""
@@ -268,12 +249,13 @@ class Api:
         token = self.tokens.bearer(given)
         if token is None:
             # One that is known passes always: behind a proxy all clients are one host.
-            if rest := self.guesses.rest(host):
+            wrong = TokenRefused, host, "a token that is not known"
+            times, left = self.fabric.rejected.recent(*wrong)
+            if times >= MOST_GUESSES:
                 text = "too many wrong tokens from this host"
-                raise TooManyRequests(text, retry_after=ceil(rest))
+                raise TooManyRequests(text, retry_after=ceil(left))
             if given is not None:
-                self.guesses.wrong(host)
-                self.fabric.rejected.add(TokenRefused, host, "a token that is not known")
+                self.fabric.rejected.add(*wrong)
             raise Unauthorized("required a token: Authorization: Bearer TOKEN")
         actor = Actor(token.name, token.role, request.remote_addr or "")
         if not token.may(role):
@@ -290,8 +272,8 @@ _GET = {
     "/page.css": ("page", "status_page/page.css", "text/css"),
     "/style.css": ("page", "pages/style.css", "text/css"),
     "/metrics": ("exposition",),
-    **{f"/api/{what}": ("overview_of", what) for what in ("state", "floor", "drift")},
-    **{f"/api/{name}": (name,) for name in ("health", "events", "paths", "build", "move")},
+    **{f"/api/{what}": ("overview_of", what) for what in ("state", "floor")},
+    **{f"/api/{name}": (name,) for name in ("health", "events", "build", "move")},
     "/api/history": ("history",),
     "/api/actions": ("past_actions",),
 }

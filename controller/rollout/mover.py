@@ -52,16 +52,11 @@ class Trial:
 class Mover:
     """Moves a fabric to other builds; `rollout` is the last move, None before the first.
 
-    Args:
-        fabric: the fabric to move.
-        keeper: what is known of links and switches, which goes into each record; the tables that
-        the switches of another build will hold follow from that.
-        history: keeps the builds of a move, and those before; None to keep none.
-        record: has to agree before each step of a move.
-        wall: the time of day, seconds since the epoch: trials outlive a process.
-
-    trial: the build on trial that the fabric holds or is moved to. by: who asked for the last move.
-    unwritten: why the folder or the history could not be written after it.
+    What the keeper knows of links and switches goes into each record, and into the tables that the
+    switches of another build will hold. record: has to agree before each step. wall: the time of
+    day, as trials outlive a process. trial: the build on trial that the fabric holds or is moved
+    to. by: who asked for the last move. unwritten: why the folder or the history could not be
+    written after it.
     """
 
     def __init__(
@@ -123,15 +118,18 @@ class Mover:
             )
 
     def move(
-        self, target: Current, accept_loss: bool = False, by: str = "", within: float = 0.0
+        self,
+        target: Current,
+        accept_loss: bool = False,
+        by: str = "",
+        within: float = 0.0,
+        all_or_none: bool = True,
     ) -> None:
         """Move to a build, round by round; for the current build, read all switches again.
 
-        Args:
-            target: the build.
-            accept_loss: whether pairs may lose packets if that is unavoidable.
-            by: who asked for it.
-            within: seconds in which it has to be confirmed, or the fabric falls back; 0: for good.
+        accept_loss: whether pairs may lose packets if that is unavoidable. within: seconds in which
+        it has to be confirmed, or the fabric falls back; 0: for good. all_or_none: whether all
+        switches have to be in sync; else it goes without the others.
 
         Raises:
             InputError: a move is in progress, the current build is on trial, pairs would lose
@@ -141,12 +139,12 @@ class Mover:
         if target.identity != self.fabric.identity and within:
             self.trial, self._over = Trial(self.fabric.identity, self._wall() + within), inf
         try:
-            self._move(target, accept_loss, by)
+            self._move(target, accept_loss, by, all_or_none)
         except InputError:
             self.trial = None
             raise
 
-    def _move(self, target: Current, accept_loss: bool, by: str, all_or_none: bool = True) -> None:
+    def _move(self, target: Current, accept_loss: bool, by: str, all_or_none: bool) -> None:
         self.by = by
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
@@ -243,22 +241,8 @@ class Mover:
             record = replace(record, before=self.trial.before, until=self.trial.until)
         return self._record.agree(record)
 
-    def load(self, target: Current, by: str = "") -> None:
-        """Move to a build despite losses, and without the switches that are not in sync.
-
-        Raises:
-            InputError: a move is in progress, the current build is on trial, or no order of rows is
-                safe.
-        """
-        self.require_settled()
-        self._move(target, accept_loss=True, by=by, all_or_none=False)
-
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
         """Go on where a controller stopped; call it before switches connect.
-
-        Args:
-            record: of the fabric.
-            read: returns the build of an identity.
 
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.

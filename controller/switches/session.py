@@ -23,7 +23,7 @@ from controller.switches.admission import (
     most_at_once,
 )
 from controller.switches.connections.sending import Outbox, SendPriority
-from controller.switches.conversation import Conversation
+from controller.switches.conversation import Conversation, Outcome
 from controller.switches.current import Current
 from controller.switches.events import (
     BuildKept,
@@ -33,7 +33,7 @@ from controller.switches.events import (
     DuplicateDatapath,
     Event,
     FabricComplete,
-    FaultReport,
+    Kind,
     MalformedMessage,
     PeerMisnamed,
     ProgramForgotten,
@@ -47,8 +47,7 @@ from controller.switches.events import (
     UnknownDatapath,
 )
 from controller.switches.reconcile import Difference
-from controller.switches.switch import AMISS, MOST_DRIFTS, Switch, fault_report
-from controller.switches.transaction import Outcome
+from controller.switches.switch import AMISS, MOST_DRIFTS, Switch
 
 MOST_UNKNOWN = 1000
 """Datapath ids that are not in the build and are kept for the status."""
@@ -178,11 +177,7 @@ class LiveFabric:
         A returning switch may connect before its old connection is known to be dead: then the new
         one waits until the old one has ended, or has not answered.
 
-        Args:
-            key: of the connection.
-            datapath_id: what the peer says it is.
-            peer: its address.
-            certificate: the nodes that its certificate names; None without TLS.
+        peer: its address. certificate: the nodes that its certificate names; None without TLS.
         """
         talk = Conversation(partial(self.send, key), partial(self._fault, key), self.heard)
         switch = Switch(key, datapath_id, peer, talk, self, certificate, heard=self.heard())
@@ -517,14 +512,22 @@ class LiveFabric:
         elif switch.state == "in sync" and name not in self.errors:
             self._note(ProgrammedFault, switch.vertex, Outcome(True, (error,), 1))
 
-    def _note(self, kind: type[FaultReport], vertex: int, outcome: Outcome | None) -> None:
-        """Report what a switch refuses; None if it does not say what it holds."""
-        event = fault_report(
-            kind, self.names[vertex], outcome, self.current.programs, self.error_names
-        )
-        if self.errors.get(event.switch) != event.reason:
-            self.errors[event.switch] = event.reason
-            self.tell(event)
+    def _note(self, kind: Kind, vertex: int, outcome: Outcome | None) -> None:
+        """Report the first error of a switch; None if it does not say what it holds."""
+        name = self.names[vertex]
+        known: tuple[Any, ...] = None, None, "", 0
+        if outcome is None:
+            reason = "does not answer requests for its flows and groups"
+        elif (error := outcome.error) is None:
+            reason = outcome.text or "did not confirm the commit of its bundle"
+        else:
+            entry, more = self.current.programs.describe(error.xid), outcome.errors - 1
+            rest = f", and {more} more error{'s' * (more > 1)}" if more else ""
+            reason = f"{error.words(self.error_names)} ({entry}){rest}"
+            known = error.type, error.code, entry, outcome.errors
+        if self.errors.get(name) != reason:
+            self.errors[name] = reason
+            self.tell(kind(name, reason, *known))
 
 
 _ANSWERS = frozenset(

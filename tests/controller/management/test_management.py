@@ -19,15 +19,16 @@ from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
 from controller.management import action_log, http_api
 from controller.management.action_log import ActionLog, Actor
-from controller.management.http_api import Api
+from controller.management.http_api import MOST_GUESSES, Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
-from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
+from controller.management.tokens import Token, Tokens
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import FabricRecord, Record
 from controller.rollout.mover import Mover, journalled
 from controller.rollout.rollout import Rollout
 from controller.state import State
+from controller.switches.admission import RETELL
 from controller.switches.current import current_of, read_build
 from controller.switches.events import (
     BuildLoaded,
@@ -180,25 +181,6 @@ def test_floor_has_every_link_once(api, overview):
         assert far_port == wiring.port_name(b, int(wiring.far_port[a, here]))
 
 
-def test_paths_are_those_of_explain(api):
-    answer = api.get("/api/paths?from=0&to=h5").json
-    assert (answer["minimal"], answer["weights"]) == (["0", "1", "5"], [1])
-
-
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ("", "from, to: required a node"),
-        ("?from=0", "to: required a node"),
-        ("?from=0&to=zero", "zero"),
-    ],
-)
-def test_bad_paths_are_one_message(api, query, said):
-    answer = api.get(f"/api/paths{query}")
-    assert answer.status_code == 400
-    assert said in answer.json["error"]
-
-
 def test_events_after_a_number(api, overview):
     for number in range(KEPT + 2):
         overview.happened(SwitchLeft(str(number), at=1000.0004))
@@ -282,7 +264,7 @@ def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
         ),  # //[ is refused by the client
         st.builds(
             lambda name, query: f"/api/{name}?{query}",
-            st.sampled_from(["health", "state", "paths", "events", "reconcile", "floor", "drift"]),
+            st.sampled_from(["health", "state", "events", "reconcile", "floor"]),
             st.text(max_size=30).map(lambda text: f"from={text}&to={text}&after={text}"),
         ),
     ),
@@ -453,18 +435,16 @@ def test_the_dashboard_names_only_metrics_that_exist(api):
 def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, fabric):
     """1,400 a second were neither limited, logged nor counted."""
     now, actions = [0.0], ActionLog(tmp_path / "build", fabric.tell)
-    guesses = Guesses(lambda: now[0])
+    fabric.rejected.clock = lambda: now[0]
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()),))
-    metrics = Metrics(overview, guesses)
-    app = Api(fabric, overview, metrics, tokens, actions, guesses=guesses)
-    api = Client(app)
+    api = Client(Api(fabric, overview, Metrics(overview), tokens, actions))
     fabric.drain()
     for number in range(MOST_GUESSES):
         wrong = bearer(f"guess-{number:016}")
         assert api.post("/api/reconcile", headers=wrong).status_code == 401
     refused = api.post("/api/reconcile", headers=bearer("guess-0123456789"))
     assert refused.status_code == 429
-    assert int(refused.headers["Retry-After"]) == GUESS_PERIOD
+    assert int(refused.headers["Retry-After"]) == RETELL
     known = api.post("/api/reconcile", headers=bearer(TOKEN))
     assert known.status_code == 202, "behind a proxy, which is one host, others send wrong ones"
     other = {"environ_base": {"REMOTE_ADDR": "192.0.2.9"}, "headers": bearer("guess-0123456789")}
@@ -474,7 +454,7 @@ def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, f
         f"a client on {at} is refused: a token that is not known" for at in ("", "192.0.2.9")
     ]
     assert f"polarfab_wrong_tokens_total {MOST_GUESSES + 1}.0" in api.get("/metrics").text
-    now[0] += GUESS_PERIOD
+    now[0] += RETELL
     assert api.post("/api/reconcile", headers=bearer("guess-0123456789")).status_code == 401
 
 

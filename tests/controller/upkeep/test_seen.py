@@ -206,7 +206,7 @@ def moving(net, seconds=0.06):
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     mover, worst = Mover(net.sessions, net.keeper), []
     net.also.append(mover.tick)
-    mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
+    mover.move(Current(new.identity, new.wiring.names, Encoder(new), new), True, all_or_none=False)
     for vertex, switch in enumerate(net.fabric.switches):
 
         def changed(before=switch._changed, vertex=vertex):
@@ -256,7 +256,7 @@ def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
     net.also.append(mover.tick)
     net.fabric.switches[BAD].shape = Shape(lies=True)
     net.fabric.switches[BAD].tables.rows.clear()
-    mover.load(target)
+    mover.move(target, True, all_or_none=False)
     for _ in range(200):
         net.tick(0.06)
         if not mover.busy:
@@ -265,7 +265,7 @@ def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
     assert mover.rollout.reason.startswith(f"{BAD} became amiss")
     wait(net, 8)
     assert (drained(net), lost(net)) == ([BAD], [])
-    mover.load(target)
+    mover.move(target, True, all_or_none=False)
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
     assert lost(net) == []
@@ -280,7 +280,7 @@ def test_a_fabric_whose_switches_refuse_its_build_moves_to_another():
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     mover = Mover(net.sessions, net.keeper)
     net.also.append(mover.tick)
-    mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
+    mover.move(Current(new.identity, new.wiring.names, Encoder(new), new), True, all_or_none=False)
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
     for switch in net.fabric.switches:
