@@ -155,7 +155,9 @@ def test_a_move_without_switches_that_are_amiss_waits_for_those_that_are_about_t
     save(build(Q3, POLICY), site.folder.with_name("new"))
     ends, site.ends = site.ends, dict([*site.ends.items()][:4])
     site.start(watched=True)
-    site.mover.move(read_build(site.folder.with_name("new"), unverified=True), True, all_or_none=False)
+    site.mover.move(
+        read_build(site.folder.with_name("new"), unverified=True), True, all_or_none=False
+    )
     for _ in range(20):
         site.step()
     assert site.mover.rollout.state == "reading"
