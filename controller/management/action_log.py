@@ -131,11 +131,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _append(file: BinaryIO, line: bytes) -> None:
-    """Append a line, also behind one that was cut off.
-
-    Raises:
-        OSError: it cannot be written, or only in part.
-    """
+    """Append a line, also behind one that was cut off."""
     if file.seek(0, os.SEEK_END):
         file.seek(-1, os.SEEK_END)
         line = line if file.read(1) == b"\n" else b"\n" + line

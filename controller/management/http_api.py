@@ -34,8 +34,6 @@ from controller.management.tokens import Role, Tokens
 from controller.rollout.build_archive import MOST_BUILD, identity_in
 from controller.rollout.mover import Mover
 from controller.switches.events import Event, TokenRefused, TokensKept, TokensLoaded
-from controller.switches.session import LiveFabric
-from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from templates import TEMPLATES
 
@@ -62,18 +60,15 @@ class _Request(Request):
 @dataclass(frozen=True, slots=True)
 class Api:
     """The application. private: reading needs a token, too, but for the page itself and for health.
-    keeper: of the fabric; None where it does not repair.
     breathe: lets other work go on, for so many seconds, while a build is proved, much is drained or
     a record is written.
     """
 
-    fabric: LiveFabric
     overview: Overview
     metrics: Metrics
     tokens: Tokens
     actions: ActionLog
-    keeper: Keeper | None = None
-    mover: Mover | None = None
+    mover: Mover
     private: bool = False
     breathe: Callable[..., None] = lambda *_: None
 
@@ -139,7 +134,7 @@ class Api:
 
     def reconcile(self, request: _Request, actor: Actor) -> Response:
         """Read switches again and undo changes that others made."""
-        fabric, node = self.fabric, _body(request).get("node")
+        fabric, node = self.mover.fabric, _body(request).get("node")
         if node is not None and node not in fabric.names:
             raise NotFound(f"node: there is no node {node!r}")
         chosen = [v for v in sorted(fabric.present) if node in (None, fabric.names[v])]
@@ -155,17 +150,15 @@ class Api:
         what = _body(request).get("what")
         if not isinstance(what, str):
             raise BadRequest("what: required a node, a link or a group, such as module:NODE/MODULE")
-        if self.keeper is None:
-            raise ServiceUnavailable("this controller does not repair")
         with self.actions.asked(actor, "undrain" if ends else "drain", what):
-            answer = self.keeper.drain(what, ends, self.breathe)
+            answer = self.mover.keeper.drain(what, ends, self.breathe)
         self._remember()
         return _json(answer, 202)
 
     def _remember(self) -> None:
         """Wait until what is drained is written down: who takes over would use it again."""
         until = monotonic() + MOST_WRITING
-        while self.mover and not self.mover.remembered():
+        while not self.mover.remembered():
             if monotonic() > until:
                 raise ServiceUnavailable(
                     "it is done, but not written down: the store or the disk does not take it,"
@@ -176,7 +169,7 @@ class Api:
     def build(self, request: _Request) -> Response:
         """The running build, packed."""
         self._authorise(request, "read")
-        return Response(self._moves.running(), content_type="application/zip")
+        return Response(self.mover.running(), content_type="application/zip")
 
     def past_actions(self, request: _Request) -> Response:
         """Who asked for what, the newest last."""
@@ -185,7 +178,7 @@ class Api:
 
     def history(self, _: _Request) -> Response:
         """The builds that the fabric held, the newest last."""
-        return _json(self._moves.history.past() if self._moves.history else [])
+        return _json(self.mover.history.past())
 
     def apply(self, request: _Request, actor: Actor) -> Response:
         """Move to the build in the body, round by round."""
@@ -195,15 +188,15 @@ class Api:
         )
         within, data = _seconds(request.args.get("confirm_within", "0")), request.get_data()
         with self.actions.asked(actor, "apply", identity_in(data)):
-            target = self._moves.receive(data, unverified, self.breathe)
-            self._moves.move(target, accept_loss, actor.name, within)
-        return _json(self._moves.progress(), 202)
+            target = self.mover.receive(data, unverified, self.breathe)
+            self.mover.move(target, accept_loss, actor.name, within)
+        return _json(self.mover.progress(), 202)
 
     def confirm(self, _: _Request, actor: Actor) -> Response:
         """Keep the build that is on trial."""
-        with self.actions.asked(actor, "confirm", self.fabric.identity):
-            self._moves.confirm()
-        return _json(self._moves.progress())
+        with self.actions.asked(actor, "confirm", self.mover.fabric.identity):
+            self.mover.confirm()
+        return _json(self.mover.progress())
 
     def rollback(self, request: _Request, actor: Actor) -> Response:
         """Move to an earlier build, round by round."""
@@ -211,18 +204,12 @@ class Api:
         if not isinstance(build, str):
             raise BadRequest("build: required the identity of a build")
         with self.actions.asked(actor, "rollback", build or "to the build before"):
-            self._moves.roll_back(build, actor.name)
-        return _json(self._moves.progress(), 202)
+            self.mover.roll_back(build, actor.name)
+        return _json(self.mover.progress(), 202)
 
     def move(self, _: _Request) -> Response:
         """The progress of the last move."""
-        return _json(self._moves.progress())
-
-    @property
-    def _moves(self) -> Mover:
-        if self.mover is None:
-            raise ServiceUnavailable("this controller was started without a folder for builds")
-        return self.mover
+        return _json(self.mover.progress())
 
     def exposition(self, _: _Request) -> Response:
         """Metrics in Prometheus' text format."""
@@ -232,7 +219,7 @@ class Api:
         """Use the token file as it is now; one that cannot be used changes nothing."""
         if self.tokens.file is None:
             return
-        tell, name = self.fabric.tell, str(self.tokens.file)
+        tell, name = self.mover.fabric.tell, str(self.tokens.file)
         try:
             self.tokens.read_again()
         except InputError as error:
@@ -250,12 +237,12 @@ class Api:
         if token is None:
             # One that is known passes always: behind a proxy all clients are one host.
             wrong = TokenRefused, host, "a token that is not known"
-            times, left = self.fabric.rejected.recent(*wrong)
+            times, left = self.mover.fabric.rejected.recent(*wrong)
             if times >= MOST_GUESSES:
                 text = "too many wrong tokens from this host"
                 raise TooManyRequests(text, retry_after=ceil(left))
             if given is not None:
-                self.fabric.rejected.add(*wrong)
+                self.mover.fabric.rejected.add(*wrong)
             raise Unauthorized("required a token: Authorization: Bearer TOKEN")
         actor = Actor(token.name, token.role, request.remote_addr or "")
         if not token.may(role):

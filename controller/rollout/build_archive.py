@@ -95,11 +95,7 @@ def identity_in(data: bytes) -> str:
 
 
 def _text(archive: ZipFile) -> str:
-    """The manifest of a packed build.
-
-    Raises:
-        BadZipFile, ValueError: there is none, or it is no text.
-    """
+    """The manifest of a packed build."""
     if MANIFEST not in archive.namelist():
         raise BadZipFile("no manifest")
     entry = archive.getinfo(MANIFEST)

@@ -210,11 +210,7 @@ class BuildHistory:
 
 
 def _prove(folder: Path, unverified: bool, breathe: Callable[[], None]) -> None:
-    """Walk a build, and mark it as proved if it is.
-
-    Raises:
-        InputError: it is damaged, or loses packets.
-    """
+    """Walk a build, and mark it as proved if it is."""
     build = load(folder)
     report = verify(build, progress=lambda _done, _all: breathe())
     if report.passed:

@@ -386,10 +386,6 @@ class Switch:
 
 
 def _held(replies: Replies) -> reconcile.Held | None:
-    """What a switch says that it holds; None if it does not say.
-
-    Raises:
-        Malformed: it cannot be read.
-    """
+    """What a switch says that it holds; None if it does not say."""
     flows, groups = (replies[kind] for kind in CONTENT)
     return None if flows is None or groups is None else reconcile.held(flows, groups)

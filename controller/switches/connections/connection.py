@@ -224,11 +224,7 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
                 self.socket.close()
 
         def _messages(self) -> Iterator[tuple[int, bytes]]:
-            """What the switch says, until the connection ends.
-
-            Raises:
-                Malformed: it is no message.
-            """
+            """What the switch says, until the connection ends."""
             rest, count = b"", 0
             while self.state != dead:
                 while edge.full(self):

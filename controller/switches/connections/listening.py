@@ -206,16 +206,20 @@ def use(framework: Framework, entrance: Entrance, address: Address) -> None:
     class Listener:
         """Our listener, in place of the framework's StreamServer; TLS is the entrance's."""
 
-        def __init__(self, _: Any, handle: Callable[[Any, Any], None], **__: Any) -> None:
-            server.listen(BACKLOG)
+        def __init__(
+            self, where: tuple[str, int], handle: Callable[[Any, Any], None], **_: Any
+        ) -> None:
+            asked = where[1] == address.port  # Ryu may listen on its old port, too
+            self.server = server if asked else bound(Address(*where, address.key))
+            self.server.listen(BACKLOG)
             self.handle = handle
 
         def serve_forever(self) -> None:
             """Accept connections for ever; each has its own thread from the start."""
             while True:
-                sock, address = accept(server)
-                entrance.accepted(sock, address)
-                eventlet.spawn(entrance.serve, sock, address, self.handle)
+                sock, peer = accept(self.server)
+                entrance.accepted(sock, peer)
+                eventlet.spawn(entrance.serve, sock, peer, self.handle)
 
     framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
 

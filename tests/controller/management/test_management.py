@@ -45,6 +45,7 @@ from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.update import updates
+from tests.controller.makers import no_history
 
 TOKEN = "0123456789abcdef"  # noqa: S105
 READER, OPERATOR = "reader-0123456789", "operator-0123456789"
@@ -58,6 +59,11 @@ def fabric():
     fabric.connected("here", 4, "192.0.2.4:40000")
     fabric.connected("there", 5, "192.0.2.5:40000")
     return fabric
+
+
+def unmoved(fabric):
+    """A mover of which nothing is asked."""
+    return SimpleNamespace(fabric=fabric)
 
 
 @pytest.fixture
@@ -75,7 +81,7 @@ def overview(fabric, leading):
 def api(fabric, overview, tmp_path):
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    return Client(Api(fabric, overview, Metrics(overview), tokens, actions))
+    return Client(Api(overview, Metrics(overview), tokens, actions, unmoved(fabric)))
 
 
 def bearer(token):
@@ -166,7 +172,7 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
     every = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
     counters.known |= dict.fromkeys(fabric.present, every)
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(fabric, overview, metrics, Tokens(()), actions))
+    api = Client(Api(overview, metrics, Tokens(()), actions, unmoved(fabric)))
     assert len(api.get("/api/state").json["switches"]) == len(fabric.present)
     assert "polarfab_port_errors_total{port=" in api.get("/metrics").text
 
@@ -249,7 +255,7 @@ def test_a_body_that_is_too_long_is_not_read(api):
 
 def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(fabric, overview, Metrics(overview), Tokens(), actions))
+    api = Client(Api(overview, Metrics(overview), Tokens(), actions, unmoved(fabric)))
     answer = api.post("/api/reconcile", headers=bearer(""))
     assert answer.status_code == 403
     assert "`token_file`" in answer.json["error"]
@@ -437,7 +443,7 @@ def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, f
     now, actions = [0.0], ActionLog(tmp_path / "build", fabric.tell)
     fabric.rejected.clock = lambda: now[0]
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()),))
-    api = Client(Api(fabric, overview, Metrics(overview), tokens, actions))
+    api = Client(Api(overview, Metrics(overview), tokens, actions, unmoved(fabric)))
     fabric.drain()
     for number in range(MOST_GUESSES):
         wrong = bearer(f"guess-{number:016}")
@@ -463,7 +469,9 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
     file.write_text(f"alice apply {TOKEN}\nrita read {READER}\n")
     file.chmod(0o600)
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    app = Api(fabric, overview, Metrics(overview), Tokens.read(file), actions, private=True)
+    app = Api(
+        overview, Metrics(overview), Tokens.read(file), actions, unmoved(fabric), private=True
+    )
     api = Client(app)
     fabric.drain()
     assert api.get("/api/health").status_code == 503
@@ -506,15 +514,13 @@ def test_a_move_that_begins_does_not_keep_a_drain_from_the_record(tmp_path, repa
             record._written(True)
 
     record = Slow()
-    mover = Mover(fabric, keeper, record=record)
+    mover = Mover(fabric, keeper, no_history(), record)
     assert not mover.remember(), "before the drain"
     actions, overview = (
         ActionLog(tmp_path / "build", fabric.tell),
         Overview(lambda: State.of(fabric, keeper)),
     )
-    app = Api(
-        fabric, overview, Metrics(overview), Tokens(OTHERS), actions, keeper, mover, breathe=breathe
-    )
+    app = Api(overview, Metrics(overview), Tokens(OTHERS), actions, mover, breathe=breathe)
     monkeypatch.setattr(http_api, "MOST_WRITING", 0.5)
     node = {"what": fabric.names[3]}
     answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
@@ -528,7 +534,7 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
     mover = journalled(fabric, BuildHistory(tmp_path / "build"), keeper)
-    api = Client(Api(fabric, overview, Metrics(overview), tokens, actions, keeper, mover))
+    api = Client(Api(overview, Metrics(overview), tokens, actions, mover))
     names = build.wiring.names
     ends = names[3], names[int(build.wiring.far[3, 0])]
     link = {"what": "-".join(ends)}
@@ -573,9 +579,9 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
             record._written(True)
 
     actions, record = ActionLog(tmp_path / "build", fabric.tell), Slow()
-    mover = Mover(fabric, keeper, record=record)
+    mover = Mover(fabric, keeper, no_history(), record)
     tokens, overview = Tokens(OTHERS), Overview(lambda: State.of(fabric, keeper))
-    app = Api(fabric, overview, Metrics(overview), tokens, actions, keeper, mover, breathe=breathe)
+    app = Api(overview, Metrics(overview), tokens, actions, mover, breathe=breathe)
     node = {"what": fabric.names[3]}
     answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
     assert (answer.status_code, breaths) == (202, [1, 1, 1])

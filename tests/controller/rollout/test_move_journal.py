@@ -21,6 +21,7 @@ from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build
+from tests.controller.makers import Unwatched
 from tests.controller.switches.conforming_fabric import numbers, strict
 
 Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
@@ -44,7 +45,7 @@ class Site:
         current = read_build(self.folder, unverified=True)
         self.fabric = LiveFabric(current, numbers, clock=lambda: self.now)
         history = BuildHistory(self.folder)
-        keeper = Keeper(self.fabric) if watched else None
+        keeper = Keeper(self.fabric) if watched else Unwatched()
         self.mover = journalled(self.fabric, history, keeper)
         self.mover._wall = lambda: self.now
         for number in self.ends:
