@@ -82,7 +82,7 @@ class ActionLog:
             InputError: it cannot be written.
         """
         event = ActionTaken(actor.name, actor.role, actor.address, action, what, outcome)
-        line = {"at": round(event.at, 3)} | event.fields
+        line = {"at": round(event.at, 3), **event.fields}
         try:
             self._make_room()
             with open(self.file, "a+b", buffering=0, opener=_private) as file:

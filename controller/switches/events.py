@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import time
 from typing import Any
 
@@ -13,7 +14,7 @@ KINDS: list[Kind] = []
 """All kinds, in the order of the code."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """A kind of event; called with a value for each field it gives an event.
 
@@ -26,7 +27,7 @@ class Kind:
     name: str
     fields: str
     about: str
-    line: Form = ""
+    line: str = ""
     text: Form = ""
     node: Form = ""
 
@@ -40,7 +41,7 @@ class Kind:
             raise TypeError(f"{self.name}: required {', '.join(self.types)}")
         return Event(self, fields, time() if at is None else at)
 
-    @property
+    @cached_property
     def types(self) -> dict[str, str]:
         """The JSON type of each field."""
         parts = (part.split(maxsplit=1) for part in self.fields.split(";") if part)
@@ -52,7 +53,7 @@ class Event:
     """Something that has happened. at: seconds since the epoch (UTC). Fields are attributes."""
 
     of: Kind
-    fields: dict[str, Any]
+    fields: Mapping[str, Any]
     at: float = field(compare=False)
 
     def __getattr__(self, name: str) -> Any:
@@ -78,12 +79,12 @@ class Event:
         return self._filled(self.of.text) if self.of.text else str(self.fields.get("reason", ""))
 
     def __str__(self) -> str:
-        return str(self.of.line).format(node=self.node, text=self.text)
+        return self.of.line.format(node=self.node, text=self.text)
 
     def record(self) -> dict[str, Any]:
         """The event as JSON: `event`, `at`, `node`, `text` and the fields of its kind."""
         head = {"event": self.kind, "at": round(self.at, 3), "node": self.node, "text": self.text}
-        return head | self.fields
+        return {**head, **self.fields}
 
     def _filled(self, form: Form) -> str:
         return form(self.fields) if callable(form) else form.format_map(self.fields)

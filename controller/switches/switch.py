@@ -26,20 +26,10 @@ from controller.openflow.switch_features import (
 from controller.switches import reconcile
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Conversation, Outcome
-from controller.switches.current import Current
-from controller.switches.events import Event, ProfileLowered
+from controller.switches.events import ProfileLowered
 
 if TYPE_CHECKING:
     from controller.switches.session import LiveFabric
-
-
-ENOUGH = "it does all that this build asks for"
-
-
-def profile_report(current: Current, vertex: int, profile: Profile) -> Event:
-    """A switch has this profile, and what it does otherwise than the build asks."""
-    lacks = "; ".join(profile.lacks(current.build)) if current.build else ""
-    return ProfileLowered(current.names[vertex], profile.name, lacks or ENOUGH)
 
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
@@ -233,7 +223,10 @@ class Switch:
         self.able = self.able.within(able)
         programs.restrict(vertex, self.able)
         if (now := programs.profile(vertex)) != before:
-            self.owner.tell(profile_report(self.owner.current, vertex, now))
+            build, name = self.owner.current.build, self.owner.current.names[vertex]
+            lacks = "; ".join(now.lacks(build)) if build else ""
+            text = lacks or "it does all that this build asks for"
+            self.owner.tell(ProfileLowered(name, now.name, text))
 
     def _difference(self, held: reconcile.Held) -> tuple[FlowProgram, reconcile.Difference]:
         """The program that it is to hold now, and the difference to that."""

@@ -33,14 +33,12 @@ def lines():
 
 @pytest.fixture
 def controller(tmp_path, lines):
-    """Without a listener."""
-    framework = SimpleNamespace(error_names=lambda *_: ("type", "code"))
+    names = lambda *_: ("type", "code")  # noqa: E731
+    framework = SimpleNamespace(error_names=names, controller=SimpleNamespace())
     current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
     settings = Settings(Address("127.0.0.1", 0, "--listen"))
     folder = tmp_path / "build"
-    return Controller(
-        framework, lambda: current, settings, lines.append, folder, "here", ours=False
-    )
+    return Controller(framework, lambda: current, settings, lines.append, folder, "here")
 
 
 def test_peers_are_half_open_by_the_clock_by_which_switches_are_silent(tmp_path):

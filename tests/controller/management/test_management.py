@@ -45,7 +45,7 @@ from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.update import updates
-from tests.controller.makers import no_history
+from tests.controller.makers import Unwatched, no_history
 
 TOKEN = "0123456789abcdef"  # noqa: S105
 READER, OPERATOR = "reader-0123456789", "operator-0123456789"
@@ -61,9 +61,9 @@ def fabric():
     return fabric
 
 
-def unmoved(fabric):
-    """A mover of which nothing is asked."""
-    return SimpleNamespace(fabric=fabric)
+def unmoved(fabric, folder):
+    """A mover that has no build to move to."""
+    return Mover(fabric, Unwatched(), BuildHistory(folder / "build"))
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def overview(fabric, leading):
 def api(fabric, overview, tmp_path):
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    return Client(Api(overview, Metrics(overview), tokens, actions, unmoved(fabric)))
+    return Client(Api(overview, Metrics(overview), tokens, actions, unmoved(fabric, tmp_path)))
 
 
 def bearer(token):
@@ -172,7 +172,7 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
     every = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
     counters.known |= dict.fromkeys(fabric.present, every)
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(overview, metrics, Tokens(()), actions, unmoved(fabric)))
+    api = Client(Api(overview, metrics, Tokens(()), actions, unmoved(fabric, tmp_path)))
     assert len(api.get("/api/state").json["switches"]) == len(fabric.present)
     assert "polarfab_port_errors_total{port=" in api.get("/metrics").text
 
@@ -255,7 +255,7 @@ def test_a_body_that_is_too_long_is_not_read(api):
 
 def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(overview, Metrics(overview), Tokens(), actions, unmoved(fabric)))
+    api = Client(Api(overview, Metrics(overview), Tokens(), actions, unmoved(fabric, tmp_path)))
     answer = api.post("/api/reconcile", headers=bearer(""))
     assert answer.status_code == 403
     assert "`token_file`" in answer.json["error"]
@@ -443,7 +443,7 @@ def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, f
     now, actions = [0.0], ActionLog(tmp_path / "build", fabric.tell)
     fabric.rejected.clock = lambda: now[0]
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()),))
-    api = Client(Api(overview, Metrics(overview), tokens, actions, unmoved(fabric)))
+    api = Client(Api(overview, Metrics(overview), tokens, actions, unmoved(fabric, tmp_path)))
     fabric.drain()
     for number in range(MOST_GUESSES):
         wrong = bearer(f"guess-{number:016}")
@@ -470,7 +470,12 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
     file.chmod(0o600)
     actions = ActionLog(tmp_path / "build", fabric.tell)
     app = Api(
-        overview, Metrics(overview), Tokens.read(file), actions, unmoved(fabric), private=True
+        overview,
+        Metrics(overview),
+        Tokens.read(file),
+        actions,
+        unmoved(fabric, tmp_path),
+        private=True,
     )
     api = Client(app)
     fabric.drain()
