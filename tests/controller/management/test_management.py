@@ -204,7 +204,7 @@ def test_bad_event_numbers(api, after):
 
 
 def test_metrics_count(api, overview):
-    overview.happened(ProgramRefused("3", "why"))
+    overview.happened(ProgramRefused("3", "why", None, None, "", 0))
     text = api.get("/metrics").text
     values = dict(re.findall(r"^(polarfab_\S+) (\S+)$", text, re.MULTILINE))
     assert values["polarfab_switches"] == "13.0"
@@ -469,14 +469,8 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
     file.write_text(f"alice apply {TOKEN}\nrita read {READER}\n")
     file.chmod(0o600)
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    app = Api(
-        overview,
-        Metrics(overview),
-        Tokens.read(file),
-        actions,
-        unmoved(fabric, tmp_path),
-        private=True,
-    )
+    tokens, mover = Tokens.read(file), unmoved(fabric, tmp_path)
+    app = Api(overview, Metrics(overview), tokens, actions, mover, private=True)
     api = Client(app)
     fabric.drain()
     assert api.get("/api/health").status_code == 503
