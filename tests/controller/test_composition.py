@@ -33,8 +33,7 @@ def lines():
 
 @pytest.fixture
 def controller(tmp_path, lines):
-    names = lambda *_: ("type", "code")  # noqa: E731
-    framework = SimpleNamespace(error_names=names, controller=SimpleNamespace())
+    framework = SimpleNamespace(error_names=None, controller=SimpleNamespace())
     current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
     settings = Settings(Address("127.0.0.1", 0, "--listen"))
     folder = tmp_path / "build"
