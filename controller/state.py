@@ -17,6 +17,7 @@ from controller.cluster.cluster_member import ClusterMember
 from controller.pulse import Pulse
 from controller.rollout.mover import Mover
 from controller.switches.current import Current
+from controller.switches.events import TokenRefused
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 from controller.upkeep.repair_keeper import Keeper
@@ -166,7 +167,7 @@ class State:
             "trial_until": (self.rollout or {}).get("until"),
             "alive": self.beats,
             "bugs": self.bugs,
-            "rejected_peers": self.rejected.total(),
+            "rejected_peers": self.rejected.total() - self.rejected[TokenRefused.name],
             **self.role,
         }
 
