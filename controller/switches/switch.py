@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import generation_of
@@ -23,14 +23,12 @@ from controller.openflow.switch_features import (
     is_open_vswitch,
     lowered,
 )
+from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Conversation, Outcome
-from controller.switches.events import ProfileLowered
-
-if TYPE_CHECKING:
-    from controller.switches.session import LiveFabric
-
+from controller.switches.current import Current
+from controller.switches.events import Event, ProfileLowered
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
 """Asks a switch whether it is alive."""
@@ -61,6 +59,23 @@ AMISS: frozenset[State] = frozenset({"refused", "unknown", "drifting"})
 Replies = Mapping[Multipart, bytes | None]
 
 
+class _Owner(Protocol):
+    """What a switch asks of its fabric (`controller.switches.session.LiveFabric`), and tells it."""
+
+    current: Current
+    foreign: ForeignRows
+
+    def ask_turn(self, switch: Switch) -> None: ...
+    def turn_over(self, switch: Switch) -> None: ...
+    def described(self, switch: Switch, ports: bytes) -> None: ...
+    def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None: ...
+    def surveyed(self, switch: Switch, marker: int | None) -> bool: ...
+    def synced(self, switch: Switch) -> None: ...
+    def tell(self, event: Event) -> None: ...
+    def refused(self, switch: Switch, outcome: Outcome | None) -> None: ...
+    def forgets(self, switch: Switch, found: reconcile.Difference) -> None: ...
+
+
 @dataclass(slots=True, eq=False)
 class Switch:
     """A connected switch: its vertex (None if not in this build), address and state.
@@ -79,7 +94,7 @@ class Switch:
     datapath_id: int
     peer: str
     talk: Conversation
-    owner: LiveFabric
+    owner: _Owner
     certificate: frozenset[str] | None = None
     vertex: int | None = None
     state: State = "waiting"
