@@ -259,7 +259,7 @@ def bgp_structured(bgp: BgpSpeaker) -> Tree:
                 "bgp always-compare-med",
                 "bgp bestpath tie-break router-id",
             ],
-            "maximum_paths": {"paths": 1, "ecmp": 1},
+            "maximum_paths": dict.fromkeys(("paths", "ecmp"), bgp.paths),
             "peer_groups": groups,
             "neighbors": [
                 {

@@ -38,5 +38,4 @@ class Nvue(P2pTarget):
     interfaces = CUMULUS
     vrf = "hosts"
     not_found = ""
-    several = True
     options = MappingProxyType({**P2P_OPTIONS, **BY_FRR})

@@ -513,8 +513,7 @@ class P2pTarget(Target):
 
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
     ports, "" on a system that cannot do it. not_found: why next hops of that VRF cannot be those
-    that BGP finds, "" where they can, with `SHARING_OPTIONS`. several: whether it is written to
-    take several of BGP's paths at once. between: see `P2pFabric`.
+    that BGP finds, "" where they can, with `SHARING_OPTIONS`. between: see `P2pFabric`.
     """
 
     options = P2P_OPTIONS
@@ -522,7 +521,6 @@ class P2pTarget(Target):
     interfaces: ClassVar[Interfaces]
     vrf: ClassVar[str] = ""
     not_found: ClassVar[str] = "it has no VRF for hosts"
-    several: ClassVar[bool] = False
     between: ClassVar[bool] = True
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
@@ -576,7 +574,7 @@ class P2pTarget(Target):
             todo = "choose balance: compact-valiant"
             raise InputError.of(required, chosen[LOSSLESS], todo, key=f"{SET} {LOSSLESS}")
         if chosen[ROUTING] == "bgp":
-            require_bgp(build, self.name, chosen, self.not_found, self.several)
+            require_bgp(build, self.name, chosen, self.not_found)
         else:
             super().require(build, chosen)
         if problems := list(beyond_tables(build, self.name, chosen[ROUTING] == "bgp")):

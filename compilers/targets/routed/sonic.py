@@ -65,7 +65,6 @@ class Sonic(P2pTarget):
     interfaces = SONIC
     vrf = "Vrf-hosts"
     not_found = ""
-    several = True
     options = MappingProxyType(
         {
             **P2P_OPTIONS,

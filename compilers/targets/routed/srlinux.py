@@ -262,6 +262,7 @@ def bgp_protocol(bgp: BgpSpeaker) -> Tree:
             "afi-safi-name": f"{COMMON}:{f.name}-unicast",
             "admin-state": "enable",
             f"{f.name}-unicast": {"backup-paths": {"install": True}},
+            "multipath": {"allow-multiple-as": True, "ebgp": {"maximum-paths": bgp.paths}},
         }
         for f in bgp.families
     ]
