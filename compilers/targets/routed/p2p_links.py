@@ -39,12 +39,15 @@ from compilers.readers.bgp.bgp_files import read_speaker
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.router_files import read_router
 from compilers.routing.marked_spread import onward_ports
+from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
+    SHARING_OPTIONS,
     UNNUMBERED,
     VIA,
     WCMP,
@@ -113,6 +116,7 @@ P2P_OPTIONS: Options = MappingProxyType(
             lambda text: _accepts(IPv6Network, text),
         ),
         **bgp_options("on", "off"),
+        **SHARING_OPTIONS,
     }
 )
 
@@ -513,14 +517,15 @@ class P2pTarget(Target):
 
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
     ports, "" on a system that cannot do it. not_found: why next hops of that VRF cannot be those
-    that BGP finds, "" where they can, with `SHARING_OPTIONS`. between: see `P2pFabric`.
+    that BGP finds, "" where they can. between: see `P2pFabric`.
     """
 
     options = P2P_OPTIONS
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     host_name = staticmethod(hostname)
     interfaces: ClassVar[Interfaces]
-    vrf: ClassVar[str] = ""
-    not_found: ClassVar[str] = "it has no VRF for hosts"
+    vrf: ClassVar[str] = HOSTS
+    not_found: ClassVar[str] = ""
     between: ClassVar[bool] = True
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:

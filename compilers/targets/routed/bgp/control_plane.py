@@ -96,7 +96,6 @@ SHARING_OPTIONS: Options = MappingProxyType(
 
 BY_FRR: Options = MappingProxyType(
     {
-        **SHARING_OPTIONS,
         UNNUMBERED: Option.choice(
             "With routing=bgp: sessions over links without addresses (RFC 8950).", "off", "on"
         ),
