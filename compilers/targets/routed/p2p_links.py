@@ -659,8 +659,9 @@ def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Pr
         target: its name.
         found: whether BGP finds the next hops, by a route to every other switch.
     """
-    if build.hardware is None or not build.tables.classes.alternate.shape[2]:
-        return
+    alternates = build.tables.classes.alternate.shape[2]
+    if build.hardware is None or build.every_hop or not alternates:
+        return  # at every hop all packets share one table, which is counted when it is compiled
     w, c = build.wiring, build.tables.classes
     families = 2 if build.addressing.ipv6 else 1
     hosts = np.count_nonzero(w.host_port, axis=1)
