@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from compilers.tables.folders.artefact import is_part
-from compilers.tables.folders.build_folder import damaged, load, read_manifest
-from compilers.tables.folders.folder_files import FolderFiles, opened, read
+from compilers.tables.folders.artefact import LEFT, PART
+from compilers.tables.folders.build_folder import (
+    damaged,
+    identities_in,
+    load,
+    load_planes,
+    read_manifest,
+)
+from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.generations import (
     MANIFEST,
     RENDERED,
     SUM,
     VERIFIED,
-    identity_of,
+    collect,
+    identity_in,
     is_build,
     last,
     mark,
-    stale_parts,
 )
-from compilers.tables.folders.plane_folders import builds_in, load_planes
 from compilers.targets.rendering.rendered_folder import rendered_lists
 from inventory.problems import InputError, Problem
 
@@ -67,34 +72,26 @@ def check_folder(folder: Path) -> FolderState:
 
 
 def _check_build(folder: Path) -> FolderState:
-    problems: list[Problem] = []
-    strays: list[str] = []
-    count, builds = 0, []
+    problems, strays, builds, count = list[Problem](), list[str](), list[str](), 0
     try:
-        planes = builds_in(folder)
+        planes = identities_in(folder)
     except InputError as error:
-        planes = ()
+        planes = {}
         problems += error.problems
-    for plane in planes:
+    for plane, identity in planes.items():
+        listed: Collection[str] = ()
         try:
-            with opened(plane) as files:
+            with FolderFiles(plane) as files:
                 listed = read_manifest(files)[1]["files"]
-                wrong = damaged(files, listed)
-                strays += _strays(files, {*listed, MANIFEST, SUM, VERIFIED})
-            count += len(listed) - len(wrong)
-            problems += wrong
-            if not wrong:
-                builds.append(load(plane).identity)
+                strays += _strays(files, {*listed, MANIFEST, SUM, VERIFIED, LEFT})
+            count += len(listed)
             problems += _mark_of_another(plane)
+            builds.append(load(plane, expect=identity).identity)
         except InputError as error:
             problems += error.problems
+            count -= len({str(plane / name) for name in listed} & {p.file for p in error.problems})
         except OSError as error:
             problems.append(_unreadable(plane, error))
-    if not problems:
-        try:
-            load_planes(folder)
-        except InputError as error:
-            problems += error.problems
     return FolderState(
         folder,
         "build",
@@ -104,7 +101,7 @@ def _check_build(folder: Path) -> FolderState:
         tuple(strays),
         verified=not problems and all(map(mark, planes)),
         kept=_kept(folder),
-        parts=tuple(map(str, stale_parts(folder))),
+        parts=_parts(folder),
     )
 
 
@@ -119,13 +116,9 @@ def _mark_of_another(folder: Path) -> list[Problem]:
     else:
         if mark(folder):
             return []
-        given = "a changed file" if named == _named(folder) else "the mark of another build"
+        given = "a changed file" if named == identity_in(folder) else "the mark of another build"
     todo = f"run: polarfab verify {folder}"
     return [Problem("the mark of this build", given, todo, str(folder / VERIFIED))]
-
-
-def _named(folder: Path) -> str:
-    return identity_of(read(folder, MANIFEST))
 
 
 def _kept(folder: Path) -> str:
@@ -147,12 +140,12 @@ def _check_render(folder: Path) -> FolderState:
         for names in builds.values()
         for name, digest in names.items()
     }
-    with opened(folder) as files:
+    with FolderFiles(folder) as files:
         wrong = [
             Problem(problem.required, problem.given, "render again", problem.file)
             for problem in damaged(files, digests)
         ]
-        strays = _strays(files, {*digests, RENDERED}, others=RENDERED)
+        strays = _strays(files, {*digests, RENDERED, LEFT}, others=RENDERED)
     return FolderState(
         folder,
         "render",
@@ -160,17 +153,22 @@ def _check_render(folder: Path) -> FolderState:
         len(digests) - len(wrong),
         tuple(wrong),
         tuple(strays),
-        parts=tuple(map(str, stale_parts(folder))),
+        parts=_parts(folder),
     )
+
+
+def _parts(folder: Path) -> tuple[str, ...]:
+    return tuple(str(part) for part, _ in collect(folder, act=False))
 
 
 def _strays(files: FolderFiles, known: Iterable[str], others: str = "") -> list[str]:
     """Files that no list has; not those of other renders in folders below (`others`)."""
-    names = [(name, entry) for name, entry in files.entries() if not is_part(entry.name)]
-    below = tuple(name.removesuffix(others) for name, e in names if others and e.name == others)
+    names = [name for name in files.names() if not PART.fullmatch(name.rpartition("/")[2])]
+    nested = tuple(
+        name.removesuffix(others) for name in names if others and name.endswith(f"/{others}")
+    )
     listed = set(known)
-    nested = tuple(prefix for prefix in below if prefix)
-    return [name for name, _ in names if name not in listed and not name.startswith(nested)]
+    return [name for name in names if name not in listed and not name.startswith(nested)]
 
 
 def _unreadable(folder: Path, error: OSError) -> Problem:

@@ -7,11 +7,12 @@ devices are there; then it is pushed, and a link goes down and comes up. Prints 
 import json
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.target_lookup import target
-from controller.devices.router_device import LinuxDevice
+from controller.devices.linux_device import LinuxDevice
 from mininet_scenarios.engines.routers import until
 from tests.controller.devices.live_push import PATIENCE, Site
 
@@ -21,18 +22,21 @@ def main(old, out, new, folder):
     nodes = [str(v) for v in range(len(site.fabric.switches))]
     target("linux").render(load(new), out)
     for node in nodes:
-        site.sh(node, "ip link set eth1 alias other")
-        until(lambda node=node: "group" in site.sh(node, "ip nexthop"), "watcher", PATIENCE)
-    without, loaded = [], LinuxDevice.load
+        lines = (out / node / "addresses.batch").read_text().splitlines()
+        first = next(line for line in lines if line.startswith("address ")).split()[2]
+        site.sh(node, f"ip address del {first} dev lo; ip link set eth1 alias other")
+        shown = partial(site.sh, node, "ip address show lo")
+        until(lambda shown=shown, first=first: first in shown(), "watcher", PATIENCE)
+    without, typed = [], LinuxDevice.type
 
-    def watched(device, add):
-        """What neighbours have once the first switch is about to mark packets."""
-        if not without:
+    def watched(device, lines):
+        """What neighbours have once the first switches are about to mark packets."""
+        if not without and any(line.startswith("route ") for line in lines):
             shown = (site.sh(node, "ip -6 address") for node in nodes)
             without.append(sum("fe80::1:0:" not in text for text in shown))
-        loaded(device, add)
+        typed(device, lines)
 
-    LinuxDevice.load = watched
+    LinuxDevice.type = watched
     seen = {"pushed": site.push(), "without": without, "after": site.settled()}
     site.fabric.set_link(2, 0, up=False)
     seen["down"] = site.wrong()
