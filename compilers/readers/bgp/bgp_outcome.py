@@ -98,15 +98,18 @@ class SpeakerFamily:
             return cabled, away, best
         length = np.where(away[far[up]] < away[source[up]], away[far[up]], NO_PATH)
         first = np.flatnonzero(np.diff(source[up], prepend=-1))
-        over, known = self._over(best)[up], None
-        while known is None or (known != over).any():
-            known = over
-            metrics = np.where(known, self.again[up], metric[up])
+        over = np.zeros(length.shape, np.bool_)
+        while True:
+            metrics = np.where(over, self.again[up], metric[up])
             key = (length * (int(metrics.max(initial=0)) + 1) + metrics) * len(self.own)
             key = (key + self.rank[far[up], None]) * len(source) + up[:, None]
             best[source[up][first]] = np.minimum.reduceat(key, first, axis=0) % len(source)
             best[(away == 0) | (away >= NO_PATH)] = -1
-            over = self._over(best)[up] & (length < NO_PATH)
+            if len(up) == len(sessions):
+                break  # over another neighbour is longer
+            before, over = over, self._over(best)[up] & (length < NO_PATH)
+            if (before == over).all():
+                break
         return cabled, away, best
 
     def _over(self, best: Integers) -> NDArray[np.bool_]:
@@ -122,13 +125,8 @@ class SpeakerFamily:
             closed: (switch, port) of sessions that are down; their other ends are down, too.
         """
         sessions = [(at, end, s.port) for at, ends in enumerate(self.ends) for s, end in ends]
-        cut = {
-            pair
-            for at, end, port in sessions
-            if (at, port) in closed
-            for pair in ((at, end), (end, at))
-        }
-        up = np.array([(at, end) not in cut for at, end, _ in sessions], np.bool_)
+        cut = {frozenset((at, end)) for at, end, port in sessions if (at, port) in closed}
+        up = np.array([frozenset((at, end)) not in cut for at, end, _ in sessions], np.bool_)
         _, away, paths = self.converged(np.ones(len(self.own), np.bool_), up)
         over = self._over(paths)
         first = np.cumsum([0, *map(len, self.ends)]).tolist()
@@ -201,7 +199,7 @@ class SpeakerFamily:
         away = self.away if away is None else away
         ends = self.ends[at]
         far, metric = np.array([end for _, end in ends], np.int64), self._metrics(at)
-        metric = np.where(np.asarray(again) >= 0, again, metric)
+        metric = np.where(np.greater_equal(again, 0), again, metric)
         there = np.broadcast_to(up, len(far))[:, None]
         length = np.where(there & (away[far] < away[at]), away[far], NO_PATH)
         order = length * (int(metric.max(initial=0)) + 1) + metric

@@ -142,6 +142,7 @@ def test_paths_that_policies_make_too_short_are_told(tmp_path):
     write("frr", build, tmp_path, BGP)
     for path in tmp_path.glob("*/frr.conf"):
         change(path, NEAR, NEAR.replace("5", "1"))
+        change(path, "{0,4}$", "{0,0}$")
     report = check("frr", build, tmp_path, BGP)
     assert report.differences
     told = " ".join(str(example) for example in report.examples)
