@@ -34,7 +34,6 @@ from mininet_scenarios.scenario.engine import (
     Progress,
     Setup,
     Step,
-    Throughput,
 )
 from mininet_scenarios.scenario.timeline_events import as_cabled
 from mininet_scenarios.verdict.predict import Prediction, carry
@@ -55,10 +54,8 @@ class ModelEngine(Engine):
         self.clock, self.controlled = 0.0, True
         self.probe: _Probe | None = None
         self.move: Moving | None = None
-        self.build, self.hosts = setup.build, HostSample.of(setup.build, setup.hosts)
-        self.walked = Prediction.of(setup.build)
-        if setup.builds:
-            self._run(setup.builds[0], Outage())
+        self.walked: Prediction
+        self._run(setup.builds[0], Outage())
 
     def start(self, step: Step) -> None:
         """Nothing to bring up."""
@@ -151,18 +148,9 @@ class ModelEngine(Engine):
         probe, self.probe = self.probe, None
         return probe.probed()
 
-    def carry(
-        self,
-        hosts: Sequence[str],
-        flows: Flows,
-        seconds: float,  # noqa: ARG002
-        progress: Progress,  # noqa: ARG002
-    ) -> Throughput:
+    def flow(self, flows: Flows, seconds: float) -> tuple[NDArray[np.float64], ...]:  # noqa: ARG002
         """Max-min fair rates on the links' rate."""
-        number = self.numbers(hosts)
-        source, destination = number[flows.source], number[flows.destination]
-        own = replace(flows, source=source, destination=destination)
-        return carry(self.walked, self.hosts, own, self.setup.rate)
+        return carry(self.walked, self.hosts, flows, self.setup.rate)
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """The walked ones."""

@@ -1,4 +1,4 @@
-"""Sockets and settings in other network namespaces and processes."""
+"""Processes of our own modules; sockets and settings in other network namespaces and processes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
@@ -19,6 +24,19 @@ SO_SNDBUFFORCE = 32
 OFFLOADS = {"transmit checksums": 0x17, "TCP segmentation": 0x1F, "generic segmentation": 0x24}
 """The ethtool commands (linux/ethtool.h) that set what a device does for the kernel."""
 LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def module_process(
+    module: str, prefix: Sequence[str] = (), **options: Any
+) -> tuple[subprocess.Popen[bytes], Connection]:
+    """One of our modules as a process, and a connection to it, which it has as its standard input.
+
+    prefix: the words before the command. options: of `subprocess.Popen`.
+    """
+    ours, theirs = Pipe()
+    command = [*prefix, sys.executable, "-P", "-m", module]
+    with theirs:
+        return subprocess.Popen(command, stdin=theirs.fileno(), **options), ours
 
 
 @contextmanager

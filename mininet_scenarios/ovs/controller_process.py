@@ -19,7 +19,7 @@ import numpy as np
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.generations import put
-from mininet_scenarios.scenario.engine import EngineError
+from mininet_scenarios.scenario.engine import EngineError, Setup
 
 CONTROLLER_ADDRESS = "127.0.0.1:6653"
 PROCESS_POLL = 0.05
@@ -31,18 +31,16 @@ CATCH = 30.0
 
 
 class ControllerProcess:
-    """The controller of a job (`mininet_scenarios.engines.inner_engine.Job`)."""
+    """The controller of an engine's first build, which it has in a folder of its own."""
 
-    def __init__(self, job: dict[str, Any]) -> None:
-        self.job, self.logs = job, Path(job["logs"])
-        self.status_file = self.logs / "controller.json"
+    def __init__(self, setup: Setup) -> None:
+        self.setup, self.folder = setup, setup.work / "current"
+        self.status_file = setup.work / "controller.json"
+        self.log = setup.work / "controller.log"
         self.process: subprocess.Popen[bytes] | None = None
-        self.folder, self.moving = Path(job["build"]), False
-        self.source = self.before = self.folder
-        if job.get("folders"):
-            self.folder = self.logs / "current"
-            self.source = self.before = Path(job["folders"][0])
-            self._put(self.source)
+        self.source = self.before = setup.folders[0]
+        self.moving = False
+        self._put()
 
     @property
     def build(self) -> Build:
@@ -52,15 +50,15 @@ class ControllerProcess:
     def start(self) -> None:
         """Start it; switches that connect get their programs."""
         command = [sys.executable, "-P", "-m", "polarfab", "controller", str(self.folder)]
-        command += ["--framework", self.job["framework"], "--listen", CONTROLLER_ADDRESS]
+        command += ["--framework", self.setup.framework, "--listen", CONTROLLER_ADDRESS]
         command += ["--status-file", str(self.status_file)]
         # Predictions are about the tables of the build: only switches repair.
         command += ["--no-repair", "--no-adapt"]
-        command += ["--unverified"] * self.job["unverified"]
+        command += ["--unverified"] * self.setup.unverified
         self.moving = False
         with suppress(OSError):  # of an earlier run, or controller
             self.status_file.unlink()
-        with (self.logs / "controller.log").open("wb") as log:
+        with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
@@ -87,11 +85,11 @@ class ControllerProcess:
             progress(done, expected)
             time.sleep(PROCESS_POLL)
 
-    def move(self, folder: str) -> None:
+    def move(self, folder: Path) -> None:
         """Let it move to another build, in rounds; where none runs, the next begins with that."""
-        self.before, self.source = self.source, Path(folder)
+        self.before, self.source = self.source, folder
         other = load(self.source).identity != self.build.identity
-        self._put(self.source)
+        self._put()
         if self.process is not None and self.process.poll() is None:
             # Where switches are missing it loads the build at once, and there are no rounds.
             self.moving = other and bool(self.status().get("complete"))
@@ -118,7 +116,7 @@ class ControllerProcess:
             ours = self.moving and rollout.get("to") == build.identity
             if ours and rollout["state"] == "failed":
                 refused, self.moving, self.source = rollout["reason"], False, self.before
-                self._put(self.source)
+                self._put()
                 build = self.build
                 names = _names(build, dark)
                 continue
@@ -172,9 +170,9 @@ class ControllerProcess:
             f"the controller was not seen in round {round} of a move: {self._last_words()}"
         )
 
-    def _put(self, build: Path) -> None:
-        """Have a build in its folder."""
-        put(self.folder, lambda beside: shutil.copytree(build, beside, dirs_exist_ok=True))
+    def _put(self) -> None:
+        """Have the build in its folder."""
+        put(self.folder, lambda new: shutil.copytree(self.source, new, dirs_exist_ok=True))
 
     def status(self) -> dict[str, Any]:
         """What its status file says; nothing yet when it has just been started."""
@@ -185,7 +183,7 @@ class ControllerProcess:
         return status
 
     def _last_words(self) -> str:
-        return (self.logs / "controller.log").read_text(errors="replace").strip()[-600:]
+        return self.log.read_text(errors="replace").strip()[-600:]
 
 
 def _names(build: Build, dark: Set[int]) -> set[str]:

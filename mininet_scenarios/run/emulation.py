@@ -37,7 +37,7 @@ from inventory.values import LONGEST_PLACE
 from mininet_scenarios.engines.engine_kinds import ENGINES, make, require, require_known
 from mininet_scenarios.machine import preflight
 from mininet_scenarios.machine.preflight import require_resources
-from mininet_scenarios.run.plan import Observer, Plan, Silent, WrongTables
+from mininet_scenarios.run.plan import Observer, Plan, PlannedBuild, Silent, WrongTables
 from mininet_scenarios.run.plan import plan as make_plan
 from mininet_scenarios.run.rehearsal import carry_out
 from mininet_scenarios.scenario.engine import Check, HostSample, Mismatch, Setup
@@ -147,23 +147,20 @@ class Emulation:
 
     def _setup(self, plan: Plan, framework: str, work: Path) -> Setup:
         """What the engine gets, with the builds in their folders."""
-        names = ["build", *(f"build-{n}" for n in range(1, len(plan.builds)))]
-        folders = [
-            planned.placed(work / word) for planned, word in zip(plan.builds, names, strict=True)
-        ]
-        builds, several = [planned.build for planned in plan.builds], len(folders) > 1
+        builds = [planned.build for planned in plan.builds]
+        names = ["build", *(f"build-{n}" for n in range(1, len(builds)))]
+        placed = map(PlannedBuild.placed, plan.builds, (work / name for name in names))
         return Setup(
-            build=plan.cabled,
-            folder=folders[builds.index(plan.cabled)],
-            work=work,
+            builds=tuple(builds),
+            folders=tuple(folder.resolve() for folder in placed),
+            work=work.resolve(),
+            cabled=builds.index(plan.cabled),
             hosts=plan.scenario.hosts,
             framework=framework,
             unverified=self.unverified,
             temporary=not self.keep,
             patience=plan.scenario.patience,
             rate=plan.scenario.traffic.link_rate,
-            builds=tuple(builds) if several else (),
-            folders=tuple(folders) if several else (),
         )
 
     def _choose(self, scenario: Scenario) -> tuple[str, str]:

@@ -324,10 +324,10 @@ def flow(
     spec, link_rate = scenario.traffic.flows, scenario.traffic.link_rate
     assert spec is not None  # noqa: S101
     flows = host_flows(now.build, hosts, spec, spec.rate or link_rate or 10.0)
-    fair = carry(now, hosts, flows, link_rate)
+    fair, _ = carry(now, hosts, flows, link_rate)
     what = f"{len(flows.rate)} {spec.protocol} flows, {spec.pattern}, for {spec.seconds:g} s"
-    with step("flows", what) as progress:
-        carried = engine.carry(hosts.names, flows, spec.seconds, progress)
+    with step("flows", what):
+        carried = engine.carry(hosts.names, flows, spec.seconds)
     far = now.build.wiring
     switch, link = np.nonzero(far.far >= 0)
     found = CarriedRate(
@@ -335,7 +335,7 @@ def flow(
         protocol=spec.protocol,
         offered=flows.rate,
         carried=carried.rate,
-        fair=fair.rate,
+        fair=fair,
         loads=by_node(carried.loads, far.names)[switch, far.port[switch, link]],
     )
     return found, _judge(scenario, found)

@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,16 +94,6 @@ class Exercise:
         """For JSON: counts, and the rules that no packet has reached."""
         counts = {"all": self.rules, "due": self.due, "exercised": self.exercised}
         return counts | {"missed": list(self.missed), "waiting": list(self.waiting)}
-
-    @classmethod
-    def read(cls, said: dict[str, Any]) -> Exercise:
-        """From what JSON holds (`dataclasses.asdict`)."""
-        missed, waiting = (tuple(said[name]) for name in ("missed", "waiting"))
-        checks = tuple(
-            Check(**{**each, "mismatches": tuple(Mismatch(**m) for m in each["mismatches"])})
-            for each in said["checks"]
-        )
-        return cls(said["rules"], said["due"], missed, waiting, checks)
 
 
 Progress = Callable[[int, int], None]
@@ -178,24 +168,28 @@ class HostSample:
 class Setup:
     """The parameters of an engine.
 
-    folder: of the build; work: for logs, and gone with the run where `temporary`. hosts: how many
-    of each switch's hosts take part, None for all. patience: seconds until every switch must have
-    its program. rate: of every link between switches, in Mb/s; None for as fast as they go.
-    builds, folders: of a fabric that moves from build to build, the first one and those that it
-    moves to; `build` is then what is cabled, and has all that any of them has.
+    builds: the one that the fabric begins with, and those that it moves to; folders: where they
+    are. cabled: the number of the one that is cabled, and has all that any of them has. work: for
+    logs, and gone with the run where `temporary`. hosts: how many of each switch's hosts take part,
+    None for all. patience: seconds until every switch must have its program. rate: of every link
+    between switches, in Mb/s; None for as fast as they go.
     """
 
-    build: Build
-    folder: Path
+    builds: tuple[Build, ...]
+    folders: tuple[Path, ...]
     work: Path
+    cabled: int = 0
     hosts: int | None = None
     framework: str = ""
     unverified: bool = False
     temporary: bool = True
     patience: float = 60
     rate: float | None = None
-    builds: tuple[Build, ...] = ()
-    folders: tuple[Path, ...] = ()
+
+    @property
+    def build(self) -> Build:
+        """What is cabled."""
+        return self.builds[self.cabled]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +263,6 @@ class BuildChange:
 
 
 Event = PhysicalChange | Miswire | ControllerChange | BuildChange
-EVENTS = {kind.__name__: kind for kind in get_args(Event)}
 
 
 def ability_for(event: Event) -> Ability:
@@ -402,11 +395,17 @@ class Engine(ABC):
     def probe_stop(self) -> Probed:
         """Stop sending, wait for packets in flight, and return the record of all."""
 
-    @abstractmethod
-    def carry(
-        self, hosts: Sequence[str], flows: Flows, seconds: float, progress: Progress
-    ) -> Throughput:
+    def carry(self, hosts: Sequence[str], flows: Flows, seconds: float) -> Throughput:
         """Run all flows between these hosts at once for `seconds`."""
+        number = self.numbers(hosts)
+        source, destination = number[flows.source], number[flows.destination]
+        own = replace(flows, source=source, destination=destination)
+        rate, loads = self.flow(own, seconds)
+        return Throughput(rate, dict(zip(self.build.wiring.names, loads, strict=True)))
+
+    @abstractmethod
+    def flow(self, flows: Flows, seconds: float) -> tuple[NDArray[np.float64], ...]:
+        """The same between the hosts that take part: Mb/s of each, and float64[S, ports + 1]."""
 
     @abstractmethod
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:

@@ -27,9 +27,9 @@ from mininet_scenarios.ovs.management_socket import (
 )
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError
 from mininet_scenarios.ovs.ovsfabric import COLLECTED, collector_name
-from mininet_scenarios.scenario.engine import SILENT, Progress
+from mininet_scenarios.scenario.engine import SILENT, Probed, Progress
 from mininet_scenarios.traffic.frame_exchange import PATIENCE, WAVE, send_all
-from mininet_scenarios.traffic.probing import PROBE_LATE, columns, encoded
+from mininet_scenarios.traffic.probing import PROBE_LATE, probed
 
 BLOCK, FIRST_PORT = 1 << 15, 1024
 """Packets of a round that are in memory at the same time, and the TCP port of the first."""
@@ -143,8 +143,8 @@ class FabricProbe(Thread):
         except OpenVSwitchError as error:
             self.failure = str(error)
 
-    def stop(self) -> str:
-        """What it saw, as `probing.decode` takes it.
+    def stop(self) -> Probed:
+        """What it saw.
 
         Raises:
             OpenVSwitchError: Open vSwitch hung up meanwhile.
@@ -154,7 +154,7 @@ class FabricProbe(Thread):
         self.ends.close()
         if self.failure:
             raise OpenVSwitchError(self.failure)
-        return encoded(columns(self.sent, self.heard, len(self.pairs)))
+        return probed(self.sent, self.heard, len(self.pairs))
 
     def _send(self) -> None:
         source, destination = self.pairs.T

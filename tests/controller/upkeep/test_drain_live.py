@@ -45,7 +45,7 @@ def engine(tmp_path):
     (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(FABRIC))
     (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(INVENTORY))
     folder = compile_into(tmp_path / "build", tmp_path / "fabric.yaml")
-    engine = MininetEngine(Setup(load(folder), folder, tmp_path, framework="os-ken"))
+    engine = MininetEngine(Setup((load(folder),), (folder,), tmp_path, framework="os-ken"))
     try:
         engine.start(step)
         yield engine

@@ -27,8 +27,7 @@ def rehearse(loaded, engine=ModelEngine, build=None):
     made = Plan.of(loaded.scenario, build) if build else plan(loaded, unverified=True)
     builds = tuple(planned.build for planned in made.builds)
     rate, hosts = loaded.scenario.traffic.link_rate, loaded.scenario.hosts
-    several = builds if len(builds) > 1 else ()
-    setup = Setup(made.cabled, Path(), Path(), hosts, rate=rate, builds=several)
+    setup = Setup(builds, (), Path(), builds.index(made.cabled), hosts, rate=rate)
     return carry_out(made, engine(setup))
 
 
@@ -170,8 +169,8 @@ def test_more_lost_packets_than_allowed_fail():
 @pytest.mark.parametrize("name", ["hot-permutation-q4", "tornado-q5"])
 def test_flows_that_get_less_than_their_share_fail(name):
     class Half(ModelEngine):
-        def carry(self, hosts, flows, seconds, progress):
-            found = super().carry(hosts, flows, seconds, progress)
+        def carry(self, hosts, flows, seconds):
+            found = super().carry(hosts, flows, seconds)
             return Throughput(found.rate / 2, found.loads)
 
     wrong = failed(rehearse(load_scenario(name), Half))

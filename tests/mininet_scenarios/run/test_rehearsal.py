@@ -63,7 +63,7 @@ class Round:
 
 
 def model(build, hosts=None):
-    return ModelEngine(Setup(build, Path(), Path(), hosts))
+    return ModelEngine(Setup((build,), (), Path(), hosts=hosts))
 
 
 def rehearse(build, engine=None, **keys):
@@ -152,7 +152,7 @@ def test_a_checker_that_sees_nothing_fails(compiled):
         def divert(self, _):
             pass
 
-    result, notes = rehearse(build, Blind(Setup(build, Path(), Path())))
+    result, notes = rehearse(build, Blind(Setup((build,), (), Path())))
     assert [check.name for check in result.checks if not check.passed] == [
         "a wrong table is caught"
     ]
@@ -166,7 +166,7 @@ def test_a_table_that_stays_wrong_fails(compiled):
         def restore(self):
             pass
 
-    result, _ = rehearse(build, Stuck(Setup(build, Path(), Path())))
+    result, _ = rehearse(build, Stuck(Setup((build,), (), Path())))
     assert any(check.name.startswith("the right table again") for check in result.checks)
     assert not result.passed
 
