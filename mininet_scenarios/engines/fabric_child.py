@@ -6,16 +6,14 @@ import re
 from contextlib import closing
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.engines.inner_child import OpenFlowChild, prepare, serve
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.frames import FrameWriter
-from mininet_scenarios.ovs.management_socket import sent_by_port
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import Counts, Progress, Setup, tally
-from mininet_scenarios.traffic.collectors import CollectorFrames, FabricProbe
+from mininet_scenarios.traffic.frame_exchange import CollectorFrames, FabricProbe
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""
@@ -74,14 +72,6 @@ class FabricChild(OpenFlowChild):
         if version not in self.writers:
             self.writers[version] = FrameWriter(self.build, self.hosts, version)
         return self.writers[version]
-
-    def loads(self) -> NDArray[np.int64]:
-        """By the bridges' counters."""
-        # With alternates hashed: through cached flows, counted late.
-        if self.build.tables.classes.alternate.shape[2]:
-            self.ovs.appctl("revalidator/wait")
-        switches = {bridge_name(v): v for v in self.fabric.powered()}
-        return sent_by_port(self.ovs.folder, switches, self.build.wiring)
 
 
 if __name__ == "__main__":

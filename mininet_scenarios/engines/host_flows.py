@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -17,14 +17,13 @@ from mininet.node import Node
 from numpy.typing import NDArray
 
 from mininet_scenarios.engines.network import FabricNetwork
-from mininet_scenarios.machine.netns import entered, no_offloads
+from mininet_scenarios.machine.netns import entered, no_offloads, until
 from mininet_scenarios.scenario.engine import EngineError, Flows
 from mininet_scenarios.traffic.probing import ProbeProcess
 
 FIRST_PORT = 5201
 IPERF_PATIENCE = 30
 """Seconds that servers may take to listen, and clients to end after their time."""
-IPERF_POLL = 0.05
 WAITS = ("sh", "-c", 'read -r go; exec "$@"', "sh")
 LARGEST_PAYLOAD = 1242
 """Bytes of a frame of the fastest UDP flow; it fits everywhere."""
@@ -71,7 +70,8 @@ def carry_tcp(
         for port, host in enumerate(receivers, FIRST_PORT):
             command = ["iperf3", "-s", "-1", "-p", str(port), "-J"]
             servers.append(_start(host, command, folder / f"server-{port}.json"))
-        _listening(receivers)
+        for end in enumerate(receivers, FIRST_PORT):
+            until(partial(_listening, *end), "iperf3's server listens", IPERF_PATIENCE)
         # Starting a process in a host takes a while; so all are started, and then let go at once.
         for number, host in enumerate(senders):
             port, to = FIRST_PORT + number, int(flows.destination[number])
@@ -105,15 +105,10 @@ def _start(host: Node, command: list[str], out: Path) -> subprocess.Popen[str]:
     return process
 
 
-def _listening(hosts: Sequence[Node]) -> None:
-    """Wait until the server of each has its port, as the kernel says in its namespace."""
-    deadline = monotonic() + IPERF_PATIENCE
-    for port, host in enumerate(hosts, FIRST_PORT):
-        tables = [Path(f"/proc/{host.pid}/net/{table}") for table in ("tcp", "tcp6")]
-        while not any(f":{port:04X} " in table.read_text() for table in tables):
-            if monotonic() > deadline:
-                raise EngineError("iperf3's servers do not listen")
-            sleep(IPERF_POLL)
+def _listening(port: int, host: Node) -> bool:
+    """Whether a port is listened at, as the kernel says in a host's namespace."""
+    tables = (Path(f"/proc/{host.pid}/net/{table}") for table in ("tcp", "tcp6"))
+    return any(f":{port:04X} " in table.read_text() for table in tables)
 
 
 def _arrived(file: Path) -> float:

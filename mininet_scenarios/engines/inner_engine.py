@@ -11,9 +11,6 @@ from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from compilers.targets.target_lookup import target
 from mininet_scenarios.machine.netns import module_process
 from mininet_scenarios.machine.preflight import namespaces, require_routers
@@ -29,6 +26,7 @@ from mininet_scenarios.scenario.engine import (
     HostSample,
     Probed,
     Progress,
+    Rates,
     Setup,
     Step,
 )
@@ -147,18 +145,18 @@ class InnerEngine(Engine):
         probed: Probed = self.inner.call("probe_stop")
         return probed
 
-    def flow(self, flows: Flows, seconds: float) -> tuple[NDArray[np.float64], ...]:
+    def flow(self, flows: Flows, seconds: float) -> tuple[Rates, Rates]:
         """TCP by iperf3, UDP by a probe with large packets."""
-        seen: tuple[NDArray[np.float64], ...] = self.inner.call("carry", flows, seconds)
+        seen: tuple[Rates, Rates] = self.inner.call("carry", flows, seconds)
         return seen
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """As Open vSwitch traces them."""
         return tuple(map(tuple, self.inner.call("paths", self.ends(pairs).tolist())))
 
-    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
+    def exercise(self, repairs: bool, progress: Progress) -> Exercise:
         """Send packets inside to every rule."""
-        done: Exercise = self.inner.call("exercise", repairs, tolerance, progress=progress)
+        done: Exercise = self.inner.call("exercise", repairs, progress=progress)
         return done
 
     def stop(self, step: Step) -> None:

@@ -32,6 +32,7 @@ from mininet_scenarios.scenario.engine import (
     Outage,
     Probed,
     Progress,
+    Rates,
     Setup,
     Step,
 )
@@ -148,7 +149,7 @@ class ModelEngine(Engine):
         probe, self.probe = self.probe, None
         return probe.probed()
 
-    def flow(self, flows: Flows, seconds: float) -> tuple[NDArray[np.float64], ...]:  # noqa: ARG002
+    def flow(self, flows: Flows, seconds: float) -> tuple[Rates, Rates]:  # noqa: ARG002
         """Max-min fair rates on the links' rate."""
         return carry(self.walked, self.hosts, flows, self.setup.rate)
 
@@ -187,15 +188,9 @@ class _Probe:
         """All of them."""
         pairs = len(self.pairs)
         hops = np.concatenate([*self.hops, np.zeros((0, pairs), np.int16)]).ravel()
-        sequence = np.repeat(np.arange(self.rounds, dtype=np.int32), pairs)
-        sent = np.asarray(self.begin + sequence * self.interval, np.float64)
-        return Probed(
-            pair=np.tile(np.arange(pairs, dtype=np.int32), self.rounds),
-            sequence=sequence,
-            sent=sent,
-            received=np.where(hops >= 0, sent, np.nan),
-            hops=np.where(hops >= 0, hops, np.int16(SILENT)),
-        )
+        sent = self.begin + np.repeat(np.arange(self.rounds), pairs) * self.interval
+        received = np.where(hops >= 0, sent, np.nan)
+        return Probed.of(pairs, sent, received, np.maximum(hops, SILENT))
 
 
 class Moving:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 from mininet.cli import CLI
 from mininet.log import lg, setLogLevel
 from mininet.node import Switch
+from numpy.typing import NDArray
 
 from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.fib import FAULTS
@@ -20,7 +21,7 @@ from mininet_scenarios.scenario.engine import PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 
 SHOWN_PAIRS = 10
-Counters = Callable[[], np.ndarray[Any, np.dtype[np.int64]]]
+Counters = Callable[[], NDArray[np.int64]]
 
 
 class FabricPrompt(CLI):  # type: ignore[misc]
@@ -66,10 +67,10 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         sent = now - self.before
         self.before = now
         order = np.argsort(-sent, axis=None, kind="stable")[:SHOWN_PAIRS]
-        for switch, link in zip(*np.unravel_index(order, sent.shape), strict=True):
-            if sent[switch, link]:
-                far = wiring.names[int(wiring.far[switch, link])]
-                self._say(f"{int(sent[switch, link]):>8} {wiring.names[int(switch)]} → {far}")
+        for switch, port in zip(*np.unravel_index(order, sent.shape), strict=True):
+            if count := int(sent[switch, port]):
+                far = wiring.names[int(wiring.far[switch, wiring.port[switch] == port][0])]
+                self._say(f"{count:>8} {wiring.names[int(switch)]} → {far}")
         self._say(f"{int(sent.sum()):>8} in all")
 
     def onecmd(self, line: str) -> bool | None:

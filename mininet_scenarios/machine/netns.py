@@ -10,12 +10,15 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from mininet_scenarios.scenario.engine import EngineError
 
 CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
@@ -23,6 +26,8 @@ PIDFD_GETFD = 438
 SO_SNDBUFFORCE = 32
 OFFLOADS = {"transmit checksums": 0x17, "TCP segmentation": 0x1F, "generic segmentation": 0x24}
 """The ethtool commands (linux/ethtool.h) that set what a device does for the kernel."""
+POLL = 0.02
+"""Seconds between two looks at what is waited for."""
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -37,6 +42,19 @@ def module_process(
     command = [*prefix, sys.executable, "-P", "-m", module]
     with theirs:
         return subprocess.Popen(command, stdin=theirs.fileno(), **options), ours
+
+
+def until(true: Callable[[], bool], what: str, patience: float) -> None:
+    """Wait until something is true.
+
+    Raises:
+        EngineError: it is not, after `patience` seconds.
+    """
+    limit = time.monotonic() + patience
+    while not true():
+        if time.monotonic() > limit:
+            raise EngineError(f"{what}: not so after {patience:g} s")
+        time.sleep(POLL)
 
 
 @contextmanager

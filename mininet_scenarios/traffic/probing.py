@@ -83,11 +83,10 @@ def probed(sent: Sequence[float], heard: Mapping[int, tuple[float, int]], pairs:
         heard: by the place among these, when a packet came, and the links that it had crossed.
         pairs: how many.
     """
-    received, hops = np.full(len(sent), np.nan), np.full(len(sent), SILENT, np.int16)
+    received, hops = np.full(len(sent), np.nan), np.full(len(sent), SILENT)
     for place, (at, links) in heard.items():
         received[place], hops[place] = at, links
-    sequence, pair = np.divmod(np.arange(len(sent), dtype=np.int32), np.int32(max(1, pairs)))
-    return Probed(pair, sequence, np.array(sent), received, hops)
+    return Probed.of(pairs, sent, received, hops)
 
 
 def send_round(

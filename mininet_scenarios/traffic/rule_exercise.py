@@ -56,7 +56,7 @@ FIRST_HASHED = 2048
 SIGMAS = 5
 """Standard deviations that a share may be off, with so many flows, as chance has it."""
 SHARE_FLOWS = 64
-"""Flows to each select group where a scenario does not say how exact shares have to be."""
+"""Flows to each select group."""
 MOST_SHARE_FLOWS = 20_000
 LAST_HOP = 2
 """The time to live of a packet that is to end at the next switch."""
@@ -99,13 +99,8 @@ class RuleExercise:
         self.before = self._counted()
         self.after = self.before
 
-    def run(self, repairs: bool, tolerance: float | None) -> Exercise:
-        """All of it.
-
-        Args:
-            repairs: also what only packets reach that find ports down.
-            tolerance: the most that a port's share of a select group may be off, 0 to 1; None for
-                what chance allows.
+    def run(self, repairs: bool) -> Exercise:
+        """All of it; with `repairs` also what only packets reach that find ports down.
 
         Raises:
             OpenVSwitchError: Open vSwitch hung up or refused a message.
@@ -113,7 +108,7 @@ class RuleExercise:
         self._ask()
         for version in self.rules.versions:
             self._every_kind(version)
-        shares = self._shares(tolerance)
+        shares = self._shares()
         self._until_reached()
         due = set(self.rules.due)
         if repairs:
@@ -193,7 +188,7 @@ class RuleExercise:
         of = f"IPv{frames.version}, {frames.kind}"
         self.wrong.append(Mismatch(f"{pair}, {of}", wanted, seen))
 
-    def _shares(self, tolerance: float | None) -> list[Check]:
+    def _shares(self) -> list[Check]:
         """Flows to every select group that hosts reach: how its ports shared them, and, where
         packets are marked, how all links did.
         """
@@ -202,23 +197,20 @@ class RuleExercise:
             for key, group in self.rules.groups.items()
             if group.role == GroupRole.ENTER and self.rules.due.keys() & set(group.buckets)
         }
-        many = _flows_for(tolerance)
-        wanted = [(self._pairs(group.buckets), many) for group in chosen.values()]
+        wanted = [(self._pairs(group.buckets), SHARE_FLOWS) for group in chosen.values()]
         pipeline, at = self.rules.pipeline, np.unique(self.hosts.switch).tolist()
         if pipeline.whole and not pipeline.marks:  # no select group: links tell of all shares
             pairs = {(4, s, d) for s in at for d in at if s != d}
-            wanted.append((pairs, min(MOST_SHARE_FLOWS, 4 * many * len(at))))
+            wanted.append((pairs, min(MOST_SHARE_FLOWS, 4 * SHARE_FLOWS * len(at))))
         before, sent = self._counted(), self._sent()
         flows = self._flow(wanted, FIRST_HASHED)
         self.after = self._counted()
-        checks, known = [self._group_shares(chosen, before, tolerance)], self.rules.prediction
+        checks, known = [self._group_shares(chosen, before)], self.rules.prediction
         if pipeline.whole and len(flows.rate):
             checks.append(link_shares(known, self.hosts, flows, self._sent() - sent, SIGMAS))
         return checks
 
-    def _group_shares(
-        self, chosen: Groups, before: dict[RuleKey, int], tolerance: float | None
-    ) -> Check:
+    def _group_shares(self, chosen: Groups, before: dict[RuleKey, int]) -> Check:
         """How the ports of these groups shared the packets since."""
         cases, wrong = 0, list[Mismatch]()
         for (switch, _, egress), group in chosen.items():
@@ -229,7 +221,7 @@ class RuleExercise:
                 share, seen = (_part(group, port, of) for of in (group.weight, packets))
                 total = sum(packets)
                 chance = SIGMAS * (share * (1 - share) / max(total, 1)) ** 0.5 + 1 / max(total, 1)
-                if not total or abs(seen - share) > (tolerance or chance):
+                if not total or abs(seen - share) > chance:
                     name = self.build.wiring.port_name(switch, port)
                     words = f"{seen:.1%} of {total} packets"
                     wrong.append(Mismatch(f"{where}, port {name}", f"{share:.1%}", words))
@@ -358,13 +350,6 @@ class RuleExercise:
 
     def _reached(self, rule: Rule) -> bool:
         return self._since(rule, self.before) > 0
-
-
-def _flows_for(tolerance: float | None) -> int:
-    """Flows with which chance keeps a share of a half within the tolerance."""
-    if tolerance is None:
-        return SHARE_FLOWS
-    return min(MOST_SHARE_FLOWS, max(SHARE_FLOWS, round((SIGMAS / 2 / tolerance) ** 2)))
 
 
 def _part(group: GroupRules, port: int, of: Sequence[int]) -> float:

@@ -20,7 +20,7 @@ from compilers.forwarding.walks import Numbers, Walks
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST
 from compilers.wiring.wiring import Wiring
-from mininet_scenarios.scenario.engine import LINK_DOWN, Flows, HostSample, Outage
+from mininet_scenarios.scenario.engine import LINK_DOWN, Flows, HostSample, Outage, Rates
 
 Loads = NDArray[np.int64]
 N = TypeVar("N", np.int64, np.float64)
@@ -214,7 +214,7 @@ HOST_LINKS = 10_000.0
 
 def carry(
     walked: Prediction, hosts: HostSample, flows: Flows, rate: float | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Rates, Rates]:
     """Max-min fair rates when every flow divides itself over its paths by their weights, Mb/s, and
     float64[S, ports + 1], Mb/s out of each port.
 

@@ -125,7 +125,7 @@ class PushingInside:
 
         try:
             with EchoProbe((HOST, int(PORT)), PUSH_PATIENCE, began) as probe:
-                process.wait(len(self.programs), PUSH_PATIENCE, self.progress)
+                process.settle(set(), PUSH_PATIENCE, self.progress)
             own, switches = spent(number) - before[0], self._switches_spent() - before[1]
             took = self._took()
             status = process.status()

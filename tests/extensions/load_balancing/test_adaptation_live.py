@@ -70,7 +70,7 @@ def flows(build, pattern, rate, protocol, parallel=1):
 
 
 def carried(engine, sent, seconds):
-    return float(engine.carry(engine.hosts.names, sent, seconds).rate.sum())
+    return float(engine.carry(engine.hosts.names, sent, seconds)[0].sum())
 
 
 def test_a_permutation_gets_more_through_and_uniform_traffic_is_left_alone(engine, tmp_path):

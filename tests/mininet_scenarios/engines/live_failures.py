@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from mininet_scenarios.engines.inner_child import OPEN_FILES
-from mininet_scenarios.engines.mininet_child import PACKETS, MininetChild
+from mininet_scenarios.engines.mininet_child import MininetChild
 from mininet_scenarios.engines.network import batch
 from mininet_scenarios.ovs.ovsfabric import port_interface
 from mininet_scenarios.scenario.engine import Setup
@@ -112,11 +112,11 @@ def set_link(wiring, vertex, link, up):
 
 def spread(inside, prober, vertex, others, flows):
     """Packets by switch and link when the vertex's host sends so many flows to each other."""
-    before = inside._counters(PACKETS)
+    before = inside.loads()
     ports = range(10000, 10000 + flows)
     heard = prober.round_of([(vertex, other) for other in others], ports)
     assert all(links for *_, links in heard)
-    return (inside._counters(PACKETS) - before).tolist()
+    return np.take_along_axis(inside.loads() - before, inside.build.wiring.port, axis=1).tolist()
 
 
 def to_dead_switch(inside, prober, dead):
@@ -126,12 +126,12 @@ def to_dead_switch(inside, prober, dead):
         set_link(inside.build.wiring, dead, link, up=False)
     others = [v for v in range(len(prober.ends)) if v != dead]
     prober.settled(list(permutations(others, 2)))
-    before = inside._counters(PACKETS).sum()
+    before = inside.loads().sum()
     for source in others:
         for port in PORTS:
             prober.ends[source].send(prober.address[dead], port)
     last, limit = before, time.monotonic() + LIMIT
-    while (now := inside._counters(PACKETS).sum()) != last or now == before:
+    while (now := inside.loads().sum()) != last or now == before:
         assert time.monotonic() < limit, "packets go round and round"
         last = now
         prober.poll.poll(1000 * RESEND)

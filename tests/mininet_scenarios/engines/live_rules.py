@@ -68,11 +68,11 @@ def main(build, logs):
     inside.start()
     inside.program(120)
     faults = Faults(inside)
-    found = {"right": inside.exercise(False, None)}
+    found = {"right": inside.exercise(False)}
     faults.make()
-    found["wrong"] = inside.exercise(False, None)
+    found["wrong"] = inside.exercise(False)
     faults.mend()
-    found["repairs"] = inside.exercise(True, 0.1)
+    found["repairs"] = inside.exercise(True)
     print(pickle.dumps(found).hex())
 
 

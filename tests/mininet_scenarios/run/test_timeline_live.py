@@ -33,7 +33,6 @@ def test_a_quadrics_link_fails_under_traffic():
     assert report["probe"]["received"] == report["probe"]["sent"] - sum(
         event["lost"] for event in report["timeline"]
     )
-    assert 0 < report["probe"]["latency_ms"]["p0"] < 50
 
 
 @pytest.mark.long
