@@ -190,7 +190,7 @@ class _Probe:
         hops = np.concatenate([*self.hops, np.zeros((0, pairs), np.int16)]).ravel()
         sent = self.begin + np.repeat(np.arange(self.rounds), pairs) * self.interval
         received = np.where(hops >= 0, sent, np.nan)
-        return Probed.of(pairs, sent, received, np.maximum(hops, SILENT))
+        return Probed.of(pairs, sent.tolist(), received, np.maximum(hops, SILENT))
 
 
 class Moving:
