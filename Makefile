@@ -74,7 +74,7 @@ test-versions: $(STAMP) ## the wheel on every other Python here, quick tests wit
 	  "$$python" -m venv --without-pip --clear $(VENV)/python$$version-$$1
 	  python=$(VENV)/python$$version-$$1/bin/python
 	  shift
-	  $(BIN)/uv pip install --quiet --python $$python "$$@" --group test --editable '.[os-ken,http,plots]'
+	  $(BIN)/uv pip install --quiet --python $$python "$$@" --group test --editable '.[os-ken,http,placement,plots]'
 	  $$python -m pytest -q -m 'not (live or browser or long)' --ignore-glob '*_page.py' $(QUICK)
 	}
 	tail -n 1 $$pythons | quick newest > $(VENV)/newest.log 2>&1 &

@@ -55,8 +55,8 @@ class Inbox:
 
     def changed(self, datapath: Any, named: bool) -> None:
         """A switch has named itself, or a connection has ended: a message among the others."""
-        if named and (entrance := self._controller.entrance):
-            entrance.identified(datapath.address, self.of_build(datapath))
+        if named:
+            self._controller.entrance.identified(datapath.address, self.of_build(datapath))
         self.put(datapath, NAMED if named else ENDED)
 
     def of_build(self, datapath: Any) -> bool:
@@ -146,8 +146,7 @@ class Inbox:
 
     def _named(self, datapath: Any) -> None:
         host, port = datapath.address[:2]
-        entrance = self._controller.entrance
-        nodes = entrance.nodes(datapath.address) if entrance else None
+        nodes = self._controller.entrance.nodes(datapath.address)
         self._sessions.connected(datapath, datapath.id, f"{host}:{port}", nodes)
 
     def _ended(self, datapath: Any) -> None:

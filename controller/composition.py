@@ -13,25 +13,19 @@ from controller.cluster import cluster_member
 from controller.cluster.cluster_member import ClusterMember
 from controller.management import wsgi_server
 from controller.management.action_log import ActionLog, Actor
-from controller.management.tokens import Guesses, Tokens
+from controller.management.tokens import Tokens
 from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import journalled
 from controller.settings import Settings
 from controller.state import State
+from controller.switches import events
 from controller.switches.connections import listening
-from controller.switches.connections.listening import Entrance, check_free, half_open_room
+from controller.switches.connections.listening import Entrance, half_open_room
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.current import Current
-from controller.switches.events import (
-    ApiClosed,
-    ApiOpened,
-    CertificatesKept,
-    CertificatesLoaded,
-    ControllerEnded,
-    Event,
-)
+from controller.switches.events import Event
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import in_thread
@@ -50,17 +44,9 @@ HANGUP = Actor("SIGHUP", "", "")
 class Controller:
     """The parts of a controller, put together from its settings; nothing listens for switches yet.
 
-    entrance: the listener, if it is ours. member: set if this is one of several controllers. api:
-    set while it is served.
-
-    Args:
-        framework: that it runs on.
-        read: returns the build, again at each SIGHUP.
-        settings: of this controller.
-        write: gets a line of output at a time.
-        folder: where the build came from; a build applied over the API replaces it.
-        where: the beginning of the first line.
-        ours: whether the listener is ours.
+    read: returns the build, again at each SIGHUP. write: gets a line of output at a time. folder:
+    where the build came from; a build applied over the API replaces it. where: the beginning of the
+    first line. member: set if this is one of several controllers. api: set while it is served.
 
     Raises:
         InputError: files that cannot be read or written, too few open files, or an address where we
@@ -75,7 +61,6 @@ class Controller:
         write: Callable[[str], None],
         folder: Path,
         where: str,
-        ours: bool = True,
     ) -> None:
         self.settings, self.folder, self._read = settings, folder, read
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
@@ -86,12 +71,9 @@ class Controller:
         self.audit = RollingAudit(fabric, settings.audit, lambda: keeper.change)
         self.counters = PortCounters(fabric)
         room = half_open_room(fabric.expected)
-        check_free(settings.listen)
-        self.entrance: Entrance | None = None
-        if ours:
-            tls = TlsFiles(settings.tls) if settings.tls else None
-            self.entrance = Entrance(room, tls, fabric.rejected, fabric.heard)
-            listening.use(framework, self.entrance)
+        tls = TlsFiles(settings.tls) if settings.tls else None
+        self.entrance = Entrance(room, tls, fabric.rejected, fabric.heard)
+        listening.use(framework, self.entrance, settings.listen)
         self.api: Api | None = None
         self._socket = _api_socket(settings, fabric.tell)
         self.actions = ActionLog(folder, fabric.tell)
@@ -122,17 +104,14 @@ class Controller:
         from controller.management.metrics import Metrics
         from controller.management.overview import Overview
 
-        fabric, tls = self.fabric, self.entrance.tls if self.entrance else None
-        overview, guesses = Overview(self.state), Guesses(fabric.clock)
+        fabric, tls = self.fabric, self.entrance.tls
+        overview = Overview(self.state)
         api = Api(
-            fabric,
             overview,
-            Metrics(overview, guesses, self.counters, tls),
+            Metrics(overview, self.counters, tls),
             self._tokens,
             self.actions,
-            self.keeper,
             self.mover,
-            guesses,
             self.settings.token_to_read,
             eventlet.sleep,
         )
@@ -142,7 +121,7 @@ class Controller:
         )
         if self.settings.token_to_read:
             access = "all but health needs a token"
-        fabric.tell(ApiOpened(f"http{'s' * bool(tls)}://{self.settings.http}", access))
+        fabric.tell(events.ApiOpened(f"http{'s' * bool(tls)}://{self.settings.http}", access))
         return api
 
     def tick(self, files: bool) -> None:
@@ -157,8 +136,7 @@ class Controller:
             step("leading", self.member.tick)
         if self.api:
             step("counting", self.counters.tick)
-        if self.entrance:
-            step("ending idle connections", self.entrance.tick)
+        step("ending idle connections", self.entrance.tick)
         if files:
             step("looking for new certificates", self.follow_files)
         step("reporting", self._report)
@@ -166,12 +144,12 @@ class Controller:
 
     def _report(self, last: bool = False) -> None:
         """Report what has happened to all who keep or print it."""
-        events = self.fabric.drain()
-        for event in events:
+        told = self.fabric.drain()
+        for event in told:
             self.actions.happened(event)
             if self.api:
                 self.api.happened(event)
-        self._reporter.report(events, last)
+        self._reporter.report(told, last)
 
     def _restart(self, member: ClusterMember) -> None:
         """Begin again, as another controller leads: all that was to be done is dropped."""
@@ -191,15 +169,15 @@ class Controller:
 
     def follow_files(self, now: bool = False) -> None:
         """Use new certificates and revocation lists, if they have changed."""
-        if self.entrance is None or self.entrance.tls is None:
+        if (tls := self.entrance.tls) is None:
             return
-        tls, file = self.entrance.tls, str(self.entrance.tls.tls.certificate)
+        file = str(tls.tls.certificate)
         try:
             if tls.follow(now):
-                self.fabric.tell(CertificatesLoaded(file))
+                self.fabric.tell(events.CertificatesLoaded(file))
                 self.entrance.end_revoked()
         except InputError as error:
-            self.fabric.tell(CertificatesKept(file, str(error)))
+            self.fabric.tell(events.CertificatesKept(file, str(error)))
 
     def end(self, why: str) -> None:
         """Resign, and say so in a last line; why: the name of a signal."""
@@ -207,24 +185,20 @@ class Controller:
         if self.member:
             self.member.resign()
         self._report()  # what is still to be said comes before
-        self.fabric.tell(ControllerEnded(why))
+        self.fabric.tell(events.ControllerEnded(why))
         self._report(last=True)
 
     def _reload(self) -> None:
         """Read the build again and move the switches to it."""
         try:
             with self.actions.asked(HANGUP, "reload", str(self.folder)):
-                self.mover.load(self._read(), by=HANGUP.name)
+                self.mover.move(self._read(), True, HANGUP.name, all_or_none=False)
         except InputError as error:
             self.fabric.cannot_load(str(error))
 
 
 def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:
-    """A socket for the management API; None where there is to be none.
-
-    Raises:
-        InputError: the address was asked for, and cannot be used.
-    """
+    """A socket for the management API; None where there is to be none."""
     if settings.http is None:
         return None
     try:
@@ -233,5 +207,5 @@ def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:
         if settings.http_needed:
             raise
         problem = error.problems[0]
-        tell(ApiClosed(str(settings.http), f"{problem.given}; {problem.todo}"))
+        tell(events.ApiClosed(str(settings.http), f"{problem.given}; {problem.todo}"))
         return None

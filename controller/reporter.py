@@ -10,7 +10,7 @@ from time import gmtime, monotonic, strftime, time
 
 from controller.state import State
 from controller.switches.current import Current
-from controller.switches.events import Event, FabricComplete, FileUnwritable
+from controller.switches.events import Event, FabricComplete, FileUnwritable, Kind
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 
@@ -90,7 +90,7 @@ class Reporter:
         fabric = self.fabric
         yield from _grouped(events)
         done = fabric.expected - len(fabric.missing())
-        complete = [event for event in events if isinstance(event, FabricComplete)]
+        complete = [event for event in events if event.of is FabricComplete]
         if complete and fabric.complete:
             took = f"{complete[-1].seconds:.2f} s"
             yield f"{done}/{fabric.expected} programmed in {took}: the fabric is complete"
@@ -136,10 +136,10 @@ class Reporter:
 
 def _grouped(events: list[Event]) -> Iterable[str]:
     """The lines of events by kind, in the order of each kind's first event."""
-    kinds: dict[type[Event], list[Event]] = {}
+    kinds: dict[Kind, list[Event]] = {}
     for event in events:
-        if event.line:
-            kinds.setdefault(type(event), []).append(event)
+        if event.of.line:
+            kinds.setdefault(event.of, []).append(event)
     for alike in kinds.values():
         yield from map(str, alike[:LINES_AT_ONCE])
         if rest := alike[LINES_AT_ONCE:]:

@@ -78,25 +78,18 @@ def _hear_interrupts(controller: Controller) -> None:
 
 
 def _controller() -> Controller:
-    """The controller that the environment and ryu-manager's options ask for.
-
-    With TLS that asks switches for no certificate the listener is Ryu's.
-
-    Raises:
-        InputError: as for `Controller`, or a key without its certificate.
-    """
+    """The controller that the environment and ryu-manager's options ask for."""
     conf, given = RYU.conf, os.environ.get
-    secret = conf.ctl_privkey is not None and conf.ctl_cert is not None
-    if not secret and (conf.ctl_privkey or conf.ctl_cert):
-        raise InputError.of("both --ctl-privkey and --ctl-cert, or neither", "one of them")
-    key = "--ofp-ssl-listen-port" if secret else "--ofp-tcp-listen-port"
-    port = conf.ofp_ssl_listen_port if secret else conf.ofp_tcp_listen_port
-    bare = secret and conf.ca_certs is None
-    files = map(Path, (conf.ctl_privkey, conf.ctl_cert, conf.ca_certs)) if not bare else ()
+    files = [Path(one) for one in (conf.ctl_privkey, conf.ctl_cert, conf.ca_certs) if one]
+    if len(files) not in (0, 3):
+        required = "all of --ctl-privkey, --ctl-cert and --ca-certs, or none"
+        raise InputError.of(required, f"{len(files)} of them")
+    key = "--ofp-ssl-listen-port" if files else "--ofp-tcp-listen-port"
+    port = conf.ofp_ssl_listen_port if files else conf.ofp_tcp_listen_port
     status, tokens, store, http = given(STATUS), given(TOKENS), given(STORE), given(HTTP)
     settings = Settings(
         listen=Address(conf.ofp_listen_host, port or OPENFLOW_PORT, key),
-        tls=Tls(*files) if secret and not bare else None,
+        tls=Tls(files[0], files[1], files[2]) if files else None,
         http=Address.parse(http, HTTP) if http else None,
         tokens=Path(tokens) if tokens else None,
         status_file=Path(status) if status else None,
@@ -109,7 +102,7 @@ def _controller() -> Controller:
     read = partial(read_build, folder, unverified=settings.unverified)
     say = partial(print, flush=True)  # into a pipe or a journal, too
     where = "polarfab under ryu-manager"
-    return Controller(RYU, read, settings, say, folder, where, ours=not bare)
+    return Controller(RYU, read, settings, say, folder, where)
 
 
 def main() -> None:

@@ -268,10 +268,7 @@ class Settings:
     unverified: bool = False
 
     def check(self, listener: bool = True) -> None:
-        """Refuse settings that would let strangers in by oversight.
-
-        Args:
-            listener: whether to look at the address where switches connect.
+        """Refuse settings that would let strangers in by oversight; listener: look there, too.
 
         Raises:
             InputError: plain text beyond loopback without `insecure`, or no token to read with.

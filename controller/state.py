@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
@@ -16,6 +17,7 @@ from controller.cluster.cluster_member import ClusterMember
 from controller.pulse import Pulse
 from controller.rollout.mover import Mover
 from controller.switches.current import Current
+from controller.switches.events import TokenRefused
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 from controller.upkeep.repair_keeper import Keeper
@@ -58,7 +60,7 @@ class State:
     switches: tuple[SwitchState, ...]
     unknown: tuple[str, ...]
     differences: dict[str, int]
-    rejected: int
+    rejected: Counter[str]
     links: dict[str, Any] = field(default_factory=dict)
     dead: NDArray[np.bool_] = field(default_factory=lambda: NONE)
     load: NDArray[np.float64] | None = None
@@ -84,7 +86,7 @@ class State:
             tuple(_switches(fabric, drained)),
             tuple(f"{number:016x}" for number in sorted(fabric.unknown)),
             dict(fabric.differences),
-            fabric.rejected.total,
+            fabric.rejected.counts,
             keeper.status() if keeper else {},
             keeper.dead if keeper else NONE,
             keeper.utilisation if keeper else None,
@@ -127,15 +129,6 @@ class State:
         return {word: str(found[word]) for word in ("role", "leader")}
 
     @property
-    def drift(self) -> dict[str, Any]:
-        """Foreign rows found in switches, and the number of corrected rows."""
-        return {
-            "differences": self.differences,
-            **{word: self._by_name(word) for word in ("foreign", "shadowed")},
-            "errors": self._by_name("error"),
-        }
-
-    @property
     def status(self) -> dict[str, Any]:
         """As the status file has it."""
         return {
@@ -147,7 +140,9 @@ class State:
             "amiss": {one.name: one.state for one in self.switches if one.state in AMISS},
             "unknown": list(self.unknown),
             "profiles": self._by_name("profile"),
-            **self.drift,
+            "differences": self.differences,
+            **{word: self._by_name(word) for word in ("foreign", "shadowed")},
+            "errors": self._by_name("error"),
             "links": self.links,
             "rollout": self.rollout,
             **({"leading": self.leading} if self.leading else {}),
@@ -172,7 +167,7 @@ class State:
             "trial_until": (self.rollout or {}).get("until"),
             "alive": self.beats,
             "bugs": self.bugs,
-            "rejected_peers": self.rejected,
+            "rejected_peers": self.rejected.total() - self.rejected[TokenRefused.name],
             **self.role,
         }
 

@@ -12,8 +12,7 @@ from contextlib import chdir
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import click
 from click.testing import CliRunner
@@ -26,10 +25,9 @@ from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY
 from compilers.tables.build import Build
 from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.target_lookup import target
-from controller.management import action_log
-from controller.switches import events as switch_events
-from controller.switches.events import Event
-from extensions.load_balancing import adaptation
+from controller.management import action_log  # noqa: F401 - kinds of events of their own
+from controller.switches.events import KINDS
+from extensions.load_balancing import adaptation  # noqa: F401
 from polarfab.cli import cli
 
 ROOT = Path(__file__).parents[1]
@@ -283,39 +281,15 @@ of the program that it answers, `errors` how many there were.
 
 Without `--json` an event is a line of text. Of more than five of a kind at once five have a line
 each and the others share one; `connected`, `programmed` and `complete` are counted."""
-JSON_TYPES = {str: "text", int: "integer", float: "number", type(None): "null"}
 
 
 def events() -> Iterator[str]:
     """Every kind of event of the controller, with its fields."""
     yield _head("Events", ABOUT_EVENTS)
     yield "| event | what has happened | fields |\n|---|---|---|\n"
-    for kind in event_kinds():
-        hints = get_type_hints(kind)
-        own = [f"`{each.name}` {_json_type(hints[each.name])}" for each in fields(kind)[1:]]
-        yield f"| `{kind.kind}` | {' '.join((kind.__doc__ or '').split())} | {', '.join(own)} |\n"
-
-
-def event_kinds() -> Iterator[type[Event]]:
-    """The kinds of events, in the order of the code."""
-    for module in (switch_events, action_log, adaptation):
-        for kind in vars(module).values():
-            own = isinstance(kind, type) and kind.__module__ == module.__name__
-            if own and issubclass(kind, Event) and hasattr(kind, "kind"):
-                yield kind
-
-
-def _json_type(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return "text"
-    if get_origin(hint) is UnionType:
-        return " or ".join(map(_json_type, get_args(hint)))
-    if get_origin(hint) is tuple:
-        return f"list of {_json_type(get_args(hint)[0])}"
-    if is_dataclass(hint):
-        parts = get_type_hints(hint).items()
-        return "{" + ", ".join(f"`{name}` {_json_type(part)}" for name, part in parts) + "}"
-    return JSON_TYPES[hint]
+    for kind in KINDS:
+        own = ", ".join(f"`{name}` {form}" for name, form in kind.types.items())
+        yield f"| `{kind.name}` | {kind.about} | {own} |\n"
 
 
 JSON_OF = (

@@ -76,7 +76,7 @@ class Fabric:
         Raises:
             InputError: it is no build folder, or damaged.
         """
-        from compilers.tables.folders.plane_folders import load_planes
+        from compilers.tables.folders.build_folder import load_planes
 
         return cls(folder=Path(folder), compiled=load_planes(Path(folder)))
 
@@ -151,7 +151,7 @@ class Fabric:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folder of each plane's build; none in memory."""
-        from compilers.tables.folders.plane_folders import builds_in
+        from compilers.tables.folders.build_folder import builds_in
 
         return builds_in(self.folder) if self.folder else ()
 
@@ -209,7 +209,7 @@ class Fabric:
             InputError: the folder holds something else, or cannot be written or marked, or the
                 proof fails or needs more memory than there is; an earlier build is kept.
         """
-        from compilers.tables.folders.plane_folders import save_planes
+        from compilers.tables.folders.build_folder import save_planes
 
         judged = list(self._judged) if prove is True else []
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from ipaddress import ip_network
 from typing import Any
 
-from compilers.audit.route_differences import RouteDifference
 from inventory.neighbours.facts import mapping
-from inventory.route_tables.held_routes import MAIN, Hop, prefix_text, whole_prefix
+from inventory.route_tables.held_routes import MAIN, prefix_text, whole_prefix
 from inventory.route_tables.kernel_routes import OURS
 
 JUNOS_ROUTE = re.compile(
@@ -192,25 +191,25 @@ def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
     return remediation(there, filter(None, map(_batch_line, batch.splitlines())))
 
 
-def rule_remediation(rules4: str, rules6: str, batch: str) -> tuple[Remediation, Remediation]:
-    """Policy rules of IPv4 and of IPv6, as lines for `ip -batch` of each.
+def rule_remediation(rules4: str, rules6: str, batch: str) -> Remediation:
+    """Policy rules of IPv4 and of IPv6, as lines for `ip -batch` behind -4 and -6.
 
     Args:
         rules4: what `ip -json -4 rule` prints.
         rules6: what `ip -json -6 rule` prints.
         batch: rules.batch, for both.
     """
-    wanted = [_rule(line) for line in batch.splitlines() if line.startswith("rule add ")]
-    held = (
-        [
-            _rule(f"rule add iif {e['iif']} lookup {e['table']} pref {e['priority']} protocol 80")
-            for e in _ours(shown)
-            if "iif" in e
-        ]
-        for shown in (rules4, rules6)
+    families = {"-4": rules4, "-6": rules6}
+    wanted = [line for line in batch.splitlines() if line.startswith("rule add ")]
+    held = [
+        f"{family} rule add iif {e['iif']} lookup {e['table']} pref {e['priority']} protocol 80"
+        for family, shown in families.items()
+        for e in _ours(shown)
+        if "iif" in e
+    ]
+    return remediation(
+        map(_rule, held), (_rule(f"{family} {line}") for family in families for line in wanted)
     )
-    four, six = (remediation(there, wanted) for there in held)
-    return four, six
 
 
 def _ours(shown: str) -> list[dict[str, Any]]:
@@ -263,91 +262,3 @@ def _nexthop(number: str, next_hop: str, device: str, add: str = "") -> RouteLin
     """A nexthop object; the members of a group are in one order."""
     does = "/".join(sorted(next_hop.split("/"))), device
     return RouteLine("", f"nexthop {number}", does, "nexthop", add, f"nexthop delete id {number}")
-
-
-SINGLE = ("/32", "/128")
-"""The ends of prefixes of one address."""
-
-
-def typed(system: str, differences: Iterable[RouteDifference], hosts: str = "") -> Remediation:
-    """What a person types on a system whose routes have one choice each.
-
-    Args:
-        system: one of TYPED.
-        differences: of one switch.
-        hosts: the VRF of the hosts, to whose single addresses the main table leads.
-    """
-    line = TYPED[system]
-    add: list[str] = []
-    remove: list[str] = []
-    for one in differences:
-        wanted, found = (
-            [hop for hops in choices for hop in hops] for choices in (one.wanted, one.found)
-        )
-        towards = "default" if one.table != MAIN else ""
-        back = hosts if one.table == MAIN and one.prefix.endswith(SINGLE) else towards
-        add += [line(True, one, hop, back) for hop in wanted if hop not in found]
-        remove += [line(False, one, hop, towards) for hop in found if hop not in wanted]
-    return Remediation(tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
-
-
-Line = Callable[[bool, RouteDifference, Hop, str], str]
-"""The line that adds a next hop, or takes it away; it may be in another VRF, "" if it is not."""
-
-
-def _eos(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
-    vrf = "" if one.table == MAIN else f" vrf {one.table}"
-    egress = f"egress-vrf {towards} " if towards else ""
-    via = "Null0 254" if hop[0] == "discard" else f"{egress}{hop[1]} {hop[0]}"
-    return f"{'' if add else 'no '}{_family(one)} route{vrf} {one.prefix} {via}"
-
-
-def _nxos(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
-    context = "" if one.table == MAIN else f"vrf context {one.table}\n  "
-    end = "\n  exit" if context else ""
-    other = f" vrf {towards}" if towards else ""
-    via = "Null0 254" if hop[0] == "discard" else f"{hop[1]} {hop[0]}{other}"
-    return f"{context}{'' if add else 'no '}{_family(one)} route {one.prefix} {via}{end}"
-
-
-def _family(one: RouteDifference) -> str:
-    return "ipv6" if ":" in one.prefix else "ip"
-
-
-def _junos(add: bool, one: RouteDifference, hop: Hop, _: str) -> str:
-    instance = "" if one.table == MAIN else f"routing-instances {one.table} "
-    six = ":" in one.prefix
-    rib = (f"rib {'' if one.table == MAIN else f'{one.table}.'}inet6.0 ") * six
-    word = "set" if add else "delete"
-    route = f"{word} {instance}routing-options {rib}static route {one.prefix}"
-    if hop[0] != "discard":
-        return f"{route} next-hop {hop[0]}"
-    return f"{route} discard\n{route} preference 254" if add else route
-
-
-def _sonic(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
-    """`config route` overwrites a share in a VRF (sonic-utilities issue 2690): by the file only."""
-    if towards:
-        key = f"STATIC_ROUTE|{'default' if one.table == MAIN else one.table}|{one.prefix}"
-        return "config load config_db.json" if add else f"sonic-db-cli CONFIG_DB del '{key}'"
-    via = "dev null" if hop[0] == "discard" else f"nexthop {hop[0]} dev {hop[1]}"
-    return f"config route {'add' if add else 'del'} prefix {one.prefix} {via}"
-
-
-def _srlinux(add: bool, one: RouteDifference, hop: Hop, _: str) -> str:
-    instance = "default" if one.table == MAIN else one.table
-    route = f"/ network-instance {instance} static-routes route {one.prefix}"
-    if not add:
-        return f"delete {route}"
-    family = "ipv6" if ":" in one.prefix else "ipv4"
-    group = "nowhere" if hop[0] == "discard" else f"{hop[1]}-{family}"
-    return f"set {route} next-hop-group {group}"
-
-
-TYPED: Mapping[str, Line] = {
-    "eos": _eos,
-    "nxos": _nxos,
-    "junos": _junos,
-    "sonic": _sonic,
-    "srlinux": _srlinux,
-}

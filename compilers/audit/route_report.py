@@ -22,7 +22,7 @@ from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import weighs
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import hostname
-from compilers.targets.target import Progress, Target
+from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
 from compilers.workers.local_processes import on_all_cores
 from inventory.device_files import device_files
@@ -97,30 +97,19 @@ class RouteReport:
                 results.append(result)
         if problems:
             raise InputError(few(problems))
-        results.sort(key=lambda one: -one.vertex)
-        forms = {one.form: files[one.vertex][0] for one in results if one.form}
+        results.sort(key=lambda one: one.vertex)
+        forms = {one.form: files[one.vertex][0] for one in reversed(results) if one.form}
         if not name and len(forms) > 1:
             raise InputError(_of_several_systems(forms))
-        return cls._of_results(build, system, set(files), results)
-
-    @classmethod
-    def _of_results(
-        cls,
-        build: Build,
-        system: Target,
-        read: set[int],
-        results: Sequence[Compared],
-    ) -> RouteReport:
+        names = build.wiring.names
         there = np.flatnonzero(build.topology.present).tolist()
-        place = {name: vertex for vertex, name in enumerate(build.wiring.names)}
-        found = [one for result in results for one in result.differences]
         return cls(
             name=build.name,
             target=system.name,
-            switches=len(read),
+            switches=len(files),
             routes=sum(result.routes for result in results),
-            unread=tuple(build.wiring.names[v] for v in there if v not in read),
-            differences=tuple(sorted(found, key=lambda one: place[one.switch])),
+            unread=tuple(names[v] for v in there if v not in files),
+            differences=tuple(one for result in results for one in result.differences),
         )
 
     @property
@@ -164,17 +153,6 @@ class SwitchRoutes:
     pools: tuple[Network, ...]
     rounded: bool = False
 
-    def differences(self, vertex: int) -> tuple[RouteDifference, ...]:
-        """What differs.
-
-        Raises:
-            InputError: a file cannot be read.
-        """
-        found = self.compared(vertex)
-        if isinstance(found, InputError):
-            raise found
-        return found.differences
-
     def compared(self, vertex: int) -> Compared | InputError:
         """What differs, or why that cannot be said."""
         wanted = self.wanted(vertex)
@@ -183,7 +161,7 @@ class SwitchRoutes:
             held = read_routes(self.files[vertex], known)
         except InputError as error:
             return error
-        node, own = self.build.wiring.names[vertex], _own(self.build, vertex)
+        node, own = self.build.wiring.names[vertex], own_blocks(self.build, vertex)
         found = route_differences(
             node, wanted, held.tables, self.pools, own, held.whole, self.rounded
         )
@@ -200,7 +178,7 @@ def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
     return Problem("the tables of one system", given, todo, str(next(iter(forms.values())).parent))
 
 
-def _own(build: Build, vertex: int) -> list[Network]:
+def own_blocks(build: Build, vertex: int) -> list[Network]:
     """The blocks of a switch's hosts."""
     a = build.addressing
     return [a.network(vertex), *([a.network6(vertex)] if a.ipv6 else [])]

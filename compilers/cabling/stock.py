@@ -202,7 +202,8 @@ def _chosen(exits: _Exits, here: Bools, taken: Bools, given: int) -> Numbers:
     for goal in goals[np.append(np.ones(4, np.bool_), fits.sum(axis=0) > 1)]:
         row = np.repeat(np.arange(len(rules)), [len(columns) for columns, _, _ in rules])
         column, value = (np.concatenate([rule[i] for rule in rules]) for i in (0, 1))
-        matrix = coo_array((value, (row, column)), shape=(len(rules), len(goal)))
+        entries = row.astype(np.int32), column.astype(np.int32)  # scipy 1.12 takes no int64
+        matrix = coo_array((value, entries), shape=(len(rules), len(goal)))
         found = milp(
             goal,
             integrality=np.ones_like(goal),

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.cabling.cable_formats import as_csv, as_records
+from compilers.cabling.cable_formats import as_csv, as_records, as_table
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
+from compilers.cabling.panel_moves import PanelMoves
+from compilers.cabling.panel_plan import CORD_COLUMNS, PanelPlan, panel_plan
 from compilers.cabling.phases import phases_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.expansion.grow import Grown, grow, moved
@@ -29,13 +31,15 @@ class GrowthReport:
     """The additions to a fabric.
 
     build: of the larger fabric. facts: the plan in numbers, and the table changes of each installed
-    switch. rows: the new cables. gone: those of the installed fabric that are taken away.
+    switch. rows: the new cables. gone: those of the installed fabric that are taken away. moves:
+    with panels, the cords in place of both.
     """
 
     build: Build
     facts: dict[str, Any]
     rows: Rows
     gone: Rows | None = None
+    moves: PanelMoves | None = None
 
     @classmethod
     def of_clusters(
@@ -55,7 +59,9 @@ class GrowthReport:
         found = grow(build, match[1], int(match[2] or 1), planes, seed)
         rows = _rows(found.build, found.cables, found.added)
         gone = _rows(build, found.before, found.removed) if len(found.removed) else None
-        return cls(found.build, _grown(build, found), rows, gone)
+        before, after = _plan(build), _plan(found.build)
+        moves = PanelMoves.of(before, after) if before and after else None
+        return cls(found.build, _grown(build, found) | _counts(moves), rows, gone, moves)
 
     @classmethod
     def of_rest(cls, build: Build, larger: Build) -> GrowthReport:
@@ -65,7 +71,10 @@ class GrowthReport:
             InputError: the builds are not of one fabric.
         """
         found = rest_of(build, larger)
-        return cls(larger, _rest(build, larger, found), _rows(larger, found.cables, found.added))
+        rows, plan = _rows(larger, found.cables, found.added), _plan(larger)
+        installed = ~np.isin(np.arange(len(found.cables)), found.added)
+        moves = PanelMoves.of_rest(plan, installed) if plan else None
+        return cls(larger, _rest(build, larger, found) | _counts(moves), rows, None, moves)
 
     def __repr__(self) -> str:
         """`<GrowthReport lab: 8 nodes and 40 cables to add>`."""
@@ -73,24 +82,39 @@ class GrowthReport:
         return f"<GrowthReport {self.build.name}: {nodes:,} nodes and {cables:,} cables to add>"
 
     def as_dict(self) -> dict[str, Any]:
-        """The facts and the new cables, for JSON."""
+        """The facts and the new cables, for JSON; with panels what is plugged and pulled, too."""
         removed = {"removed": list(as_records(self.gone))} if self.gone else {}
-        return self.facts | {"added": list(as_records(self.rows)), **removed}
+        moved = self.moves.as_dict() if self.moves else {}
+        return self.facts | {"added": list(as_records(self.rows)), **removed, **moved}
 
     def csv(self) -> str:
-        """The new cables as CSV."""
-        return added_cables([self])
+        """The new cables as CSV; with panels the new cords."""
+        return next(iter(files_of([self]).values()))
 
 
-def added_cables(reports: Sequence[GrowthReport]) -> str:
-    """The new cables of all planes as CSV."""
-    return "".join(as_csv(chain.from_iterable(report.rows for report in reports)))
+def files_of(reports: Sequence[GrowthReport]) -> dict[str, str]:
+    """By the ends of their names, CSV files of the cables of all planes that are added and removed.
+
+    Those that are removed only where some are; with panels of the cords.
+    """
+    if moves := [report.moves for report in reports if report.moves]:
+        cords = {"added": [m.plugged for m in moves], "removed": [m.pulled for m in moves]}
+        tables = {w: as_table(CORD_COLUMNS, chain(*rows)) for w, rows in cords.items() if any(rows)}
+        what = "cords"
+    else:
+        gone = [report.gone for report in reports if report.gone]
+        tables = {"added": as_csv(chain.from_iterable(report.rows for report in reports))}
+        tables |= {"removed": as_csv(chain.from_iterable(gone))} if gone else {}
+        what = "cables"
+    return {f"{word}-{what}.csv": "".join(table) for word, table in tables.items()}
 
 
-def removed_cables(reports: Sequence[GrowthReport]) -> str:
-    """The cables of all planes that are taken away as CSV; "" where none are."""
-    gone = [report.gone for report in reports if report.gone]
-    return "".join(as_csv(chain.from_iterable(gone))) if gone else ""
+def _plan(build: Build) -> PanelPlan | None:
+    return panel_plan(build.topology, build.wiring, hardware_of(build))
+
+
+def _counts(moves: PanelMoves | None) -> dict[str, Any]:
+    return moves.facts() if moves else {}
 
 
 def _grown(build: Build, found: Grown) -> dict[str, Any]:

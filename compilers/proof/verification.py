@@ -14,8 +14,8 @@ from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import METHODS, Report, usual, verify
 from compilers.tables.build import Build
 from compilers.tables.folders.artefact import place_of
+from compilers.tables.folders.build_folder import first_alike
 from compilers.tables.folders.generations import mark_verified
-from compilers.tables.folders.plane_folders import first_alike
 from compilers.topology.families import family_of
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, shown

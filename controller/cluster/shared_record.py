@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -56,12 +55,8 @@ class StoreWorker:
             self._done.put((answer, result))
 
 
-@dataclass(frozen=True, slots=True)
-class Inherited:
-    """A predecessor's record, and the builds it names that we do not have, proved."""
-
-    record: Record | None
-    builds: dict[str, Current]
+Inherited = tuple[Record | None, dict[str, Current]]
+"""A predecessor's record, and the builds it names that we do not have, proved."""
 
 
 class SharedRecord(FabricRecord):
@@ -98,11 +93,7 @@ class SharedRecord(FabricRecord):
 
 
 def _inherit(store: Etcd, own: str, history: BuildHistory) -> Inherited:
-    """Read the record; prove and keep its builds that are only in the store.
-
-    Raises:
-        Unavailable: one cannot be had, or loses packets.
-    """
+    """Read the record; prove and keep its builds that are only in the store."""
     record = read(store)
     builds = {}
     for identity in sorted(record.builds - {own}) if record else ():
@@ -116,7 +107,7 @@ def _inherit(store: Etcd, own: str, history: BuildHistory) -> Inherited:
             builds[identity] = history.receive(packed, expect=identity)
         except InputError as error:
             raise Unavailable(str(error)) from error
-    return Inherited(record, builds)
+    return record, builds
 
 
 def read(store: Etcd) -> Record | None:

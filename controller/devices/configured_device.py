@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import ClassVar
 
 from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import (
@@ -24,13 +25,12 @@ from controller.devices.router_device import (
     LINES,
     PORTS_SHUT,
     Compare,
-    DeviceNames,
     DevicePlan,
     RouterDevice,
 )
 
-SPEAKS_BGP = re.compile(r"\bbgp\b")
 PORT, SHUT, OPEN = "interface ", "shutdown", "no shutdown"
+HOST_NAME = re.compile(r"^(?:hostname|switchname|set system host-name) (\S+)", re.M)
 ONCE = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
 """What a section has once: another line that begins so replaces it."""
 FRAME = re.compile(r"\s*(!|#|$|end$|exit|Current configuration|Building configuration)")
@@ -43,35 +43,17 @@ CONFIRM_MINUTES = 10
 Section = tuple[str, ...]
 
 
-class ComparedLines(NamedTuple):
-    """A configuration against the rendered one, but for routes.
-
-    missing: lines to type. gone: lines that take others' away, where that was asked for. kept,
-    shut, drained: as in `DevicePlan`.
-    """
-
-    missing: tuple[str, ...]
-    gone: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
-    shut: frozenset[str] = frozenset()
-    drained: bool = False
-
-
 class ConfiguredDevice(RouterDevice):
     """A router whose routes are in a configuration of lines."""
 
-    others = "not from its configuration's static routes"
     overrules = frozenset({PORTS_SHUT, LINES})
     shut_at_first: ClassVar[bool] = False
     """Whether ports are shut unless they are opened."""
-    host_name: ClassVar[re.Pattern[str]] = re.compile(
-        r"^(?:hostname|switchname|set system host-name) (\S+)", re.M
-    )
 
-    def names(self) -> DeviceNames:
-        """See `RouterDevice.names`: the host name of its configuration."""
-        found = self.host_name.search(self.running())
-        return DeviceNames(found[1].strip('"') if found else "")
+    def name(self) -> str:
+        """See `RouterDevice.name`: the host name of its configuration."""
+        found = HOST_NAME.search(self.running())
+        return found[1].strip('"') if found else ""
 
     @abstractmethod
     def running(self) -> str:
@@ -104,17 +86,14 @@ class ConfiguredDevice(RouterDevice):
         """See `RouterDevice.plan`; wanted: other routes than the rendered ones."""
         running = self.running()
         routes = self.lacking(self.lines(self.rendered()) if wanted is None else wanted, running)
-        other = self.compared(running)
-        return DevicePlan(
-            lines=(*other.missing, *routes.add),
-            stale=(*routes.remove, *other.gone),
-            kept=other.kept,
-            shut=other.shut,
-            drained=other.drained,
-        )
+        plan = self.compared(running)
+        return replace(plan, add=(*plan.add, *routes.add), remove=(*routes.remove, *plan.remove))
 
-    def compared(self, running: str) -> ComparedLines:
-        """What the configuration lacks besides routes, and what others did there: by sections."""
+    def compared(self, running: str) -> DevicePlan:
+        """The plan but for routes: by sections, what the configuration lacks and others did there.
+
+        What takes others' lines away is in it where that was asked for.
+        """
         text = self.rendered()
         rendered = list(by_section(text))
         wanted, found = _grouped(rendered), _grouped(by_section(running))
@@ -141,12 +120,12 @@ class ConfiguredDevice(RouterDevice):
         gone = [(section, _negated(line)) for section, line in inside if LINES in self.overrule]
         kept = [": ".join((*section, line)) for section, line in foreign if not gone or not section]
         held = [] if self.opens else [one[-1].removeprefix(PORT) for one in ports if one in shut]
-        return ComparedLines(
-            tuple(typed(missing, wanted.keys())),
-            tuple(typed(gone, ())),
-            (*(f"port {port} is shut" for port in held), *kept),
-            frozenset(held),
-            drained,
+        return DevicePlan(
+            add=tuple(typed(missing, wanted.keys())),
+            remove=tuple(typed(gone, ())),
+            kept=tuple(kept),
+            shut=frozenset(held),
+            drained=drained,
         )
 
     def _shut(self, wanted: Iterable[str], found: Collection[str]) -> bool:
@@ -171,26 +150,10 @@ class ConfiguredDevice(RouterDevice):
         With eBGP there are many until it has converged.
         """
         found = compare(tables)
-        if SPEAKS_BGP.search(self.rendered()):
+        if self.bgp:
             return []
         said = {line.place for line in self.lines(self.running())}
         return [one for one in found if one.found and (one.table, one.prefix) not in said]
-
-    def load(self, plan: DevicePlan) -> None:
-        """See `RouterDevice.load`."""
-        self.change(plan.lines)
-
-    def remove(self, plan: DevicePlan) -> None:
-        """See `RouterDevice.remove`."""
-        self.change(plan.stale)
-
-    @abstractmethod
-    def change(self, lines: Sequence[str]) -> None:
-        """Have the device take lines; those that are wrong leave it as it was, where it can.
-
-        Raises:
-            DeviceError: it refuses some.
-        """
 
 
 def by_section(text: str) -> Iterator[tuple[Section, str]]:

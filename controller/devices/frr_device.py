@@ -11,14 +11,14 @@ from functools import partial
 
 from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import RouteLine
-from controller.devices.configured_device import SPEAKS_BGP, ConfiguredDevice
-from controller.devices.router_device import RULES, Compare, DevicePlan, KernelDevice
+from controller.devices.configured_device import ConfiguredDevice
+from controller.devices.linux_device import RULES, KernelDevice
+from controller.devices.router_device import Compare, DevicePlan
+from inventory.route_tables.frr_routes import COMMANDS
 from inventory.route_tables.route_table_file import json_outputs
 
-TABLES = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
 OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
 """Those of the routes that a configuration says itself."""
-RESTART = "systemctl restart frr, with "
 DAEMONS = (("bgpd", "router bgp"), ("bfdd", " bfd"))
 """Daemons, and the words of a configuration that need them."""
 SHOWN = (
@@ -52,7 +52,6 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
 
     elsewhere = frozenset({"frr.conf"})
     overrules = ConfiguredDevice.overrules
-    others = "protocols that frr.conf does not speak"
     compares = False
 
     def running(self) -> str:
@@ -79,7 +78,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
 
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: of protocols that the configuration does not speak."""
-        own = OWN_PROTOCOLS | ({"bgp"} if SPEAKS_BGP.search(self.rendered()) else set())
+        own = OWN_PROTOCOLS | ({"bgp"} if self.bgp else set())
         texts = []
         for document in json_outputs(tables):
             for prefix, routes in document.items() if isinstance(document, dict) else ():
@@ -91,56 +90,36 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         """See `ConfiguredDevice.plan`: with interfaces, which may be new, and daemons."""
         kernel, conf = self.kernel_plan(), ConfiguredDevice.plan(self, wanted)
         return replace(
-            kernel,
-            kernel=(*kernel.kernel, *self._daemons()),
-            lines=conf.lines,
-            stale=conf.stale,
-            kept=tuple(dict.fromkeys((*kernel.kept, *conf.kept))),
+            conf,
+            links=kernel.links,
+            add=(*self._daemons(), *conf.add, *kernel.add),
+            remove=(*kernel.remove, *conf.remove),
             shut=kernel.shut | conf.shut,
-            drained=conf.drained,
         )
 
     def _daemons(self) -> Iterator[str]:
-        """The daemons that the configuration needs, where /etc/frr/daemons does not start them."""
-        there = self.shell.run(self._quoted("cat {etc}/frr/daemons 2>&- || true")).splitlines()
-        for name, words in DAEMONS:
-            if words in self.rendered() and f"{name}=no" in there:
-                yield f"{RESTART}{name}=yes"
+        """What starts the daemons that the configuration needs, where FRR's file does not."""
+        there = self._ask("cat {etc}/frr/daemons 2>&- || true").splitlines()
+        needed = [name for name, words in DAEMONS if words in self.rendered()]
+        if missing := [name for name in needed if f"{name}=no" in there]:
+            edits = " ".join(f"-e 's/^{name}=no/{name}=yes/'" for name in missing)
+            yield f"sed -i {edits} {shlex.quote(self.etc)}/frr/daemons"
+            yield "systemctl restart frr"
 
-    def load(self, plan: DevicePlan) -> None:
-        """See `RouterDevice.load`."""
-        restarts = [line for line in plan.kernel if line.startswith(RESTART)]
-        self.load_kernel(
-            replace(plan, kernel=tuple(line for line in plan.kernel if line not in restarts))
-        )
-        if restarts:
-            names = (line.removeprefix(RESTART).partition("=")[0] for line in restarts)
-            edits = " ".join(f"-e 's/^{name}=.*/{name}=yes/'" for name in names)
-            self.shell.run(self._quoted("sed -i {edits} {etc}/frr/daemons", edits=edits))
-            self.shell.run("systemctl restart frr")
-        self.change(plan.lines)
-        self.change_rules(plan.rules)
-
-    def remove(self, plan: DevicePlan) -> None:
-        """See `RouterDevice.remove`: rules first, while the tables that they lead to are there."""
-        self.change_rules(plan.stale_rules)
-        self.change(plan.stale)
-
-    def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`: vtysh reads files only."""
-        if lines:
-            text = "".join(f"{line}\n" for line in lines)
-            self.shell.put(f"{self.etc}/polarfab", {"vtysh.conf": text})
-            self.shell.run(f"vtysh -f {shlex.quote(f'{self.etc}/polarfab/vtysh.conf')}")
+    def configure(self, lines: Sequence[str]) -> None:
+        """See `KernelDevice.configure`: vtysh reads files only."""
+        text = "".join(f"{line}\n" for line in lines)
+        self.shell.put(f"{self.etc}/polarfab", {"vtysh.conf": text})
+        self.shell.run(f"vtysh -f {shlex.quote(f'{self.etc}/polarfab/vtysh.conf')}")
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
-        return "".join(map(self.shell.run, (TABLES, *RULES.values())))
+        return "".join(map(self.shell.run, (COMMANDS, *RULES)))
 
-    def save(self, plan: DevicePlan) -> None:
+    def save(self) -> None:
         """See `RouterDevice.save`."""
         self.shell.run("vtysh -c 'write memory'")
-        super().save(plan)
+        super().save()
 
 
 def _with(lines: Sequence[str], shown: str, section: re.Match[str]) -> str:

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from compilers.audit.route_lines import RouteLine, junos_lines
-from controller.devices.configured_device import CONFIRM_MINUTES, ComparedLines, ConfiguredDevice
+from controller.devices.configured_device import CONFIRM_MINUTES, ConfiguredDevice
 from controller.devices.device_shell import LAST_WORDS, DeviceError
 from controller.devices.router_device import LINES, DevicePlan
+from inventory.route_tables import eos_routes, junos_routes, nxos_routes
 
 NOT_A_CONFIGURATION = re.compile(r"\s*(%|$)")
 
@@ -77,7 +78,7 @@ class NapalmDevice(ConfiguredDevice):
     shell: NapalmSession
     file: ClassVar[str]
     form: ClassVar[str] = "text"
-    held: ClassVar[tuple[str, ...]]
+    held: ClassVar[str]
     encoding: ClassVar[str] = "text"
     timed: ClassVar[bool] = True
 
@@ -99,16 +100,17 @@ class NapalmDevice(ConfiguredDevice):
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
-        said = self.shell.call("cli", list(self.held), encoding=self.encoding).values()
+        said = self.shell.call("cli", self.held.split(", "), encoding=self.encoding).values()
         return "\n".join(one if isinstance(one, str) else json.dumps(one) for one in said)
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `RouterDevice.plan`: nothing where the device says that it would change nothing."""
         plan = super().plan(wanted)
-        if plan and self.timed and not self._candidate((*plan.lines, *plan.stale)):
-            plan = replace(plan, lines=(), stale=())
-        elif plan and self.timed:
-            self.shell.call("discard_config")
+        if plan.lines and self.timed:
+            if self._candidate(plan.lines):
+                self.shell.call("discard_config")
+            else:
+                plan = replace(plan, add=(), remove=())
         return plan
 
     def _candidate(self, lines: Sequence[str]) -> str:
@@ -123,8 +125,8 @@ class NapalmDevice(ConfiguredDevice):
             self.shell.call("discard_config")
         return changes
 
-    def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`."""
+    def type(self, lines: Sequence[str]) -> None:
+        """See `RouterDevice.type`: a line that is wrong leaves it as it was."""
         if lines and self._candidate(lines):
             self.pending = "of NAPALM"
             when = {"revert_in": 60 * CONFIRM_MINUTES} if self.timed else {}
@@ -145,7 +147,7 @@ class NapalmDevice(ConfiguredDevice):
             self.shell.call("rollback")
         self.pending = ""
 
-    def save(self, plan: DevicePlan) -> None:
+    def save(self) -> None:
         """See `RouterDevice.save`: the drivers save with the commit or its confirmation."""
 
 
@@ -154,7 +156,7 @@ class EosDevice(NapalmDevice):
 
     driver = "eos"
     file = "eos.cfg"
-    held = ("show ip route vrf all", "show ipv6 route vrf all")
+    held = eos_routes.COMMANDS.replace(" | json", "")
     encoding = "json"
 
 
@@ -170,20 +172,20 @@ class NxosDevice(NapalmDevice):
 
     driver = "nxos_ssh"
     file = "nxos.cfg"
-    held = ("show ip route vrf all | json", "show ipv6 route vrf all | json")
+    held = nxos_routes.COMMANDS
     timed = False
     compares = False
     shut_at_first = True
 
-    def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`: cages are split first, and their ports take a while.
+    def type(self, lines: Sequence[str]) -> None:
+        """See `RouterDevice.type`: cages are split first, and their ports take a while.
 
         Raises:
             DeviceError: it refuses some, or ports do not come: lines below an interface that is
                 refused would be about the one before it.
         """
         split = [line for line in lines if line.startswith(SPLIT)]
-        super().change(split)
+        super().type(split)
         rest = [line for line in lines if line not in split]
         wanted = {line for line in rest if CAGED.fullmatch(line)}
         limit = time.monotonic() + PORTS_PATIENCE * bool(split)
@@ -191,7 +193,7 @@ class NxosDevice(NapalmDevice):
             if time.monotonic() >= limit:
                 raise DeviceError(f"the switch has no {min(missing)}")
             time.sleep(PORTS_POLL)
-        super().change(rest)
+        super().type(rest)
 
 
 class JunosDevice(NapalmDevice):
@@ -200,13 +202,13 @@ class JunosDevice(NapalmDevice):
     driver = "junos"
     file = "junos.set"
     form = "set"
-    held = ("show route | display json",)
+    held = junos_routes.COMMANDS
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """See `ConfiguredDevice.all_lines`."""
         return junos_lines(text)
 
-    def compared(self, running: str) -> ComparedLines:
+    def compared(self, running: str) -> DevicePlan:
         """See `ConfiguredDevice.compared`: every line is independent."""
         text = self.rendered()
         there = [line.strip() for line in running.splitlines() if line.strip()]
@@ -222,11 +224,11 @@ class JunosDevice(NapalmDevice):
         removed = foreign if LINES in self.overrule else []
         kept = [line for line in (*closed, *foreign) if line not in (*opened, *removed)]
         missing = [line for line in wanted if line not in routes and line not in there]
-        return ComparedLines(
-            (*missing, *map(_undone, opened)),
-            tuple(map(_undone, removed)),
-            tuple(kept),
-            frozenset(line.split()[2] for line in closed if line not in opened),
+        return DevicePlan(
+            add=(*missing, *map(_undone, opened)),
+            remove=tuple(map(_undone, removed)),
+            kept=tuple(kept),
+            shut=frozenset(line.split()[2] for line in closed if line not in opened),
         )
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Literal
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_lines import TYPED, typed
-from compilers.audit.route_report import RouteReport
-from compilers.targets.target_lookup import target
-from inventory.problems import InputError
+from compilers.audit.route_lines import Place
+from controller.devices.router_device import DevicePlan, RouterDevice
 
 MOST_NAMED = 3
-"""Routes that a message names."""
+"""Routes, lines or switches that a message names."""
 ADDRESS = re.compile(r"\b\d+(\.\d+){3}\b")
 State = Literal["as built", "to do", "pushed", "failed", "not tried"]
 
@@ -23,33 +22,52 @@ State = Literal["as built", "to do", "pushed", "failed", "not tried"]
 class PushedSwitch:
     """A switch, and how far it has come.
 
-    add, remove: what is typed. kept: what others did, and what stays so. differences: what its own
-    tables still have other than the build.
+    plan: what is typed. right: the build's routes that its tables had when it was read. after: the
+    number of the round after which it had them. notes: what is kept besides. differences: what its
+    own tables still have other than the build. busy: held while something is done on it.
     """
 
     node: str
+    vertex: int
+    device: RouterDevice
     state: State = "not tried"
-    add: tuple[str, ...] = ()
-    remove: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    plan: DevicePlan = field(default_factory=DevicePlan)
+    right: frozenset[Place] = frozenset()
+    after: int = 0
+    notes: tuple[str, ...] = ()
     differences: tuple[RouteDifference, ...] = ()
     error: str = ""
+    busy: Lock = field(default_factory=Lock)
+
+    @property
+    def add(self) -> tuple[str, ...]:
+        """What comes."""
+        return (*self.plan.links, *self.plan.add)
+
+    @property
+    def remove(self) -> tuple[str, ...]:
+        """What goes."""
+        return self.plan.remove
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """What others did, and what stays so."""
+        shut = (f"port {port} is shut" for port in sorted(self.plan.shut))
+        return (*shut, *self.plan.kept, *self.notes)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self) | {"differences": [one.as_dict() for one in self.differences]}
+        words = ("node", "state", "add", "remove", "kept", "error")
+        found = {word: getattr(self, word) for word in words}
+        return found | {"differences": [one.as_dict() for one in self.differences]}
 
 
 @dataclass(frozen=True, slots=True)
 class PushReport:
-    """What a push did.
-
-    unread: in a dry run from tables, switches without a file. interrupted: whether Ctrl-C ended it.
-    """
+    """What a push did. interrupted: whether Ctrl-C ended it."""
 
     target: str
     switches: tuple[PushedSwitch, ...]
-    unread: tuple[str, ...] = ()
     interrupted: bool = False
 
     @property
@@ -70,39 +88,7 @@ class PushReport:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        switches = [one.as_dict() for one in self.switches]
-        return {"target": self.target, "switches": switches, "unread": list(self.unread)}
-
-
-def typed_push(report: RouteReport) -> PushReport:
-    """A dry run from routing tables: what a person types on each switch.
-
-    Raises:
-        InputError: the target is none that people type on.
-    """
-    if report.target not in TYPED:
-        required = f"one of {', '.join(TYPED)}"
-        raise InputError.of(required, report.target, "leave `tables` out", key="target")
-    by_switch: dict[str, list[RouteDifference]] = {}
-    for one in report.differences:
-        by_switch.setdefault(one.switch, []).append(one)
-    found = []
-    hosts = getattr(target(report.target), "vrf", "")
-    if marked := [one for one in report.differences if _marked(one)][:1]:
-        required = "routes of packets without marks: those of a VRF for each link are not typed"
-        todo = "load the rendered file of the switch"
-        given = f"{marked[0].prefix} in table {marked[0].table} at {marked[0].switch}"
-        raise InputError.of(required, given, todo, key="tables")
-    for node, differences in by_switch.items():
-        lines = typed(report.target, differences, hosts)
-        found.append(PushedSwitch(node, "to do", lines.add, lines.remove, (), tuple(differences)))
-    return PushReport(report.target, tuple(found), report.unread)
-
-
-def _marked(one: RouteDifference) -> bool:
-    """Whether a next hop is over a subinterface, or it is a route of what came in over one."""
-    over = (port for choices in (one.wanted, one.found) for hops in choices for _, port, _ in hops)
-    return "marked" in one.table or any("." in port for port in over)
+        return {"target": self.target, "switches": [one.as_dict() for one in self.switches]}
 
 
 def named(differences: Sequence[RouteDifference]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,13 +14,14 @@ from compilers.targets.options import LOSSLESS, OFF, Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.target import Target
-from compilers.update.router_move import PrefixRounds, RouterMove
+from compilers.update.router_move import RouterMove
 from controller.devices.configured_device import ConfiguredDevice
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import MAIN, RULES, Choices, RouteTables
 
 BEFORE = -1
-Lines = tuple[RouteLine, ...]
+Held = tuple[tuple[RouteLine, ...], Choices]
+"""What is at a place: lines of a configuration, and where they lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,34 +81,31 @@ class PushRounds:
         """The last round."""
         return self.move.last
 
-    def lines(self, device: ConfiguredDevice, vertex: int) -> Callable[[int], list[RouteLine]]:
-        """The lines of a switch of the new build by the number of a round, BEFORE for the old."""
-        before, rounds = self._of(vertex)
-        old: dict[Place, Lines] = {}
-        if before >= 0:
-            name = self.move.update.old.wiring.names[before]
-            text = replace(device, files=self.old / name).rendered()
-            old = _by_place(device.lines(text))
-        new = _by_place(device.lines(device.rendered()))
+    def held_after(
+        self, device: ConfiguredDevice, vertex: int
+    ) -> Callable[[int], tuple[list[RouteLine], RouteTables]]:
+        """What a switch of the new build has after a round, BEFORE for the old: lines and routes.
 
-        def after(number: int) -> list[RouteLine]:
+        Policy rules are the new ones from the first round on.
+        """
+        before = self.move.before(vertex)
+        rounds = self.move.rounds(vertex, self.hosts, self.ruled)
+        routes, old = self.held[1](vertex), dict[Place, Held]()
+        new = _by_place(device.lines(device.rendered()), routes)
+        if before >= 0:
+            files = self.old / self.move.update.old.wiring.names[before]
+            text = replace(device, files=files).rendered()
+            old = _by_place(device.lines(text), self.held[0](before))
+
+        def after(number: int) -> tuple[list[RouteLine], RouteTables]:
             found = old if number == BEFORE else rounds.held_after(old, new, number, _moved)
-            return [line for lines in found.values() for line in lines]
+            tables = {table: dict(routes[table]) for table in RULES if table in routes}
+            for (table, prefix), (_, choices) in found.items():
+                if choices:
+                    tables.setdefault(table, {})[prefix] = choices
+            return [line for lines, _ in found.values() for line in lines], tables
 
         return after
-
-    def tables(self, vertex: int, number: int) -> RouteTables:
-        """The routes of a switch of the new build after a round."""
-        before, rounds = self._of(vertex)
-        new = self.held[1](vertex)
-        old = self.held[0](before) if before >= 0 else {}
-        found = rounds.held_after(_places(old), _places(new), number, lambda hops, _: hops)
-        tables: RouteTables = {
-            table: dict(routes) for table, routes in new.items() if table in RULES
-        }
-        for (table, prefix), choices in found.items():
-            tables.setdefault(table, {})[prefix] = choices
-        return tables
 
     def _other_links(self) -> Iterator[Problem]:
         """The interfaces behind which another address is after the move."""
@@ -127,9 +125,6 @@ class PushRounds:
                         key="from",
                     )
 
-    def _of(self, vertex: int) -> tuple[int, PrefixRounds]:
-        return self.move.before(vertex), self.move.rounds(vertex, self.hosts, self.ruled)
-
 
 def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
     """What is behind an interface, for each address family; hosts are not asked for."""
@@ -142,22 +137,18 @@ def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
     }
 
 
-def _by_place(lines: Sequence[RouteLine]) -> dict[Place, Lines]:
-    """In one order: texts that say the same routes are the same."""
-    found: dict[Place, Lines] = {}
+def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[Place, Held]:
+    """The lines in one order: texts that say the same routes are the same."""
+    said: dict[Place, tuple[RouteLine, ...]] = {}
     for line in sorted(lines, key=lambda line: line.words):
-        found[line.place] = (*found.get(line.place, ()), line)
-    return found
-
-
-def _moved(lines: Lines, prefix: str) -> Lines:
-    return tuple(line.moved(prefix) for line in lines)
-
-
-def _places(tables: RouteTables) -> dict[Place, Choices]:
+        said[line.place] = (*said.get(line.place, ()), line)
+    tables = {table: held for table, held in routes.items() if table not in RULES}
+    places = ((table, prefix) for table, held in tables.items() for prefix in held)
     return {
-        (table, prefix): choices
-        for table, routes in tables.items()
-        if table not in RULES
-        for prefix, choices in routes.items()
+        place: (said.get(place, ()), tables.get(place[0], {}).get(place[1], ()))
+        for place in dict.fromkeys((*said, *places))
     }
+
+
+def _moved(held: Held, prefix: str) -> Held:
+    return tuple(line.moved(prefix) for line in held[0]), held[1]

@@ -18,7 +18,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from controller.switches.events import Event, TrialOver
+from controller.switches.events import Event, Kind, TrialOver
 from inventory.problems import InputError
 
 MOST_BYTES = 8 << 20
@@ -29,20 +29,13 @@ LINES_SHOWN = 200
 """The newest lines that the API shows."""
 
 
-class ActionTaken(Event):
-    """A change was requested; outcome is `asked`, or why it was refused."""
-
-    kind = "action"
-    subject = "{who}"
-    detail = "{action} {what} ({role} {address}): {outcome}"
-    line = "{node}: {text}"
-
-    who: str
-    role: str
-    address: str
-    action: str
-    what: str
-    outcome: str
+ActionTaken = Kind(
+    "action",
+    "who; role; address; action; what; outcome",
+    "A change was requested; outcome is `asked`, or why it was refused.",
+    "{node}: {text}",
+    "{action} {what} ({role} {address}): {outcome}",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +82,7 @@ class ActionLog:
             InputError: it cannot be written.
         """
         event = ActionTaken(actor.name, actor.role, actor.address, action, what, outcome)
-        record = event.record()
-        line = {word: record[word] for word in record if word not in ("event", "node", "text")}
+        line = {"at": round(event.at, 3), **event.fields}
         try:
             self._make_room()
             with open(self.file, "a+b", buffering=0, opener=_private) as file:
@@ -126,7 +118,7 @@ class ActionLog:
 
     def happened(self, event: Event) -> None:
         """Write down that the controller goes back by itself; also where that cannot be written."""
-        if isinstance(event, TrialOver):
+        if event.of is TrialOver:
             try:
                 self.write(CONTROLLER, "rollback", event.before, "not confirmed")
             except InputError:
@@ -139,11 +131,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _append(file: BinaryIO, line: bytes) -> None:
-    """Append a line, also behind one that was cut off.
-
-    Raises:
-        OSError: it cannot be written, or only in part.
-    """
+    """Append a line, also behind one that was cut off."""
     if file.seek(0, os.SEEK_END):
         file.seek(-1, os.SEEK_END)
         line = line if file.read(1) == b"\n" else b"\n" + line

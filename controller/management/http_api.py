@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -30,12 +30,10 @@ from werkzeug.wrappers import Request, Response
 from controller.management.action_log import ActionLog, Actor
 from controller.management.metrics import Metrics
 from controller.management.overview import Overview
-from controller.management.tokens import Guesses, Role, Tokens
+from controller.management.tokens import Role, Tokens
 from controller.rollout.build_archive import MOST_BUILD, identity_in
 from controller.rollout.mover import Mover
 from controller.switches.events import Event, TokenRefused, TokensKept, TokensLoaded
-from controller.switches.session import LiveFabric
-from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from templates import TEMPLATES
 
@@ -48,6 +46,8 @@ MOST_BODY = 64 * 1024
 
 MOST_WRITING, WRITING_POLL = 5.0, 0.01
 """Seconds that an answer waits at most until the record is written, and between two looks."""
+MOST_GUESSES = 10
+"""Wrong tokens that a host may send in a minute (`RETELL`)."""
 LONGEST_TRIAL = 7 * 86400
 """Most seconds that a build may be on trial."""
 
@@ -60,19 +60,15 @@ class _Request(Request):
 @dataclass(frozen=True, slots=True)
 class Api:
     """The application. private: reading needs a token, too, but for the page itself and for health.
-    keeper: of the fabric; None where it does not repair.
     breathe: lets other work go on, for so many seconds, while a build is proved, much is drained or
     a record is written.
     """
 
-    fabric: LiveFabric
     overview: Overview
     metrics: Metrics
     tokens: Tokens
     actions: ActionLog
-    keeper: Keeper | None = None
-    mover: Mover | None = None
-    guesses: Guesses = field(default_factory=Guesses)
+    mover: Mover
     private: bool = False
     breathe: Callable[..., None] = lambda *_: None
 
@@ -127,26 +123,6 @@ class Api:
             raise BadRequest("after: required the number of an event")
         return _json(self.overview.events(int(after)))
 
-    def paths(self, request: _Request) -> Response:
-        """The paths between two switches or hosts, as `polarfab explain` shows them."""
-        from compilers.proof.explanation import explain, find_switch
-
-        build = self.overview.look().build
-        if missing := [word for word in ("from", "to") if word not in request.args]:
-            raise BadRequest(f"{', '.join(missing)}: required a node, a host or an address")
-        source, destination = (find_switch(build, request.args[word]) for word in ("from", "to"))
-        found = explain(build, source, destination)
-        names = build.wiring.names
-        return _json(
-            {
-                "source": names[found.source],
-                "destination": names[found.destination],
-                "minimal": [names[v] for v in found.minimal],
-                "alternates": [[names[v] for v in path] for path in found.alternates],
-                "weights": list(found.weights),
-            }
-        )
-
     def change(self, request: _Request, role: Role, method: str, *words: bool) -> Response:
         """What changes something is for who may do so, and for the leader."""
         actor = self._authorise(request, role)
@@ -158,7 +134,7 @@ class Api:
 
     def reconcile(self, request: _Request, actor: Actor) -> Response:
         """Read switches again and undo changes that others made."""
-        fabric, node = self.fabric, _body(request).get("node")
+        fabric, node = self.mover.fabric, _body(request).get("node")
         if node is not None and node not in fabric.names:
             raise NotFound(f"node: there is no node {node!r}")
         chosen = [v for v in sorted(fabric.present) if node in (None, fabric.names[v])]
@@ -174,17 +150,15 @@ class Api:
         what = _body(request).get("what")
         if not isinstance(what, str):
             raise BadRequest("what: required a node, a link or a group, such as module:NODE/MODULE")
-        if self.keeper is None:
-            raise ServiceUnavailable("this controller does not repair")
         with self.actions.asked(actor, "undrain" if ends else "drain", what):
-            answer = self.keeper.drain(what, ends, self.breathe)
+            answer = self.mover.keeper.drain(what, ends, self.breathe)
         self._remember()
         return _json(answer, 202)
 
     def _remember(self) -> None:
         """Wait until what is drained is written down: who takes over would use it again."""
         until = monotonic() + MOST_WRITING
-        while self.mover and not self.mover.remembered():
+        while not self.mover.remembered():
             if monotonic() > until:
                 raise ServiceUnavailable(
                     "it is done, but not written down: the store or the disk does not take it,"
@@ -195,7 +169,7 @@ class Api:
     def build(self, request: _Request) -> Response:
         """The running build, packed."""
         self._authorise(request, "read")
-        return Response(self._moves.running(), content_type="application/zip")
+        return Response(self.mover.running(), content_type="application/zip")
 
     def past_actions(self, request: _Request) -> Response:
         """Who asked for what, the newest last."""
@@ -204,7 +178,7 @@ class Api:
 
     def history(self, _: _Request) -> Response:
         """The builds that the fabric held, the newest last."""
-        return _json(self._moves.history.past() if self._moves.history else [])
+        return _json(self.mover.history.past())
 
     def apply(self, request: _Request, actor: Actor) -> Response:
         """Move to the build in the body, round by round."""
@@ -214,15 +188,15 @@ class Api:
         )
         within, data = _seconds(request.args.get("confirm_within", "0")), request.get_data()
         with self.actions.asked(actor, "apply", identity_in(data)):
-            target = self._moves.receive(data, unverified, self.breathe)
-            self._moves.move(target, accept_loss, actor.name, within)
-        return _json(self._moves.progress(), 202)
+            target = self.mover.receive(data, unverified, self.breathe)
+            self.mover.move(target, accept_loss, actor.name, within)
+        return _json(self.mover.progress(), 202)
 
     def confirm(self, _: _Request, actor: Actor) -> Response:
         """Keep the build that is on trial."""
-        with self.actions.asked(actor, "confirm", self.fabric.identity):
-            self._moves.confirm()
-        return _json(self._moves.progress())
+        with self.actions.asked(actor, "confirm", self.mover.fabric.identity):
+            self.mover.confirm()
+        return _json(self.mover.progress())
 
     def rollback(self, request: _Request, actor: Actor) -> Response:
         """Move to an earlier build, round by round."""
@@ -230,18 +204,12 @@ class Api:
         if not isinstance(build, str):
             raise BadRequest("build: required the identity of a build")
         with self.actions.asked(actor, "rollback", build or "to the build before"):
-            self._moves.roll_back(build, actor.name)
-        return _json(self._moves.progress(), 202)
+            self.mover.roll_back(build, actor.name)
+        return _json(self.mover.progress(), 202)
 
     def move(self, _: _Request) -> Response:
         """The progress of the last move."""
-        return _json(self._moves.progress())
-
-    @property
-    def _moves(self) -> Mover:
-        if self.mover is None:
-            raise ServiceUnavailable("this controller was started without a folder for builds")
-        return self.mover
+        return _json(self.mover.progress())
 
     def exposition(self, _: _Request) -> Response:
         """Metrics in Prometheus' text format."""
@@ -251,7 +219,7 @@ class Api:
         """Use the token file as it is now; one that cannot be used changes nothing."""
         if self.tokens.file is None:
             return
-        tell, name = self.fabric.tell, str(self.tokens.file)
+        tell, name = self.mover.fabric.tell, str(self.tokens.file)
         try:
             self.tokens.read_again()
         except InputError as error:
@@ -268,12 +236,13 @@ class Api:
         token = self.tokens.bearer(given)
         if token is None:
             # One that is known passes always: behind a proxy all clients are one host.
-            if rest := self.guesses.rest(host):
+            wrong = TokenRefused, host, "a token that is not known"
+            times, left = self.mover.fabric.rejected.recent(*wrong)
+            if times >= MOST_GUESSES:
                 text = "too many wrong tokens from this host"
-                raise TooManyRequests(text, retry_after=ceil(rest))
+                raise TooManyRequests(text, retry_after=ceil(left))
             if given is not None:
-                self.guesses.wrong(host)
-                self.fabric.rejected.add(TokenRefused, host, "a token that is not known")
+                self.mover.fabric.rejected.add(*wrong)
             raise Unauthorized("required a token: Authorization: Bearer TOKEN")
         actor = Actor(token.name, token.role, request.remote_addr or "")
         if not token.may(role):
@@ -290,8 +259,8 @@ _GET = {
     "/page.css": ("page", "status_page/page.css", "text/css"),
     "/style.css": ("page", "pages/style.css", "text/css"),
     "/metrics": ("exposition",),
-    **{f"/api/{what}": ("overview_of", what) for what in ("state", "floor", "drift")},
-    **{f"/api/{name}": (name,) for name in ("health", "events", "paths", "build", "move")},
+    **{f"/api/{what}": ("overview_of", what) for what in ("state", "floor")},
+    **{f"/api/{name}": (name,) for name in ("health", "events", "build", "move")},
     "/api/history": ("history",),
     "/api/actions": ("past_actions",),
 }

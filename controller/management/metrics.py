@@ -16,10 +16,9 @@ from prometheus_client.registry import Collector
 from compilers.tables.build import Build
 from compilers.wiring.wiring import Wiring
 from controller.management.overview import Overview, dead_links, in_words
-from controller.management.tokens import Guesses
 from controller.state import State
 from controller.switches.connections.tls_files import TlsFiles
-from controller.switches.events import Event, SwitchProgrammed, TablesRepaired
+from controller.switches.events import KINDS, Event, SwitchProgrammed, TablesRepaired, TokenRefused
 from controller.upkeep.port_counters import PortCounters
 
 MOST_PORTS = 5000
@@ -37,11 +36,10 @@ class Metrics(Collector):
     def __init__(
         self,
         overview: Overview,
-        guesses: Guesses | None = None,
         counters: PortCounters | None = None,
         tls: TlsFiles | None = None,
     ) -> None:
-        self.overview, self.guesses, self.counters, self.tls = overview, guesses, counters, tls
+        self.overview, self.counters, self.tls = overview, counters, tls
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
         self._push = Histogram(
@@ -59,9 +57,9 @@ class Metrics(Collector):
 
     def happened(self, event: Event) -> None:
         """Measure the time that switches and repairs take."""
-        if isinstance(event, TablesRepaired):
+        if event.of is TablesRepaired:
             self._repair.observe(event.seconds)
-        if isinstance(event, SwitchProgrammed) and event.seconds is not None:
+        if event.of is SwitchProgrammed and event.seconds is not None:
             self._push.observe(event.seconds)
 
     def collect(self) -> Iterator[Metric]:
@@ -88,15 +86,14 @@ class Metrics(Collector):
         yield _counter(
             "reconciled", "Rows and groups corrected, by the correction.", corrected, "what"
         )
-        guessed = self.guesses.total if self.guesses else 0
         for name, what, value in (
             ("bugs", "Steps of the controller that failed.", health["bugs"]),
             ("rejected_peers", "Peers that were turned away.", health["rejected_peers"]),
-            ("wrong_tokens", "Wrong tokens.", guessed),
+            ("wrong_tokens", "Wrong tokens.", state.rejected[TokenRefused.name]),
         ):
             yield _counter(name, what, [((), value)])
         # All kinds from the start: Prometheus sees no increase in a series that begins with 1.
-        events = dict.fromkeys(_kinds(Event), 0) | self.overview.counts
+        events = dict.fromkeys((kind.name for kind in KINDS), 0) | self.overview.counts
         kinds = [([kind], count) for kind, count in sorted(events.items())]
         yield _counter("events", "Events by kind.", kinds, "event")
         if state.load is not None:
@@ -161,14 +158,6 @@ def _routes(state: State) -> int:
 def _loads(wiring: Wiring, load: NDArray[np.float64]) -> Iterator[Sample]:
     for v, k in np.argwhere(wiring.far >= 0).tolist():
         yield [wiring.names[v], wiring.port_name(v, int(wiring.port[v, k]))], float(load[v, k])
-
-
-def _kinds(event: type[Event]) -> Iterator[str]:
-    """The kinds of events."""
-    for one in event.__subclasses__():
-        if hasattr(one, "kind"):
-            yield one.kind
-        yield from _kinds(one)
 
 
 def _family(family: Any, name: str, what: str, found: Iterable[Sample], *labels: str) -> Metric:

@@ -14,7 +14,7 @@ from compilers.tables.build import Build
 from compilers.wiring.placement import clusters
 from controller.management.action_log import ActionTaken
 from controller.state import State
-from controller.switches.events import BuildLoaded, Event, LinkEvent, StateEvent
+from controller.switches.events import OF_A_LINK, OF_A_SWITCH, BuildLoaded, Event
 from controller.switches.switch import AMISS
 
 KEPT = 1000
@@ -46,14 +46,14 @@ class Overview:
         """Keep an event."""
         self._number += 1
         self.counts[event.kind] = self.counts.get(event.kind, 0) + 1
-        if isinstance(event, BuildLoaded):
+        if event.of is BuildLoaded:
             self._loaded = event.at
         for place in _places(event):
             # Switches are read again and again; what counts is since when they are as they are.
             before = self._since.get(place)
             if before is None or before.kind != event.kind:
                 self._since[place] = event
-        if not isinstance(event, ActionTaken):  # who did what is for tokens that may read it
+        if event.of is not ActionTaken:  # who did what is for tokens that may read it
             line = str(event)
             self._events.append({"number": self._number, **event.record(), "line": line})
 
@@ -83,10 +83,6 @@ class Overview:
             "differences": state.differences,
             "last_event": self._number,
         }
-
-    def drift(self) -> dict[str, Any]:
-        """Foreign rows found in switches, and the number of corrected rows."""
-        return self.look().drift
 
     def floor(self) -> dict[str, Any]:
         """Racks, switches, and links by pairs of switches and names of ports: what stays."""
@@ -124,9 +120,9 @@ class Overview:
 
 def _places(event: Event) -> list[tuple[str, str]]:
     """The switch, or the ends of the link, whose state an event tells; port "" is the switch."""
-    if isinstance(event, StateEvent):
+    if event.of in OF_A_SWITCH:
         return [(event.switch, "")]
-    if isinstance(event, LinkEvent):
+    if event.of in OF_A_LINK:
         return [(event.switch, event.port), (event.far_switch, event.far_port)]
     return []
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 from typing import Literal, get_args
 
 from inventory.problems import InputError
 
 LEAST_LENGTH = 16
 """Least characters of a token."""
-MOST_GUESSES, GUESS_PERIOD, MOST_GUESSERS = 10, 60.0, 1000
-"""Wrong tokens that a host may send in so many seconds, and the hosts that are counted."""
 NAME = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
 Role = Literal["read", "operate", "apply"]
 """What a token is for: reading what is not for everybody; reading switches again; other builds.
@@ -85,34 +81,6 @@ class Tokens:
         given = text.strip().encode()
         found = [token for token in self.known if hmac.compare_digest(given, token.secret)]
         return found[0] if found and scheme.lower() == "bearer" else None
-
-
-@dataclass(slots=True)
-class Guesses:
-    """Wrong tokens by the host that they came from: who sends many is not listened to for a while.
-
-    total: how many there were.
-    """
-
-    clock: Callable[[], float] = monotonic
-    total: int = 0
-    _wrong: dict[str, tuple[int, float]] = field(default_factory=dict)
-
-    def rest(self, host: str) -> float:
-        """Seconds for which this host is not listened to; 0 if it is."""
-        count, since = self._wrong.get(host, (0, 0.0))
-        left = since + GUESS_PERIOD - self.clock()
-        if left <= 0:
-            self._wrong.pop(host, None)
-        return max(0.0, left) if count >= MOST_GUESSES else 0.0
-
-    def wrong(self, host: str) -> None:
-        """A host has sent a wrong token."""
-        self.total += 1
-        if host not in self._wrong and len(self._wrong) >= MOST_GUESSERS:
-            self._wrong.pop(next(iter(self._wrong)))
-        count, since = self._wrong.get(host, (0, self.clock()))
-        self._wrong[host] = count + 1, since
 
 
 MAKE = "make one with: openssl rand -hex 32"

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from controller.settings import Address
-from controller.switches.connections.listening import HalfOpen, accept, shut_down, unusable
+from controller.switches.connections.listening import HalfOpen, accept, bound, shut_down
 from controller.switches.connections.tls_files import TlsFiles
 from inventory.problems import InputError, install_extra
 
@@ -90,18 +90,9 @@ def listener(address: Address) -> Any:
             given=f"no {' and no '.join(missing)} installed",
             todo=install_extra("http"),
         )
-    import eventlet
-
-    families = eventlet.green.socket
-    try:
-        return eventlet.listen(
-            (address.host, address.port),
-            family=families.AF_INET6 if ":" in address.host else families.AF_INET,
-            backlog=REQUESTS_AT_ONCE,
-            reuse_port=False,
-        )
-    except OSError as error:
-        raise unusable(address, error) from error
+    sock = bound(address)
+    sock.listen(REQUESTS_AT_ONCE)
+    return sock
 
 
 def serve(listener: Any, application: WSGIApplication, tls: TlsFiles | None) -> Any:

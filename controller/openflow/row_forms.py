@@ -77,11 +77,7 @@ def match_fields(body: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _fields(head: Any, fields: bytes) -> Match:
-    """The fields of a match, but those that are masked out.
-
-    Raises:
-        Malformed: a mask is not as long as its value.
-    """
+    """The fields of a match, but those that are masked out."""
     found = []
     for header, value in match_fields(fields[: head.match_length - MATCH.size]):
         oxm = OXM.read(header)

@@ -177,12 +177,7 @@ GROUP_TYPE = frozenset({5, 6, 10, 13})
 
 
 def lowered(profile: Profile, errors: Sequence[Error]) -> Profile:
-    """The profile without what a switch has refused; the same if the errors say nothing of it.
-
-    Args:
-        profile: of the program that it was sent.
-        errors: what it said, one of each kind.
-    """
+    """The profile without what a switch has refused; the same if the errors say nothing of it."""
     if profile.bundles and any(map(_of_bundles, errors)):
         return profile.within(replace(OVS, bundles=False))
     return reduce(Profile.within, (_without(profile, error) for error in errors), profile)

@@ -47,13 +47,10 @@ def pack(folder: Path) -> bytes:
 def unpack(
     data: bytes, folder: Path, breathe: Callable[[], None] = lambda: None, switches: float = inf
 ) -> None:
-    """Unpack a build into a folder: the files that its manifest names, of these digests.
+    """Unpack a build into a new folder: the files that its manifest names, of these digests.
 
-    Args:
-        data: the ZIP file.
-        folder: which is made.
-        breathe: called after each slice, so that other work goes on.
-        switches: the most that it may have, as its size is bounded by what it says of itself.
+    breathe: called after each slice, so that other work goes on. switches: the most that it may
+    have, as its size is bounded by what it says of itself.
 
     Raises:
         InputError: it is not a build, is too large, or the folder cannot be written.
@@ -98,11 +95,7 @@ def identity_in(data: bytes) -> str:
 
 
 def _text(archive: ZipFile) -> str:
-    """The manifest of a packed build.
-
-    Raises:
-        BadZipFile, ValueError: there is none, or it is no text.
-    """
+    """The manifest of a packed build."""
     if MANIFEST not in archive.namelist():
         raise BadZipFile("no manifest")
     entry = archive.getinfo(MANIFEST)

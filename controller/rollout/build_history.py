@@ -65,12 +65,8 @@ class BuildHistory:
     ) -> Current:
         """Prove a packed build from elsewhere, and keep it.
 
-        Args:
-            data: the build.
-            unverified: keep it although its walk finds faults.
-            breathe: called a few times a second while it is walked.
-            expect: the identity that it has to have; any by default.
-            switches: the most that it may have.
+        unverified: keep it although its walk finds faults. breathe: called a few times a second
+        while it is walked. expect: the identity that it has to have. switches: the most of them.
 
         Raises:
             InputError: it is not a build, loses packets, or cannot be written.
@@ -173,12 +169,7 @@ class BuildHistory:
         return [asdict(one) | {"kept": one.build in kept} for one in self.entries()]
 
     def note(self, current: Current, by: str, spare: str = "") -> None:
-        """The fabric has come to hold a build; remove what is older than `BUILDS_KEPT`.
-
-        Args:
-            current: the build.
-            by: who asked for it.
-            spare: another build that is not to be removed.
+        """The fabric has come to hold a build; remove what is older than `BUILDS_KEPT` but `spare`.
 
         Raises:
             InputError: the list cannot be written.
@@ -219,11 +210,7 @@ class BuildHistory:
 
 
 def _prove(folder: Path, unverified: bool, breathe: Callable[[], None]) -> None:
-    """Walk a build, and mark it as proved if it is.
-
-    Raises:
-        InputError: it is damaged, or loses packets.
-    """
+    """Walk a build, and mark it as proved if it is."""
     build = load(folder)
     report = verify(build, progress=lambda _done, _all: breathe())
     if report.passed:

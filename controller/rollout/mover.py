@@ -20,13 +20,8 @@ from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import FabricRecord, MoveJournal, Record
 from controller.rollout.rollout import Rollout
+from controller.switches import events
 from controller.switches.current import Current
-from controller.switches.events import (
-    BuildInherited,
-    BuildSurveyed,
-    FileUnwritable,
-    TrialOver,
-)
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError, Problem
@@ -52,23 +47,18 @@ class Trial:
 class Mover:
     """Moves a fabric to other builds; `rollout` is the last move, None before the first.
 
-    Args:
-        fabric: the fabric to move.
-        keeper: what is known of links and switches, which goes into each record; the tables that
-        the switches of another build will hold follow from that.
-        history: keeps the builds of a move, and those before; None to keep none.
-        record: has to agree before each step of a move.
-        wall: the time of day, seconds since the epoch: trials outlive a process.
-
-    trial: the build on trial that the fabric holds or is moved to. by: who asked for the last move.
-    unwritten: why the folder or the history could not be written after it.
+    What the keeper knows of links and switches goes into each record, and into the tables that the
+    switches of another build will hold. record: has to agree before each step. wall: the time of
+    day, as trials outlive a process. trial: the build on trial that the fabric holds or is moved
+    to. by: who asked for the last move. unwritten: why the folder or the history could not be
+    written after it.
     """
 
     def __init__(
         self,
         fabric: LiveFabric,
-        keeper: Keeper | None = None,
-        history: BuildHistory | None = None,
+        keeper: Keeper,
+        history: BuildHistory,
         record: FabricRecord | None = None,
         wall: Callable[[], float] = time,
     ) -> None:
@@ -123,15 +113,18 @@ class Mover:
             )
 
     def move(
-        self, target: Current, accept_loss: bool = False, by: str = "", within: float = 0.0
+        self,
+        target: Current,
+        accept_loss: bool = False,
+        by: str = "",
+        within: float = 0.0,
+        all_or_none: bool = True,
     ) -> None:
         """Move to a build, round by round; for the current build, read all switches again.
 
-        Args:
-            target: the build.
-            accept_loss: whether pairs may lose packets if that is unavoidable.
-            by: who asked for it.
-            within: seconds in which it has to be confirmed, or the fabric falls back; 0: for good.
+        accept_loss: whether pairs may lose packets if that is unavoidable. within: seconds in which
+        it has to be confirmed, or the fabric falls back; 0: for good. all_or_none: whether all
+        switches have to be in sync; else it goes without the others.
 
         Raises:
             InputError: a move is in progress, the current build is on trial, pairs would lose
@@ -141,18 +134,18 @@ class Mover:
         if target.identity != self.fabric.identity and within:
             self.trial, self._over = Trial(self.fabric.identity, self._wall() + within), inf
         try:
-            self._move(target, accept_loss, by)
+            self._move(target, accept_loss, by, all_or_none)
         except InputError:
             self.trial = None
             raise
 
-    def _move(self, target: Current, accept_loss: bool, by: str, all_or_none: bool = True) -> None:
+    def _move(self, target: Current, accept_loss: bool, by: str, all_or_none: bool) -> None:
         self.by = by
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
             self.fabric.load(target)
             return
-        update = plan(old, self._foreseen(new))
+        update = plan(old, self.keeper.foresee(new))
         if not accept_loss and not (found := loss(update)).none:
             raise InputError(refusal(found))
         self._keep(self.fabric.current, target)
@@ -171,10 +164,9 @@ class Mover:
                 packets, or has more switches than this fabric can grow to.
         """
         self.require_settled()
-        history = self._builds()
-        history.tidy()
+        self.history.tidy()
         most = max(LEAST_ROOM, GROWTH * self.fabric.expected)
-        return history.receive(data, unverified, breathe, switches=most)
+        return self.history.receive(data, unverified, breathe, switches=most)
 
     def running(self) -> bytes:
         """The build that the switches hold, packed.
@@ -182,17 +174,12 @@ class Mover:
         Raises:
             InputError: the folder has another build by now.
         """
-        identity, history = self.fabric.identity, self._builds()
-        packed = history.packed(identity)
+        identity = self.fabric.identity
+        packed = self.history.packed(identity)
         if packed is None:
-            there = f"no build {identity} in {history.folder}"
+            there = f"no build {identity} in {self.history.folder}"
             raise InputError.of("the running build in its folder", there)
         return packed
-
-    def _builds(self) -> BuildHistory:
-        if self.history is None:
-            raise InputError.of("a controller that keeps builds", "one that keeps none")
-        return self.history
 
     def confirm(self) -> None:
         """Keep the build that is on trial.
@@ -214,7 +201,7 @@ class Mover:
 
     def remembered(self) -> bool:
         """The same; whether it is written: what follows may be done without, too."""
-        return self.remember() and self._record.knows(self.keeper.known() if self.keeper else {})
+        return self.remember() and self._record.knows(self.keeper.known())
 
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history: the one before by default; it ends a trial.
@@ -223,9 +210,9 @@ class Mover:
             InputError: it is not kept, a move is in progress, or no order of rows is safe.
         """
         self._require_idle()
-        trial, history = self.trial, self._builds()
-        chosen = build or (trial.before if trial else history.before(self.fabric.identity))
-        target = history.read(chosen)
+        trial = self.trial
+        chosen = build or (trial.before if trial else self.history.before(self.fabric.identity))
+        target = self.history.read(chosen)
         if trial and chosen != trial.before:
             self.trial = None
         try:
@@ -237,35 +224,19 @@ class Mover:
     def agree(self, record: Record) -> bool:
         """Whether this record is written; a build on trial and what is dead are added to it."""
         self._asked = record
-        if self.keeper:
-            record = replace(record, known=self.keeper.known())
+        record = replace(record, known=self.keeper.known())
         if self.trial:
             record = replace(record, before=self.trial.before, until=self.trial.until)
         return self._record.agree(record)
 
-    def load(self, target: Current, by: str = "") -> None:
-        """Move to a build despite losses, and without the switches that are not in sync.
-
-        Raises:
-            InputError: a move is in progress, the current build is on trial, or no order of rows is
-                safe.
-        """
-        self.require_settled()
-        self._move(target, accept_loss=True, by=by, all_or_none=False)
-
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
         """Go on where a controller stopped; call it before switches connect.
-
-        Args:
-            record: of the fabric.
-            read: returns the build of an identity.
 
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.
         """
         self._asked = record
-        if self.keeper:
-            self.keeper.take_over(record.known)
+        self.keeper.take_over(record.known)
         current = self.fabric.current
         old, new = (
             current if name == current.identity else read(name)
@@ -274,7 +245,7 @@ class Mover:
         if record.before:
             self.trial = Trial(record.before, record.until)
         if current.identity not in (record.build, record.to):
-            self.fabric.tell(BuildInherited(record.to or record.build, current.identity))
+            self.fabric.tell(events.BuildInherited(record.to or record.build, current.identity))
         if record.to:
             self._resume(old, new, record)
         elif old is not current:
@@ -297,28 +268,25 @@ class Mover:
         if len(found) < fabric.expected and now < self._decides:
             return
         fabric.survey, own = None, fabric.identity
-        there = {one[:12]: one for one in [*(self.history.kept() if self.history else ()), own]}
+        there = {one[:12]: one for one in [*self.history.kept(), own]}
         names = [f"{cookie % (1 << COOKIE_SHIFT):012x}" for cookie in found.values() if cookie]
         votes = Counter(there[name] for name in names if name in there)
         build = votes.most_common(1)[0][0] if votes else own
-        fabric.tell(BuildSurveyed(build, votes[build], len(found)))
-        if build != own and self.history:
+        fabric.tell(events.BuildSurveyed(build, votes[build], len(found)))
+        if build != own:
             try:
-                self._inherit(build, self.history)
+                self._inherit(build)
             except InputError as error:
                 fabric.cannot_load(str(error))
         self._record.put_aside()
         for switch in fabric.present.values():
             switch.wait()
 
-    def _inherit(self, build: str, history: BuildHistory) -> None:
+    def _inherit(self, build: str) -> None:
         """The switches say that they hold this build, which is kept: so do fabric and folder, or
         the next process would load another one on all of them at once.
-
-        Raises:
-            InputError: it cannot be read.
         """
-        before = self.fabric.current
+        before, history = self.fabric.current, self.history
         self.go_on(Record(build), history.read)
         with self._told():
             history.keep(before)
@@ -331,16 +299,13 @@ class Mover:
         if old.build is None or target.build is None:
             raise ValueError("a move needs two builds")
         # Planned as the move was, around what is dead or drained: its switches hold such rows.
-        update = plan(_standing(self.fabric.current) or old.build, self._foreseen(target.build))
+        target_build = self.keeper.foresee(target.build)
+        update = plan(_standing(self.fabric.current) or old.build, target_build)
         if record.round >= update.last:
             self.fabric.load(target)
             self._held(old.identity)
         elif record.direction == "forth" or record.round > 0:
             self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree, record)
-
-    def _foreseen(self, build: Build) -> Build:
-        """A build with the tables that its switches will hold."""
-        return self.keeper.foresee(build) if self.keeper else build
 
     def tick(self) -> None:
         """Time passes: take the next steps of a move, a trial or a survey."""
@@ -357,7 +322,7 @@ class Mover:
         """Between moves: a trial that is over ends, or the fabric falls back. The first build that
         the fabric comes to hold is noted then, and not when it is left.
         """
-        if self.history and self.fabric.complete and not self._noted:
+        if self.fabric.complete and not self._noted:
             self._noted = True
             with self._told():
                 self.history.note(self.fabric.current, "")
@@ -375,31 +340,25 @@ class Mover:
         if not self.fabric.complete and now < self._over + RETURN_PATIENCE:
             return
         self._retry = now + FALL_BACK_RETRY
-        self.fabric.tell(TrialOver(self.fabric.identity, trial.before))
+        self.fabric.tell(events.TrialOver(self.fabric.identity, trial.before))
         try:
             self.roll_back(by="not confirmed")
         except InputError as error:
             self.fabric.cannot_load(str(error))
 
     def _keep(self, old: Current, target: Current) -> None:
-        """Keep both builds before anything changes.
-
-        Raises:
-            InputError: they cannot be written, or the folder will have no room for the target.
-        """
+        """Keep both builds before anything changes."""
         self._noted = True
-        if self.history:
-            self.history.note(old, "", spare=target.identity)
-            self.history.keep(old)
-            self.history.keep(target)
-            self.history.require_room(target.identity)
+        self.history.note(old, "", spare=target.identity)
+        self.history.keep(old)
+        self.history.keep(target)
+        self.history.require_room(target.identity)
 
     def _held(self, before: str) -> None:
         """The fabric holds another build than before: so does the folder, and the history."""
-        if self.history:
-            with self._told():
-                self.history.note(self.fabric.current, self.by)
-                self.history.install(self.fabric.identity, before)
+        with self._told():
+            self.history.note(self.fabric.current, self.by)
+            self.history.install(self.fabric.identity, before)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -409,8 +368,7 @@ class Mover:
             yield
         except InputError as error:
             self.unwritten = str(error)
-            place = str(self.history.place) if self.history else ""
-            self.fabric.tell(FileUnwritable(place, str(error)))
+            self.fabric.tell(events.FileUnwritable(str(self.history.place), str(error)))
 
 
 def _standing(current: Current) -> Build | None:
@@ -439,7 +397,7 @@ def refusal(found: PairLoss) -> Problem:
     )
 
 
-def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper | None = None) -> Mover:
+def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper) -> Mover:
     """The mover of a controller without a store; it goes on where one was killed: its move,
     and what it knew of links and switches.
 

@@ -25,12 +25,12 @@ from compilers.targets.openflow.profiles import Profile
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING, messages
 from controller.rollout.fabric_record import Record
+from controller.switches.conversation import Outcome
 from controller.switches.current import Current
 from controller.switches.events import BuildKept, MoveFinished, RoundStarted
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
-from controller.switches.transaction import Outcome
 
 
 class RoundPrograms:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from math import inf
 
-from controller.switches.events import Event, PeerEvent
+from controller.switches.events import Event, Kind
 
 SWITCHES_AT_ONCE, ADMITTED_ROWS = 1024, 1_200_000
 """Switches that are read and programmed at the same time, and about how many rows they hold.
@@ -146,30 +148,32 @@ MOST_REASONS = 1000
 """Hosts and reasons that are distinguished in that time; further ones share a line."""
 OTHERS = "other hosts"
 
-_Key = tuple[type[PeerEvent], str, str]
-
 
 @dataclass(slots=True)
 class RejectedPeers:
-    """Peers that were turned away, by kind of event, host and reason."""
+    """Peers that were turned away, by kind of event, host and reason; counts: by name of kind."""
 
     tell: Callable[[Event], None]
     clock: Callable[[], float]
-    total: int = 0
-    _since: dict[_Key, float] = field(default_factory=dict)
-    _more: dict[_Key, int] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    _since: dict[tuple[Kind, str, str], float] = field(default_factory=dict)
+    _more: dict[tuple[Kind, str, str], int] = field(default_factory=dict)
 
-    def add(self, kind: type[PeerEvent], host: str, reason: str) -> None:
+    def add(self, kind: Kind, host: str, reason: str) -> None:
         """A peer on this host was turned away; the first time it is reported at once."""
-        self.total += 1
-        key = kind, host, reason
-        if key not in self._since and len(self._since) >= MOST_REASONS:
-            key = kind, OTHERS, "too many hosts and reasons to list"
+        self.counts[kind.name] += 1
+        key = self._key(kind, host, reason)
         if key in self._since:
             self._more[key] = self._more.get(key, 0) + 1
             return
         self._since[key] = self.clock()
         self.tell(kind(*key[1:], 1))
+
+    def recent(self, kind: Kind, host: str, reason: str) -> tuple[int, float]:
+        """How often that was lately, and for how many seconds it still counts."""
+        key = self._key(kind, host, reason)
+        left = self._since.get(key, -inf) + RETELL - self.clock()
+        return (1 + self._more.get(key, 0), left) if left > 0 else (0, 0.0)
 
     def tick(self) -> None:
         """Time passes: tell what has happened again meanwhile, and forget what has not."""
@@ -180,3 +184,8 @@ class RejectedPeers:
                 self.tell(key[0](*key[1:], times))
             else:
                 del self._since[key]
+
+    def _key(self, kind: Kind, host: str, reason: str) -> tuple[Kind, str, str]:
+        key = kind, host, reason
+        full = key not in self._since and len(self._since) >= MOST_REASONS
+        return (kind, OTHERS, "too many hosts and reasons to list") if full else key

@@ -8,7 +8,7 @@ by themselves, are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -173,22 +173,22 @@ def difference(program: FlowProgram, held: Held, foreign: ForeignRows = "keep") 
     )
 
 
-def restored(before: Held, now: Held) -> list[bytes]:
-    """The bundled messages that bring a switch from what it holds now to what it held before.
+def restored(before: Held, now: Held) -> tuple[bytes, ...]:
+    """The bundled messages that bring a switch from what it holds now to what it held before: what
+    it held is its program, and no row is another's.
 
     Raises:
         Malformed: a row that the switch reports cannot be read.
     """
-    stale = {
-        number: body for number, body in before.groups.items() if now.groups.get(number) != body
-    }
-    parts = [_put_group(number, stale[number], number in now.groups) for number in sorted(stale)]
-    one, other = before.rows | before.foreign, now.rows | now.foreign
-    lacking, surplus, _ = _alike(set(one - other), other - one)
-    parts += [_put_flow(row) for row in sorted(lacking)]
-    parts += [_delete_flow(row) for row in sorted(surplus)]
-    gone = sorted(now.groups.keys() - before.groups.keys(), reverse=True)
-    return parts + [_delete_group(number) for number in gone]
+    groups = (_put_group(*group) for group in sorted(before.groups.items()))
+    flows = map(_put_flow, sorted(before.rows | before.foreign))
+    held = replace(now, blocks=now.blocks + _each(now.foreign), foreign=frozenset())
+    return difference(FlowProgram(_each(groups), _each(flows)), held).parts
+
+
+def _each(messages: Iterable[bytes]) -> tuple[Block, ...]:
+    """A block each."""
+    return tuple(np.frombuffer(one, np.uint8)[None] for one in messages)
 
 
 def _shadowing(program: FlowProgram, held: Held) -> tuple[tuple[int, int], ...]:
@@ -330,10 +330,9 @@ def _flow_mod(command: FlowCommand, rest: bytes, members: dict[str, Any]) -> byt
     return rows.bundled_add(MessageType.FLOW_MOD, mod + rest, rows.xid(RowKind.CLEAR))
 
 
-def _put_group(number: int, form: bytes, there: bool) -> bytes:
-    """A bundled group-mod that adds or changes a group to the form that a switch has reported."""
-    command = GroupCommand.MODIFY if there else GroupCommand.ADD
-    head = GROUP_MOD.pack(command=command, type=form[0], group=number)
+def _put_group(number: int, form: bytes) -> bytes:
+    """A bundled group-mod that adds a group as a switch has reported it."""
+    head = GROUP_MOD.pack(command=GroupCommand.ADD, type=form[0], group=number)
     body = head + form[GROUP_FORM.size :]
     return rows.bundled_add(MessageType.GROUP_MOD, body, rows.xid(RowKind.CLEAR, number))
 

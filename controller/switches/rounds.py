@@ -11,8 +11,8 @@ from functools import partial
 from itertools import chain
 from math import inf
 
+from controller.switches.conversation import Outcome
 from controller.switches.session import LiveFabric
-from controller.switches.transaction import Outcome
 
 Messages = Iterable[tuple[int, Sequence[bytes]]]
 """What each switch of a round gets, by vertex; made one after the other, as there is room."""

@@ -15,6 +15,7 @@ from typing import Any
 from compilers.targets.openflow.protocol import MessageType, header
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
+from controller.switches import events
 from controller.switches.admission import (
     Admission,
     Claims,
@@ -23,32 +24,11 @@ from controller.switches.admission import (
     most_at_once,
 )
 from controller.switches.connections.sending import Outbox, SendPriority
-from controller.switches.conversation import Conversation
+from controller.switches.conversation import Conversation, Outcome
 from controller.switches.current import Current
-from controller.switches.events import (
-    BuildKept,
-    BuildLoaded,
-    BundleGivenUp,
-    DriftFound,
-    DuplicateDatapath,
-    Event,
-    FabricComplete,
-    FaultReport,
-    MalformedMessage,
-    PeerMisnamed,
-    ProgramForgotten,
-    ProgrammedFault,
-    ProgramRefused,
-    RowsShadowed,
-    SwitchConnected,
-    SwitchLeft,
-    SwitchProgrammed,
-    SwitchSilent,
-    UnknownDatapath,
-)
+from controller.switches.events import Event, Kind
 from controller.switches.reconcile import Difference
-from controller.switches.switch import AMISS, MOST_DRIFTS, Switch, fault_report
-from controller.switches.transaction import Outcome
+from controller.switches.switch import AMISS, MOST_DRIFTS, Switch
 
 MOST_UNKNOWN = 1000
 """Datapath ids that are not in the build and are kept for the status."""
@@ -178,11 +158,7 @@ class LiveFabric:
         A returning switch may connect before its old connection is known to be dead: then the new
         one waits until the old one has ended, or has not answered.
 
-        Args:
-            key: of the connection.
-            datapath_id: what the peer says it is.
-            peer: its address.
-            certificate: the nodes that its certificate names; None without TLS.
+        peer: its address. certificate: the nodes that its certificate names; None without TLS.
         """
         talk = Conversation(partial(self.send, key), partial(self._fault, key), self.heard)
         switch = Switch(key, datapath_id, peer, talk, self, certificate, heard=self.heard())
@@ -225,7 +201,7 @@ class LiveFabric:
         """A switch has sent malformed data; its connection is closed."""
         switch = self._switches.get(key)
         if switch is not None and switch.vertex is not None:
-            self.tell(MalformedMessage(self.names[switch.vertex], text))
+            self.tell(events.MalformedMessage(self.names[switch.vertex], text))
 
     def tick(self) -> None:
         """Time passes: settle claims, give requests up, close silent connections, read switches
@@ -271,7 +247,7 @@ class LiveFabric:
         if not switch.told:
             switch.told = True
             if switch.vertex is not None:
-                self.tell(SwitchSilent(self.names[switch.vertex], patience))
+                self.tell(events.SwitchSilent(self.names[switch.vertex], patience))
             self._close(switch.key)
 
     # Called by other parts of the controller
@@ -290,7 +266,7 @@ class LiveFabric:
         self.unknown.clear()
         self._silent_load = silent
         if not silent:
-            self.tell(BuildLoaded(self.identity, str(current.proved)))
+            self.tell(events.BuildLoaded(self.identity, str(current.proved)))
         for key, switch in list(self._switches.items()):
             switch.vertex = None
             self._place(key, switch)
@@ -302,7 +278,7 @@ class LiveFabric:
 
     def cannot_load(self, text: str) -> None:
         """A build could not be loaded: the current one stays."""
-        self.tell(BuildKept(self.identity, text))
+        self.tell(events.BuildKept(self.identity, text))
 
     def drifted(self, vertex: int, found: Difference) -> None:
         """The audit has found that a switch in sync does not hold its program any more.
@@ -312,7 +288,7 @@ class LiveFabric:
         """
         switch = self.present[vertex]
         self._programmed.discard(vertex)
-        self.tell(DriftFound(self.names[vertex], found.added, found.changed, found.removed))
+        self.tell(events.DriftFound(self.names[vertex], found.added, found.changed, found.removed))
         if switch.drifted():
             switch.forget(found)
         else:
@@ -343,8 +319,8 @@ class LiveFabric:
 
     def drain(self) -> list[Event]:
         """The events since the last call, in order."""
-        events, self._events = self._events, []
-        return events
+        told, self._events = self._events, []
+        return told
 
     def missing(self) -> list[str]:
         """The names of the switches that do not have their program, in vertex order."""
@@ -360,13 +336,13 @@ class LiveFabric:
             self._admission.end(key)
             if switch.datapath_id not in self.unknown and len(self.unknown) < MOST_UNKNOWN:
                 self.unknown.add(switch.datapath_id)
-                self.tell(UnknownDatapath(f"{switch.datapath_id:016x}", switch.peer))
+                self.tell(events.UnknownDatapath(f"{switch.datapath_id:016x}", switch.peer))
             return
         name = self.names[vertex]
         if switch.certificate is not None and name not in switch.certificate:
             named = ", ".join(sorted(switch.certificate)) or "no switch"
             reason = f"it has the datapath id of switch {name} and a certificate that names {named}"
-            self.rejected.add(PeerMisnamed, switch.peer.rpartition(":")[0], reason)
+            self.rejected.add(events.PeerMisnamed, switch.peer.rpartition(":")[0], reason)
             self._close(key)
         elif vertex in self.present:
             if self._claims.add(vertex, key):
@@ -384,7 +360,7 @@ class LiveFabric:
         self._connected[vertex] = now = self.clock()
         self._began = now if self._began is None else self._began
         number = f"{switch.datapath_id:016x}"
-        self.tell(SwitchConnected(self.names[vertex], number, switch.peer))
+        self.tell(events.SwitchConnected(self.names[vertex], number, switch.peer))
         self.upkeep.arrived(vertex)
         switch.wait()
 
@@ -398,7 +374,7 @@ class LiveFabric:
         self.upkeep.left(vertex)
         claims = self._claims.take(vertex)
         if claims is None:
-            self.tell(SwitchLeft(self.names[vertex]))
+            self.tell(events.SwitchLeft(self.names[vertex]))
         else:
             self._settle(self._switches[claims], vertex)
 
@@ -411,7 +387,7 @@ class LiveFabric:
         if claims is None:
             return
         peers = switch.peer, self._switches[claims].peer
-        event = DuplicateDatapath(self.names[vertex], f"{switch.datapath_id:016x}", peers)
+        event = events.DuplicateDatapath(self.names[vertex], f"{switch.datapath_id:016x}", peers)
         if self._claims.answered(vertex, event.text):
             self.tell(event)
         self._close(claims)
@@ -441,7 +417,7 @@ class LiveFabric:
         switch.compared = self.clock()
         if switch.shadowing > before and switch.vertex is not None:
             name = self.names[switch.vertex]
-            self.tell(RowsShadowed(name, switch.shadowing, *found.shadowing[-1]))
+            self.tell(events.RowsShadowed(name, switch.shadowing, *found.shadowing[-1]))
         if not corrects:
             return
         for what in ("added", "changed", "removed"):
@@ -464,25 +440,27 @@ class LiveFabric:
         self._programmed.add(vertex)
         self.errors.pop(name, None)
         now, since = self.clock(), self._connected.pop(vertex, None)
-        self.tell(SwitchProgrammed(name, None if since is None else now - since))
+        self.tell(events.SwitchProgrammed(name, None if since is None else now - since))
         self.upkeep.fit(vertex, True)
         if self.complete:
             seconds = now - (now if self._began is None else self._began)
             self._began = None
             if not self._silent_load:
-                self.tell(FabricComplete(self.identity, self.expected, seconds))
+                self.tell(events.FabricComplete(self.identity, self.expected, seconds))
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
         """A switch has refused its program; None if it could not be read."""
         if switch.vertex is not None:
-            self._note(ProgramRefused, switch.vertex, outcome)
+            self._note(events.ProgramRefused, switch.vertex, outcome)
             self._unfit(switch.vertex)
 
     def forgets(self, switch: Switch, found: Difference) -> None:
         """A switch confirms its program and, as it was read, does not keep it."""
         if switch.vertex is not None:
             name = self.names[switch.vertex]
-            event = ProgramForgotten(name, switch.drifts, found.added, found.changed, found.removed)
+            event = events.ProgramForgotten(
+                name, switch.drifts, found.added, found.changed, found.removed
+            )
             self.errors[name] = event.text
             if switch.drifts == MOST_DRIFTS:  # the first time; it is read again and again
                 self.tell(event)
@@ -513,18 +491,26 @@ class LiveFabric:
             return
         name = self.names[switch.vertex]
         if error.timed_out:
-            self.tell(BundleGivenUp(name))
+            self.tell(events.BundleGivenUp(name))
         elif switch.state == "in sync" and name not in self.errors:
-            self._note(ProgrammedFault, switch.vertex, Outcome(True, (error,), 1))
+            self._note(events.ProgrammedFault, switch.vertex, Outcome(True, (error,), 1))
 
-    def _note(self, kind: type[FaultReport], vertex: int, outcome: Outcome | None) -> None:
-        """Report what a switch refuses; None if it does not say what it holds."""
-        event = fault_report(
-            kind, self.names[vertex], outcome, self.current.programs, self.error_names
-        )
-        if self.errors.get(event.switch) != event.reason:
-            self.errors[event.switch] = event.reason
-            self.tell(event)
+    def _note(self, kind: Kind, vertex: int, outcome: Outcome | None) -> None:
+        """Report the first error of a switch; None if it does not say what it holds."""
+        name = self.names[vertex]
+        known: tuple[Any, ...] = None, None, "", 0
+        if outcome is None:
+            reason = "does not answer requests for its flows and groups"
+        elif (error := outcome.error) is None:
+            reason = outcome.text or "did not confirm the commit of its bundle"
+        else:
+            entry, more = self.current.programs.describe(error.xid), outcome.errors - 1
+            rest = f", and {more} more error{'s' * (more > 1)}" if more else ""
+            reason = f"{error.words(self.error_names)} ({entry}){rest}"
+            known = error.type, error.code, entry, outcome.errors
+        if self.errors.get(name) != reason:
+            self.errors[name] = reason
+            self.tell(kind(name, reason, *known))
 
 
 _ANSWERS = frozenset(

@@ -14,7 +14,7 @@ from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import MessageType, Multipart, message
-from controller.openflow.messages import Names, SessionXid
+from controller.openflow.messages import SessionXid
 from controller.openflow.multipart import flows_wanted
 from controller.openflow.switch_features import (
     Limits,
@@ -26,44 +26,9 @@ from controller.openflow.switch_features import (
 from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.connections.sending import SendPriority
-from controller.switches.conversation import Conversation
-from controller.switches.current import Current, ProgramSource
-from controller.switches.events import Event, FaultReport, ProfileLowered
-from controller.switches.transaction import Outcome
-
-
-def fault_report(
-    kind: type[FaultReport],
-    name: str,
-    outcome: Outcome | None,
-    programs: ProgramSource,
-    error_names: Names,
-) -> FaultReport:
-    """The first error of a switch: its names, its program entry, and the number of errors.
-
-    outcome: None if the switch does not say what it holds.
-    """
-    if outcome is None:
-        return kind(name, "does not answer requests for its flows and groups")
-    if outcome.text:
-        return kind(name, outcome.text)
-    if outcome.error is None:
-        return kind(name, "did not confirm the commit of its bundle")
-    error, more = outcome.error, outcome.errors - 1
-    entry = programs.describe(error.xid)
-    rest = f", and {more} more error{'s' * (more > 1)}" if more else ""
-    reason = f"{error.words(error_names)} ({entry}){rest}"
-    return kind(name, reason, error.type, error.code, entry, outcome.errors)
-
-
-ENOUGH = "it does all that this build asks for"
-
-
-def profile_report(current: Current, vertex: int, profile: Profile) -> ProfileLowered:
-    """A switch has this profile, and what it does otherwise than the build asks."""
-    lacks = "; ".join(profile.lacks(current.build)) if current.build else ""
-    return ProfileLowered(current.names[vertex], profile.name, lacks or ENOUGH)
-
+from controller.switches.conversation import Conversation, Outcome
+from controller.switches.current import Current
+from controller.switches.events import Event, ProfileLowered
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
 """Asks a switch whether it is alive."""
@@ -94,38 +59,21 @@ AMISS: frozenset[State] = frozenset({"refused", "unknown", "drifting"})
 Replies = Mapping[Multipart, bytes | None]
 
 
-class Owner(Protocol):
-    """The fabric that a switch belongs to."""
+class _Owner(Protocol):
+    """What a switch asks of its fabric (`controller.switches.session.LiveFabric`), and tells it."""
 
     current: Current
     foreign: ForeignRows
 
-    def ask_turn(self, switch: Switch) -> None:
-        """Call `read` once the switch is admitted."""
-
-    def turn_over(self, switch: Switch) -> None:
-        """The switch needs no admission any more."""
-
-    def described(self, switch: Switch, ports: bytes) -> None:
-        """The switch has described its ports."""
-
-    def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None:
-        """The switch has been read; if `corrects`, it gets the difference now."""
-
-    def surveyed(self, switch: Switch, marker: int | None) -> bool:
-        """Whether switches are only read, and nothing is changed."""
-
-    def synced(self, switch: Switch) -> None:
-        """The switch holds its program, as it was read to do."""
-
-    def tell(self, event: Event) -> None:
-        """Report an event."""
-
-    def refused(self, switch: Switch, outcome: Outcome | None) -> None:
-        """The switch has refused its program; None if it could not be read."""
-
-    def forgets(self, switch: Switch, found: reconcile.Difference) -> None:
-        """The switch confirms its program and, as it was read, does not keep it."""
+    def ask_turn(self, switch: Switch) -> None: ...
+    def turn_over(self, switch: Switch) -> None: ...
+    def described(self, switch: Switch, ports: bytes) -> None: ...
+    def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None: ...
+    def surveyed(self, switch: Switch, marker: int | None) -> bool: ...
+    def synced(self, switch: Switch) -> None: ...
+    def tell(self, event: Event) -> None: ...
+    def refused(self, switch: Switch, outcome: Outcome | None) -> None: ...
+    def forgets(self, switch: Switch, found: reconcile.Difference) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -146,7 +94,7 @@ class Switch:
     datapath_id: int
     peer: str
     talk: Conversation
-    owner: Owner
+    owner: _Owner
     certificate: frozenset[str] | None = None
     vertex: int | None = None
     state: State = "waiting"
@@ -290,7 +238,10 @@ class Switch:
         self.able = self.able.within(able)
         programs.restrict(vertex, self.able)
         if (now := programs.profile(vertex)) != before:
-            self.owner.tell(profile_report(self.owner.current, vertex, now))
+            build, name = self.owner.current.build, self.owner.current.names[vertex]
+            lacks = "; ".join(now.lacks(build)) if build else ""
+            text = lacks or "it does all that this build asks for"
+            self.owner.tell(ProfileLowered(name, now.name, text))
 
     def _difference(self, held: reconcile.Held) -> tuple[FlowProgram, reconcile.Difference]:
         """The program that it is to hold now, and the difference to that."""
@@ -443,10 +394,6 @@ class Switch:
 
 
 def _held(replies: Replies) -> reconcile.Held | None:
-    """What a switch says that it holds; None if it does not say.
-
-    Raises:
-        Malformed: it cannot be read.
-    """
+    """What a switch says that it holds; None if it does not say."""
     flows, groups = (replies[kind] for kind in CONTENT)
     return None if flows is None or groups is None else reconcile.held(flows, groups)

@@ -219,14 +219,9 @@ class Discovery:
 def frames(
     datapath_id: int, ports: NDArray[np.integer], round_: int, seconds: int, key: bytes
 ) -> NDArray[np.uint8]:
-    """uint8[n, 80]: a frame for each port of a switch.
+    """uint8[n, 80]: a frame for each port, int[n], of a switch; the round grows and dates them.
 
-    Args:
-        datapath_id: of the switch.
-        ports: int[n], port numbers.
-        round_: a number that grows; it dates the frames.
-        seconds: the frames' time to live.
-        key: the signing key.
+    seconds: their time to live.
     """
     result: NDArray[np.void] = np.zeros(len(ports), FRAME.dtype)
     result["to"], result["ethertype"] = NEAREST_BRIDGE, ETHERTYPE

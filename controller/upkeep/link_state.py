@@ -44,17 +44,8 @@ from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import port_status
 from controller.openflow.multipart import records
 from controller.settings import PENALTY_STEP, Damping, Duties
-from controller.switches.events import (
-    CableMisplaced,
-    CablesRight,
-    Event,
-    LinkDown,
-    LinkReused,
-    LinkSuppressed,
-    LinkUp,
-    SwitchDrained,
-    SwitchReturned,
-)
+from controller.switches import events
+from controller.switches.events import Event
 from controller.upkeep.discovery import Discovery, LinkEnds
 from inventory.problems import InputError
 
@@ -299,17 +290,17 @@ class Links:
             count, name = len(miswired.misplaced), self._ports.name
             for move, text in zip(moves, told, strict=True):
                 ends = (self._ports.node(move.a), name(move.a), self._ports.node(move.b))
-                event = CableMisplaced(count, text, move.kind, *ends, name(move.b))
+                event = events.CableMisplaced(count, text, move.kind, *ends, name(move.b))
                 self._events.append(event)
         if not told:
-            self._events.append(CablesRight())
+            self._events.append(events.CablesRight())
         self._told = told
 
     def settle(self, now: float) -> tuple[bool, list[Event]]:
         """Update `dead` and `drained`; whether they have changed, and the events to report."""
         released = self.penalties.release(now).tolist()
         for number in released:
-            self._events.append(LinkReused(*self._ends(number)))
+            self._events.append(events.LinkReused(*self._ends(number)))
         self.flaps.release(now)
         dead = self.dead
         if self.judged or released:  # this is asked of every switch that describes its ports
@@ -317,13 +308,17 @@ class Links:
         away = self._away(now) | self._asked_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
             name = self.wiring.names[vertex]
-            gone = SwitchDrained(name, self._why[vertex]) if away[vertex] else SwitchReturned(name)
+            gone = (
+                events.SwitchDrained(name, self._why[vertex])
+                if away[vertex]
+                else events.SwitchReturned(name)
+            )
             self._events.append(gone)
         changed = dead is not self.dead and bool((dead != self.dead).any())
         changed |= bool((away != self.drained).any())
         self.dead, self.drained = dead, away
-        events, self._events = self._events, []
-        return changed, events
+        told, self._events = self._events, []
+        return changed, told
 
     def status(self) -> dict[str, Any]:
         """Dead links, drained switches and miswires, for the status file."""
@@ -413,7 +408,9 @@ class Links:
 
     def _named(self, links: NDArray[np.bool_]) -> list[str]:
         """The names of these links: `n3 eth2 to n7 eth1`."""
-        return [LinkUp(*self._ends(number)).node for number in np.flatnonzero(links).tolist()]
+        return [
+            events.LinkUp(*self._ends(number)).node for number in np.flatnonzero(links).tolist()
+        ]
 
     def _ends(self, number: int) -> tuple[str, str, str, str]:
         """The node and port names at both ends of a link."""
@@ -458,12 +455,12 @@ class Links:
             self._carries(number, (fault if any(down) else "not seen") if broken else asked)
             if broken and self.penalties.flap(number, now):
                 wait = self.penalties.wait(number, now)
-                self._events.append(LinkSuppressed(*self._ends(number), wait))
+                self._events.append(events.LinkSuppressed(*self._ends(number), wait))
 
     def _carries(self, number: int, why: str) -> None:
         """A link is down for this reason, or up where there is none."""
         ends = self._ends(number)
-        self._events.append(LinkDown(*ends, why) if why else LinkUp(*ends))
+        self._events.append(events.LinkDown(*ends, why) if why else events.LinkUp(*ends))
 
 
 def _entries(said: Any, *form: Any) -> Iterator[list[Any]]:

@@ -28,11 +28,11 @@ from compilers.update.repair_rounds import RepairRounds
 from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
+from controller.switches.conversation import Outcome
 from controller.switches.current import Current
-from controller.switches.events import TablesRepaired
+from controller.switches.events import Event
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric, Upkeep
-from controller.switches.transaction import Outcome
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.link_state import Links
 from controller.upkeep.table_repair import Failures, TableRepair
@@ -89,7 +89,7 @@ class _Kept:
     computing: Future[TableRepair] | None = None
     stale: bool = False
     since: float = 0.0
-    report: Callable[[float], TablesRepaired] | None = None
+    report: Callable[[float], Event] | None = None
 
 
 class Keeper(Upkeep):

@@ -18,7 +18,7 @@ from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
-from controller.switches.events import TablesRepaired
+from controller.switches.events import Event, TablesRepaired
 from controller.upkeep.link_state import Links
 
 
@@ -90,7 +90,7 @@ class TableRepair:
         rounds = repair_messages(programs, tables, change, generations)
         return cls(failures, found, tables, rounds, programs, generations, computed)
 
-    def done(self, seconds: float) -> TablesRepaired:
+    def done(self, seconds: float) -> Event:
         """The event, so long after the failures were found."""
         found = self.found
         return TablesRepaired(

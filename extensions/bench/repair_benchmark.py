@@ -41,9 +41,9 @@ from compilers.targets.openflow.protocol import (
 )
 from controller.settings import Damping, Duties
 from controller.switches.connections.sending import Outbox
+from controller.switches.conversation import COMMIT
 from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
-from controller.switches.transaction import COMMIT
 from controller.upkeep.repair_keeper import Keeper
 from extensions.bench.peer_timings import Timing
 

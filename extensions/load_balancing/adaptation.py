@@ -7,7 +7,7 @@ follows at most, and a rest. Shares are fitted in the background. No I/O; time i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,7 +22,7 @@ from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.protocol import Multipart
 from controller.openflow.multipart import flows_wanted, ports_wanted
 from controller.switches.conversation import Answer
-from controller.switches.events import SwitchEvent
+from controller.switches.events import Kind
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, at_once
 from extensions.load_balancing.measured_traffic import FabricPaths, MeasuredTraffic
@@ -53,22 +53,17 @@ class ClassShift:
         return f"{abs(self.parts)}/64 {'from' if self.parts >= 0 else 'to'} {self.port}"
 
 
-class WeightsShifted(SwitchEvent):
-    """Weights have followed the load: the parts of 64 of each class that now use alternates."""
+def _text(event: Mapping[str, Any]) -> str:
+    return ", ".join(ClassShift(**shift).text for shift in event["shifts"])
 
-    kind = "shifted"
-    line = "weights moved at {node}: {text}"
 
-    shifts: tuple[ClassShift, ...]
-
-    @property
-    def text(self) -> str:
-        """The parts of 64 and their port, as text."""
-        return ", ".join(shift.text for shift in self.shifts)
-
-    def record(self) -> dict[str, Any]:
-        """As JSON, the shifts, too."""
-        return super().record() | {"shifts": [asdict(shift) for shift in self.shifts]}
+WeightsShifted = Kind(
+    "shifted",
+    "switch; shifts list of {`egress_class` integer, `port` text, `parts` integer}",
+    "Weights have followed the load: the parts of 64 of each class that now use alternates.",
+    "weights moved at {node}: {text}",
+    _text,
+)
 
 
 class UgalAdaptation:
@@ -167,10 +162,10 @@ class UgalAdaptation:
         for vertex in np.unique(moves[:, 0]).tolist():
             numbers = moves[moves[:, 0] == vertex, 1]
             found = numbers, classes.port[vertex, numbers], self.shifts.moved[vertex, numbers]
-            shifts = tuple(
-                ClassShift(number, wiring.port_name(vertex, port), parts)
+            shifts = [
+                asdict(ClassShift(number, wiring.port_name(vertex, port), parts))
                 for number, port, parts in np.stack(found, axis=1).tolist()
-            )
+            ]
             self._fabric.tell(WeightsShifted(wiring.names[vertex], shifts))
 
     def _step(self, tables: Tables, now: float) -> NDArray[np.int64] | None:

@@ -11,7 +11,7 @@ from typing import Any
 from inventory.neighbours.facts import items, mapping
 from inventory.route_tables.held_routes import DISCARD, MAIN, HeldRoutes, Hops, hops_of
 
-EOS_ROUTES = "show ip route vrf all | json, show ipv6 route vrf all | json"
+COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
 
 
 def fits(document: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from inventory.neighbours.facts import mapping
 from inventory.route_tables.held_routes import DISCARD, MAIN, HeldRoutes, Hops, shared
 
-FRR = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
+COMMANDS = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
 MAIN_TABLE, DEFAULT = 254, "default"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from inventory.neighbours.facts import items, mapping
 from inventory.route_tables.held_routes import DISCARD, MAIN, HeldRoutes, Hops, hops_of
 
-JUNOS_ROUTES = "show route | display json"
+COMMANDS = "show route | display json"
 FAMILIES = ("inet.0", "inet6.0")
 
 

@@ -20,7 +20,7 @@ from inventory.route_tables.held_routes import (
     whole_prefix,
 )
 
-KERNEL = "ip -json route show table all, ip -json nexthop, ip -json -4 rule, ip -json -6 rule"
+COMMANDS = "ip -json route show table all, ip -json nexthop, ip -json -4 rule, ip -json -6 rule"
 OURS = "80"
 """The protocol of the routes and rules of target linux, of which the kernel holds every choice."""
 Tree = dict[str, Any]

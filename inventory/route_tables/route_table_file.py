@@ -35,15 +35,7 @@ ROUTE_FORMS: dict[str, ModuleType] = {
     "srlinux": srlinux_routes,
 }
 """The forms, by the target whose systems print them."""
-FORMS_IN_WORDS = {
-    LINUX: kernel_routes.KERNEL,
-    "frr": frr_routes.FRR,
-    "sonic": sonic_routes.SONIC_ROUTES,
-    "eos": eos_routes.EOS_ROUTES,
-    "nxos": nxos_routes.NXOS_ROUTES,
-    "junos": junos_routes.JUNOS_ROUTES,
-    "srlinux": srlinux_routes.SRLINUX_ROUTES,
-}
+FORMS_IN_WORDS = {name: form.COMMANDS for name, form in ROUTE_FORMS.items()}
 BLANKS = re.compile(r"\s*")
 MOST_WORDS = 160
 """Letters of an error that a message says."""
@@ -64,25 +56,34 @@ class DeviceRoutes:
 
 
 def read_routes(paths: Sequence[Path], known: AbstractSet[str] = frozenset()) -> DeviceRoutes:
+    """The routes in files of a device; see `read_tables`."""
+    return read_tables([(device_text(path), str(path)) for path in paths], known)
+
+
+def read_tables(
+    texts: Sequence[tuple[str, str]], known: AbstractSet[str] = frozenset()
+) -> DeviceRoutes:
     """The routes of a device.
 
     Args:
-        paths: its files, each with one output or several, one after the other. The policy rules of
+        texts: each of one output or several, one after the other, and its path. The policy rules of
             a kernel may be given with the tables of another form.
         known: prefixes that are as `ip_network` writes them.
 
     Raises:
-        InputError: a file cannot be read, is of no known form, or of another than the others.
+        InputError: a text is empty, of no known form, or of another than the others.
     """
     documents: dict[str, list[Any]] = {}
-    for path in paths:
-        for document in _documents(path):
+    for text, path in texts:
+        if not text.strip():
+            raise InputError.of("routing tables", "an empty file", "collect them again", path)
+        for document in json_outputs(text, path):
             form = _form(path, document)
             documents.setdefault(RULES if _is_rules(form, document) else form, []).append(document)
             if len(forms := documents.keys() - {RULES}) > 1:
                 other = next(iter(forms - {form}))
                 required = f"one form for all tables of a device: {FORMS_IN_WORDS[other]}"
-                raise InputError.of(required, f"that of {form}", "", str(path))
+                raise InputError.of(required, f"that of {form}", "", path)
     form = next(iter(documents.keys() - {RULES}), "")
     rules = documents.pop(RULES, [])
     try:
@@ -93,7 +94,7 @@ def read_routes(paths: Sequence[Path], known: AbstractSet[str] = frozenset()) ->
         text = str(error)
         short = text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 1]}…"
         given = f"values that it never has ({short})"
-        places = " and ".join(map(str, paths))
+        places = " and ".join(path for _, path in texts)
         raise InputError.of(FORMS_IN_WORDS[form or LINUX], given, "", places) from error
 
 
@@ -101,20 +102,13 @@ def _is_rules(form: str, document: Any) -> bool:
     return form == LINUX and "priority" in document[0]
 
 
-def _form(path: Path, document: Any) -> str:
+def _form(path: str, document: Any) -> str:
     for name, form in ROUTE_FORMS.items():
         if form.fits(document):
             return name
     required = "the output of one of: " + "; ".join(f"{t}: {w}" for t, w in FORMS_IN_WORDS.items())
     given = f"JSON that begins with {json.dumps(document)[:48]}"
-    raise InputError.of(required, given, "", str(path))
-
-
-def _documents(path: Path) -> Iterator[Any]:
-    text = device_text(path)
-    if not text.strip():
-        raise InputError.of("routing tables", "an empty file", "collect them again", str(path))
-    return json_outputs(text, str(path))
+    raise InputError.of(required, given, "", path)
 
 
 def json_outputs(text: str, path: str = "") -> Iterator[Any]:

@@ -20,7 +20,7 @@ from inventory.route_tables.held_routes import (
     whole_prefix,
 )
 
-SONIC_ROUTES = "sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y"
+COMMANDS = "sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y"
 KEY = "ROUTE_TABLE:"
 NO_GATEWAY = ("0.0.0.0", "::", "")  # noqa: S104
 

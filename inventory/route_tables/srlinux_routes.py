@@ -12,7 +12,7 @@ from typing import Any
 from inventory.neighbours.facts import items, mapping
 from inventory.route_tables.held_routes import ANY, DISCARD, MAIN, HeldRoutes, Hops, hops_of
 
-SRLINUX_ROUTES = "info from state network-instance * route-table | as json"
+COMMANDS = "info from state network-instance * route-table | as json"
 Tree = dict[str, Any]
 
 

@@ -29,8 +29,7 @@ from compilers.planes import compile_planes
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import load
-from compilers.tables.folders.plane_folders import builds_in, save_planes
+from compilers.tables.folders.build_folder import builds_in, load, save_planes
 from inventory.problems import InputError, shown
 from inventory.values import LONGEST_PLACE
 from mininet_scenarios.engines.engine_kinds import ENGINES, make, require, require_known

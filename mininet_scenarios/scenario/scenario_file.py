@@ -13,9 +13,9 @@ from compilers.choices import EngineName, FrameworkName
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
 from compilers.tables.build import Build
+from compilers.tables.folders.build_folder import builds_in
 from compilers.tables.folders.build_folder import load as load_build
 from compilers.tables.folders.generations import is_build
-from compilers.tables.folders.plane_folders import builds_in
 from inventory.document_errors import validate
 from inventory.inventory_file import schema_of
 from inventory.problems import InputError, did_you_mean

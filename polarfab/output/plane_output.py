@@ -34,7 +34,7 @@ def side_by_side(one: Fabric, other: Fabric) -> tuple[tuple[Fabric, Fabric], ...
 
 def of_each_plane(fabric: Fabric, asked: Callable[[Fabric], Found]) -> list[Found]:
     """What is asked of each plane; planes that forward alike are asked once."""
-    from compilers.tables.folders.plane_folders import first_alike
+    from compilers.tables.folders.build_folder import first_alike
 
     planes, found = fabric.planes, list[Found]()
     folders = [plane.folder for plane in planes if plane.folder]

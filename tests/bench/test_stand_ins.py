@@ -10,8 +10,8 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import Multipart
 from controller.openflow import multipart
 from controller.switches import reconcile
+from controller.switches.conversation import COMMIT, OPENING
 from controller.switches.switch import CONTENT
-from controller.switches.transaction import COMMIT, OPENING
 from tests.bench.stand_ins import StandIn
 from tests.compilers.routed import routed
 

@@ -20,8 +20,7 @@ from compilers.planes import compile_planes
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import load
-from compilers.tables.folders.plane_folders import alike, builds_in, save_planes
+from compilers.tables.folders.build_folder import alike, builds_in, load, save_planes
 from compilers.wiring.placed_fabric import part_of
 from inventory.problems import InputError
 

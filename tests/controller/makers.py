@@ -11,11 +11,13 @@ import sys
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from unittest.mock import create_autospec
 
 import pytest
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
+from controller.rollout.build_history import BuildHistory
 from polarfab.fabric import Fabric
 from tests.waiting import until
 
@@ -154,3 +156,24 @@ def has_program(ovs, vertex, build):
     return (
         len(found) == expected and groups == classes and any(marker(build) in row for row in found)
     )
+
+
+class Unwatched:
+    """A keeper that knows nothing of links and switches."""
+
+    def known(self):
+        return {}
+
+    def foresee(self, build):
+        return build
+
+    def take_over(self, known):
+        assert not known
+
+    def expect(self):
+        """Nothing follows."""
+
+
+def no_history():
+    """Keeps no builds."""
+    return create_autospec(BuildHistory, instance=True, **{"kept.return_value": []})

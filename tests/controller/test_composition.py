@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from compilers.targets.openflow.encoder import Encoder
-from controller.cluster.cluster_member import ClusterMember
-from controller.cluster.leading import LEASE_SECONDS, Election
+from controller.cluster.cluster_member import LEASE_SECONDS, ClusterMember, Election
 from controller.cluster.shared_record import SharedRecord
 from controller.composition import Controller
 from controller.rollout.mover import Mover
@@ -17,6 +16,7 @@ from controller.switches.current import Current
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.cluster.test_leading import Etcd, Wire
 from tests.controller.cluster.test_several import Later
+from tests.controller.makers import no_history
 
 BUILD = replace(polarfly_build(3), identity="0123456789abcdef")
 STEPS = ("fabric", "audit", "mover", "member")
@@ -33,14 +33,11 @@ def lines():
 
 @pytest.fixture
 def controller(tmp_path, lines):
-    """Without a listener."""
-    framework = SimpleNamespace(error_names=lambda *_: ("type", "code"))
+    framework = SimpleNamespace(error_names=None, controller=SimpleNamespace())
     current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
     settings = Settings(Address("127.0.0.1", 0, "--listen"))
     folder = tmp_path / "build"
-    return Controller(
-        framework, lambda: current, settings, lines.append, folder, "here", ours=False
-    )
+    return Controller(framework, lambda: current, settings, lines.append, folder, "here")
 
 
 def test_peers_are_half_open_by_the_clock_by_which_switches_are_silent(tmp_path):
@@ -72,7 +69,7 @@ def test_a_leader_whose_lease_ends_says_so_once_and_restarts(controller, lines, 
     etcd, now = Etcd(), [0.0]
     election = Election(Wire(etcd), "a", lambda: now[0])
     record = SharedRecord(Later(None), controller.mover.history)
-    mover = Mover(controller.fabric, controller.keeper, None, record)
+    mover = Mover(controller.fabric, controller.keeper, no_history(), record)
     controller.mover, controller.member = mover, ClusterMember(mover, record, election)
     election.step()
     controller.member.tick()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import re
 import shutil
 import signal
 import sys
@@ -26,6 +27,7 @@ from polarfab import cli
 
 CHANGES = {"os.mkdir", "os.rename", "os.link", "os.symlink", "os.remove", "os.rmdir", "os.chmod"}
 Write = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+PART = re.compile(r"\.[0-9a-f]{8}\.polarfab\b")
 FAULTS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS)
 FABRIC = "name: {}\ntopology: {{family: polarfly, q: {}}}\n"
 
@@ -178,7 +180,7 @@ BEFORE = {
     **{"gc": ("before", "old")},
 }
 """What was compiled to one place; of other verbs the earlier artefact is made by themselves."""
-STEPS = {"compile": 29, "render": 29, "expand": 19, "rollback": 29, "gc": 29, "trees": 13}
+STEPS = {"compile": 29, "render": 29, "expand": 19, "gc": 29, "trees": 13}
 STEP = 3
 """How far the points are from each other that are tried in CI."""
 
@@ -217,7 +219,7 @@ def prepared(verb: str, root: Path) -> tuple[list[str], Path, object]:
         in_child(["compile", f"{root}/{name}.yaml", "-o", f"{root}/there"], 0)
     if verb == "gc":
         killed_behind_the_exchange(["compile", f"{root}/new.yaml", "-o", f"{root}/there"])
-        assert [*root.glob(".there.*.part/.left.*")]
+        assert [*root.glob(".there.*.polarfab/.left.*")]
     elif verb not in BEFORE:
         in_child(words[0], 0)
     kept = root.with_name(f"{root.name}-kept")
@@ -230,7 +232,7 @@ def prepared(verb: str, root: Path) -> tuple[list[str], Path, object]:
 def killed_behind_the_exchange(words: list[str]) -> None:
     """What `polarfab folder gc` has to finish: the folder that left is not kept yet."""
     if not (child := os.fork()):
-        artefact._keep = lambda *_: os._exit(0)
+        artefact.finish = lambda *_: os._exit(0)
         here(*words)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
@@ -255,7 +257,7 @@ def kills(verb: str, root: Path, step: int) -> Iterator[object]:
         found = case.state(root)
         assert found in (old, new), f"after a kill at event {kill_at} of {events}"
         collect(root)
-        assert not [*root.glob(".*.part"), *root.glob(".*.next")], f"after a kill at {kill_at}"
+        assert not [*root.glob(".*.polarfab")], f"after a kill at {kill_at}"
         assert case.state(root) == found
         yield found == new
 
@@ -275,7 +277,7 @@ def faults(verb: str, root: Path, step: int) -> Iterator[object]:
         code = said.read_text()[-1]
         assert len(errors) == (code == "2"), where
         assert "bug" not in said.read_text(), where
-        assert verb == "gc" or ".part" not in said.read_text(), where  # a place has another name
+        assert verb == "gc" or not PART.search(said.read_text()), where  # a place has another name
         found = case.state(root)
         assert found in (old, new), where
         in_place = code == "0" or "is in its place" in errors[0]

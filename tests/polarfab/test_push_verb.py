@@ -1,19 +1,22 @@
-"""`polarfab push` where no device is: what it refuses, dry runs from tables."""
+"""`polarfab push` where no device is: what it refuses."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
-from controller.devices.device_push import PushSettings, _shorthand
+from controller.devices.device_push import PushSettings
+from controller.devices.device_shell import DeviceShell
+from controller.devices.linux_device import LinuxDevice
 from controller.devices.push_report import PushedSwitch, PushReport
+from controller.devices.router_device import DevicePlan
 from polarfab.commands.routers.push import _print
 from polarfab.fabric import Fabric
 from polarfab.switches import push
-from tests.compilers.audit.device_tables import eos, rendered, write
+
+DEVICE = LinuxDevice(DeviceShell(("false",)), Path(), "/etc", ())
 
 
 @pytest.fixture
@@ -39,21 +42,6 @@ def named(polarfab, tmp_path: Path) -> Path:
     return tmp_path / "n"
 
 
-def test_a_dry_run_from_tables(polarfab, build, tmp_path: Path) -> None:
-    assert polarfab("render", build, "--target", "eos", "-o", tmp_path / "out")[0] == 0
-    found = rendered("eos", tmp_path / "out" / "3")
-    found["main", "10.0.0.1/32"] = [[("192.0.2.7", "Ethernet9", 1)]]
-    write(tmp_path / "tables" / "3.json", eos(found))
-    words = ("push", build, "--target", "eos", "--tables", tmp_path / "tables")
-    code, out, err = polarfab(*words, "--dry-run")
-    assert (code, out) == (0, "# 3\nno ip route 10.0.0.1/32 Ethernet9 192.0.2.7\n")
-    assert err == "12 switches without a file: 0, 1, 2, …\n"
-    assert len(json.loads(polarfab(*words, "--dry-run", "--json")[1])["unread"]) == 12
-    assert "--tables needs --dry-run" in polarfab(*words)[2]
-    code, _, err = polarfab(*words[:-2], "--dry-run", "--from", tmp_path / "tables")
-    assert (code, "required a build folder" in err) == (2, True)
-
-
 def test_what_is_refused(polarfab, build) -> None:
     code, _, err = polarfab("push", build, "--target", "ovs")
     assert code == 2
@@ -75,31 +63,14 @@ def test_what_is_refused(polarfab, build) -> None:
     assert "--napalm: required NAME=VALUE, given port" in polarfab(*words)[2]
 
 
-@pytest.mark.parametrize("run", [None, "ssh root@{node}", "sudo ssh -l root {address}"])
-def test_names_that_ssh_takes_for_addresses(polarfab, build, run, tmp_path, monkeypatch) -> None:
-    spy = tmp_path / "spy"
-    for name in ("ssh", "sudo"):
-        (spy / name).parent.mkdir(exist_ok=True)
-        (spy / name).write_text(f"#!/bin/sh\ntouch {spy}/ran\n")
-        (spy / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{spy}:{os.environ['PATH']}")
-    words = ["--run", run] if run else []
-    code, _, err = polarfab("push", build, "--target", "linux", "--dry-run", *words)
-    assert code == 2
-    assert (
-        "required `management: ADDRESS` in the inventory for a node whose name is a number, "
-        "given none for node 1; ssh takes 1 for 0.0.0.1\n" in err
-    )
-    assert "given 3 more like these" in err
-    assert not (spy / "ran").exists()
-
-
-def test_names_that_no_ssh_takes_for_addresses() -> None:
-    assert [one.given for one in _shorthand("0x7f000001")] == ["none for node 0x7f000001"]
-    assert [one.todo for one in _shorthand("10.1")] == ["ssh takes 10.1 for 10.0.0.1"]
-    assert not [*_shorthand("leaf7"), *_shorthand("beef"), *_shorthand("192.0.2.7")]
-    assert not PushSettings("ssh jump docker exec -i {node} sh -c").names_by_ssh
-    assert not PushSettings("reach {address}").names_by_ssh
+def test_a_switch_without_an_address_is_reached_by_its_host_name(polarfab, build, tmp_path) -> None:
+    """Programs take the name of node 1 for the address 0.0.0.1 (inet(3))."""
+    reach = tmp_path / "reach"
+    reach.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/reached\nexit 1\n')
+    reach.chmod(0o755)
+    words = ("push", build, "--target", "linux", "--node", "1", "--run", f"{reach} {{address}}")
+    assert polarfab(*words)[0] == 1
+    assert (tmp_path / "reached").read_text() == "sw-1\n"
     assert "-o ConnectTimeout=10" in PushSettings().run
     assert "-o BatchMode=yes" in PushSettings().run
 
@@ -137,7 +108,7 @@ case "$1" in *route*) echo '{routes}';; ip*) echo '[]';; esac
         code, _, err = polarfab(*words, *dry)
         assert code == 1
         assert (
-            "3: required no routes of others (protocol not 80) in the fabric's address pools, "
+            "3: required no routes of others in the fabric's address pools, "
             "given 10.0.0.60/32 in table main; take them away first, a push does not\n" in err
         )
     reads = "ip -json ", "sed -n ", "cat ", "grep ", "sha256sum ", "cd /proc/sys && xargs grep "
@@ -166,19 +137,19 @@ def test_help(polarfab) -> None:
 
 
 def test_switches_that_do_not_answer(polarfab, build) -> None:
-    words = ("push", build, "--target", "frr", "--run", "false", "--json", "--batch", "5")
+    words = ("push", build, "--target", "frr", "--run", "false", "--json")
     code, out, _ = polarfab(*words)
     found = json.loads(out)["switches"]
     assert code == 1
-    assert [one["state"] for one in found] == ["failed"] * 5 + ["not tried"] * 8
+    assert [one["state"] for one in found] == ["failed"] * 13
     assert found[0]["error"].endswith("uname -n: exit 1")
     assert "/no/such" in polarfab(*words[:4], "--run", "/no/such")[2]
 
 
 def test_what_was_added_is_counted_where_it_was(capsys) -> None:
     switches = (
-        PushedSwitch("n1", "pushed", ("a", "b"), ("c",)),
-        PushedSwitch("n2", "failed", ("d",) * 7, ("e",)),
+        PushedSwitch("n1", 0, DEVICE, "pushed", DevicePlan(("a",), ("b",), ("c",))),
+        PushedSwitch("n2", 1, DEVICE, "failed", DevicePlan((), ("d",) * 7, ("e",))),
     )
     _print(PushReport("eos", switches), dry=False)
     rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
@@ -192,7 +163,7 @@ def test_an_answer_that_is_no_table(polarfab, build) -> None:
     """A shell that answers, but not with what was asked for."""
     for target in ("linux", "frr"):
         words = ("push", build, "--target", target, "--node", "3", "--dry-run")
-        code, _, err = polarfab(*words, "--run", "echo hello")
+        code, _, err = polarfab(*words, "--run", "echo hello", "--overrule", "names")
         assert code == 1
         assert err.startswith("3: an answer that cannot be read: ")
         assert "Traceback" not in err
@@ -200,15 +171,15 @@ def test_an_answer_that_is_no_table(polarfab, build) -> None:
 
 def test_switches_that_fail_alike_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     failed = [
-        PushedSwitch(f"n{i}", "failed", error=f"ssh: connect to 192.0.2.{i}: no route to n{i}")
+        PushedSwitch(f"n{i}", i, DEVICE, "failed", error=f"ssh: to 192.0.2.{i}: no route to n{i}")
         for i in range(5)
     ]
-    found = PushReport("frr", (*failed, PushedSwitch("x", "failed", error="n1: other")))
+    found = PushReport("frr", (*failed, PushedSwitch("x", 5, DEVICE, "failed", error="n1: other")))
     _print(found, dry=False)
     seen = capsys.readouterr()
     assert "push, target frr: 6 failed" in seen.out
     assert seen.err.splitlines() == [
-        "5 switches (n0, n1, n2, …): ssh: connect to ADDRESS: no route to SWITCH",
+        "5 switches (n0, n1, n2, …): ssh: to ADDRESS: no route to SWITCH",
         "x: n1: other",
     ]
 

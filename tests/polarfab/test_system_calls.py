@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from compilers.tables.folders.generations import collect
-from tests.polarfab.test_kills import CASES, builds, prepared, restore
+from tests.polarfab.test_kills import CASES, PART, builds, prepared, restore
 
 __all__ = ["builds"]
 CALLS = "write,openat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,fsync,syncfs,chmod,fchmod"
@@ -80,7 +80,7 @@ class Disk:
         except AssertionError as error:
             found = str(error)
         collect(self.root)  # what was not finished is finished by the next command
-        left = sorted(path.name for path in self.root.iterdir() if path.name.endswith(".part"))
+        left = sorted(path.name for path in self.root.iterdir() if path.name.endswith(".polarfab"))
         restore(self.root, self.kept)
         states = (
             (self.old, self.new) if self.verb == "expand" else (self.new if is_new else self.old,)
@@ -89,7 +89,7 @@ class Disk:
         if code == 0:
             right &= err == ""
         else:
-            named = ".part" not in err or self.verb == "gc"
+            named = not PART.search(err) or self.verb == "gc"
             right &= code == 2 and len(err.splitlines()) == 1 and named
         return "" if right else f"{point}, {fault}: {code}, {found}, {left}, {err}"
 

@@ -3,21 +3,21 @@
 A folder holds `manifest.json` (the inputs of the build, a digest of every file), `fabric.json`
 (names, addresses, policy), `arrays/*.npy` and, once `verify` has passed, `verified.json`. The
 build's identity is the digest of the manifest: the same inputs give the same bytes, and so the same
-identity, on every machine.
+identity, on every machine. Of a fabric of several planes a folder holds `planes.json` and a
+complete build for each in `plane-1`, …; arrays that planes share are hard links to one file.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BufferedReader
 from mmap import PROT_READ, mmap
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,16 +32,30 @@ from compilers.tables.build_codec import (
     is_packed,
     to_json,
 )
-from compilers.tables.folders.artefact import place_of
-from compilers.tables.folders.folder_files import FolderFiles, digest, opened
+from compilers.tables.folders.artefact import (
+    held,
+    link_file,
+    place_of,
+    require_replaceable,
+    swap,
+    unwritable_folder,
+)
+from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.generations import (
+    DAMAGED,
     FABRIC,
     MANIFEST,
     PLANES,
     RENDERED,
     SUM,
     identity_of,
+    is_build,
+    keep,
+    last,
+    owned,
     put,
+    require_ours,
+    require_place,
     sum_of,
 )
 from inventory.problems import InputError, Problem, few
@@ -52,8 +66,8 @@ ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files"
 """What a manifest holds for those who read the build."""
 AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
 AGAIN = "compile the build again"
-
-
+OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", FABRIC)
+"""How files begin that planes which forward alike have each for itself."""
 Content = Callable[[Callable[[bytes], object]], object]
 """Writes a file by a function that writes bytes."""
 Prove = Callable[[Path, tuple[Build, ...]], object]
@@ -61,44 +75,59 @@ Prove = Callable[[Path, tuple[Build, ...]], object]
 
 
 def save(build: Build, folder: Path, prove: Prove | None = None) -> Build:
-    """Write the build next to `folder`, then put it in its place; returns it as it was read back.
+    """Write a build of one plane: see `save_planes`."""
+    return save_planes((build,), folder, prove)[0]
+
+
+def save_planes(
+    builds: Sequence[Build], folder: Path, prove: Prove | None = None
+) -> tuple[Build, ...]:
+    """Write the builds next to `folder`, then put them in its place; returns them read back.
 
     Args:
-        build: what to write.
-        folder: its place.
+        builds: one a plane.
+        folder: their place.
         prove: called before the folder that was written takes its place.
 
     Raises:
-        InputError: the folder exists and is not a build, or cannot be written.
+        InputError: the folder exists and is no build, or cannot be written.
     """
 
-    def fill(new: Path) -> Build:
-        written = load(new, expect=write(build, new))
+    def fill(new: Path) -> tuple[Build, ...]:
+        if len(builds) == 1:
+            write(builds[0], new)
+        else:
+            identities, there = {}, dict[int, Path]()
+            for plane, build in enumerate(builds, 1):
+                name = f"plane-{plane}"
+                identities[name] = write(build, new / name, there)
+                arrays = arrays_of(build)
+                there |= {id(array): new / name / array_file(f.name) for f, array in arrays}
+            (new / PLANES).write_text(json.dumps({"planes": identities}, indent=1))
+        written = load_planes(new)
         if prove:
-            prove(new, (written,))
+            prove(new, written)
         return written
 
     return put(folder, fill)
 
 
-def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) -> str:
+def write(build: Build, folder: Path, there: Mapping[int, Path] = MappingProxyType({})) -> str:
     """Write the files of a build into a new folder; returns its identity.
 
-    Arrays shared with `like`, a build and its folder, become hard links to the files there.
+    there: the files of arrays by their `id`, which become hard links.
     """
-    shared = {id(array): field.name for field, array in arrays_of(like[0])} if like else {}
     (folder / "arrays").mkdir(parents=True)
-
-    def file(name: str, array: NDArray[Any] | None, content: Content) -> str:
-        if like and id(array) in shared:
-            _link(like[1] / array_file(shared[id(array)]), folder / name)
+    names = []
+    for name, array, content in _contents(build):
+        names.append(name)
+        if array is not None and id(array) in there:
+            link_file(there[id(array)], folder / name)
         else:
             with (folder / name).open("wb") as stream:
                 content(stream.write)
-        with (folder / name).open("rb") as stream:
-            return digest(stream)
-
-    text = _manifest(build, {name: file(name, *of) for name, of in _contents(build)})
+    with FolderFiles(folder) as files:
+        text = _manifest(build, files.digests(names))
     (folder / MANIFEST).write_text(text)
     (folder / SUM).write_text(sum_of(text))
     return identity_of(text)
@@ -107,21 +136,21 @@ def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) ->
 def identified(build: Build) -> Build:
     """The build with the identity that its folder would have."""
     digests = {}
-    for name, (_, content) in _contents(build):
+    for name, _, content in _contents(build):
         content((found := hashlib.sha256()).update)
         digests[name] = found.hexdigest()
     return replace(build, identity=identity_of(_manifest(build, digests)))
 
 
-def _contents(build: Build) -> Iterator[tuple[str, tuple[NDArray[Any] | None, Content]]]:
+def _contents(build: Build) -> Iterator[tuple[str, NDArray[Any] | None, Content]]:
     """The files of a build: name, array (None for the plain data), and what writes them."""
-    yield FABRIC, (None, lambda write: write(to_json(build).encode()))
+    yield FABRIC, None, lambda write: write(to_json(build).encode())
     for field, array in arrays_of(build):
-        yield array_file(field.name), (array, partial(_write_array, array))
+        # By Python's `write`: by C, NumPy does not see errors of what is buffered.
+        yield array_file(field.name), array, partial(_write_array, array)
 
 
 def _write_array(array: NDArray[Any], write: Callable[[bytes], object]) -> None:
-    """By Python's `write`: by C, NumPy does not see errors of what is buffered."""
     np.save(SimpleNamespace(write=write), array, allow_pickle=False)
 
 
@@ -138,12 +167,88 @@ def _manifest(build: Build, digests: Mapping[str, str]) -> str:
     return json.dumps(manifest, indent=1)
 
 
-def _link(there: Path, here: Path) -> None:
-    """Make `here` a hard link to `there`; a copy where the file system has no hard links."""
+def builds_in(folder: Path) -> tuple[Path, ...]:
+    """The folder of each plane in order; of a single build, the folder itself.
+
+    Raises:
+        InputError: `planes.json` is damaged.
+    """
+    return tuple(_identities(folder))
+
+
+def load_planes(folder: Path) -> tuple[Build, ...]:
+    """The build of each plane; of a folder of one build, that one.
+
+    Raises:
+        InputError: there is none, it is damaged, or a plane is of another build.
+    """
+    return tuple(load(path, expect=identity) for path, identity in _identities(folder).items())
+
+
+def _identities(folder: Path) -> dict[Path, str]:
+    """The identities of the planes by their folders; "" for the folder of one build."""
     try:
-        here.hardlink_to(there)
-    except OSError:
-        shutil.copyfile(there, here)
+        planes = json.loads(read(folder, PLANES))["planes"]
+        if list(planes) != [f"plane-{plane}" for plane in range(1, len(planes) + 1)] or not planes:
+            raise ValueError(", ".join(map(str, planes)))
+        return {folder / name: str(identity) for name, identity in planes.items()}
+    except (FileNotFoundError, NotADirectoryError):
+        return {folder: ""}
+    except DAMAGED as error:
+        raise InputError.of(
+            file=str(folder / PLANES),
+            required="the list of a fabric's planes",
+            given=f"a damaged file ({error})",
+            todo=AGAIN,
+        ) from error
+
+
+def rollback(folder: Path) -> tuple[Build, ...]:
+    """Put the last proved build back; the one that was in its place is then kept.
+
+    Returns:
+        The build of each plane that is in the place now.
+
+    Raises:
+        InputError: none is kept, it is damaged, or it cannot be put back.
+    """
+    require_place(place := require_replaceable(folder))
+    if not is_build(kept := last(place)):
+        todo = "one is kept when another takes its place"
+        raise InputError.of("an earlier build that was proved", "none is kept", todo, str(folder))
+    require_ours(kept)
+    builds = load_planes(kept)
+    try:
+        with held(place.parent):
+            swap(kept, place, owned, keep)
+    except OSError as error:
+        raise unwritable_folder(folder, error) from error
+    return builds
+
+
+def alike(one: Path, other: Path) -> bool:
+    """Whether two builds forward alike: the same tables, ports and graph, by their digests."""
+    return _forwarding_digests(one) == _forwarding_digests(other)
+
+
+def first_alike(builds: Sequence[Build], folders: Sequence[Path], plane: int) -> int | None:
+    """The first plane before this one that forwards alike, None where none does.
+
+    By digests in folders; without folders by tables that are shared in memory.
+    """
+    for before in range(plane):
+        if folders and alike(folders[before], folders[plane]):
+            return before
+        if not folders and builds[before].tables is builds[plane].tables:
+            return before
+    return None
+
+
+def _forwarding_digests(folder: Path) -> dict[str, Any]:
+    files: dict[str, str] = json.loads((folder / MANIFEST).read_text())["files"]
+    routing = json.loads((folder / FABRIC).read_text())["routing"]
+    digests = {name: digest for name, digest in files.items() if not name.startswith(OWN)}
+    return {**digests, "routing": routing}
 
 
 def load(folder: Path, expect: str = "") -> Build:
@@ -154,7 +259,7 @@ def load(folder: Path, expect: str = "") -> Build:
     """
     for _ in range(3):  # another build may take the place of one that is being read
         try:
-            with opened(folder) as files:
+            with FolderFiles(folder) as files:
                 try:
                     build = _read(files)
                     break
@@ -182,12 +287,9 @@ def _read(files: FolderFiles) -> Build:
         raise _unreadable(files.path, f"a damaged build (no {error.args[0]})") from error
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise InputError(_damage(files.path / FABRIC, f"a damaged file ({error})")) from error
-    surplus = manifest["files"].keys() - {
-        FABRIC,
-        *(array_file(f.name) for f, _ in arrays_of(build)),
-    }
+    known = {FABRIC, *(array_file(field.name) for field, _ in arrays_of(build))}
     counts = (build.tables.switches, build.topology.graph.size)
-    if surplus or counts != (manifest["switches"], manifest["links"]):
+    if not manifest["files"].keys() <= known or counts != (manifest["switches"], manifest["links"]):
         raise InputError(_damage(files.path / MANIFEST, "one of another build"))
     return build
 
@@ -212,7 +314,7 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
         if (files.path / MANIFEST).is_file():
             raise InputError(_damage(files.path / SUM, "no file")) from error
         raise _unreadable(files.path, *_instead(files.path)) from error
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except DAMAGED as error:
         raise InputError(_damage(files.path / MANIFEST, f"a damaged file ({error})")) from error
     return text, manifest
 
@@ -220,16 +322,9 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
 def damaged(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:
     """The files of a folder that are not what its manifest says they are."""
     found = files.digests(digests)
-    return [
-        _damage(files.path / name, _other(found[name]))
-        for name, digest in digests.items()
-        if found[name] != digest
-    ]
-
-
-def _other(found: str) -> str:
-    """What there is in place of a file: a changed one, if it has a digest."""
-    return "a changed file" if len(found) == 64 else found
+    wrong = (name for name, digest in digests.items() if found[name] != digest)
+    there = {name: "a changed file" if len(found[name]) == 64 else found[name] for name in wrong}
+    return [_damage(files.path / name, given) for name, given in there.items()]
 
 
 def _arrays(files: FolderFiles, names: Mapping[str, str]) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -252,11 +347,9 @@ def _mapped(file: BufferedReader) -> NDArray[Any]:
     Raises:
         ValueError, TypeError: it is none, too short, or one of objects.
     """
-    version = np.lib.format.read_magic(file)
-    header = {(1, 0): "read_array_header_1_0", (2, 0): "read_array_header_2_0"}.get(version)
-    if header is None:
+    if (version := np.lib.format.read_magic(file)) != (1, 0):
         raise ValueError(f"version {version}")
-    shape, fortran, kind = getattr(np.lib.format, header)(file)
+    shape, fortran, kind = np.lib.format.read_array_header_1_0(file)
     if kind.hasobject:
         raise ValueError("objects")
     mapped = mmap(file.fileno(), 0, prot=PROT_READ)

@@ -6,24 +6,37 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
 SIZE_FOR_THREADS = 1 << 26
 """Bytes from which on files are hashed side by side."""
+NO_FILE = {errno.ENOENT: "no file", errno.ELOOP: "a link", errno.ENOTDIR: "a link"}
 
 
 class FolderFiles:
-    """An open folder.
+    """An open folder; to be used in a `with` statement.
 
     path: of the folder, for messages. After another folder took its place these are still the files
     of the one that was opened.
     """
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path, self._descriptor = path, descriptor
+    def __init__(self, path: Path) -> None:
+        """Open a folder.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        self.path, self._descriptor = path, os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+
+    def __enter__(self) -> FolderFiles:
+        """The folder."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        os.close(self._descriptor)
 
     def open(self, name: str) -> BufferedReader:
         """A file of it to read, by its path below it.
@@ -61,9 +74,9 @@ class FolderFiles:
         """The SHA-256 of a file; in words what it is, where it has none."""
         try:
             with self.open(name) as file:
-                return digest(file)
+                return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            return _no_file(error)
+            return NO_FILE.get(error.errno or 0, error.strerror or str(error))
 
     def digests(self, names: Iterable[str]) -> dict[str, str]:
         """The `digest` of each of these files; of many megabytes on all cores."""
@@ -77,47 +90,25 @@ class FolderFiles:
 
     def _size(self, name: str) -> int:
         try:
-            return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False).st_size
+            return (self.path / name).lstat().st_size
         except OSError:
             return 0
+
+    def names(self) -> list[str]:
+        """The paths of everything below it that is no folder, links to folders too."""
+        found = list[str]()
+        for here, folders, files in os.walk(self.path):
+            above = Path(here).relative_to(self.path)
+            links = (name for name in folders if Path(here, name).is_symlink())
+            found += [(above / name).as_posix() for name in (*files, *links)]
+        return sorted(found)
 
     def moved(self) -> bool:
         """Whether another folder took its place."""
         try:
-            there = self.path.stat()
+            return not os.path.samestat(self.path.stat(), os.fstat(self._descriptor))
         except OSError:
             return False
-        return not os.path.samestat(there, os.fstat(self._descriptor))
-
-    def entries(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        """Everything in it that is no folder, by its path below it; links to folders too."""
-        for name, entry in entries(self.path):
-            if not entry.is_dir(follow_symlinks=False):
-                yield name, entry
-
-
-def entries(folder: Path, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Everything below a folder by its path below it, folders before what is in them."""
-    with os.scandir(folder / above) as found:
-        listed = sorted(found, key=lambda entry: entry.name)
-    for entry in listed:
-        yield above + entry.name, entry
-        if entry.is_dir(follow_symlinks=False):
-            yield from entries(folder, f"{above}{entry.name}/")
-
-
-@contextmanager
-def opened(folder: Path) -> Iterator[FolderFiles]:
-    """A folder to read files from.
-
-    Raises:
-        OSError: it cannot be opened.
-    """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield FolderFiles(folder, descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read(folder: Path, name: str) -> str:
@@ -126,17 +117,5 @@ def read(folder: Path, name: str) -> str:
     Raises:
         OSError, UnicodeDecodeError: it cannot be read, or a link is in the way.
     """
-    with opened(folder) as files:
+    with FolderFiles(folder) as files:
         return files.read(name)
-
-
-def digest(file: BufferedReader) -> str:
-    """The SHA-256 of an open file, from its first byte on; it is at its first byte again."""
-    found = hashlib.file_digest(file, "sha256").hexdigest()
-    file.seek(0)
-    return found
-
-
-def _no_file(error: OSError) -> str:
-    words = {errno.ENOENT: "no file", errno.ELOOP: "a link", errno.ENOTDIR: "a link"}
-    return words.get(error.errno or 0, error.strerror or str(error))

@@ -6,10 +6,9 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, TypeVar
 
 from compilers.tables.build import Build
@@ -18,22 +17,22 @@ from compilers.tables.folders.artefact import (
     OTHER_FOLDER,
     PART,
     claimed,
+    clear,
+    finish,
     flush,
-    is_leftover,
-    is_part,
+    held,
+    others,
     put_folder,
-    remove,
     replace_file,
-    require_no_mount,
-    settle,
+    require_replaceable,
 )
-from compilers.tables.folders.folder_files import entries, read
+from compilers.tables.folders.folder_files import read
 from inventory.problems import InputError
 
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
 SUM = f"{MANIFEST.removesuffix('.json')}.sha256"
 """The digest of the manifest, as `sha256sum -c` reads it; not part of the identity."""
-PLANES = "planes.json"  # in a folder of builds, one a plane (`plane_folders`)
+PLANES = "planes.json"  # in a folder of builds, one a plane
 PLANE = re.compile("plane-[1-9][0-9]*")
 RENDERED = ".polarfab.json"  # in a folder of files made from a build (`rendered_folder`)
 T = TypeVar("T")
@@ -50,17 +49,31 @@ def sum_of(manifest: str) -> str:
     return f"{hashlib.sha256(manifest.encode()).hexdigest()}  {MANIFEST}\n"
 
 
-def put(folder: Path, fill: Callable[[Path], T], back: bool = False) -> T:
+def put(folder: Path, fill: Callable[[Path], T]) -> T:
     """Have `fill` write a build, then put it in the place of `folder`; returns its result.
 
-    Another proved build that was there is kept as the last one, with `back` a build that is not
-    proved, too. Files in the folder that are not the build's stay.
+    Another proved build that was there is kept as the last one. Files in the folder that are not
+    the build's stay.
 
     Raises:
         InputError: the folder exists and is not a build, is inside a build or a folder that render
             wrote, cannot be written, or something that is not the build's is in the way.
     """
-    place = folder.resolve()
+    require_place(place := folder.resolve())
+
+    def complete(new: Path) -> None:
+        if keep(place, new):
+            require_ours(last(place))
+
+    return put_folder(place, fill, owned, keep, complete)
+
+
+def require_place(place: Path) -> None:
+    """Pass when a build may be put in a place; finish what killed processes left there.
+
+    Raises:
+        InputError: it may not.
+    """
     require_outside(place)
     if not is_build(place) and place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise InputError.of(
@@ -71,29 +84,25 @@ def put(folder: Path, fill: Callable[[Path], T], back: bool = False) -> T:
         )
     collect(place, inside=False)
 
-    def keep(new: Path) -> Path | None:
-        worth = (back or proved(place)) and _names(new) != _names(place) != []
-        return _of_ours(last(place)) if worth else None
 
-    return put_folder(place, fill, owned, keep)
-
-
-def _of_ours(kept: Path) -> Path:
-    """The place of the last build, where nothing is or only files of a build are.
+def require_ours(kept: Path) -> None:
+    """Pass when there is nothing but a build in the place of the last one.
 
     Raises:
         InputError: something else is.
-        OSError: something is mounted there.
     """
-    require_no_mount(kept)
-    ours = build_files(kept) if kept.is_dir() and not kept.is_symlink() else set[str]()
-    above = {str(path) for name in ours for path in PurePosixPath(name).parents}
-    known = ours | above
-    found = (name for name, _ in entries(kept) if not is_leftover(kept / name)) if ours else [""]
-    if os.path.lexists(kept) and (others := [name for name in found if name not in known]):
-        required, todo = "only the last build, which is kept here", "move it away"
-        raise InputError.of(required, "something else", todo, str(kept / others[0]))
-    return kept
+    if os.path.lexists(require_replaceable(kept)):
+        is_folder = kept.is_dir() and not kept.is_symlink()
+        if found := others(kept, owned(kept)) if is_folder else [""]:
+            required, todo = "only the last build, which is kept here", "move it away"
+            raise InputError.of(required, "something else", todo, str(kept / found[0]))
+
+
+def keep(left: Path, place: Path) -> Path | None:
+    """Where a folder that left a place is kept: a proved build that is another than the new one."""
+    kept = last(place)
+    worth = left != kept and proved(left) and _text(left) != _text(place) != b""
+    return kept if worth else None
 
 
 def require_outside(place: Path, of_build: bool = True) -> None:
@@ -128,7 +137,7 @@ def require_not_owned(file: Path, todo: str) -> None:
 
 def owned(folder: Path) -> set[str]:
     """The paths of the files below a folder that are ours: of a build in it, of renders in it."""
-    names = {RENDERED}
+    names = {RENDERED, LEFT}
     with suppress(*DAMAGED):
         names |= {
             name
@@ -165,11 +174,10 @@ def _planes(folder: Path) -> list[str]:
     return [name for name in map(str, listed) if PLANE.fullmatch(name)]
 
 
-def _names(folder: Path) -> list[bytes]:
-    """What names a build: its manifest, or its list of planes."""
-    return [
-        (folder / name).read_bytes() for name in (MANIFEST, PLANES) if (folder / name).is_file()
-    ]
+def _text(folder: Path) -> bytes:
+    """What names a build: its list of planes, or its manifest; nothing where there is none."""
+    names = (folder / name for name in (PLANES, MANIFEST))
+    return next((file.read_bytes() for file in names if file.is_file()), b"")
 
 
 def is_build(folder: Path) -> bool:
@@ -250,28 +258,28 @@ def require_verified(folder: Path, build: Build) -> None:
         )
 
 
-def collect(place: Path, inside: bool = True) -> list[tuple[Path, Path | None]]:
+def collect(place: Path, inside: bool = True, act: bool = True) -> list[tuple[Path, Path | None]]:
     """Finish what killed processes left undone: remove the parts that no process writes.
 
-    A folder that left its place is finished first (`settle`); one whose place is empty is put back.
+    A folder that left its place is finished first; one whose place is empty is put back.
 
     Args:
         place: a folder or a file.
         inside: also in it and in the folders in it, not only next to it.
+        act: otherwise only say what would be done.
 
     Returns:
         Each part, and where it was put; None where it was removed.
 
     Raises:
-        InputError: a folder cannot be read or changed, or something is mounted in a part.
+        InputError: a folder cannot be read or changed, or what is not ours is in the way.
     """
     try:
         done = list[tuple[Path, Path | None]]()
-        for part, name in list(_parts(place.resolve(), inside)):
-            with claimed(part) as ours:
-                if ours:
-                    require_no_mount(part)
-                    done.append((part, _collect(part, name)))
+        for folder, part, name in list(_parts(place.resolve(), inside)):
+            with held(folder), claimed(part) as free:
+                if free:
+                    done.append((part, _collect(part, folder / name) if act else None))
         return done
     except OSError as error:
         given = error.strerror or str(error)
@@ -279,47 +287,35 @@ def collect(place: Path, inside: bool = True) -> list[tuple[Path, Path | None]]:
         raise InputError.of("a folder to clear", given, file=where) from error
 
 
-def stale_parts(place: Path) -> list[Path]:
-    """The parts that `collect` would remove or put back.
+def _collect(part: Path, place: Path) -> Path | None:
+    kept = None
+    if (part / LEFT).is_file():
+        if not os.path.lexists(place):
+            part.rename(place)
+            (place / LEFT).unlink()
+            return place
+        kept = finish(part, place, owned, keep)
+    if part not in (kept, last(place)):
+        clear(part)
+    return kept
 
-    Raises:
-        OSError: a folder cannot be read.
-    """
-    return [part for part, _ in _parts(place.resolve()) if _is_free(part)]
 
-
-def _parts(place: Path, inside: bool = True) -> Iterator[tuple[Path, str]]:
-    """Parts, and what they are parts of."""
+def _parts(place: Path, inside: bool = True) -> Iterator[tuple[Path, Path, str]]:
+    """Folders, parts in them, and the names of what these are parts of."""
     folders = [place.parent]
     if inside and place.is_dir():
-        folders += [place, *(Path(entry.path) for entry in os.scandir(place) if _is_folder(entry))]
-    names = (place.name, last(place).name)
+        below = (path for path in place.iterdir() if not PART.fullmatch(path.name))
+        folders += [place, *(path for path in below if path.is_dir() and not path.is_symlink())]
     for folder in folders if place.parent.is_dir() else ():
-        with suppress(FileNotFoundError):  # another process swept it
-            for path in sorted(folder.iterdir()):
-                match = PART.fullmatch(path.name)
-                ours = folder != place.parent or (match and match["place"] in names)
-                if match and ours and is_leftover(path):
-                    yield path, match["place"]
+        for path in sorted(folder.iterdir()):
+            name = _part_of(path)
+            if name and (folder != place.parent or name == place.name):
+                yield folder, path, name
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False) and not is_part(entry.name)
-
-
-def _collect(part: Path, name: str) -> Path | None:
-    place, left = part.with_name(name), (part / LEFT).is_file()
-    if not os.path.lexists(place) and (left or part.suffix == ".old"):
-        part.rename(place)
-        (place / LEFT).unlink(missing_ok=True)
-        return place
-    kept = left and settle(part, place, last(place), owned)
-    remove(part)
-    with suppress(FileNotFoundError):  # or say why it cannot be removed
-        shutil.rmtree(part) if part.is_dir() and not part.is_symlink() else part.unlink()
-    return last(place) if kept else None
-
-
-def _is_free(part: Path) -> bool:
-    with claimed(part) as free:
-        return free
+def _part_of(path: Path) -> str:
+    """The name of what a path is a part of, as the last build is while it has files of others."""
+    if match := PART.fullmatch(path.name):
+        return match["place"]
+    rolled_back = path.match(".*.last") and (path / LEFT).is_file()
+    return path.name[1 : -len(".last")] if rolled_back else ""

@@ -7,21 +7,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from compilers.tables.folders.artefact import is_part
-from compilers.tables.folders.build_folder import damaged, load, read_manifest
-from compilers.tables.folders.folder_files import FolderFiles, opened, read
+from compilers.tables.folders.artefact import LEFT, PART
+from compilers.tables.folders.build_folder import (
+    builds_in,
+    damaged,
+    load,
+    load_planes,
+    read_manifest,
+)
+from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.generations import (
     MANIFEST,
     RENDERED,
     SUM,
     VERIFIED,
+    collect,
     identity_of,
     is_build,
     last,
     mark,
-    stale_parts,
 )
-from compilers.tables.folders.plane_folders import builds_in, load_planes
 from compilers.targets.rendering.rendered_folder import rendered_lists
 from inventory.problems import InputError, Problem
 
@@ -77,10 +82,10 @@ def _check_build(folder: Path) -> FolderState:
         problems += error.problems
     for plane in planes:
         try:
-            with opened(plane) as files:
+            with FolderFiles(plane) as files:
                 listed = read_manifest(files)[1]["files"]
                 wrong = damaged(files, listed)
-                strays += _strays(files, {*listed, MANIFEST, SUM, VERIFIED})
+                strays += _strays(files, {*listed, MANIFEST, SUM, VERIFIED, LEFT})
             count += len(listed) - len(wrong)
             problems += wrong
             if not wrong:
@@ -104,7 +109,7 @@ def _check_build(folder: Path) -> FolderState:
         tuple(strays),
         verified=not problems and all(map(mark, planes)),
         kept=_kept(folder),
-        parts=tuple(map(str, stale_parts(folder))),
+        parts=_parts(folder),
     )
 
 
@@ -147,12 +152,12 @@ def _check_render(folder: Path) -> FolderState:
         for names in builds.values()
         for name, digest in names.items()
     }
-    with opened(folder) as files:
+    with FolderFiles(folder) as files:
         wrong = [
             Problem(problem.required, problem.given, "render again", problem.file)
             for problem in damaged(files, digests)
         ]
-        strays = _strays(files, {*digests, RENDERED}, others=RENDERED)
+        strays = _strays(files, {*digests, RENDERED, LEFT}, others=RENDERED)
     return FolderState(
         folder,
         "render",
@@ -160,17 +165,22 @@ def _check_render(folder: Path) -> FolderState:
         len(digests) - len(wrong),
         tuple(wrong),
         tuple(strays),
-        parts=tuple(map(str, stale_parts(folder))),
+        parts=_parts(folder),
     )
+
+
+def _parts(folder: Path) -> tuple[str, ...]:
+    return tuple(str(part) for part, _ in collect(folder, act=False))
 
 
 def _strays(files: FolderFiles, known: Iterable[str], others: str = "") -> list[str]:
     """Files that no list has; not those of other renders in folders below (`others`)."""
-    names = [(name, entry) for name, entry in files.entries() if not is_part(entry.name)]
-    below = tuple(name.removesuffix(others) for name, e in names if others and e.name == others)
+    names = [name for name in files.names() if not PART.fullmatch(name.rpartition("/")[2])]
+    nested = tuple(
+        name.removesuffix(others) for name in names if others and name.endswith(f"/{others}")
+    )
     listed = set(known)
-    nested = tuple(prefix for prefix in below if prefix)
-    return [name for name, _ in names if name not in listed and not name.startswith(nested)]
+    return [name for name in names if name not in listed and not name.startswith(nested)]
 
 
 def _unreadable(folder: Path, error: OSError) -> Problem:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from compilers.tables.folders.artefact import OTHER_FOLDER, link_files, put_folder
-from compilers.tables.folders.folder_files import opened, read
+from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.generations import (
     RENDERED,
     collect,
@@ -60,17 +60,12 @@ def put_rendered(
     _require_no_build(place)
     collect(place, inside=False)
 
-    def marked(new: Path) -> T:
-        (new / RENDERED).touch()  # what is left of a killed render is known by it
-        return fill(new)
-
     def complete(new: Path) -> None:
         lists, known = rendered_lists(folder) or {}, rendered_recipes(folder)
         if not part:
             lists.pop(target, None)
-        with opened(new) as files:
-            written = [name for name, _ in files.entries() if name != RENDERED]
-            fresh = {name: files.digest(name) for name in written}
+        with FolderFiles(new) as files:
+            fresh = files.digests(files.names())
         for other, build, of_build in [(t, b, of[b]) for t, of in lists.items() for b in of]:
             for name in of_build.keys() & fresh.keys():
                 del of_build[name]
@@ -81,7 +76,7 @@ def put_rendered(
         link_files(place, new, _names(lists) - fresh.keys())
         (new / RENDERED).write_text(manifest(lists, known | {target: dict(recipes or {})}))
 
-    return put_folder(folder, marked, owned, complete)
+    return put_folder(folder, fill, owned, complete=complete)
 
 
 def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> list[Path]:
@@ -153,8 +148,9 @@ def rendered_recipes(folder: Path) -> dict[str, dict[str, str]]:
 
 def edited(folder: Path, digests: Digests) -> list[str]:
     """The listed files that are not there any more as they were written."""
-    with opened(folder) as files:
-        return [name for name, digest in digests.items() if files.digest(name) != digest]
+    with FolderFiles(folder) as files:
+        found = files.digests(digests)
+    return [name for name, digest in digests.items() if found[name] != digest]
 
 
 def keep(folder: Path, new: Path, names: Iterable[str]) -> int:

@@ -52,15 +52,8 @@ TOLD = frozenset({MessageType.PORT_STATUS, MessageType.PACKET_IN, MessageType.FL
 
 
 def use(framework: Framework, edge: Any, others: bool = False) -> Any:
-    """Make the framework use our datapath class for every connection it accepts from now on.
-
-    Args:
-        framework: of the connections.
-        edge: gets what arrives (`controller.app.Inbox`).
-        others: whether other apps run with ours and are to get their events.
-
-    Returns:
-        The class, whose instances are the keys of connections.
+    """Make the framework use our datapath class, which is returned, from now on; its instances are
+    the keys of connections. edge: gets what arrives (`controller.app.Inbox`).
     """
     own = datapath_class(framework, edge, others)
 
@@ -231,11 +224,7 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
                 self.socket.close()
 
         def _messages(self) -> Iterator[tuple[int, bytes]]:
-            """What the switch says, until the connection ends.
-
-            Raises:
-                Malformed: it is no message.
-            """
+            """What the switch says, until the connection ends."""
             rest, count = b"", 0
             while self.state != dead:
                 while edge.full(self):

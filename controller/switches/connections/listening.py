@@ -15,7 +15,7 @@ from typing import Any
 from controller.settings import Address
 from controller.switches.admission import RejectedPeers
 from controller.switches.connections.tls_files import TlsFiles
-from controller.switches.events import PeerMisnamed, PeerRejected, UnnamedPeer
+from controller.switches.events import Kind, PeerMisnamed, PeerRejected, UnnamedPeer
 from controller.switches.framework import Framework
 from inventory.problems import InputError
 
@@ -124,7 +124,7 @@ class Entrance:
             if int(certificate.get("serialNumber", "0"), 16) in revoked:
                 self._end(address, PeerMisnamed, "its certificate was revoked")
 
-    def _end(self, address: Any, kind: type[UnnamedPeer | PeerMisnamed], reason: str) -> None:
+    def _end(self, address: Any, kind: Kind, reason: str) -> None:
         self._half_open.leave(address)
         self._rejected.add(kind, str(address[0]), reason)
         sock = self._served.pop(address, None)
@@ -189,62 +189,62 @@ def half_open_room(switches: int) -> int:
     return min(switches + MOST_HALF_OPEN, hard - switches - OTHER_FILES)
 
 
-def use(framework: Framework, entrance: Entrance) -> None:
-    """Make the framework listen with our listener; before its apps are started.
+def use(framework: Framework, entrance: Entrance, address: Address) -> None:
+    """Make the framework listen at this address with our listener; before its apps are started.
 
     Its own TLS server forgets its certificates after the first connection (Ryu 4.34), lets 50
-    connections wait, and ends when no more files can be opened.
+    connections wait, ends when no more files can be opened, and would not report that the address
+    cannot be had.
+
+    Raises:
+        InputError: so it is.
     """
     import eventlet
+
+    server = bound(address)
 
     class Listener:
         """Our listener, in place of the framework's StreamServer; TLS is the entrance's."""
 
         def __init__(
-            self, address: tuple[str, int], handle: Callable[[Any, Any], None], **_: Any
+            self, where: tuple[str, int], handle: Callable[[Any, Any], None], **_: Any
         ) -> None:
-            family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-            # A shared port would give some switches to one controller, some to another.
-            self.server = eventlet.listen(address, family=family, backlog=BACKLOG, reuse_port=False)
+            asked = where[1] == address.port  # Ryu may listen on its old port, too
+            self.server = server if asked else bound(Address(*where, address.key))
+            self.server.listen(BACKLOG)
             self.handle = handle
 
         def serve_forever(self) -> None:
             """Accept connections for ever; each has its own thread from the start."""
             while True:
-                sock, address = accept(self.server)
-                entrance.accepted(sock, address)
-                eventlet.spawn(entrance.serve, sock, address, self.handle)
+                sock, peer = accept(self.server)
+                entrance.accepted(sock, peer)
+                eventlet.spawn(entrance.serve, sock, peer, self.handle)
 
     framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
 
 
-def check_free(address: Address) -> None:
-    """Check beforehand that we can listen: the framework would not report a failure.
-
-    An owner that would share its port, as eventlet's listeners do, counts as well.
+def bound(address: Address) -> Any:
+    """A socket at an address, which does not listen yet. A shared port would give some switches to
+    one controller, some to another, so it is not shared.
 
     Raises:
         InputError: the port is in use, or the address is not this machine's.
     """
+    from eventlet.green import socket as green
+
+    sock = green.socket(green.AF_INET6 if ":" in address.host else green.AF_INET)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        family, kind, protocol, _, where = socket.getaddrinfo(
-            address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(where)
+        sock.bind((address.host, address.port))
     except OSError as error:
-        raise unusable(address, error) from error
-
-
-def unusable(address: Address, error: OSError) -> InputError:
-    """The error of an address where we cannot listen."""
-    return InputError.of(
-        key=address.key,
-        required="an address of this machine with a free port",
-        given=f"{address} ({error.strerror or error})",
-        todo=f"stop what listens there, or give another {address.key}",
-    )
+        raise InputError.of(
+            key=address.key,
+            required="an address of this machine with a free port",
+            given=f"{address} ({error.strerror or error})",
+            todo=f"stop what listens there, or give another {address.key}",
+        ) from error
+    return sock
 
 
 def shut_down(sock: Any, how: int = socket.SHUT_RDWR) -> None:

@@ -56,7 +56,8 @@ def command(
     Their nodes are the inventory's spares of the type, then new ones, which fill the inventory's
     racks that have room, then racks of their own. No cable is moved, but for switch:N: each link
     that is split becomes two. With -o the larger build is written and verified, with
-    OUTPUT-added-cables.csv next to it, and OUTPUT-removed-cables.csv where there are such.
+    OUTPUT-added-cables.csv next to it, and OUTPUT-removed-cables.csv where there are such. With
+    panels these are OUTPUT-added-cords.csv and OUTPUT-removed-cords.csv, of all that is plugged.
 
     Every plane of a fabric of several grows by the same clusters.
 
@@ -98,7 +99,7 @@ def _grown(fabric: Fabric, clusters: str, seed: int) -> list[GrowthReport]:
 
 
 def _write(found: Sequence[GrowthReport], output: Path) -> None:
-    from compilers.expansion.growth_report import added_cables, removed_cables
+    from compilers.expansion.growth_report import files_of
     from polarfab.fabric import Fabric
 
     reports: list[Report] = []
@@ -109,12 +110,10 @@ def _write(found: Sequence[GrowthReport], output: Path) -> None:
         reports.extend(verification.reports)
 
     fabric = Fabric.of(*(each.build for each in found)).save(output, prove)
-    beside = output.with_name(f"{output.name}-added-cables.csv")
-    write_file(beside, added_cables(found))
-    files = [output, beside]
-    if removed := removed_cables(found):
-        files.append(output.with_name(f"{output.name}-removed-cables.csv"))
-        write_file(files[-1], removed)
+    files = [output]
+    for end, text in files_of(found).items():
+        files.append(output.with_name(f"{output.name}-{end}"))
+        write_file(files[-1], text)
     say(f"written: {', '.join(map(str, files))}")
     for build, report in zip(fabric.builds, reports, strict=True):
         stop_if_wrong(build, report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,21 +14,13 @@ from polarfab.output.verb_output import (
     print_json,
     print_table,
     progress,
-    say_unread,
     volume,
     warn,
 )
 from polarfab.shared_options import shared, target_options
 
 if TYPE_CHECKING:
-    from compilers.tables.build import Build
     from controller.devices.push_report import PushReport
-
-
-UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|Cannot connect to")
-"""What ssh and NAPALM's drivers say of a name that nothing knows."""
-MOST_NAMED = 3
-"""Switches that are named for each error."""
 
 
 @click.command("push")
@@ -37,9 +28,7 @@ MOST_NAMED = 3
 @target_options(required=True, more="frr, linux, sonic, eos, nxos or junos")
 @shared("--from", "go in the rounds of `plan`, all switches each", "old")
 @shared("--node", "", "names")
-@click.option(
-    "--batch", type=click.IntRange(min=1), help="Switches at a time; else one, then all others."
-)
+@click.option("--batch", type=click.IntRange(min=1), help="Switches at a time; else all.")
 @click.option(
     "--stop-on",
     type=click.IntRange(min=0),
@@ -62,14 +51,6 @@ MOST_NAMED = 3
     help="An argument of NAPALM's driver, such as port=8443, or username=NAME, else yours here.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be done on each switch.")
-@click.option(
-    "--tables",
-    "files",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Routing tables in files or folders; instead of the switches, with --dry-run.",
-)
 @click.option("--run", default=SSH, show_default=True, help="What reaches the shell of a switch.")
 @click.option(
     "--etc", default="/etc", show_default=True, help="A switch's folder for configuration."
@@ -87,7 +68,6 @@ def command(
     overrule: tuple[str, ...],
     options: tuple[str, ...],
     dry_run: bool,
-    files: tuple[Path, ...],
     run: str,
     etc: str,
     unverified: bool,
@@ -95,7 +75,7 @@ def command(
 ) -> None:
     """Have the routers of BUILD hold its routes.
 
-    Reads every switch, adds what is missing on all of a batch, then takes away what is stale,
+    Reads all, adds what is missing on every switch of a batch, then takes away what is stale,
     compares their own tables with the build, and saves. Stale are static routes in the fabric's
     address pools; for linux, routes, next hops and rules of protocol 80. A switch with routes of
     others in those pools fails before anything is changed there. Ports that are shut by hand and
@@ -104,37 +84,25 @@ def command(
 
     A shell reaches frr, linux and sonic: in --run and --etc, {node} and {address} are the
     name of a switch and its management address. NAPALM reaches eos, nxos and junos, with the
-    password in POLARFAB_PASSWORD. --dry-run prints what would be typed; with --tables it does
-    so from tables of eos, nxos, junos, sonic and srlinux, without the switches.
+    password in POLARFAB_PASSWORD. --dry-run prints what would be typed.
     """
     from compilers.targets.options import read
     from controller.devices.device_push import PushSettings
-    from controller.devices.push_report import typed_push
     from polarfab.fabric import Fabric
-    from polarfab.switches import check_routes, push
+    from polarfab.switches import push
 
-    if files and not dry_run:
-        raise click.UsageError("--tables needs --dry-run: nothing is sent to tables in files")
-    if files and old:
-        raise click.UsageError("--from is for switches, not for --tables")
     fabric = Fabric.load(folder)
-    if files:
-        with progress("comparing") as bar:
-            found = typed_push(check_routes(fabric, files, target, read(words), bar))
-    else:
-        settings = PushSettings(
-            *(run, etc, batch or 0, stop_on, dry_run, frozenset(overrule)),
-            options=read(options, "--napalm"),
-        )
-        with progress("reading" if dry_run else "pushing") as bar:
-            before = Fabric.load(old) if old else None
-            given = target, settings, read(words), names, unverified, bar, before
-            found = push(fabric, *given)
+    settings = PushSettings(
+        *(run, etc, batch or 0, stop_on, dry_run, frozenset(overrule)),
+        options=read(options, "--napalm"),
+    )
+    with progress("reading" if dry_run else "pushing") as bar:
+        before = Fabric.load(old) if old else None
+        found = push(fabric, target, settings, read(words), names, unverified, bar, before)
     if as_json:
         print_json(found.as_dict())
     else:
         _print(found, dry_run)
-        _say_unnamed(fabric.build, found)
     if found.interrupted:
         raise KeyboardInterrupt
     if not found.good:
@@ -162,23 +130,12 @@ def _print(found: PushReport, dry: bool) -> None:
         head = ("switch", "state", "added", "removed", *["kept"] * any_kept)
         print_table(f"push, target {found.target}: {title}", head, rows)
     _say_errors(found)
-    say_unread(found.unread)
-
-
-def _say_unnamed(build: Build, found: PushReport) -> None:
-    """Say what to do where no switch of that name is known, and the inventory no address."""
-    addresses = dict(zip(build.wiring.names, build.wiring.management, strict=True))
-    lost = [s.node for s in found.switches if UNRESOLVED.search(s.error) and not addresses[s.node]]
-    if lost:
-        some = lost[0] + " and others" * (len(lost) > 1)
-        warn(
-            f"required a `management` address in the inventory, given none for {some}, so "
-            "names were tried; add it, or compare saved tables: polarfab check routes"
-        )
 
 
 def _say_errors(found: PushReport) -> None:
     """Each error once, with the first switches that had it; with --verbose switch by switch."""
+    from controller.devices.push_report import MOST_NAMED
+
     errors = {one.node: one.error for one in found.switches if one.error}
     for cause, nodes in found.causes.items():
         if len(nodes) == 1 or volume() > 0:

@@ -59,9 +59,9 @@ def rollback(folder: Path, as_json: bool) -> None:
     rendered: the same options and templates write the same files as before. A running fabric goes
     back with `polarfab apply --undo`.
     """
-    from compilers.tables.folders import plane_folders
+    from compilers.tables.folders import build_folder
 
-    kept = [build.identity for build in plane_folders.rollback(folder)]
+    kept = [build.identity for build in build_folder.rollback(folder)]
     if as_json:
         print_json({"folder": str(folder), "builds": kept})
     else:
@@ -72,7 +72,7 @@ def rollback(folder: Path, as_json: bool) -> None:
 @click.argument("place", metavar="[PLACE]", type=click.Path(path_type=Path), default=Path())
 @json_option
 def gc(place: Path, as_json: bool) -> None:
-    """Remove unfinished parts (.NAME.*.part) in the folder PLACE, and those next to it of its name.
+    """Remove unfinished parts in the folder PLACE (.NAME.*.polarfab), and next to it those of it.
 
     Parts that a running process writes stay. A folder that was put aside while the process was
     killed is put back if its place is empty.

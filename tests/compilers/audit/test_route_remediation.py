@@ -1,8 +1,4 @@
-"""What to add and what to take away: lines for FRR, for ip -batch, and for people."""
-
-from dataclasses import replace
-
-import pytest
+"""What to add and what to take away: lines of configurations, and for ip -batch."""
 
 from compilers.audit.route_lines import (
     fabric_lines,
@@ -12,12 +8,7 @@ from compilers.audit.route_lines import (
     rule_remediation,
     section_lines,
     sonic_lines,
-    typed,
 )
-from compilers.audit.route_report import RouteReport
-from compilers.targets.target_lookup import target
-from tests.compilers.audit.device_tables import PRINTERS, rendered, write
-from tests.compilers.routed import routed
 
 POOLS = ("10.0.0.0/24", "fd00::/60")
 RENDERED = """hostname a
@@ -109,66 +100,6 @@ def test_rules_by_family():
     ours = '{"priority":1000,"src":"all","iif":"eth5","table":"5000","protocol":"80"}'
     old = ours.replace("5000", "5009")
     others = '{"priority":5,"src":"all","iif":"eth0","table":"99"}'
-    one, two = rule_remediation(f"[{ours},{others}]", f"[{old}]", batch)
-    assert not one
-    assert two.add == ("rule add iif eth5 lookup 5000 pref 1000 protocol 80",)
-    assert two.remove == ("rule delete iif eth5 lookup 5009 pref 1000 protocol 80",)
-
-
-LINES = {
-    "eos": ("ip route {p} {i} {g}", "no ip route {p} {j} {h}"),
-    "nxos": ("ip route {p} {i} {g}", "no ip route {p} {j} {h}"),
-    "junos": (
-        "set routing-options static route {p} next-hop {g}",
-        "delete routing-options static route {p} next-hop {h}",
-    ),
-    "sonic": (
-        "config route add prefix {p} nexthop {g} dev {i}",
-        "config route del prefix {p} nexthop {h} dev {j}",
-    ),
-    "srlinux": (
-        "set / network-instance default static-routes route {p} next-hop-group {i}-ipv4",
-        "delete / network-instance default static-routes route {p}",
-    ),
-}
-
-
-@pytest.mark.parametrize("system", LINES)
-def test_what_people_type(system, tmp_path):
-    """A route that leads elsewhere; the line that adds is one that is rendered."""
-    build = replace(routed(q=3), identity="0123456789abcdef")
-    target(system).render(build, tmp_path / "out")
-    found = rendered(system, tmp_path / "out" / "5")
-    (one, other) = [key for key in found if found[key][0][0][0] != "discard"][:2]
-    (g, i, _), (h, j, _) = (
-        found[one][0][0],
-        next(
-            hops[0]
-            for (hops,) in found.values()
-            if hops[0] not in (found[one][0][0], ("discard", "", 1))
-        ),
-    )
-    found[one] = [[(h, j, 1)]]
-    write(tmp_path / "5.json", PRINTERS[system](found))
-    lines = typed(system, RouteReport.of(build, [tmp_path / "5.json"]).differences)
-    words = {"p": one[1], "g": g, "i": i, "h": h, "j": j}
-    add, remove = (text.format(**words) for text in LINES[system])
-    assert (lines.add, lines.remove) == ((add,), (remove,))
-    assert other != one
-
-
-@pytest.mark.parametrize(
-    ("system", "file"), [("eos", "eos.cfg"), ("nxos", "nxos.cfg"), ("junos", "junos.set")]
-)
-def test_an_empty_switch_gets_the_lines_of_its_file(system, file, tmp_path):
-    """With the hosts in a VRF, or in a table of their own."""
-    build = replace(routed(q=3, spread=True), identity="0123456789abcdef")
-    target(system).render(build, tmp_path / "out")
-    write(tmp_path / "5.json", PRINTERS[system]({("main", "192.0.2.0/24"): [[("a", "b", 1)]]}))
-    report = RouteReport.of(build, [tmp_path / "5.json"])
-    lines = typed(system, report.differences, getattr(target(system), "vrf", "")).add
-    text = (tmp_path / "out" / "5" / file).read_text()
-    there = {line.strip() for line in text.splitlines()}
-    assert len(lines) > 2 * 12
-    parts = [part.strip() for one in lines for part in one.removesuffix("\n  exit").split("\n")]
-    assert [part for part in parts if part not in there] == []
+    found = rule_remediation(f"[{ours},{others}]", f"[{old}]", batch)
+    assert found.add == ("-6 rule add iif eth5 lookup 5000 pref 1000 protocol 80",)
+    assert found.remove == ("-6 rule delete iif eth5 lookup 5009 pref 1000 protocol 80",)

@@ -9,23 +9,16 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from compilers.tables.folders import artefact, generations
-from compilers.tables.folders.artefact import (
-    _confirmed,
-    claimed,
-    exchange,
-    put_file,
-    put_folder,
-    remove,
-)
-from compilers.tables.folders.build_folder import load, save
+from compilers.tables.folders.artefact import claimed, exchange, put_file, put_folder
+from compilers.tables.folders.build_folder import load, load_planes, rollback, save, save_planes
 from compilers.tables.folders.generations import collect, last, mark, mark_verified
-from compilers.tables.folders.plane_folders import load_planes, rollback, save_planes
+from compilers.targets.rendering.folder_check import check_folder
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
@@ -40,9 +33,19 @@ def test_a_file_is_whole_before_the_disk_is_asked_to_keep_it(
     assert kept[0] == 6
 
 
-def test_a_disk_that_does_not_confirm_is_told_with_what_is_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the new one is in its place, but"), _confirmed(tmp_path):
+@pytest.mark.parametrize("there", [False, True])
+def test_a_disk_that_does_not_confirm_a_folder_is_told_with_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    def broken(_: Path) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    if there:
+        (tmp_path / "b").mkdir()
+    monkeypatch.setattr(artefact, "flush", broken)
+    with pytest.raises(InputError, match="the new one is in its place, but Input/output error"):
+        put_folder(tmp_path / "b", lambda new: (new / "x").touch())
+    assert (tmp_path / "b/x").is_file()
 
 
 def test_a_part_that_is_a_pipe_or_a_link_is_nobodys(tmp_path: Path) -> None:
@@ -102,42 +105,15 @@ def test_a_folder_in_which_nothing_can_be_made() -> None:
         put_file(Path("/proc/cables.csv"), [b"content"])
 
 
-@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_does_not_wait_for_a_slow_removal(
-    end: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    disk = Event()
-    slow = lambda path: disk.wait() and remove(path)  # noqa: E731
-    monkeypatch.setattr(artefact, "HURRY", 0.05)
-    monkeypatch.setattr(artefact, "remove", slow)
-
-    def fill(folder: Path) -> None:
-        (folder / "fabric.json").touch()
-        raise end
-
-    with pytest.raises(end) as ended:
-        put_folder(tmp_path / "an out", fill)
-    (part,) = tmp_path.iterdir()
-    assert ended.value.__notes__ == [
-        f"{part} is not removed yet: polarfab folder gc '{tmp_path / 'an out'}'"
-    ]
-    assert collect(tmp_path / "an out") == [(part, None)]
-    disk.set()
-    with pytest.raises(end) as ended:
-        put_folder(tmp_path / "out", fill)
-    assert not hasattr(ended.value, "__notes__")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_content_is_on_the_disk_before_it_takes_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The content of a part first, then its new name, then the folder that has the name."""
     events: list[str] = []
 
-    def flushed(descriptor: int) -> None:
-        name = Path(f"/proc/self/fd/{descriptor}").readlink().name
-        events.append("content" if name.endswith(".part") else name)
+    def flushed(what: int | Path) -> None:
+        path = Path(f"/proc/self/fd/{what}").readlink() if isinstance(what, int) else what
+        events.append("content" if path.name.endswith(".polarfab") else path.name)
 
     def renames(do: Callable[..., object]) -> Callable[..., object]:
         def renamed(*words: Path) -> object:
@@ -258,11 +234,11 @@ def test_nothing_is_in_between(tmp_path: Path) -> None:
 def test_parts_of_killed_processes_are_collected(tmp_path: Path) -> None:
     place = tmp_path / "b"
     save(polarfly_build(3), place)
-    (tmp_path / ".b.0123abcd.part").mkdir()
-    (tmp_path / ".b.0123abcd.part" / "fabric.json").write_text("{")
-    (tmp_path / ".c.0123abcd.old").mkdir()
-    (tmp_path / ".c.0123abcd.old" / ".polarfab.json").touch()
-    (place / ".verified.json.0123abcd.part").write_text("")
+    (tmp_path / ".b.01234567.polarfab").mkdir()
+    (tmp_path / ".b.01234567.polarfab" / "fabric.json").write_text("{")
+    (tmp_path / ".c.0123abcd.polarfab").mkdir()
+    (tmp_path / ".c.0123abcd.polarfab" / artefact.LEFT).touch()
+    (place / ".verified.json.0123abcd.polarfab").write_text("")
 
     def fill(beside: Path) -> None:
         assert beside.name not in {part.name for part, _ in collect(tmp_path)}
@@ -276,7 +252,7 @@ def test_parts_of_killed_processes_are_collected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [".notes.20241124.old", ".a.1.part", ".todo.1.old", ".b.4711.part"]
+    "name", [".notes.20241124.old", ".b.4711.part", ".b.0123abcd.part", ".b.polarfab"]
 )
 def test_files_of_users_are_no_parts(tmp_path: Path, name: str) -> None:
     place = tmp_path / "b"
@@ -316,7 +292,6 @@ def test_what_is_saved_until_the_exchange_is_kept(
         monkeypatch.undo()
         (where / "fresh").write_text("fresh")
         (where / "saved").write_text("after")
-        os.utime(where / "saved", ns=(2**62, 2**62))
         (where / "saved").rename(where / "edited")
         exchange(new, where)
 
@@ -357,7 +332,7 @@ def test_a_late_file_in_the_way_puts_the_old_folder_back(
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("back", [False, True])
 def test_a_kill_at_the_exchange(tmp_path: Path, when: str, back: bool) -> None:
-    """What is saved until the folder leaves is kept, what is removed stays so, one build is kept.
+    """What is saved until the folder leaves is kept, and one build is.
 
     With `rollback` a build that is not proved is kept, too.
     """
@@ -367,9 +342,8 @@ def test_a_kill_at_the_exchange(tmp_path: Path, when: str, back: bool) -> None:
     if back:
         (place / "verified.json").unlink()
     (place / "mine").mkdir()
-    (place / "mine/gone").write_text("gone")
     (place / "mine/same").write_text("same")
-    (place / "mine/restored").write_text("newer")
+    os.mkfifo(place / "pipe")
     if not (child := os.fork()):
 
         def killed(new: Path, where: Path) -> None:
@@ -382,30 +356,49 @@ def test_a_kill_at_the_exchange(tmp_path: Path, when: str, back: bool) -> None:
         rollback(place) if back else save(polarfly_build(4), place)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
-    (place / "mine/gone").unlink()
-    (place / "mine/restored").unlink()
-    (place / "mine/restored").write_text("older")
-    os.utime(place / "mine/restored", (1, 1))
     taken = {("before", False): ("q3", "q2"), ("before", True): ("q3", "q2")}
     taken |= {("after", False): ("q4", "q3"), ("after", True): ("q2", "q3")}
     collect(tmp_path)
     assert (load(place).name, load(last(place)).name) == taken[when, back]
-    assert sorted(path.name for path in (place / "mine").iterdir()) == [
-        *("late", "restored", "same"),
-    ]
-    assert (place / "mine/restored").read_text() == "older"
+    assert sorted(path.name for path in (place / "mine").iterdir()) == ["late", "same"]
+    assert (place / "pipe").is_fifo()
     assert sorted(path.name for path in tmp_path.iterdir()) == [".b.last", "b"]
-    assert not [*last(place).glob("mine"), *place.glob(".*")]
+    assert [path for path in last(place).iterdir() if path.name in ("mine", "pipe")] == []
+    assert collect(tmp_path) == []
+    assert check_folder(place).strays == ("mine/late", "mine/same", "pipe")
 
 
-def test_a_file_of_the_users_that_is_named_like_a_part_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("move", [0, 1, 2])
+def test_a_kill_while_others_files_move(tmp_path: Path, move: int) -> None:
+    """Whatever has moved: the next command in the place finishes it, with nothing lost."""
     place = tmp_path / "b"
-    save(polarfly_build(3), place)
-    for name in ("film", ".film.deadbee1.part", ".fabric.json.deadbee1.part"):
-        (place / name).write_text("mine")
-    save(polarfly_build(2), place)
-    assert sorted(path.name for path in place.glob("*film*")) == [".film.deadbee1.part", "film"]
-    assert not [*place.glob(".fabric*")]
+    mark_verified(place, save(polarfly_build(3), place).identity, {})
+    for name in ("a", "b", "c"):
+        (place / name).write_text(name)
+    if not (child := os.fork()):
+        rename, moved = Path.rename, list[Path]()
+
+        def killed(here: Path, there: Path) -> Path:
+            if there.parent == place:
+                if len(moved) == move:
+                    os._exit(0)
+                moved.append(here)
+            return rename(here, there)
+
+        Path.rename = killed  # type: ignore[assignment,method-assign]
+        save(polarfly_build(4), place)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    (left,) = tmp_path.glob(".b.*.polarfab")
+    assert sorted(path.name for path in left.iterdir() if path.is_file()) == sorted(
+        {*"abc"[move:], artefact.LEFT, "fabric.json", "manifest.json", "manifest.sha256"}
+        | {"verified.json"}
+    )
+    newest = save(polarfly_build(5), place)
+    assert [(place / name).read_text() for name in "abc"] == [*"abc"]
+    assert load(place).identity == newest.identity
+    assert load(last(place)).name == "q3"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".b.last", "b"]
 
 
 def test_a_folder_that_another_command_holds_is_waited_for_and_then_refused(
@@ -414,7 +407,7 @@ def test_a_folder_that_another_command_holds_is_waited_for_and_then_refused(
     place = tmp_path / "b"
     save(polarfly_build(3), place)
     monkeypatch.setattr(artefact, "PATIENCE", 0.1)
-    held = os.open(place, os.O_RDONLY)
+    held = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     with pytest.raises(InputError, match="a folder that another command has held for 0 s"):
         save(polarfly_build(2), place)
@@ -448,21 +441,29 @@ def test_a_part_that_is_swept_before_it_is_locked_is_made_anew(
 
 
 def test_two_collect_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one finishes and removes, the other leaves alone."""
+    """One waits for what the other finishes and removes."""
     place = tmp_path / "b"
     save(polarfly_build(3), place)
-    (left := tmp_path / ".b.0123abcd.part").mkdir()
-    (left / artefact.LEFT).write_text('{"kept": false, "carried": {}}')
-    (tmp_path / ".b.0123abce.part").mkdir()
-    real = generations.settle
+    (left := tmp_path / ".b.0123abcd.polarfab").mkdir()
+    (left / artefact.LEFT).touch()
+    (left / "mine").write_text("mine")
+    (tmp_path / ".b.0123abce.polarfab").mkdir()
+    found = list[object]()
+    other = Thread(target=lambda: found.append(collect(tmp_path)))
+    real = generations.finish
 
-    def meanwhile(*given: Any) -> bool:
+    def meanwhile(*given: Any) -> Path | None:
         monkeypatch.undo()
-        assert collect(tmp_path) == [(tmp_path / ".b.0123abce.part", None)]
+        other.start()
+        other.join(0.2)
+        assert found == []
         return real(*given)
 
-    monkeypatch.setattr(generations, "settle", meanwhile)
-    assert collect(tmp_path) == [(left, None)]
+    monkeypatch.setattr(generations, "finish", meanwhile)
+    found += collect(tmp_path)
+    other.join()
+    assert (left, None) in found
+    assert (place / "mine").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
@@ -470,7 +471,8 @@ def test_a_killed_exchange_of_three_steps_is_taken_back(tmp_path: Path) -> None:
     place = tmp_path / "b"
     save(polarfly_build(3), place)
     (place / "mine").write_text("mine")
-    place.rename(tmp_path / ".b.0123abcd.old")
+    (place / artefact.LEFT).touch()
+    place.rename(tmp_path / ".b.0123abcd.polarfab")
     save(polarfly_build(2), place)
     assert (place / "mine").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
@@ -478,16 +480,16 @@ def test_a_killed_exchange_of_three_steps_is_taken_back(tmp_path: Path) -> None:
 
 def test_a_folder_of_the_users_that_was_put_aside_is_put_back(tmp_path: Path) -> None:
     """Three steps of a first render into it; a kill between the first two."""
-    (old := tmp_path / ".mine.0123abcd.old").mkdir()
+    (old := tmp_path / ".mine.0123abcd.polarfab").mkdir()
     (old / "notes").write_text("mine")
-    (old / artefact.LEFT).write_text("{}")
+    (old / artefact.LEFT).touch()
     assert collect(tmp_path) == [(old, tmp_path / "mine")]
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes"]
 
 
 def test_a_descriptor_that_is_no_number() -> None:
     for name in ("foo", "9" * 30, "-1"):
-        with pytest.raises(InputError, match="no open descriptor"):
+        with pytest.raises(InputError, match="/fd, where nothing can be made"):
             put_file(Path("/proc/self/fd") / name, [b"a"])
 
 
@@ -500,8 +502,8 @@ def mounted(root: Path, monkeypatch: pytest.MonkeyPatch, point: Path) -> None:
     monkeypatch.setattr(artefact, "MOUNTS", root / "mounts")
 
 
-@pytest.mark.parametrize("at", ["b/a m", ".b.last/m", ".b.0123abcd.part/m"])
-def test_nothing_mounted_is_replaced_or_removed(
+@pytest.mark.parametrize("at", ["b/a m", ".b.last/m"])
+def test_nothing_mounted_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     root = tmp_path / "root"
@@ -510,19 +512,11 @@ def test_nothing_mounted_is_replaced_or_removed(
         save(polarfly_build(q), place)
         mark_verified(place, load(place).identity, {})
     (root / at).mkdir(parents=True)
-    if "part" in at:
-        (root / ".b.0123abcd.part" / "fabric.json").touch()
     (root / at / "file").write_text("mine")
     mounted(tmp_path, monkeypatch, root / at)
     before = sorted(root.rglob("*"))
-    if "part" in at:
-        for clear in (place, root):
-            with pytest.raises(InputError, match=at):
-                collect(clear)
-        remove((root / at).parent)
-    else:
-        for change in (lambda: save(polarfly_build(2), place), lambda: rollback(place)):
-            with pytest.raises(InputError, match=f"with a mount at {root / at} in it"):
-                change()
-        assert load(place).name == "q3"
+    for change in (lambda: save(polarfly_build(2), place), lambda: rollback(place)):
+        with pytest.raises(InputError, match=f"with a mount at {root / at} in it"):
+            change()
+    assert load(place).name == "q3"
     assert sorted(root.rglob("*")) == before

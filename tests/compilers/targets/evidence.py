@@ -83,11 +83,11 @@ BATFISH = "Batfish, by hand"
 NOKIA = "Nokia's YANG 25.3, by hand"
 INTER_VRF = "EOS user manual 4.34, *Static Inter-VRF Route*"
 WHY_NOT = {
-    UNEQUAL: "static routes have no weights",
-    EVERY_HOP: "not written to take several paths",
-    REROUTE: "a static route does not see the ingress port",
-    VALIANT: "a route writes nothing into packets",
-    LOSSLESS: "not yet",
+    UNEQUAL: "Static routes have no weights",
+    EVERY_HOP: "The target is not written to take several paths",
+    REROUTE: "A static route does not see the ingress port",
+    VALIANT: "A route writes nothing into packets",
+    LOSSLESS: "Not yet",
 }
 """Of a column the usual reason, which the page has below the matrix."""
 NO_CHANNELS = no("Linux does not pause by priority")

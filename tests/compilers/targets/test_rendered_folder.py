@@ -84,7 +84,7 @@ def test_links_do_not_lead_out(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the list of rendered files"):
         PlaneRendering([BUILD], "frr").into(out)
     (out / RENDERED).unlink()
-    with pytest.raises(InputError, match=r"out/0: required a place for our folder"):
+    with pytest.raises(InputError, match=r"out/0: required no file of another's"):
         PlaneRendering([BUILD], "frr").into(out)
     (out / "0").unlink()
     PlaneRendering([BUILD], "frr").into(out)

@@ -5,13 +5,13 @@ from itertools import count
 import numpy as np
 import pytest
 
-from controller.cluster.leading import (
+from controller.cluster.cluster_member import (
     LEADER_PERIOD,
     LEASE_MARGIN,
     LEASE_SECONDS,
     Election,
 )
-from controller.cluster.store import Claimed, Unavailable
+from controller.cluster.store import Unavailable
 
 
 class Etcd:
@@ -71,7 +71,7 @@ class Wire:
                 self.etcd.revision += 1
                 self.etcd.key = (lease, name, self.etcd.revision)
             there, leader, term = self.etcd.key
-            return Claimed(leader, term, there == lease)
+            return leader, term, there == lease
 
         return self._call(answer)
 

@@ -16,8 +16,7 @@ from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
 from compilers.update.slots import BEGINNING
-from controller.cluster.cluster_member import ClusterMember
-from controller.cluster.leading import LEADER_PERIOD, Election
+from controller.cluster.cluster_member import LEADER_PERIOD, ClusterMember, Election
 from controller.cluster.shared_record import (
     RECORD_CHUNK_BYTES,
     SharedRecord,
@@ -37,6 +36,7 @@ from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build, grown
 from tests.controller.cluster.test_leading import Etcd, Wire
+from tests.controller.makers import Unwatched
 from tests.controller.rollout.makers import sent, wrong_route
 from tests.controller.switches.conforming_fabric import numbers, strict
 
@@ -100,7 +100,7 @@ class Instance:
         self.election = Election(Wire(site.etcd), name, lambda: site.time)
         history = BuildHistory(folder)
         record = SharedRecord(Later(site.store), history)
-        mover = Mover(self.fabric, history=history, record=record)
+        mover = Mover(self.fabric, Unwatched(), history, record)
         self.several = ClusterMember(mover, record, self.election)
         for number in site.ends:
             self.several.roles.connected(number, number)

@@ -23,7 +23,9 @@ from polarfab.switches import push
 PATIENCE = 30
 REACH = """#!/bin/sh
 # The shell of a switch in its namespace; vtysh finds the daemons of that switch.
-test -e "{folder}/away-$1" && {{ echo "no route to host" >&2; exit 255; }}
+test -e "{folder}/away-$1" && case "$2" in
+  *"$(cat "{folder}/away-$1")"*) echo "no route to host" >&2; exit 255 ;;
+esac
 export NODE="$1" PATH="{folder}:$PATH"
 exec nsenter -t "$(cat {folder}/pid-$1)" -n sh -c "$2"
 """
@@ -139,7 +141,7 @@ def main(old, out, new, target, folder):
     site = Site(old, out, new, target, folder)
     site.spoil()
     seen = {"before": site.wrong(), "dry": site.push(dry=True), "after dry": site.wrong()}
-    (folder / "away-4").touch()
+    (folder / "away-4").write_text({"frr": "vtysh -f", "linux": "-batch"}[target])
     seen["staged"] = site.push(batch=3, stop_on=1)
     (folder / "away-4").unlink()
     seen["pushed"], seen["after"] = site.push(), site.settled()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.target_lookup import target
-from controller.devices.router_device import LinuxDevice
+from controller.devices.linux_device import LinuxDevice
 from mininet_scenarios.engines.routers import until
 from tests.controller.devices.live_push import PATIENCE, Site
 
@@ -23,16 +23,16 @@ def main(old, out, new, folder):
     for node in nodes:
         site.sh(node, "ip link set eth1 alias other")
         until(lambda node=node: "group" in site.sh(node, "ip nexthop"), "watcher", PATIENCE)
-    without, loaded = [], LinuxDevice.load
+    without, typed = [], LinuxDevice.type
 
-    def watched(device, add):
+    def watched(device, lines):
         """What neighbours have once the first switch is about to mark packets."""
-        if not without:
+        if not without and any(line.startswith("route ") for line in lines):
             shown = (site.sh(node, "ip -6 address") for node in nodes)
             without.append(sum("fe80::1:0:" not in text for text in shown))
-        loaded(device, add)
+        typed(device, lines)
 
-    LinuxDevice.load = watched
+    LinuxDevice.type = watched
     seen = {"pushed": site.push(), "without": without, "after": site.settled()}
     site.fabric.set_link(2, 0, up=False)
     seen["down"] = site.wrong()

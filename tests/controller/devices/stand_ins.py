@@ -410,20 +410,11 @@ class Frr(Sections):
                 self.commit(config)
                 self.before = None
             case ["sha256sum", *_]:
-                own = ("vtysh.conf", "/.begun")
-                files = (item for item in self.files.items() if not item[0].endswith(own))
+                files = (item for item in self.files.items() if not item[0].endswith("vtysh.conf"))
                 texts = ((place, text.rstrip("\n") + "\n") for place, text in files)
                 return "".join(f"{sha256(t.encode()).hexdigest()}  {p}\n" for p, t in texts)
             case ["cat", file, *_]:
                 return self.files.get(file, "")
-            case ["grep", *_]:
-                links, begun = (
-                    self.files.get(f"/etc/polarfab/{name}", "").splitlines()
-                    for name in ("links.batch", ".begun")
-                )
-                return "".join(f"{line}\n" for line in links if line not in begun)
-            case ["rm", "-f", file]:
-                self.files.pop(file, None)
         return ""
 
 
@@ -486,8 +477,12 @@ class Sonic(Shell):
             case ["config", "checkpoint", _]:
                 assert self.before is None
                 self.before = copy.deepcopy(self.config)
-            case ["systemd-run", _, _, *words]:
-                self.timer = words[-1].split("; ") if words[0] == "sh" else [" ".join(words)]
+            case ["systemd-run", _, _, "sh", "-c", text]:
+                self.timer = text.split("; ")
+            case ["touch", file]:
+                self.files.setdefault(file, "")
+            case ["cp", "-p", one, other]:
+                self.files[other] = self.files[one]
             case ["mv", one, other]:
                 self.files[other] = self.files.pop(one)
             case ["config", "rollback", _]:

@@ -27,13 +27,13 @@ def device(tmp_path, monkeypatch, *shown):
 def test_a_port_that_is_split_is_left_alone(tmp_path, monkeypatch):
     (tmp_path / "nxos.cfg").write_text(f"{SPLIT}\n{SPLIT.replace('port 1', 'port 2')}\n")
     found, _ = device(tmp_path, monkeypatch, f"hostname x\n{SPLIT}\n")
-    assert found.plan().lines == (SPLIT.replace("port 1", "port 2"),)
+    assert found.plan().add == (SPLIT.replace("port 1", "port 2"),)
 
 
 def test_ports_are_configured_once_they_are_there(tmp_path, monkeypatch):
     shown = ["hostname x", "hostname x", f"hostname x\n{PORT}"]
     found, told = device(tmp_path, monkeypatch, *shown)
-    found.change([SPLIT, PORT, "  mtu 9216"])
+    found.type([SPLIT, PORT, "  mtu 9216"])
     loaded = [step[1] for step in told if step[0] == "load_merge_candidate"]
     assert loaded == [f"{SPLIT}\n", f"{PORT}\n  mtu 9216\n"]
     assert [step for step in told if step[0] == "commit_config"] == [("commit_config",)] * 2
@@ -42,5 +42,5 @@ def test_ports_are_configured_once_they_are_there(tmp_path, monkeypatch):
 def test_lines_below_a_port_that_is_not_there_are_not_typed(tmp_path, monkeypatch):
     found, told = device(tmp_path, monkeypatch, "hostname x")
     with pytest.raises(DeviceError, match=f"the switch has no {PORT}"):
-        found.change([PORT, "  mtu 9216"])
+        found.type([PORT, "  mtu 9216"])
     assert not told

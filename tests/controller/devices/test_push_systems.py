@@ -11,14 +11,15 @@ from functools import partial
 import pytest
 
 from compilers.targets.routed.static_routes import fabric_pools
+from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
-from controller.devices import device_push
+from controller.devices import device_push, push_proof
 from controller.devices.device_push import DevicePush, PushSettings
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.frr_device import FrrDevice
 from controller.devices.napalm_device import EosDevice
-from controller.devices.network_linux import SonicDevice
 from controller.devices.push_rounds import PushRounds
+from controller.devices.sonic_device import SonicDevice
 from inventory.problems import InputError
 from tests.compilers.readers.test_bgp_reader import shared_at_every_hop
 from tests.compilers.routed import routed
@@ -52,14 +53,14 @@ class Site:
     def __init__(self, system, folder, monkeypatch, **options):
         self.system, self.folder, self.options = system, folder, options
         self.build = replace(routed(q=2, spread=system in ALTERNATES), identity="0123456789abcdef")
-        monkeypatch.setattr(device_push, "_shorthand", lambda _: ())
         stand_in, empty = SYSTEMS.get(system, SYSTEMS["eos"])
         self.devices = {
             name: stand_in(folder / "devices" / name, empty()) for name in self.build.wiring.names
         }
         monkeypatch.setattr(device_push, "DeviceShell", lambda reach: self.devices[reach[-1]])
-        monkeypatch.setattr("napalm.get_network_driver", lambda name: drivers(self.devices)(name))
-        monkeypatch.setattr(device_push, "PROOF_PATIENCE", 0)
+        hosts = lambda: {hostname(name): device for name, device in self.devices.items()}  # noqa: E731
+        monkeypatch.setattr("napalm.get_network_driver", lambda name: drivers(hosts())(name))
+        monkeypatch.setattr(push_proof, "PROOF_PATIENCE", 0)
 
     def push(self, build=None, old=None, nodes=(), **settings):
         build = build or self.build
@@ -150,10 +151,10 @@ def test_a_name_that_is_no_nodes_goes_if_asked(tmp_path, monkeypatch):
 
 def test_the_names_of_a_linux_machine(tmp_path):
     device = FrrDevice(DeviceShell(("sh", "-c")), tmp_path, str(tmp_path), ())
-    assert device.names() == ("", os.uname().nodename)
+    assert device.name() == os.uname().nodename
     (tmp_path / "polarfab").mkdir()
     (tmp_path / "polarfab" / "load.sh").write_text("#!/bin/sh\n# n3: build 0a. What FRR leaves.\n")
-    assert device.names() == ("n3", os.uname().nodename)
+    assert device.name() == "n3"
 
 
 def stale(site):
@@ -173,13 +174,13 @@ def loses_a_route(device):
     device.spoiled = spoil
 
 
-def test_one_switch_goes_first_and_nothing_follows_a_failure(tmp_path, monkeypatch):
+def test_nothing_follows_a_failure(tmp_path, monkeypatch):
     site = Site("eos", tmp_path, monkeypatch)
     stale(site)
     one, *others = site.devices.values()
     loses_a_route(one)
     before = [copy.deepcopy(device.config) for device in others]
-    first, *rest = site.push().values()
+    first, *rest = site.push(batch=1).values()
     assert first.state == "failed"
     assert {switch.state for switch in rest} == {"to do"}
     assert [device.config for device in others] == before
@@ -242,15 +243,15 @@ def test_ctrl_c_ends_what_was_begun(wrong, tmp_path, monkeypatch):
     site = Site("eos", tmp_path, monkeypatch)
     one, *_ = site.devices.values()
     one.config = copy.deepcopy(MANAGEMENT["eos"])
-    removed = EosDevice.remove
+    typed = EosDevice.type
 
-    def interrupted(device, stale):
-        removed(device, stale)
-        if stale:
+    def interrupted(device, lines):
+        typed(device, lines)
+        if any(line.startswith("no ip route") for line in lines):
             one.spoiled = (lambda routes: routes.popitem()) if wrong else None
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    monkeypatch.setattr(EosDevice, "remove", interrupted)
+    monkeypatch.setattr(EosDevice, "type", interrupted)
     first = next(iter(site.push().values()))
     assert site.report.interrupted
     assert first.state == ("failed" if wrong else "pushed")
@@ -330,21 +331,20 @@ def test_lines_of_users_in_frr_conf_stay_on_sonic(tmp_path, monkeypatch):
         assert site.push()[name].state == "as built"
 
 
-def test_a_drained_sonic_stays_drained_when_bgp_starts_again(tmp_path):
-    """A push writes the drain into frr.conf, from which FRR starts; after --end it goes."""
+def test_a_push_leaves_the_file_of_a_drained_sonic(tmp_path):
+    """FRR starts from it, drained if somebody saved it so; after --end it is the build's again."""
     build = routed(q=3, spread=True)
     target("sonic").render(build, tmp_path / "out", options={"routing": "bgp"}, only=[0])
     empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
     one, pools = Sonic(tmp_path / "device", empty), tuple(fabric_pools(build.addressing))
-    device = SonicDevice(one, tmp_path / "out" / build.wiring.names[0], "/etc", pools)
+    device = SonicDevice(one, tmp_path / "out" / build.wiring.names[0], "/etc", pools, bgp=True)
 
     def push():
-        assert not device.lost()
         plan = device.plan()
-        device.load(plan)
+        device.type(plan.lines)
         device.confirm()
-        device.save(plan)
-        assert not device.plan()
+        device.save()
+        assert not device.plan().lines
         return plan
 
     push()
@@ -357,14 +357,15 @@ def test_a_drained_sonic_stays_drained_when_bgp_starts_again(tmp_path):
         "route-map announced-ipv4 permit 10\n set as-path prepend 4200000000 4200000000\n",
     )
     plan = push()
-    assert (plan.drained, plan.kernel, one.started) == (True, (), 1)
+    assert (plan.drained, plan.lines, one.started, one.files[place]) == (True, (), 1, before)
+    one.files[place] = one.frr  # `write memory`
+    plan = push()
+    assert (plan.kept, plan.lines) == (("frr.conf: written once the drain has ended",), ())
     one.start()
-    assert "route-map announced-ipv4 permit 5\n  match ip address prefix-list own-ipv4" in one.frr
-    assert "  set as-path prepend 4200000000 4200000000\n" in one.frr
     assert via not in one.frr
-    assert not device.plan()
     one.frr = before
-    assert (push().kernel, one.files[place], one.started) == ((), before, 2)
+    assert push().lines == (f"write {place}", "systemctl restart bgp")
+    assert (one.frr, one.started) == (before, 3)
 
 
 @pytest.mark.parametrize("system", ["sonic", "linux"])
@@ -472,8 +473,8 @@ def test_sonic_goes_back_to_the_sessions_that_it_had(tmp_path):
     empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
     shell, pools = Sonic(tmp_path / "device", empty), tuple(fabric_pools(build.addressing))
     shell.files["/etc/sonic/frr/frr.conf"] = "hostname x\n"
-    device = SonicDevice(shell, tmp_path / "out" / build.wiring.names[0], "/etc", pools)
-    device.load(device.plan())
+    device = SonicDevice(shell, tmp_path / "out" / build.wiring.names[0], "/etc", pools, bgp=True)
+    device.type(device.plan().lines)
     assert "router bgp" in shell.frr
     device.undo()
     assert shell.frr == "hostname x\nno fpm use-next-hop-groups\nfpm address 127.0.0.1\n"
@@ -487,13 +488,13 @@ def test_sonic_goes_back_where_frr_conf_alone_is_new(back, tmp_path):
     target("sonic").render(build, tmp_path / "out", options={"routing": "bgp"}, only=[0])
     empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
     shell, pools = Sonic(tmp_path / "device", empty), tuple(fabric_pools(build.addressing))
-    device = SonicDevice(shell, tmp_path / "out" / build.wiring.names[0], "/etc", pools)
-    device.load(device.plan())
+    device = SonicDevice(shell, tmp_path / "out" / build.wiring.names[0], "/etc", pools, bgp=True)
+    device.type(device.plan().lines)
     device.confirm()
     shell.files["/etc/sonic/frr/frr.conf"] = "hostname x\n"
     plan = device.plan()
-    assert (plan.files, plan.lines) == (("/etc/sonic/frr/frr.conf",), ())
-    device.load(plan)
+    assert plan.lines == ("write /etc/sonic/frr/frr.conf", "systemctl restart bgp")
+    device.type(plan.lines)
     assert "router bgp" in shell.frr
     getattr(device if back == "undo" else shell, back)()
     assert "router bgp" not in shell.frr
@@ -519,7 +520,7 @@ def test_what_shows_no_configuration_is_not_an_empty_switch(tmp_path, monkeypatc
 
 def test_tables_that_prove_nothing_are_found_before_a_change(tmp_path, monkeypatch):
     site = Site("eos", tmp_path, monkeypatch)
-    monkeypatch.setattr(EosDevice, "held", ("show running-config",))
+    monkeypatch.setattr(EosDevice, "held", "show running-config")
     (error,) = {one.error for one in site.push().values()}
     assert error.startswith("its routing tables: required the output of one of: linux")
     assert all(device.config == {} for device in site.devices.values())

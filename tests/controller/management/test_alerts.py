@@ -18,7 +18,6 @@ from prometheus_client import generate_latest
 from compilers.targets.openflow.encoder import Encoder
 from controller.management.metrics import Metrics
 from controller.management.overview import Overview
-from controller.management.tokens import Guesses
 from controller.state import State
 from controller.switches.current import current_of
 from controller.switches.events import (
@@ -62,9 +61,9 @@ class Site:
         self.ports, self.other, self.parts = Ports(), {}, {"leading": LEAD}
         self.overview = Overview(lambda: replace(State.of(self.fabric, self.ports), **self.parts))
         port = {"port": np.array([1])} | {what: np.array([0], np.uint64) for what in COUNTED}
-        self.counters, self.guesses = SimpleNamespace(known={0: port}), Guesses()
+        self.counters = SimpleNamespace(known={0: port})
         self.tls = SimpleNamespace(expires={"certificate": time() + 100 * 86400})
-        self.metrics = Metrics(self.overview, self.guesses, self.counters, self.tls)
+        self.metrics = Metrics(self.overview, self.counters, self.tls)
 
     def series(self):
         """The value of each series."""
@@ -105,7 +104,7 @@ def forgets(site):
 
 
 def guessed(site):
-    site.guesses.total = 30
+    site.fabric.rejected.counts["token-refused"] = 30
 
 
 def errors(site):

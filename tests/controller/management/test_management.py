@@ -19,15 +19,16 @@ from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
 from controller.management import action_log, http_api
 from controller.management.action_log import ActionLog, Actor
-from controller.management.http_api import Api
+from controller.management.http_api import MOST_GUESSES, Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
-from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
+from controller.management.tokens import Token, Tokens
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import FabricRecord, Record
 from controller.rollout.mover import Mover, journalled
 from controller.rollout.rollout import Rollout
 from controller.state import State
+from controller.switches.admission import RETELL
 from controller.switches.current import current_of, read_build
 from controller.switches.events import (
     BuildLoaded,
@@ -44,6 +45,7 @@ from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.update import updates
+from tests.controller.makers import Unwatched, no_history
 
 TOKEN = "0123456789abcdef"  # noqa: S105
 READER, OPERATOR = "reader-0123456789", "operator-0123456789"
@@ -57,6 +59,11 @@ def fabric():
     fabric.connected("here", 4, "192.0.2.4:40000")
     fabric.connected("there", 5, "192.0.2.5:40000")
     return fabric
+
+
+def unmoved(fabric, folder):
+    """A mover that has no build to move to."""
+    return Mover(fabric, Unwatched(), BuildHistory(folder / "build"))
 
 
 @pytest.fixture
@@ -74,7 +81,7 @@ def overview(fabric, leading):
 def api(fabric, overview, tmp_path):
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    return Client(Api(fabric, overview, Metrics(overview), tokens, actions))
+    return Client(Api(overview, Metrics(overview), tokens, actions, unmoved(fabric, tmp_path)))
 
 
 def bearer(token):
@@ -165,7 +172,7 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
     every = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
     counters.known |= dict.fromkeys(fabric.present, every)
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(fabric, overview, metrics, Tokens(()), actions))
+    api = Client(Api(overview, metrics, Tokens(()), actions, unmoved(fabric, tmp_path)))
     assert len(api.get("/api/state").json["switches"]) == len(fabric.present)
     assert "polarfab_port_errors_total{port=" in api.get("/metrics").text
 
@@ -178,25 +185,6 @@ def test_floor_has_every_link_once(api, overview):
         here = wiring.far[a].tolist().index(b)
         assert port == wiring.port_name(a, int(wiring.port[a, here]))
         assert far_port == wiring.port_name(b, int(wiring.far_port[a, here]))
-
-
-def test_paths_are_those_of_explain(api):
-    answer = api.get("/api/paths?from=0&to=h5").json
-    assert (answer["minimal"], answer["weights"]) == (["0", "1", "5"], [1])
-
-
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ("", "from, to: required a node"),
-        ("?from=0", "to: required a node"),
-        ("?from=0&to=zero", "zero"),
-    ],
-)
-def test_bad_paths_are_one_message(api, query, said):
-    answer = api.get(f"/api/paths{query}")
-    assert answer.status_code == 400
-    assert said in answer.json["error"]
 
 
 def test_events_after_a_number(api, overview):
@@ -216,7 +204,7 @@ def test_bad_event_numbers(api, after):
 
 
 def test_metrics_count(api, overview):
-    overview.happened(ProgramRefused("3", "why"))
+    overview.happened(ProgramRefused("3", "why", None, None, "", 0))
     text = api.get("/metrics").text
     values = dict(re.findall(r"^(polarfab_\S+) (\S+)$", text, re.MULTILINE))
     assert values["polarfab_switches"] == "13.0"
@@ -267,7 +255,7 @@ def test_a_body_that_is_too_long_is_not_read(api):
 
 def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(fabric, overview, Metrics(overview), Tokens(), actions))
+    api = Client(Api(overview, Metrics(overview), Tokens(), actions, unmoved(fabric, tmp_path)))
     answer = api.post("/api/reconcile", headers=bearer(""))
     assert answer.status_code == 403
     assert "`token_file`" in answer.json["error"]
@@ -282,7 +270,7 @@ def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
         ),  # //[ is refused by the client
         st.builds(
             lambda name, query: f"/api/{name}?{query}",
-            st.sampled_from(["health", "state", "paths", "events", "reconcile", "floor", "drift"]),
+            st.sampled_from(["health", "state", "events", "reconcile", "floor"]),
             st.text(max_size=30).map(lambda text: f"from={text}&to={text}&after={text}"),
         ),
     ),
@@ -453,18 +441,16 @@ def test_the_dashboard_names_only_metrics_that_exist(api):
 def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, fabric):
     """1,400 a second were neither limited, logged nor counted."""
     now, actions = [0.0], ActionLog(tmp_path / "build", fabric.tell)
-    guesses = Guesses(lambda: now[0])
+    fabric.rejected.clock = lambda: now[0]
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()),))
-    metrics = Metrics(overview, guesses)
-    app = Api(fabric, overview, metrics, tokens, actions, guesses=guesses)
-    api = Client(app)
+    api = Client(Api(overview, Metrics(overview), tokens, actions, unmoved(fabric, tmp_path)))
     fabric.drain()
     for number in range(MOST_GUESSES):
         wrong = bearer(f"guess-{number:016}")
         assert api.post("/api/reconcile", headers=wrong).status_code == 401
     refused = api.post("/api/reconcile", headers=bearer("guess-0123456789"))
     assert refused.status_code == 429
-    assert int(refused.headers["Retry-After"]) == GUESS_PERIOD
+    assert int(refused.headers["Retry-After"]) == RETELL
     known = api.post("/api/reconcile", headers=bearer(TOKEN))
     assert known.status_code == 202, "behind a proxy, which is one host, others send wrong ones"
     other = {"environ_base": {"REMOTE_ADDR": "192.0.2.9"}, "headers": bearer("guess-0123456789")}
@@ -474,7 +460,7 @@ def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, f
         f"a client on {at} is refused: a token that is not known" for at in ("", "192.0.2.9")
     ]
     assert f"polarfab_wrong_tokens_total {MOST_GUESSES + 1}.0" in api.get("/metrics").text
-    now[0] += GUESS_PERIOD
+    now[0] += RETELL
     assert api.post("/api/reconcile", headers=bearer("guess-0123456789")).status_code == 401
 
 
@@ -483,7 +469,8 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
     file.write_text(f"alice apply {TOKEN}\nrita read {READER}\n")
     file.chmod(0o600)
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    app = Api(fabric, overview, Metrics(overview), Tokens.read(file), actions, private=True)
+    tokens, mover = Tokens.read(file), unmoved(fabric, tmp_path)
+    app = Api(overview, Metrics(overview), tokens, actions, mover, private=True)
     api = Client(app)
     fabric.drain()
     assert api.get("/api/health").status_code == 503
@@ -526,15 +513,13 @@ def test_a_move_that_begins_does_not_keep_a_drain_from_the_record(tmp_path, repa
             record._written(True)
 
     record = Slow()
-    mover = Mover(fabric, keeper, record=record)
+    mover = Mover(fabric, keeper, no_history(), record)
     assert not mover.remember(), "before the drain"
     actions, overview = (
         ActionLog(tmp_path / "build", fabric.tell),
         Overview(lambda: State.of(fabric, keeper)),
     )
-    app = Api(
-        fabric, overview, Metrics(overview), Tokens(OTHERS), actions, keeper, mover, breathe=breathe
-    )
+    app = Api(overview, Metrics(overview), Tokens(OTHERS), actions, mover, breathe=breathe)
     monkeypatch.setattr(http_api, "MOST_WRITING", 0.5)
     node = {"what": fabric.names[3]}
     answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
@@ -548,7 +533,7 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
     mover = journalled(fabric, BuildHistory(tmp_path / "build"), keeper)
-    api = Client(Api(fabric, overview, Metrics(overview), tokens, actions, keeper, mover))
+    api = Client(Api(overview, Metrics(overview), tokens, actions, mover))
     names = build.wiring.names
     ends = names[3], names[int(build.wiring.far[3, 0])]
     link = {"what": "-".join(ends)}
@@ -593,9 +578,9 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
             record._written(True)
 
     actions, record = ActionLog(tmp_path / "build", fabric.tell), Slow()
-    mover = Mover(fabric, keeper, record=record)
+    mover = Mover(fabric, keeper, no_history(), record)
     tokens, overview = Tokens(OTHERS), Overview(lambda: State.of(fabric, keeper))
-    app = Api(fabric, overview, Metrics(overview), tokens, actions, keeper, mover, breathe=breathe)
+    app = Api(overview, Metrics(overview), tokens, actions, mover, breathe=breathe)
     node = {"what": fabric.names[3]}
     answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
     assert (answer.status_code, breaths) == (202, [1, 1, 1])

@@ -79,10 +79,10 @@ def test_status_follows_the_fabric_and_hostile_clients_change_nothing(managed, s
     managed.wait_for(SWITCHES, "complete")
 
     api = Client.to(f"http://127.0.0.1:{HTTP}", "URL", tokens)
-    before, program = api.get("drift")["differences"]["added"], rows(switches, "s5")
+    before, program = api.get("state")["differences"]["added"], rows(switches, "s5")
     switches.ofctl("del-flows", "s5", "table=0")
     assert api.post("reconcile", {"node": "5"}) == {"switches": 1}
-    until(lambda: api.get("drift")["differences"]["added"] > before)
+    until(lambda: api.get("state")["differences"]["added"] > before)
     until(lambda: rows(switches, "s5") == program, "the program again")
 
     for seed in range(200):

@@ -75,7 +75,7 @@ def overview():
 @pytest.fixture(scope="module")
 def page(browser, overview):
     """The page, open and filled."""
-    api = Api(None, overview, Metrics(overview), Tokens(()), lambda: None, None)
+    api = Api(overview, Metrics(overview), Tokens(()), lambda: None, None)
     server = make_server("127.0.0.1", 0, api, threaded=True)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()

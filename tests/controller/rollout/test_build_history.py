@@ -17,6 +17,7 @@ from controller.rollout.mover import Mover
 from controller.switches.current import current_of
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
+from tests.controller.makers import Unwatched
 from tests.controller.rollout.makers import sent, wrong_route
 
 
@@ -96,7 +97,8 @@ def test_the_last_builds_are_kept(tmp_path, history):
 @pytest.fixture
 def mover(history):
     """Of a fabric of 13 switches."""
-    return Mover(SimpleNamespace(expected=13, identity="", survey=None), history=history)
+    fabric = SimpleNamespace(expected=13, identity="", survey=None)
+    return Mover(fabric, Unwatched(), history)
 
 
 def test_refused_builds_do_not_fill_the_disk(tmp_path, history, mover):

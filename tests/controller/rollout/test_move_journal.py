@@ -21,6 +21,7 @@ from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build
+from tests.controller.makers import Unwatched
 from tests.controller.switches.conforming_fabric import numbers, strict
 
 Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
@@ -44,7 +45,7 @@ class Site:
         current = read_build(self.folder, unverified=True)
         self.fabric = LiveFabric(current, numbers, clock=lambda: self.now)
         history = BuildHistory(self.folder)
-        keeper = Keeper(self.fabric) if watched else None
+        keeper = Keeper(self.fabric) if watched else Unwatched()
         self.mover = journalled(self.fabric, history, keeper)
         self.mover._wall = lambda: self.now
         for number in self.ends:
@@ -155,7 +156,9 @@ def test_a_move_without_switches_that_are_amiss_waits_for_those_that_are_about_t
     save(build(Q3, POLICY), site.folder.with_name("new"))
     ends, site.ends = site.ends, dict([*site.ends.items()][:4])
     site.start(watched=True)
-    site.mover.load(read_build(site.folder.with_name("new"), unverified=True))
+    site.mover.move(
+        read_build(site.folder.with_name("new"), unverified=True), True, all_or_none=False
+    )
     for _ in range(20):
         site.step()
     assert site.mover.rollout.state == "reading"
@@ -169,7 +172,7 @@ def test_a_folder_that_was_replaced_before_the_move(site):
     """As SIGHUP does it: the folder has the new build from the start; the old one is kept."""
     site.until(lambda: site.fabric.complete)
     save(build(Q3, POLICY), site.folder)
-    site.mover.load(read_build(site.folder, unverified=True))
+    site.mover.move(read_build(site.folder, unverified=True), True, all_or_none=False)
     site.until(lambda: site.mover.rollout.round == 1)
     site.walking = True
     site.start()
@@ -188,7 +191,7 @@ def test_links_are_watched_after_a_move_that_the_next_process_has_ended(site):
     """Where the folder had the new build already: its programs were taken for those of others."""
     site.until(lambda: site.fabric.complete)
     save(build(Q3, POLICY), site.folder)
-    site.mover.load(read_build(site.folder, unverified=True))
+    site.mover.move(read_build(site.folder, unverified=True), True, all_or_none=False)
     site.until(lambda: site.mover.rollout.round == 1)
     keeper = site.start(watched=True)
     site.until(lambda: site.holds(site.new.identity))
@@ -234,7 +237,7 @@ def test_a_process_that_ends_while_it_asks_leaves_that_to_the_next(site):
     for _ in range(3):
         site.step(only=[3])
     with pytest.raises(InputError, match="asked what they hold"):
-        site.mover.load(read_build(site.folder, unverified=True))
+        site.mover.move(read_build(site.folder, unverified=True), True, all_or_none=False)
     site.start()
     site.until(lambda: site.holds(site.new.identity))
     assert site.fabric.differences["added"] == site.fabric.differences["removed"] == 0
@@ -346,7 +349,7 @@ def test_a_build_that_nobody_confirms_goes(site, killed):
     site.walking = True
     assert site.mover.status()["before"] == site.old.identity
     with pytest.raises(InputError, match="on trial"):
-        site.mover.load(read_build(site.folder, unverified=True))
+        site.mover.move(read_build(site.folder, unverified=True), True, all_or_none=False)
     if killed:
         site.start()
         site.until(lambda: site.fabric.complete)

@@ -23,6 +23,7 @@ from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
+from tests.controller.makers import no_history
 from tests.controller.reported import holds
 from tests.controller.switches.conforming_fabric import numbers, strict
 from tests.controller.switches.conforming_switch import TIMED_OUT, ConformingSwitch
@@ -267,7 +268,7 @@ def test_a_move_while_a_link_is_dead_leads_to_repaired_tables():
     link = links_of_network()[5]
     net.cable(*link, False)
     new = replace(routed(q=3, spread=False), identity="f" * 16)
-    mover = Mover(net.sessions, keeper)
+    mover = Mover(net.sessions, keeper, no_history())
     mover.move(current(new))
     steps = 0
     while not mover.rollout.over:

@@ -76,7 +76,7 @@ def test_every_failure_is_counted_and_told_once_a_minute(rejected, told, now):
     ]
     now[0] = RETELL
     rejected.tick()
-    assert rejected.total == 501
+    assert rejected.counts.total() == 501
     assert [(event.reason, event.times) for event in told[2:]] == [("certificate required", 499)]
     now[0] = 3 * RETELL
     rejected.tick()
@@ -88,7 +88,7 @@ def test_many_hosts_do_not_fill_memory_or_the_log(rejected, told):
     for number in range(10 * MOST_REASONS):
         rejected.add(PeerRejected, f"2001:db8::{number:x}", "timed out")
     assert len(told) == len(rejected._since) == MOST_REASONS + 1
-    assert rejected.total == 10 * MOST_REASONS
+    assert rejected.counts.total() == 10 * MOST_REASONS
 
 
 class Hub:

@@ -5,7 +5,7 @@ import pytest
 
 from controller.settings import Address
 from controller.switches import framework
-from controller.switches.connections.listening import check_free
+from controller.switches.connections.listening import bound
 from inventory.problems import InputError
 
 
@@ -57,9 +57,9 @@ def test_a_port_in_use_is_found_even_when_its_owner_would_share_it():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(InputError, match="in use"):
-            check_free(Address(*taken.getsockname(), "--listen"))
+            bound(Address(*taken.getsockname(), "--listen"))
 
 
 def test_an_address_of_another_machine_is_refused():
     with pytest.raises(InputError, match="an address of this machine"):
-        check_free(Address("192.0.2.1", 6653, "--listen"))
+        bound(Address("192.0.2.1", 6653, "--listen"))

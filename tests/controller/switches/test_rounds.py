@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from controller.switches.conversation import Outcome
 from controller.switches.rounds import Rounds
-from controller.switches.transaction import Outcome
 
 TIMEOUTS = 1000
 

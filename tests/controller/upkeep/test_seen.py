@@ -18,6 +18,7 @@ from controller.switches.switch import LAST_RETRY, MOST_DRIFTS, ROWS_RESENT
 from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
 from tests.compilers.routed import routed
+from tests.controller.makers import no_history
 from tests.controller.switches.conforming_switch import Shape
 from tests.controller.switches.session_talk import slow
 from tests.controller.switches.test_conforming_switches import in_memory
@@ -204,9 +205,9 @@ def test_a_switch_that_hangs_in_a_round_is_not_waited_for_long():
 def moving(net, seconds=0.06):
     """Move to another build; the most pairs of hosts that lose packets after any commit."""
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
-    mover, worst = Mover(net.sessions, net.keeper), []
+    mover, worst = Mover(net.sessions, net.keeper, no_history()), []
     net.also.append(mover.tick)
-    mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
+    mover.move(Current(new.identity, new.wiring.names, Encoder(new), new), True, all_or_none=False)
     for vertex, switch in enumerate(net.fabric.switches):
 
         def changed(before=switch._changed, vertex=vertex):
@@ -252,11 +253,11 @@ def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
     net = network()
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     target = Current(new.identity, new.wiring.names, Encoder(new), new)
-    mover = Mover(net.sessions, net.keeper)
+    mover = Mover(net.sessions, net.keeper, no_history())
     net.also.append(mover.tick)
     net.fabric.switches[BAD].shape = Shape(lies=True)
     net.fabric.switches[BAD].tables.rows.clear()
-    mover.load(target)
+    mover.move(target, True, all_or_none=False)
     for _ in range(200):
         net.tick(0.06)
         if not mover.busy:
@@ -265,7 +266,7 @@ def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
     assert mover.rollout.reason.startswith(f"{BAD} became amiss")
     wait(net, 8)
     assert (drained(net), lost(net)) == ([BAD], [])
-    mover.load(target)
+    mover.move(target, True, all_or_none=False)
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
     assert lost(net) == []
@@ -278,9 +279,9 @@ def test_a_fabric_whose_switches_refuse_its_build_moves_to_another():
     wait(net, 2)
     assert (len(net.sessions.missing()), drained(net)) == (9, [])
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
-    mover = Mover(net.sessions, net.keeper)
+    mover = Mover(net.sessions, net.keeper, no_history())
     net.also.append(mover.tick)
-    mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
+    mover.move(Current(new.identity, new.wiring.names, Encoder(new), new), True, all_or_none=False)
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
     for switch in net.fabric.switches:

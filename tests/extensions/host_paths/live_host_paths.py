@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.tables.folders.plane_folders import load_planes
+from compilers.tables.folders.build_folder import load_planes
 from extensions.host_paths.host_path_set import host_paths
 from extensions.host_paths.localisation import Probing
 from extensions.host_paths.path_texts import linux_batch

@@ -10,7 +10,7 @@ import pytest
 
 from compilers.planes import compile_planes
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.folders.plane_folders import load_planes, save_planes
+from compilers.tables.folders.build_folder import load_planes, save_planes
 from compilers.targets.rendering.plane_rendering import PlaneRendering
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 

@@ -8,7 +8,7 @@ import pytest
 from compilers.planes import compile_planes
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.folders.plane_folders import builds_in, save_planes
+from compilers.tables.folders.build_folder import builds_in, save_planes
 from inventory.problems import InputError
 from mininet_scenarios.run.emulation import Emulation, _check, _together
 from mininet_scenarios.scenario.scenario_file import load_scenario
