@@ -248,27 +248,48 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def hold(self, bridges: Iterable[BridgeRow], whole: bool = True) -> None:
-        """Let there be these bridges, and nothing else; returns when the switch has them.
+    def change(
+        self, before: Sequence[BridgeRow], after: Sequence[BridgeRow], whole: bool = True
+    ) -> None:
+        """Make bridges of before into those of after, all at once; returns when they are so.
 
-        It knows bridges, ports and controllers by their names, and leaves alone what stays as it
-        is. Rows that nothing refers to any more go by themselves (RFC 7047, §3.2).
+        What both have stays untouched. A port of the same name with another peer is made anew.
+        Rows that nothing refers to any more go by themselves (RFC 7047, §3.2).
 
         Args:
-            bridges: all of them.
+            before: bridges that are there.
+            after: what they are to be.
             whole: whether the other end of every patch port is among their ports.
 
         Raises:
-            OpenVSwitchError: they are refused, or an interface could not be opened.
+            OpenVSwitchError: it is refused, or an interface could not be opened.
         """
-        named, operations = [], list[Operation]()
-        for bridge in bridges:
-            operations += bridge.operations()
-            named.append(_named(_id("bridge", bridge.name)))
-        self.apply([*operations, _update("Open_vSwitch", {"bridges": _set(named)})])
+        old, new = ({bridge.name: bridge for bridge in bridges} for bridges in (before, after))
+        made = [new[name] for name in new if name not in old]
+        named = [_named(_id("bridge", bridge.name)) for bridge in made]
+        operations = [row for bridge in made for row in bridge.operations()]
+        operations.append(_mutate("Open_vSwitch", [], "bridges", "insert", named))
+        gone = self._rows("Bridge", [name for name in old if name not in new])
+        operations.append(_mutate("Open_vSwitch", [], "bridges", "delete", gone))
+        for name in new.keys() & old.keys():
+            here, there = set(old[name].ports), set(new[name].ports)
+            for port in there - here:
+                operations += _port_operations(port.row())
+            added = [_named(_id("port", port.name)) for port in there - here]
+            removed = self._rows("Port", [port.name for port in here - there])
+            for how, ports in (("delete", removed), ("insert", added)):
+                if ports:
+                    operations.append(_mutate("Bridge", _is(name), "ports", how, ports))
+        self.apply(operations)
         failed = self.transact([_select("Interface", [["error", "!=", _set([])]], "name", "error")])
         for row in failed[0]["rows"] if whole else ():
             raise OpenVSwitchError(f"interface {row['name']}: {row['error']}")
+
+    def _rows(self, table: str, names: Sequence[str]) -> list[Any]:
+        """Those of these names, by which others refer to them."""
+        asked = [_select(table, _is(name), "_uuid") for name in names]
+        found = self.transact(asked) if asked else []
+        return [row["_uuid"] for answer in found for row in answer["rows"]]
 
     def apply(self, operations: list[Operation]) -> None:
         """Do it, and wait until the switch has done it.
@@ -353,8 +374,13 @@ def _select(table: str, where: list[Any], *columns: str) -> Operation:
     return {"op": "select", "table": table, "where": where, "columns": columns}
 
 
-def _update(table: str, row: Operation) -> Operation:
-    return {"op": "update", "table": table, "where": [], "row": row}
+def _mutate(table: str, where: list[Any], column: str, how: str, values: list[Any]) -> Operation:
+    mutation = [column, how, _set(values)]
+    return {"op": "mutate", "table": table, "where": where, "mutations": [mutation]}
+
+
+def _is(name: str) -> list[Any]:
+    return [["name", "==", name]]
 
 
 def _set(values: Iterable[Any]) -> list[Any]:

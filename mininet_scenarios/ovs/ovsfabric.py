@@ -55,6 +55,7 @@ class OvsFabric:
         self.database = Database(ovs.socket)
         self.program = program_of(build)
         self.outage = Outage()
+        self.held: list[BridgeRow] = []
         at = self.hosts.switch, self.hosts.number
         port = build.wiring.host_port[at]
         self.host_ends = list(zip(at[0].tolist(), port.tolist(), strict=True))
@@ -95,7 +96,9 @@ class OvsFabric:
                 ports[v].append(port)
         ids, to = self.build.wiring.datapath_id.tolist(), self.controller
         bridges = [BridgeRow(bridge_name(v), ids[v], at, to) for v, at in ports.items()]
-        self.database.hold([*bridges, *self._collectors()], whole=not away)
+        rows = [*bridges, *self._collectors()]
+        self.database.change(self.held, rows, whole=not away)
+        self.held = rows
 
     def powered(self) -> list[int]:
         """The switches of the build that have power."""
