@@ -255,7 +255,7 @@ class DevicePush:
                 "required no routes of others in the fabric's address pools, "
                 f"given {named(one.differences)}; take them away first, a push does not"
             )
-        self._stand(one)
+        self._find_round(one)
         one.state = "to do" if one.plan.lines else "as built"
 
     def _identify(self, one: PushedSwitch) -> None:
@@ -274,7 +274,7 @@ class DevicePush:
             todo = "`management` of the inventory leads to another switch"
             raise DeviceError(f"required the switch {one.node}, given {node}; {todo}")
 
-    def _stand(self, one: PushedSwitch) -> None:
+    def _find_round(self, one: PushedSwitch) -> None:
         """See after which round a switch has the routes that it has."""
         device = one.device
         if not self.rounds or not isinstance(device, ConfiguredDevice):

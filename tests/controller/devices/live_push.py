@@ -141,7 +141,7 @@ def main(old, out, new, target, folder):
     site = Site(old, out, new, target, folder)
     site.spoil()
     seen = {"before": site.wrong(), "dry": site.push(dry=True), "after dry": site.wrong()}
-    (folder / "away-4").write_text({"frr": "vtysh -f", "linux": "-batch"}[target])
+    (folder / "away-4").write_text("sh -s")
     seen["staged"] = site.push(batch=3, stop_on=1)
     (folder / "away-4").unlink()
     seen["pushed"], seen["after"] = site.push(), site.settled()

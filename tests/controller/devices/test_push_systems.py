@@ -186,6 +186,15 @@ def test_nothing_follows_a_failure(tmp_path, monkeypatch):
     assert [device.config for device in others] == before
 
 
+def test_all_are_read_before_one_is_changed(tmp_path, monkeypatch):
+    site = Site("eos", tmp_path, monkeypatch)
+    *others, last = site.devices.values()
+    last.reachable = lambda: False
+    *rest, failed = site.push(batch=1).values()
+    assert (failed.state, {switch.state for switch in rest}) == ("failed", {"to do"})
+    assert all(device.config == {} for device in others)
+
+
 def test_what_is_added_goes_back_where_routes_are_lost(tmp_path, monkeypatch):
     """And nobody in its batch loses a route after that."""
     site = Site("eos", tmp_path, monkeypatch)
