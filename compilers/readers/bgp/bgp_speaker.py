@@ -53,6 +53,7 @@ class SpokenFamily:
 
 
 LARGEST_METRIC = (1 << 32) - 1
+ALL_PATHS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class Speaker:
         known = self.said.need(self.dialect.via, known) if self._has_via(known) else known
         sessions = tuple(self._sessions(known))
         self._policy(known, f"fabric-{known['family']}")
-        paths = _number(known.get("paths", "1"))
+        paths = self._paths(known)
         more = (
             (self.dialect.watched, self.asked.bfd),
             (self.dialect.alone, not self.asked.numbered),
@@ -124,6 +125,12 @@ class Speaker:
         ]
         taken = known["pool"], _number(known["least"]), _number(known["longest"])
         return SpokenFamily(tuple(own), sessions, taken, known.get("via", ""), paths)
+
+    def _paths(self, known: Found) -> int:
+        """How many paths it takes at once: all of them where the system does not count."""
+        if "paths" in known:
+            return _number(known["paths"])
+        return ALL_PATHS if any(self.said.find((*self.dialect.several, "")[0], known)) else 1
 
     def _has_via(self, known: Found) -> bool:
         return any(any(self.said.find(each, known)) for each in self.dialect.via)
