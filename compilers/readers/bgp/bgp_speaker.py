@@ -138,7 +138,7 @@ class Speaker:
     def _sessions(self, known: Found) -> Iterator[BgpNeighbour]:
         first, *others = self.dialect.session if self.asked.numbered else self.dialect.unnumbered
         for found, line in list(self.said.find(first, known)):
-            session = self.said.need(others, found)
+            session = self.said.need((*others, *self.dialect.around), found)
             policy, preferred = f"fabric-{known['family']}", {}
             if overridden := next(self.said.find(self.dialect.override[0], session), None):
                 policy = overridden[0]["policy"]

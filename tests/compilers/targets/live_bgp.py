@@ -73,7 +73,11 @@ class Panel(Routers):
             for k in (self.build.wiring.far[vertex] >= 0).nonzero()[0].tolist():
                 space.run("ip", "link", "set", self.name(vertex, k), "up")
         for space in self.switches:
-            until(lambda space=space: "tentative" not in space.run("ip", "-6", "address"), "DAD")
+            until(
+                lambda space=space: "tentative" not in space.run("ip", "-6", "address"),
+                "DAD",
+                PATIENCE,
+            )
 
     def out(self, u, v, out=True):
         """What `settle` is to know of a link."""
@@ -130,7 +134,7 @@ class Panel(Routers):
         file.write_text("\n".join(lines) + "\n")
         self.routers[u]._vtysh("-f", str(file))
         if not end:
-            until(lambda: not self.over(u), f"others go around {u}")
+            until(lambda: not self.over(u), f"others go around {u}", PATIENCE)
 
     def over(self, u):
         """The routes of other switches that lead over a switch, and not to it."""
@@ -226,7 +230,7 @@ def weighed(fabric, steps):
         if step:
             getattr(fabric, step[0])(*step[1:])
         with contextlib.suppress(EngineError):
-            until(lambda wanted=wanted: in_shares(fabric.weights(), wanted), "weights")
+            until(lambda wanted=wanted: in_shares(fabric.weights(), wanted), "weights", PATIENCE)
         found.append(fabric.weights())
     return found
 

@@ -48,12 +48,12 @@ def main(out, new, target, folder):
 
     before = held()
     drain(end=False)
-    until(lambda: held() != before, "routes around the drained switch")
+    until(lambda: held() != before, "routes around the drained switch", PATIENCE)
     seen["drained"] = sent()
     drain(end=True)
-    until(lambda: held() == before, "the routes after the drain")
+    until(lambda: held() == before, "the routes after the drain", PATIENCE)
     site.fabric.set_link(2, 0, up=False)
-    until(lambda: held()[0] != before[0], "another route")
+    until(lambda: held()[0] != before[0], "another route", PATIENCE)
     seen["shut"] = sent()
     return seen
 
