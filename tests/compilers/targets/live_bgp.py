@@ -48,6 +48,7 @@ class Panel(Routers):
         super().__init__(*args)
         self.panel, self.ends = Space(), {}
         self.dead = None
+        self.more = []
 
     def _cables(self):
         wiring, lines = self.build.wiring, []
@@ -196,6 +197,10 @@ class Panel(Routers):
         everyone = range(len(self.hosts))
         versions = (4, 6) if self.build.addressing.ipv6 else (4,)
         addresses = [[self.address(v, version) for version in versions] for v in everyone]
+        for host, known, more in zip(self.hosts, addresses, self.more, strict=False):
+            for address in more:
+                host.run("ip", "address", "add", address, "dev", "eth0", "nodad")
+                known.append(address.partition("/")[0])
         self.probe = Probe([host.pid for host in self.hosts], addresses, flows, period)
 
     def when(self, since, lost=True):
@@ -258,6 +263,7 @@ def main(build, outs, folder, wanted):
         run("ip", "-batch", "-", text="\n".join(fabric._cables()))
         fabric.panel.run("ip", "-batch", "-", text="\n".join(fabric.inside))
         fabric._cables = list
+        fabric.more = wanted.get("more", [])
         if wanted["live"]:
             fabric.up_before()
         fabric.start()

@@ -16,7 +16,7 @@ from controller.devices.device_push import PushSettings
 from mininet_scenarios.engines.routers import until
 from polarfab.fabric import Fabric
 from polarfab.switches import push
-from tests.controller.devices.live_push import Site
+from tests.controller.devices.live_push import PATIENCE, Site
 
 OPTIONS = {"routing": "bgp", "bfd": "on"}
 
