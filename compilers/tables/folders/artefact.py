@@ -366,7 +366,8 @@ def exchange(new: Path, place: Path) -> None:
         except OSError:
             old.rename(place)
             raise
-        old.rename(new)
+        with _confirmed():
+            old.rename(new)
 
 
 def _exchange(one: Path, other: Path) -> None:

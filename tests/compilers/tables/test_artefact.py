@@ -489,6 +489,31 @@ def test_a_killed_exchange_of_three_steps_is_taken_back(
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
+def test_a_fault_at_the_last_of_three_steps_says_what_is_in_the_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Path) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    rename, place, done = Path.rename, tmp_path / "b", list[Path]()
+
+    def third(here: Path, there: Path) -> Path:
+        done.append(there)
+        if len(done) == 3:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return rename(here, there)
+
+    save(polarfly_build(3), place)
+    (place / "mine").write_text("mine")
+    monkeypatch.setattr(artefact, "_exchange", refused)
+    monkeypatch.setattr(Path, "rename", third)
+    with pytest.raises(InputError, match="the new one is in its place, but Input/output error"):
+        save(polarfly_build(2), place)
+    collect(tmp_path)
+    assert load(place).name == "q2"
+    assert (place / "mine").read_text() == "mine"
+
+
 def test_a_folder_of_the_users_that_was_put_aside_is_put_back(tmp_path: Path) -> None:
     """Three steps of a first render into it; a kill between the first two."""
     (old := tmp_path / ".mine.0123abcd.polarfab").mkdir()
