@@ -13,10 +13,10 @@ from pathlib import Path
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
 from controller.devices.device_push import PushSettings
-from mininet_scenarios.engines.routers import until
 from polarfab.fabric import Fabric
 from polarfab.switches import push
-from tests.controller.devices.live_push import PATIENCE, Site
+from tests.controller.devices.live_push import Site
+from tests.waiting import until
 
 OPTIONS = {"routing": "bgp", "bfd": "on"}
 
@@ -48,12 +48,12 @@ def main(out, new, target, folder):
 
     before = held()
     drain(end=False)
-    until(lambda: held() != before, "routes around the drained switch", PATIENCE)
+    until(lambda: held() != before, "routes around the drained switch")
     seen["drained"] = sent()
     drain(end=True)
-    until(lambda: held() == before, "the routes after the drain", PATIENCE)
+    until(lambda: held() == before, "the routes after the drain")
     site.fabric.set_link(2, 0, up=False)
-    until(lambda: held()[0] != before[0], "another route", PATIENCE)
+    until(lambda: held()[0] != before[0], "another route")
     seen["shut"] = sent()
     return seen
 
