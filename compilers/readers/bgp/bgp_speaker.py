@@ -53,7 +53,8 @@ class SpokenFamily:
 
 
 LARGEST_METRIC = (1 << 32) - 1
-ALL_PATHS = 1 << 16
+UNCOUNTED_PATHS = 16
+"""How many Junos takes at once unless `chassis maximum-ecmp` says another number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +128,11 @@ class Speaker:
         return SpokenFamily(tuple(own), sessions, taken, known.get("via", ""), paths)
 
     def _paths(self, known: Found) -> int:
-        """How many paths it takes at once: all of them where the system does not count."""
-        if "paths" in known:
-            return _number(known["paths"])
-        return ALL_PATHS if any(self.said.find((*self.dialect.several, "")[0], known)) else 1
+        """How many paths it takes at once, also where the file says no number."""
+        found = {"paths": "1"} | known
+        for several, _ in self.said.find((*self.dialect.several, "")[0], known):
+            found = {"paths": str(UNCOUNTED_PATHS)} | several
+        return _number(found["paths"])
 
     def _has_via(self, known: Found) -> bool:
         return any(any(self.said.find(each, known)) for each in self.dialect.via)
