@@ -161,8 +161,11 @@ class Speaker:
         more = self.dialect.foundby if "via" in known else ()
         self.said.need((*self.dialect.everyone, *more), known | {"policy": policy})
         all_of_it = f"fabric-{known['family']}"
+        usual = self._entry(known, policy, "20", all_of_it)
         again = self._entry(known, policy, "5", all_of_it) if self.dialect.again else -1
-        return self._entry(known, policy, "20", all_of_it), again
+        if 0 <= again <= usual:
+            self.said.missing.append(f"a metric above {usual} in {policy} 5")
+        return usual, again
 
     def _entry(self, known: Found, policy: str, place: str, prefixes: str) -> int:
         entry = {"policy": policy, "place": place, "list": prefixes}

@@ -328,6 +328,10 @@ ELSEWHERE = {
         ("  maximum-paths 1", "  maximum-paths 2"),
         (" set ipv6 next-hop prefer-global\n", ""),
         ("  neighbor fabric-ipv6 activate\n", ""),
+        ("{0,4}$", "{0,5}$"),
+        (" (42", " (41"),
+        (" match as-path again\n", " match as-path near\n"),
+        (" set metric 2\n", " set metric 1\n"),
     ),
     "srlinux": (
         "srlinux.json",
