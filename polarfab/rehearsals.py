@@ -10,8 +10,8 @@ from polarfab.fabric import Fabric
 
 if TYPE_CHECKING:
     from compilers.choices import EngineName, FrameworkName
-    from mininet_scenarios.run.emulation import Emulated
     from mininet_scenarios.run.plan import Observer
+    from mininet_scenarios.verdict.report import Emulated
 
 
 def emulate(
@@ -39,7 +39,7 @@ def emulate(
         WrongTables: verification has not passed on a build.
         EngineError: an engine could not do its part.
     """
-    from mininet_scenarios.run.emulation import Emulation, chosen, run_planes
+    from mininet_scenarios.run.emulation import Emulation, chosen
     from mininet_scenarios.run.plan import Silent
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
@@ -47,7 +47,7 @@ def emulate(
     with kept as subject:
         place = str(subject.folder) if isinstance(subject, Fabric) else subject
         loaded = chosen(load_scenario(place), engine, framework)
-        return run_planes(Emulation(loaded, keep, unverified, observer=observer or Silent()))
+        return Emulation(loaded, keep, unverified, observer=observer or Silent()).run()
 
 
 def rehearse(

@@ -13,8 +13,8 @@ from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import METHODS, Report, usual, verify
 from compilers.tables.build import Build
+from compilers.tables.build_codec import first_alike
 from compilers.tables.folders.artefact import place_of
-from compilers.tables.folders.build_folder import first_alike
 from compilers.tables.folders.generations import mark_verified
 from compilers.topology.families import family_of
 from compilers.workers.shards import THIS_PROCESS, Workers
@@ -135,7 +135,7 @@ def judge(
     reports: list[Report] = []
     unmarked = ""
     for plane, build in enumerate(builds):
-        like = first_alike(builds, folders, plane)
+        like = first_alike(builds, plane)
         kinds = usual(build) if failures is None else failures
         if like is None or not fail_alike(builds[like], build, kinds):
             asked = progress, failures, sample, seed, with_channels, method, workers, begun

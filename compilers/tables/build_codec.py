@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network
@@ -62,16 +62,21 @@ NODE_TYPES = {"names": "type_names", "ports": "port_names"}
 TABLED = ("balance", "protect")
 FREE = ("base", "vars", "node_vars")
 """Plain data that stays as it is."""
+OWN = ("datapath_id", "host_mac", "hardware_")
+"""How the names of arrays begin that planes which forward alike have each for itself."""
 LENGTH = re.compile(r"(\d*)([A-Za-z]*)\+?(\d*)")
 Sizes = dict[str, int]
 
 
 class Misfit(ValueError):
-    """A field of a build is not as it is declared; file is where it is, below the folder."""
+    """A field of a build is not as it is declared; file is where it is, below the folder.
 
-    def __init__(self, file: str, text: str) -> None:
+    array: the name of an array, "" for plain data.
+    """
+
+    def __init__(self, array: str, text: str) -> None:
         super().__init__(text)
-        self.file = file
+        self.file = array_file(array) if array else FABRIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +168,22 @@ def arrays_of(value: Any) -> Iterator[tuple[Declared, NDArray[Any]]]:
     return (each for each in found.values() if not isinstance(each[1], ComputedArray))
 
 
+def first_alike(builds: Sequence[Build], plane: int) -> int | None:
+    """The first plane before this one that forwards alike, None where none does."""
+    return next((each for each in range(plane) if alike(builds[each], builds[plane])), None)
+
+
+def alike(one: Build, other: Build) -> bool:
+    """Whether two builds forward alike: the same policy, tables, ports and graph."""
+    here, there = ({f.name: array for f, array in arrays_of(build)} for build in (one, other))
+    names = [name for name in here.keys() | there.keys() if not name.startswith(OWN)]
+    return (
+        all(getattr(one, word) == getattr(other, word) for word in (*TABLED, "policy"))
+        and all(name in here and name in there for name in names)
+        and all(here[n] is there[n] or np.array_equal(here[n], there[n]) for n in names)
+    )
+
+
 def is_packed(build: Build) -> bool:
     """Whether some array of a build is not stored, but computed from others."""
     return any(isinstance(inner, ComputedArray) for _, inner in _declared_in(build))
@@ -190,28 +211,28 @@ def require_declared(build: Build) -> None:
     declared = list(_declared_in(build))
     for field, value in declared:
         if wrong := field.misfit(value, sizes):
-            raise _misfit(field, wrong)
+            raise Misfit(field.name if field.types else "", wrong)
     supernodes = sizes["S"] // build.topology.hierarchy if build.topology.hierarchy > 1 else 0
     sizes |= {"prefixes": sizes["S"] + supernodes, "macs": 1 << 48}
     if not sizes["G"] or sizes["S"] % sizes["G"]:
-        raise Misfit(array_file("route_prefix"), "route_prefix has no row for S/G switches")
+        raise Misfit("route_prefix", "route_prefix has no row for S/G switches")
     for wrong in _unnamed(build):
-        raise Misfit(FABRIC, wrong)
+        raise Misfit("", wrong)
     graph, offsets = build.topology.graph, build.topology.graph.offsets
     if offsets[0] or offsets[-1] != 2 * sizes["E"] or (np.diff(offsets) < 0).any():
-        raise Misfit(array_file("graph_offsets"), "graph_offsets does not ascend from 0 to 2E")
+        raise Misfit("graph_offsets", "graph_offsets does not ascend from 0 to 2E")
     if (graph.degrees != np.bincount(graph.targets, minlength=graph.order)).any():
-        raise Misfit(array_file("graph_targets"), "graph_targets has links at one end only")
+        raise Misfit("graph_targets", "graph_targets has links at one end only")
     if not 0 <= build.addressing.gateway_mac < sizes["macs"]:
-        raise Misfit(FABRIC, f"gateway_mac is {build.addressing.gateway_mac}")
+        raise Misfit("", f"gateway_mac is {build.addressing.gateway_mac}")
     egress = build.tables.routes.egress
     if isinstance(egress, ComputedEgress) and egress.classes > sizes["C"]:
         text = f"{len(egress)} switches with rows for {egress.classes} classes of {sizes['C']}"
-        raise Misfit(array_file("class_port"), text)
+        raise Misfit("class_port", text)
     for field, value in declared:
         stored = field.types and not isinstance(value, ComputedArray)
         if stored and (wrong := field.stray(value, sizes)):
-            raise _misfit(field, wrong)
+            raise Misfit(field.name, wrong)
 
 
 def _unnamed(build: Build) -> Iterator[str]:
@@ -229,10 +250,6 @@ def _unnamed(build: Build) -> Iterator[str]:
         known = False
     if not known:
         yield f"topology: no member of {topology.family} is {shown(topology.title())}"
-
-
-def _misfit(field: Declared, text: str) -> Misfit:
-    return Misfit(array_file(field.name) if field.types else FABRIC, text)
 
 
 def array_file(array: str) -> str:

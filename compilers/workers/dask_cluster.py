@@ -10,7 +10,7 @@ import pickle
 import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -23,8 +23,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from compilers.tables.folders.folder_files import read
-from compilers.tables.folders.generations import MANIFEST, identity_of
+from compilers.tables.folders.generations import identity_in
 from compilers.workers.shards import groups, in_window
 from compilers.workers.source_digest import source_digest
 from inventory.problems import InputError, install_extra
@@ -290,12 +289,7 @@ def _shared_by_all(client: Client, places: Sequence[Place]) -> set[Place]:
 
 def _seen(places: Sequence[Place]) -> list[Place]:
     """On a worker: the build folders that are there."""
-    found = []
-    for folder, identity in places:
-        with suppress(OSError, UnicodeDecodeError):
-            if identity_of(read(Path(folder), MANIFEST)) == identity:
-                found.append((folder, identity))
-    return found
+    return [place for place in places if identity_in(Path(place[0])) == place[1]]
 
 
 def _packed(job: object, shared: Sequence[tuple[Build, Place]]) -> bytes:

@@ -15,7 +15,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from time import time
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 STORE_PATIENCE = 1.0
@@ -27,6 +27,14 @@ store that was made anew begin again, its terms do not."""
 
 class Unavailable(Exception):
     """The store does not answer, or refuses."""
+
+
+class Claimed(NamedTuple):
+    """The leader's name and term, and whether it is the instance that asked."""
+
+    leader: str
+    term: int
+    ours: bool
 
 
 class Etcd:
@@ -59,21 +67,19 @@ class Etcd:
         """End a lease."""
         self._call("lease/revoke", {"ID": str(lease)})
 
-    def claim(self, lease: int, name: str) -> tuple[str, int, bool]:
-        """Write our name as the leader's, if there is no leader; the leader's name and term, and
-        whether it is us.
-        """
+    def claim(self, lease: int, name: str) -> Claimed:
+        """Write our name as the leader's, if there is no leader."""
         answer = self._transaction(
             {"target": "CREATE", "create_revision": "0"},
             success=[_put(self._key("leader"), name.encode(), lease)],
             failure=[_range(self._key("leader"))],
         )
         if answer.get("succeeded"):
-            return name, self._term(answer["header"]["revision"]), True
+            return Claimed(name, self._term(answer["header"]["revision"]), True)
         found = answer["responses"][0]["response_range"]["kvs"][0]
         leader = b64decode(found["value"]).decode(errors="replace")
         ours = int(found.get("lease", 0)) == lease
-        return leader, self._term(found["create_revision"]), ours
+        return Claimed(leader, self._term(found["create_revision"]), ours)
 
     def get(self, key: str) -> bytes | None:
         """The value of a key, or None."""

@@ -6,19 +6,16 @@ from inventory.problems import InputError, Problem, did_you_mean, shown
 from mininet_scenarios.machine.preflight import FRAMEWORK_PACKAGES
 from mininet_scenarios.scenario.engine import Ability, Engine, Setup
 
-_ROUTED: frozenset[Ability] = frozenset({"counters", "links", "probe"})
-_OPENFLOW: frozenset[Ability] = _ROUTED | {"nodes", "miswire", "controller", "build"}
-_SWITCHES: frozenset[Ability] = _OPENFLOW | {"rules"}
 ENGINES: dict[str, frozenset[Ability]] = {
     # Open vSwitch, Mininet hosts and the real controller, in namespaces of their own.
-    "mininet": _SWITCHES | {"flows", "rates"},
+    "mininet": frozenset({"events", "rules", "flows", "rates"}),
     # A thousand switches in one Open vSwitch, and the real controller; no hosts.
-    "ovs-fabric": _SWITCHES | {"paths"},
+    "ovs-fabric": frozenset({"events", "rules", "paths"}),
     # Linux kernels, and FRR's daemons, with the rendered configurations of these targets.
-    "linux": _ROUTED,
-    "frr": _ROUTED,
+    "linux": frozenset(),
+    "frr": frozenset(),
     # The packet walker and max-min fair flows: no packet is sent.
-    "model": _OPENFLOW | {"flows", "rates", "paths"},
+    "model": frozenset({"events", "flows", "rates", "paths"}),
 }
 """By name, the abilities. Those with rules run the controller, on Ryu or os-ken."""
 

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.wiring.addressing import format_mac
-from mininet_scenarios.engines.inner_child import OpenFlowChild, Reply, prepare, serve
+from mininet_scenarios.engines.inner_child import OpenFlowChild, prepare, serve
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.frames import FrameWriter
-from mininet_scenarios.ovs.management_socket import sent_by_port
-from mininet_scenarios.ovs.openvswitch import Port
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
-from mininet_scenarios.scenario.engine import (
-    Counts,
-    Miswire,
-    Outage,
-    PhysicalChange,
-    tally,
-)
-from mininet_scenarios.traffic.collectors import CollectorFrames, FabricProbe
+from mininet_scenarios.scenario.engine import Counts, Progress, Setup, tally
+from mininet_scenarios.traffic.frame_exchange import CollectorFrames, FabricProbe
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""
@@ -32,8 +22,8 @@ PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 class FabricChild(OpenFlowChild):
     """Bridges, patch ports, collectors in the place of hosts."""
 
-    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
-        super().__init__(job, reply)
+    def __init__(self, setup: Setup, progress: Progress) -> None:
+        super().__init__(setup, progress)
         self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
         self.writers: dict[int, FrameWriter] = {}
         self.numbered = 0
@@ -45,26 +35,13 @@ class FabricChild(OpenFlowChild):
         self.ovs.start()
         self.fabric.start(CONTROLLER_ADDRESS)
 
-    @property
-    def outage(self) -> Outage:
-        """As `OvsFabric` has it."""
-        return self.fabric.outage
-
-    def suffer(self, event: PhysicalChange | Miswire) -> None:
-        """Ports go and come."""
-        self.fabric.suffer(self.outage.after(event))
-
     def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
         """From collector to collector."""
         pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
         with closing(self.host_ends()) as ends:
-            hops = ends.send_pairs(self._writer(version), pairs, self._progress, self.numbered)
+            hops = ends.send_pairs(self._writer(version), pairs, self.progress, self.numbered)
         self.numbered += len(pairs)
         return tally(pairs[:, 0], pairs[:, 1], hops, len(self.hosts))
-
-    def port(self, switch: int, number: int) -> Port:
-        """As `OvsFabric` has it."""
-        return self.fabric.port(switch, number)
 
     def host_ends(self) -> CollectorFrames:
         """The collectors."""
@@ -95,14 +72,6 @@ class FabricChild(OpenFlowChild):
         if version not in self.writers:
             self.writers[version] = FrameWriter(self.build, self.hosts, version)
         return self.writers[version]
-
-    def loads(self) -> NDArray[np.int64]:
-        """By the bridges' counters."""
-        # With alternates hashed: through cached flows, counted late.
-        if self.build.tables.classes.alternate.shape[2]:
-            self.ovs.appctl("revalidator/wait")
-        switches = {bridge_name(v): v for v in self.fabric.powered(self.outage)}
-        return sent_by_port(self.ovs.folder, switches, self.build.wiring)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,21 @@
 """The inner process of an engine: every public method is a request of the outer process.
 
-It is PID 1 of fresh process and network namespaces. Requests are JSON lines on stdin, answers on
-stdout. When stdin ends, because the outer process is done or dead, it leaves, and the kernel with
-it removes every process, interface and namespace.
+It is PID 1 of fresh process and network namespaces. When its connection ends, because the outer
+process is done or dead, it leaves, and the kernel with it removes every process, interface and
+namespace.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import resource
 import shutil
 import subprocess
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import asdict
+from contextlib import closing, suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -29,25 +27,26 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.ovs.controller_process import ControllerProcess
-from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, Port, PrivateOvs
-from mininet_scenarios.ovs.ovsfabric import bridge_name
+from mininet_scenarios.ovs.management_socket import sent_by_port
+from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import (
-    EVENTS,
     BuildChange,
     ControllerChange,
     Counts,
     EngineError,
     Event,
+    Exercise,
     HostSample,
-    Miswire,
-    Outage,
-    PhysicalChange,
+    Probed,
+    Progress,
+    Setup,
     tally,
 )
 from mininet_scenarios.scenario.timeline_events import as_cabled
-from mininet_scenarios.traffic.collectors import FabricProbe
+from mininet_scenarios.traffic.frame_exchange import FabricProbe
 from mininet_scenarios.traffic.probing import ProbeProcess, send_round
-from mininet_scenarios.traffic.rule_exercise import PortsDown, RuleExercise
+from mininet_scenarios.traffic.rule_exercise import RuleExercise
 
 RUN = Path("/run")
 """A file system of our own is mounted here: sockets and databases vanish with the namespaces."""
@@ -55,7 +54,6 @@ OPEN_FILES = 16384
 """Open vSwitch needs a few a port; mnexec closes each that there could be, so not more."""
 DISABLE_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
 """Keeps the kernel from sending router solicitations and the like over interfaces of its own."""
-Reply = Callable[[dict[str, Any]], None]
 
 
 def prepare() -> None:
@@ -65,34 +63,33 @@ def prepare() -> None:
     DISABLE_IPV6.write_text("1")
 
 
-def serve(make: Callable[[dict[str, Any], Reply], Any]) -> None:
-    """Answer requests until stdin ends: each is a method of what `make` makes of the job."""
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
-
-    def reply(value: dict[str, Any]) -> None:
-        answers.write(json.dumps(value) + "\n")
-
+def serve(make: Callable[[Setup, Progress], Any]) -> None:
+    """Answer requests until the connection ends: each is a method of what `make` makes."""
+    end = Connection(os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    job = json.loads(sys.argv[1])
-    requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
-    Thread(target=_read_requests, args=(requests, job["scratch"]), daemon=True).start()
-    inside = make(job, reply)
+    setup = end.recv()
+    requests: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
+    Thread(target=_read_requests, args=(end, requests, setup), daemon=True).start()
+    inside = make(setup, lambda *done: end.send(("progress", done)))
     while True:
-        request = requests.get()
+        name, arguments = requests.get()
         try:
-            reply({"result": getattr(inside, request["call"])(*request["arguments"])})
+            end.send(("result", getattr(inside, name)(*arguments)))
         except (EngineError, OpenVSwitchError, OSError, subprocess.SubprocessError) as error:
-            reply({"error": str(error)})
+            end.send(("error", str(error)))
 
 
-def _read_requests(requests: SimpleQueue[dict[str, Any]], scratch: str) -> None:
+def _read_requests(
+    end: Connection, requests: SimpleQueue[tuple[str, tuple[Any, ...]]], setup: Setup
+) -> None:
     """Pass requests on; at their end leave at once, and take everything down by that."""
-    for line in sys.stdin:
-        requests.put(json.loads(line))
-    if scratch:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with suppress(EOFError, OSError):
+        while True:
+            requests.put(end.recv())
+    if setup.temporary:
+        shutil.rmtree(setup.work, ignore_errors=True)
     os._exit(0)
 
 
@@ -130,30 +127,22 @@ class InnerChild(ABC):
 
     network: HostAddresses
 
-    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
-        self.job, self.reply, self.logs = job, reply, Path(job["logs"])
-        self.build = load(Path(job["build"]))
-        self.most, names = job["hosts"], self.build.wiring.names
-        self.vertex = {name: v for v, name in enumerate(names)}
-        self.hosts = HostSample.of(self.build, self.most)
+    def __init__(self, setup: Setup, progress: Progress) -> None:
+        self.setup, self.progress = setup, progress
+        self.build = load(setup.folders[setup.cabled])
+        self.vertex = {name: v for v, name in enumerate(self.build.wiring.names)}
+        self.hosts = HostSample.of(self.build, setup.hosts)
         self.probe: ProbeProcess | FabricProbe | None = None
 
-    def apply(self, kind: str, fields: list[Any]) -> None:
-        """Let an event happen, by its type and values."""
-        self.happen(EVENTS[kind](*map(_frozen, fields)))
-
     @abstractmethod
-    def happen(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Let an event happen."""
 
-    def send(self, file: str, version: int) -> None:
-        """Send packets: `file` holds how many from host to host, as an array.
-
-        What came of them, and what left each port meanwhile (`Observation`), takes its place.
-        """
-        counts, before = np.load(file), self.loads()
+    def exchange(self, counts: Counts, version: int) -> tuple[Counts, ...]:
+        """What came of packets from host to host, and what left each port meanwhile."""
+        before = self.loads()
         found = self.exchanged(counts, version)
-        np.savez(file, *found, self.loads() - before)
+        return *found, self.loads() - before
 
     @abstractmethod
     def loads(self) -> NDArray[np.int64]:
@@ -162,52 +151,49 @@ class InnerChild(ABC):
     def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
         """arrived, shortest and longest of an `Observation`: UDP from host to host."""
         pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
-        hops = send_round(self.network.ends(version), pairs.tolist(), self._progress)
+        hops = send_round(self.network.ends(version), pairs.tolist(), self.progress)
         return tally(pairs[:, 0], pairs[:, 1], hops, len(self.hosts))
 
     def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
         """Start a probe over pairs of hosts (`ProbeProcess`)."""
         self.probe = ProbeProcess(self.network.ends(), pairs, interval)
 
-    def probe_stop(self) -> str:
-        """End the probe, and tell what it saw (`probing.decode`)."""
+    def probe_stop(self) -> Probed:
+        """End the probe, and tell what it saw."""
         assert self.probe is not None  # noqa: S101
         return self.probe.stop()
-
-    def _progress(self, done: int, total: int) -> None:
-        self.reply({"progress": [done, total]})
 
 
 class OpenFlowChild(InnerChild):
     """Switches of a private Open vSwitch, programmed by the controller."""
 
-    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
-        super().__init__(job, reply)
-        self.ovs = PrivateOvs(RUN / "ovs", logs=self.logs)
-        self.controller = ControllerProcess(job)
+    fabric: OvsFabric
+
+    def __init__(self, setup: Setup, progress: Progress) -> None:
+        super().__init__(setup, progress)
+        self.ovs = PrivateOvs(RUN / "ovs", logs=setup.work)
+        self.controller = ControllerProcess(setup)
         self.right: tuple[str, str] | None = None
-
-    @property
-    @abstractmethod
-    def outage(self) -> Outage:
-        """What is wrong with the network."""
-
-    @abstractmethod
-    def suffer(self, event: PhysicalChange | Miswire) -> None:
-        """Let it happen to cables and switches."""
-
-    @abstractmethod
-    def port(self, switch: int, number: int) -> Port:
-        """The row of a port to another switch, with nothing wrong."""
 
     @abstractmethod
     def host_ends(self) -> Any:
         """What sends and gets frames as hosts do; to be closed."""
 
+    def loads(self) -> NDArray[np.int64]:
+        """By the bridges' counters."""
+        return self.sent("packets")
+
+    def sent(self, what: str) -> NDArray[np.int64]:
+        """int64[S, ports + 1]: `packets` or `bytes` that have left each switch by each port."""
+        # With alternates hashed: through cached flows, counted late.
+        if self.build.tables.classes.alternate.shape[2]:
+            self.ovs.appctl("revalidator/wait")
+        switches = {bridge_name(v): v for v in self.fabric.powered()}
+        return sent_by_port(self.ovs.folder, switches, self.build.wiring, what)
+
     def program(self, patience: float) -> None:
         """Wait until the controller says that every switch has its program."""
-        expected = int(self.controller.build.topology.present.sum())
-        self.controller.wait(expected, patience, self._progress)
+        self.controller.settle(set(), patience, self.progress)
 
     def divert(self, switch: str, egress: int, port: int) -> None:
         """Make one class of a switch leave by another port, in the switch itself.
@@ -239,7 +225,7 @@ class OpenFlowChild(InnerChild):
         self.ovs.ofctl("mod-group", bridge, group)
         self.ovs.appctl("revalidator/wait")
 
-    def happen(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """The controller is killed, in a round of a move too, started, or moves the fabric."""
         match event:
             case ControllerChange(running, round):
@@ -247,27 +233,22 @@ class OpenFlowChild(InnerChild):
                 if running:
                     self.controller.start()
             case BuildChange(build):
-                self.controller.move(self.job["folders"][build])
+                self.controller.move(self.setup.folders[build])
             case _:
-                self.suffer(event)
+                self.fabric.suffer(self.fabric.outage.after(event))
 
-    def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
+    def exercise(self, repairs: bool) -> Exercise:
         """Let packets reach every rule of the live build (`RuleExercise`), from host to host."""
+        live = as_cabled(self.controller.build, self.build)
         with closing(self.host_ends()) as ends:
-            ports = PortsDown(self.ovs, self.port)
-            live = as_cabled(self.controller.build, self.build)
-            exercise = RuleExercise(live, self.vertex, self.most, ends, ports, self._progress)
-            return asdict(exercise.run(repairs, tolerance))
+            hosts = HostSample.of(live, self.setup.hosts)
+            exercise = RuleExercise(live, hosts, ends, self.fabric, self.progress)
+            return exercise.run(repairs)
 
     def settle(self, patience: float) -> str:
         """Wait until switches with power have their programs, and packets follow all changes."""
         identity = self.build.wiring.datapath_id
-        dark = {int(identity[self.vertex[name]]) for name in self.outage.switches}
-        refused = self.controller.settle(dark, patience)
+        dark = {int(identity[self.vertex[name]]) for name in self.fabric.outage.switches}
+        refused = self.controller.settle(dark, patience, self.progress)
         self.ovs.appctl("revalidator/wait")
         return refused
-
-
-def _frozen(value: Any) -> Any:
-    """Lists of JSON as tuples."""
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -32,9 +32,9 @@ from mininet_scenarios.scenario.engine import (
     Outage,
     Probed,
     Progress,
+    Rates,
     Setup,
     Step,
-    Throughput,
 )
 from mininet_scenarios.scenario.timeline_events import as_cabled
 from mininet_scenarios.verdict.predict import Prediction, carry
@@ -55,10 +55,8 @@ class ModelEngine(Engine):
         self.clock, self.controlled = 0.0, True
         self.probe: _Probe | None = None
         self.move: Moving | None = None
-        self.build, self.hosts = setup.build, HostSample.of(setup.build, setup.hosts)
-        self.walked = Prediction.of(setup.build)
-        if setup.builds:
-            self._run(setup.builds[0], Outage())
+        self.walked: Prediction
+        self._run(setup.builds[0], Outage())
 
     def start(self, step: Step) -> None:
         """Nothing to bring up."""
@@ -151,18 +149,9 @@ class ModelEngine(Engine):
         probe, self.probe = self.probe, None
         return probe.probed()
 
-    def carry(
-        self,
-        hosts: Sequence[str],
-        flows: Flows,
-        seconds: float,  # noqa: ARG002
-        progress: Progress,  # noqa: ARG002
-    ) -> Throughput:
+    def flow(self, flows: Flows, seconds: float) -> tuple[Rates, Rates]:  # noqa: ARG002
         """Max-min fair rates on the links' rate."""
-        number = self.numbers(hosts)
-        source, destination = number[flows.source], number[flows.destination]
-        own = replace(flows, source=source, destination=destination)
-        return carry(self.walked, self.hosts, own, self.setup.rate)
+        return carry(self.walked, self.hosts, flows, self.setup.rate)
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """The walked ones."""
@@ -199,15 +188,9 @@ class _Probe:
         """All of them."""
         pairs = len(self.pairs)
         hops = np.concatenate([*self.hops, np.zeros((0, pairs), np.int16)]).ravel()
-        sequence = np.repeat(np.arange(self.rounds, dtype=np.int32), pairs)
-        sent = np.asarray(self.begin + sequence * self.interval, np.float64)
-        return Probed(
-            pair=np.tile(np.arange(pairs, dtype=np.int32), self.rounds),
-            sequence=sequence,
-            sent=sent,
-            received=np.where(hops >= 0, sent, np.nan),
-            hops=np.where(hops >= 0, hops, np.int16(SILENT)),
-        )
+        sent = self.begin + np.repeat(np.arange(self.rounds), pairs) * self.interval
+        received = np.where(hops >= 0, sent, np.nan)
+        return Probed.of(pairs, sent.tolist(), received, np.maximum(hops, SILENT))
 
 
 class Moving:

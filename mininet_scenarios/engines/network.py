@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -23,18 +23,10 @@ from mininet.util import quietRun
 from compilers.tables.build import Build
 from mininet_scenarios.engines.inner_child import DISABLE_IPV6, HostAddresses
 from mininet_scenarios.machine.netns import widen
-from mininet_scenarios.ovs import openvswitch as ovsdb
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
-from mininet_scenarios.ovs.openvswitch import Database, Port, PrivateOvs
-from mininet_scenarios.ovs.ovsfabric import bridge_name, port_interface
-from mininet_scenarios.scenario.engine import (
-    EngineError,
-    HostSample,
-    Miswire,
-    Outage,
-    PhysicalChange,
-    Progress,
-)
+from mininet_scenarios.ovs.openvswitch import BridgeRow, Port, PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric, SwitchPort, bridge_name, port_interface
+from mininet_scenarios.scenario.engine import EngineError, HostSample, Outage, Progress
 
 QUEUE = 30
 """Packets that wait at a link of limited rate; more are dropped."""
@@ -54,11 +46,6 @@ class FabricBridge(Switch):  # type: ignore[misc]
     def cmd(self, *args: Any, **_: Any) -> str:
         """The output of a command, without a shell."""
         return str(quietRun(list(map(str, args)) if len(args) > 1 else args[0]))
-
-    def row(self) -> ovsdb.BridgeRow:
-        """The bridge and its ports as the database takes them."""
-        ports = [ovsdb.Port(interface.name, port) for interface, port in self.ports.items() if port]
-        return ovsdb.BridgeRow(self.name, int(self.dpid, 16), ports, CONTROLLER_ADDRESS)
 
 
 class FabricInterface(Intf):  # type: ignore[misc]
@@ -100,7 +87,7 @@ class FabricNetwork(HostAddresses):
 
     def __init__(self, build: Build, hosts: HostSample, ovs: PrivateOvs) -> None:
         super().__init__(build, hosts)
-        self.ovs = ovs
+        self.fabric = VethFabric(build, ovs, hosts)
         setLogLevel("error")
         Mininet.inited = True  # init() would raise kernel limits of the whole machine
         self.net = Mininet(controller=None, link=VethCable, intf=FabricInterface, host=FabricHost)
@@ -128,22 +115,12 @@ class FabricNetwork(HostAddresses):
         for vertex in np.flatnonzero(self.build.topology.present).tolist():
             dpid = f"{int(wiring.datapath_id[vertex]):016x}"
             self.net.addSwitch(bridge_name(vertex), cls=FabricBridge, dpid=dpid)
-        self.batch([*self._fabric_links(), *self._host_links()])
+        batch([*self._fabric_links(), *self._host_links()])
         self.net.build()
         # Before the bridges: one waits for the other's changes in the kernel.
         for host in self.hosts:
             host.configured()
-        ovsdb.Database(self.ovs.socket).add_bridges(bridge.row() for bridge in self.net.switches)
-
-    @property
-    def interfaces(self) -> set[str]:
-        """The names of all interfaces at switches."""
-        return {
-            interface.name
-            for bridge in self.net.switches
-            for interface, port in bridge.ports.items()
-            if port
-        }
+        self.fabric.start(CONTROLLER_ADDRESS)
 
     def limit(self, rate: float) -> None:
         """Give every link between switches so many Mb/s in each direction (HTB).
@@ -157,12 +134,12 @@ class FabricNetwork(HostAddresses):
             lines.append(f"qdisc add {device} root handle 1: htb default 1")
             lines.append(f"class add {device} parent 1: classid 1:1 htb rate {rate}mbit burst 4k")
             lines.append(f"qdisc add {device} parent 1:1 pfifo limit {QUEUE}")
-        self._run(["tc", "-batch", "-"], lines)
+        batch(lines, "tc")
 
     def widen(self) -> None:
         """Let Open vSwitch, once it has sent something, fill the queues of all links."""
         waiting = 2 * self.build.topology.graph.size * QUEUE * WAITING_PACKET
-        widen(int((self.ovs.folder / "ovs-vswitchd.pid").read_text()), waiting)
+        widen(int((self.fabric.ovs.folder / "ovs-vswitchd.pid").read_text()), waiting)
 
     def _command(self, host: int) -> str:
         """The shell command that configures a host: one `ip -batch`."""
@@ -194,108 +171,75 @@ class FabricNetwork(HostAddresses):
             lines.append(f"link add name {end} up type veth {peer}")
         return lines
 
-    def batch(self, lines: list[str]) -> None:
-        """Let `ip -batch` do these lines.
 
-        Raises:
-            EngineError: the kernel refused one.
-        """
-        self._run(["ip", "-batch", "-"], lines)
+def batch(lines: list[str], tool: str = "ip") -> None:
+    """Let `ip -batch` do these lines, or `tc -batch`.
 
-    def _run(self, command: list[str], lines: list[str]) -> None:
-        done = subprocess.run(
-            command, input="\n".join(lines), capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise EngineError(f"{' '.join(command)}: {done.stderr.strip()}")
+    Raises:
+        EngineError: the kernel refused one.
+    """
+    command, text = [tool, "-batch", "-"], "\n".join(lines)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EngineError(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
-End = tuple[int, int]
-"""A switch and the number of one of its ports."""
+class VethFabric(OvsFabric):
+    """Bridges whose cables and hosts' cables are veth pairs; what does not work is down.
 
-
-class Faults:
-    """What is wrong with a network, and how to make it so.
-
-    A cable is a veth pair, and keeps its name: after a swap the interface `s4-eth2` may be cabled
-    into another switch's port.
+    A cable keeps its names: after a swap the interface `s4-eth2` may be at another switch's port.
     """
 
-    def __init__(self, network: FabricNetwork) -> None:
-        self.network, self.build = network, network.build
-        self.outage = Outage()
-        self.plugged: dict[End, str] = {}
-        self.down: set[str] = set()
-        names = self.build.wiring.names
-        self.vertex = {name: v for v, name in enumerate(names)}
-        self.cables: dict[frozenset[str], tuple[End, End]] = {
-            frozenset((names[u], names[v])): ((u, here), (v, there))
-            for u, here, v, there in self.build.wiring.each_cable()
-        }
+    down: frozenset[str] = frozenset()
 
     def interface(self, switch: int, port: int) -> str:
         """The interface that a switch has at a port now."""
-        return self.plugged.get((switch, port), port_interface(switch, port))
+        return self._plugged().get((switch, port)) or port_interface(switch, port)
 
-    def suffer(self, event: PhysicalChange | Miswire) -> None:
-        """Cut or mend cables, swap two, take power from switches: back again they know nothing."""
-        self.outage = self.outage.after(event)
-        if isinstance(event, Miswire):
-            self._swap(event.one, event.other)
-            return
-        self._set_interfaces()
-        if event.switches:
-            self._power([self.vertex[name] for name in event.switches], event.up)
+    def suffer(self, outage: Outage) -> None:
+        """Interfaces go down and up; bridges go without power, and two get each other's port.
 
-    def _power(self, switches: Iterable[int], up: bool) -> None:
-        ovs, words = self.network.ovs, []
-        for switch in switches:
-            name = bridge_name(switch)
-            if up:
-                words += ["--", "set-controller", name, f"tcp:{CONTROLLER_ADDRESS}"]
-                words += ["--", "set", "controller", name, "max_backoff=1000"]
-                words += ["connection_mode=out-of-band"]
-            else:
-                words += ["--", "del-controller", name]
-        ovs.vsctl(*words[1:])
-        for switch in () if up else switches:
-            ovs.ofctl("del-flows", bridge_name(switch))
-            ovs.ofctl("del-groups", bridge_name(switch))
-
-    def _swap(self, one: tuple[str, str], other: tuple[str, str]) -> None:
-        """Two cables change places at the second switch of each; twice is as before."""
-        ends = [self._end(*one), self._end(*other)]
-        names = [self.interface(*end) for end in ends]
-        database = Database(self.network.ovs.socket)
-        database.remove_ports(
-            (bridge_name(end[0]), name) for end, name in zip(ends, names, strict=True)
-        )
-        names.reverse()
-        database.add_ports(
-            (bridge_name(switch), Port(name, port))
-            for (switch, port), name in zip(ends, names, strict=True)
-        )
-        self.plugged |= dict(zip(ends, names, strict=True))
-
-    def _end(self, near: str, far: str) -> End:
-        """The port of a cable at its far switch."""
-        ends = self.cables[frozenset((near, far))]
-        return ends[0] if ends[0][0] == self.vertex[far] else ends[1]
-
-    def _set_interfaces(self) -> None:
-        """Bring every interface into the state that the outage says."""
-        dark, wanted = self.outage.switches, set()
-        cut = set(map(frozenset, self.outage.links))
-        for link, ends in self.cables.items():
-            if link in cut or dark & link:
-                wanted |= {port_interface(*end) for end in ends}
-        host_port = self.build.wiring.host_port
-        for switch in map(self.vertex.__getitem__, dark):
-            ports = host_port[switch][host_port[switch] > 0].tolist()
-            wanted |= {port_interface(switch, port) for port in ports}
-        wanted &= self.network.interfaces
-        changes = [f"link set {name} down" for name in sorted(wanted - self.down)]
-        changes += [f"link set {name} up" for name in sorted(self.down - wanted)]
-        self.down = wanted
+        Raises:
+            EngineError: the kernel refused it.
+            OpenVSwitchError: Open vSwitch refused it.
+        """
+        before, self.outage = self.outage, outage
+        down = self._not_working()
+        changes = [f"link set {name} down" for name in sorted(down - self.down)]
+        changes += [f"link set {name} up" for name in sorted(self.down - down)]
+        self.down = down
         if changes:
-            self.network.batch(changes)
+            batch(changes)
+        if (before.switches, before.miswires) != (outage.switches, outage.miswires):
+            self.hold()
+
+    def _ports(self) -> Iterator[tuple[int, Port]]:
+        wiring, plugged = self.build.wiring, self._plugged()
+        cabled = [end for cable in wiring.each_cable() for end in (cable[:2], cable[2:])]
+        for end in [*cabled, *self.host_ends]:
+            yield end[0], Port(plugged.get(end) or port_interface(*end), end[1])
+
+    def _collectors(self) -> list[BridgeRow]:
+        return []
+
+    def _plugged(self) -> dict[SwitchPort, str]:
+        """Interfaces that are at other ports than their names say."""
+        found: dict[SwitchPort, str] = {}
+        number = self.build.wiring.names.index
+        for wrong in self.outage.miswires:
+            ends = [self._end(number(far), number(near)) for near, far in (wrong.one, wrong.other)]
+            names = [found.get(end) or port_interface(*end) for end in ends]
+            found |= dict(zip(ends, reversed(names), strict=True))
+        return found
+
+    def _end(self, switch: int, far: int) -> SwitchPort:
+        wiring = self.build.wiring
+        return switch, int(wiring.port[switch, wiring.far[switch] == far][0])
+
+    def _not_working(self) -> frozenset[str]:
+        wiring, powered = self.build.wiring, set(self.powered())
+        works = self.outage.cabling(self.program, wiring.names)[2]
+        dead = np.argwhere((wiring.far >= 0) & ~works).tolist()
+        found = [self.interface(v, int(wiring.port[v, k])) for v, k in dead]
+        ends = [end for end in self.host_ends if end[0] not in powered]
+        return frozenset([*found, *(port_interface(*end) for end in ends)])

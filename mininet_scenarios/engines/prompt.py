@@ -5,23 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 from mininet.cli import CLI
 from mininet.log import lg, setLogLevel
 from mininet.node import Switch
+from numpy.typing import NDArray
 
 from compilers.proof.explanation import find_failures, find_switch
-from compilers.tables.build import Build
 from compilers.tables.fib import FAULTS
 from inventory.problems import InputError
-from mininet_scenarios.engines.network import Faults
+from mininet_scenarios.engines.network import FabricNetwork
 from mininet_scenarios.scenario.engine import PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 
 SHOWN_PAIRS = 10
-Counters = Callable[[], np.ndarray[Any, np.dtype[np.int64]]]
+Counters = Callable[[], NDArray[np.int64]]
 
 
 class FabricPrompt(CLI):  # type: ignore[misc]
@@ -30,11 +30,11 @@ class FabricPrompt(CLI):  # type: ignore[misc]
     prompt = "polarfab> "
     readlineInited = True  # else it would write a file of history into the user's home
 
-    def __init__(self, build: Build, faults: Faults, counters: Counters, reads: TextIO) -> None:
-        self.build, self.faults, self.counters = build, faults, counters
-        self.predicted = Prediction.of(build)
+    def __init__(self, network: FabricNetwork, counters: Counters, reads: TextIO) -> None:
+        self.build, self.fabric, self.counters = network.build, network.fabric, counters
+        self.predicted = Prediction.of(network.build)
         self.before = counters()
-        super().__init__(faults.network.net, stdin=reads, stdout=sys.stdout)
+        super().__init__(network.net, stdin=reads, stdout=sys.stdout)
 
     def do_path(self, line: str) -> None:
         """Path A B: the switches between two nodes or hosts, by the tables and what has failed."""
@@ -42,7 +42,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         if len(words) != 2:
             self._say("path A B: two nodes or hosts, by name or vertex")
             return
-        now = self.predicted.under(self.faults.outage)
+        now = self.predicted.under(self.fabric.outage)
         source, destination = (find_switch(self.build, word) for word in words)
         hops = int(now.first[source, destination])
         names = [self.build.wiring.names[v] for v in now.path(source, destination)]
@@ -67,10 +67,10 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         sent = now - self.before
         self.before = now
         order = np.argsort(-sent, axis=None, kind="stable")[:SHOWN_PAIRS]
-        for switch, link in zip(*np.unravel_index(order, sent.shape), strict=True):
-            if sent[switch, link]:
-                far = wiring.names[int(wiring.far[switch, link])]
-                self._say(f"{int(sent[switch, link]):>8} {wiring.names[int(switch)]} → {far}")
+        for switch, port in zip(*np.unravel_index(order, sent.shape), strict=True):
+            if count := int(sent[switch, port]):
+                far = wiring.names[int(wiring.far[switch, wiring.port[switch] == port][0])]
+                self._say(f"{count:>8} {wiring.names[int(switch)]} → {far}")
         self._say(f"{int(sent.sum()):>8} in all")
 
     def onecmd(self, line: str) -> bool | None:
@@ -98,10 +98,11 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         names = self.build.wiring.names
         nodes = tuple(names[each - known.links] for each in elements if each >= known.links)
         ends = [known.link_ends[element] for element in elements if element < known.links]
-        self.faults.suffer(PhysicalChange(tuple((names[u], names[v]) for u, v in ends), nodes, up))
-        self.faults.network.ovs.appctl("revalidator/wait")
-        now = self.predicted.under(self.faults.outage)
-        power = self.faults.outage.up(names) & self.build.topology.endpoints
+        change = PhysicalChange(tuple((names[u], names[v]) for u, v in ends), nodes, up)
+        self.fabric.suffer(self.fabric.outage.after(change))
+        self.fabric.ovs.appctl("revalidator/wait")
+        now = self.predicted.under(self.fabric.outage)
+        power = self.fabric.outage.up(names) & self.build.topology.endpoints
         pairs = power[:, None] & power & ~np.eye(known.switches, dtype=bool)
         lost = int(np.count_nonzero(pairs & (now.fewest < 0)))
         self._say(f"{lost:,} of {int(pairs.sum()):,} pairs of switches lose packets by the tables")
@@ -110,7 +111,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         self.stdout.write(f"{text}\n")
 
 
-def run(build: Build, faults: Faults, counters: Counters, terminal: Path) -> None:
+def run(network: FabricNetwork, counters: Counters, terminal: Path) -> None:
     """Talk to who sits at a terminal, until they have had enough."""
     with (
         terminal.open("r", encoding="utf-8") as reads,
@@ -121,7 +122,7 @@ def run(build: Build, faults: Faults, counters: Counters, terminal: Path) -> Non
         lg.handlers[0].setStream(writes)
         setLogLevel("output")
         try:
-            FabricPrompt(build, faults, counters, reads)
+            FabricPrompt(network, counters, reads)
         finally:
             sys.stdin, sys.stdout = kept
             setLogLevel("error")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.targets.routed.interfaces import BRIDGE, LINUX
-from mininet_scenarios.engines.inner_child import RUN, InnerChild, Reply, prepare, serve
+from mininet_scenarios.engines.inner_child import RUN, InnerChild, prepare, serve
 from mininet_scenarios.engines.routers import Routers
-from mininet_scenarios.scenario.engine import Event, PhysicalChange
+from mininet_scenarios.scenario.engine import Event, PhysicalChange, Progress, Setup
 from mininet_scenarios.verdict.predict import by_port
 
 TABLE, PRIORITY = "5046", "1"
@@ -23,17 +22,17 @@ class RoutedChild(InnerChild):
 
     network: Routers
 
-    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
-        super().__init__(job, reply)
+    def __init__(self, setup: Setup, progress: Progress) -> None:
+        super().__init__(setup, progress)
         self.build = LINUX.named(self.build)
         self.diverted: int | None = None
 
-    def start(self, target: str, rendered: str) -> None:
+    def start(self, target: str, rendered: Path) -> None:
         """Bring up every router and host, of files that were rendered for a target."""
         prepare()
         daemons = RUN / "daemons"
         daemons.mkdir()
-        self.network = Routers(self.build, Path(rendered), target, self.hosts, daemons)
+        self.network = Routers(self.build, rendered, target, self.hosts, daemons)
         self.network.start()
         self.network.quieten()
 
@@ -61,7 +60,7 @@ class RoutedChild(InnerChild):
         """By the kernels' counters."""
         return by_port(self.build.wiring, self.network.sent())
 
-    def happen(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Take both ends of cables down, or up again."""
         assert isinstance(event, PhysicalChange)  # noqa: S101
         wiring = self.build.wiring

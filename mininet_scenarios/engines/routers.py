@@ -11,8 +11,8 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,10 @@ from compilers.targets.routed.kernel_marks import marked_address
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.routed.static_routes import LINK_LOCAL
 from mininet_scenarios.engines.inner_child import HostAddresses
-from mininet_scenarios.machine.netns import entered
+from mininet_scenarios.machine.netns import entered, until
 from mininet_scenarios.scenario.engine import EngineError, HostSample
 
 ROUTES_PATIENCE = 60.0
-ROUTES_POLL = 0.05
 
 
 def run(*command: str, text: str | None = None, check: bool = True) -> str:
@@ -42,19 +41,6 @@ def run(*command: str, text: str | None = None, check: bool = True) -> str:
     if check and done.returncode:
         raise EngineError(f"{' '.join(command)}: {done.stderr[-1500:]}{done.stdout[-500:]}")
     return done.stdout
-
-
-def until(true: Callable[[], bool], what: str, patience: float = ROUTES_PATIENCE) -> None:
-    """Wait until something is true.
-
-    Raises:
-        EngineError: it is not, after `patience` seconds.
-    """
-    limit = time.monotonic() + patience
-    while not true():
-        if time.monotonic() > limit:
-            raise EngineError(f"{what}: not so after {patience:g} s")
-        time.sleep(ROUTES_POLL)
 
 
 class Space:
@@ -90,7 +76,6 @@ NextHops = dict[tuple[str, str], Counter[End]]
 OURS, BGP, STATIC = ("80",), ("bgp", "186"), ("static", "196")
 """The protocols of routes in the kernel: ours, and zebra's for static routes and BGP."""
 ROUTER_PATIENCE = 20.0
-ROUTER_POLL = 0.02
 
 
 class RouterProcesses(ABC):
@@ -268,11 +253,7 @@ class FrrRouter(RouterProcesses):
         command += ["--bfdctl", str(folder / "bfdd.sock")] * (daemon == "bfdd")
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.space.spawn(command, stdin=subprocess.DEVNULL, **quiet)
-        limit = time.monotonic() + ROUTER_PATIENCE
-        while not (folder / f"{daemon}.vty").exists():
-            if time.monotonic() > limit:
-                raise EngineError(f"{daemon} of {self.files.name} does not come up")
-            time.sleep(ROUTER_POLL)
+        until((folder / f"{daemon}.vty").exists, f"{daemon} of {self.files.name}", ROUTER_PATIENCE)
 
     def _vtysh(self, *words: str) -> None:
         self.space.run("vtysh", "--vty_socket", str(self.daemons), *words)
@@ -343,7 +324,7 @@ class Routers(HostAddresses):
         for i, host in enumerate(self.hosts):
             host.run("ip", "-batch", "-", text="\n".join(self.setup(i)))
         for space in [*self.switches, *self.hosts]:
-            until(lambda space=space: not any(map(_tentative, space.read("if_inet6"))), "DAD")  # type: ignore[misc]
+            until(partial(_all_known, space), "addresses of its own", ROUTES_PATIENCE)
         self.lladdrs = [_lladdrs(space) for space in self.switches]
         self._meet()
         self.settle()
@@ -352,12 +333,9 @@ class Routers(HostAddresses):
         """Wait until every router has the routes that it can have with the links that are up."""
         learning = any(router.learns for router in self.routers)
         for vertex in range(len(self.routers)) if learning else sorted(self.unsettled):
-            router, dead = (
-                self.routers[vertex],
-                {self.name(v, k) for v, k in self.down if v == vertex},
-            )
+            dead = {self.name(v, k) for v, k in self.down if v == vertex}
             what = f"routes of {self.build.wiring.names[vertex]}"
-            until(lambda router=router, dead=dead: router.ready(dead), what, patience)  # type: ignore[misc]
+            until(partial(self.routers[vertex].ready, dead), what, patience)
         self.unsettled.clear()
         self._meet()
 
@@ -456,8 +434,9 @@ def _lladdrs(space: Space) -> dict[tuple[str, str], str]:
     return found
 
 
-def _tentative(address: list[str]) -> bool:
-    return bool(int(address[4], 16) & IFA_F_TENTATIVE)
+def _all_known(space: Space) -> bool:
+    """Whether no address there is tentative any more."""
+    return not any(int(words[4], 16) & IFA_F_TENTATIVE for words in space.read("if_inet6"))
 
 
 def _veth(here: Space, name: str, there: Space, other: str) -> str:

@@ -1,4 +1,4 @@
-"""Sockets and settings in other network namespaces and processes."""
+"""Processes of our own modules; sockets and settings in other network namespaces and processes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
+
+from mininet_scenarios.scenario.engine import EngineError
 
 CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
@@ -18,7 +26,35 @@ PIDFD_GETFD = 438
 SO_SNDBUFFORCE = 32
 OFFLOADS = {"transmit checksums": 0x17, "TCP segmentation": 0x1F, "generic segmentation": 0x24}
 """The ethtool commands (linux/ethtool.h) that set what a device does for the kernel."""
+POLL = 0.02
+"""Seconds between two looks at what is waited for."""
 LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def module_process(
+    module: str, prefix: Sequence[str] = (), **options: Any
+) -> tuple[subprocess.Popen[bytes], Connection]:
+    """One of our modules as a process, and a connection to it, which it has as its standard input.
+
+    prefix: the words before the command. options: of `subprocess.Popen`.
+    """
+    ours, theirs = Pipe()
+    command = [*prefix, sys.executable, "-P", "-m", module]
+    with theirs:
+        return subprocess.Popen(command, stdin=theirs.fileno(), **options), ours
+
+
+def until(true: Callable[[], bool], what: str, patience: float) -> None:
+    """Wait until something is true.
+
+    Raises:
+        EngineError: it is not, after `patience` seconds.
+    """
+    limit = time.monotonic() + patience
+    while not true():
+        if time.monotonic() > limit:
+            raise EngineError(f"{what}: not so after {patience:g} s")
+        time.sleep(POLL)
 
 
 @contextmanager

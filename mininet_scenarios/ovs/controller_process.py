@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Set
+from collections.abc import Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.generations import put
-from mininet_scenarios.scenario.engine import EngineError
+from mininet_scenarios.scenario.engine import EngineError, Progress, Setup
 
 CONTROLLER_ADDRESS = "127.0.0.1:6653"
 PROCESS_POLL = 0.05
@@ -31,18 +31,16 @@ CATCH = 30.0
 
 
 class ControllerProcess:
-    """The controller of a job (`mininet_scenarios.engines.inner_engine.Job`)."""
+    """The controller of an engine's first build, which it has in a folder of its own."""
 
-    def __init__(self, job: dict[str, Any]) -> None:
-        self.job, self.logs = job, Path(job["logs"])
-        self.status_file = self.logs / "controller.json"
+    def __init__(self, setup: Setup) -> None:
+        self.setup, self.folder = setup, setup.work / "current"
+        self.status_file = setup.work / "controller.json"
+        self.log = setup.work / "controller.log"
         self.process: subprocess.Popen[bytes] | None = None
-        self.folder, self.moving = Path(job["build"]), False
-        self.source = self.before = self.folder
-        if job.get("folders"):
-            self.folder = self.logs / "current"
-            self.source = self.before = Path(job["folders"][0])
-            self._put(self.source)
+        self.source = self.before = setup.folders[0]
+        self.moving = False
+        self._put()
 
     @property
     def build(self) -> Build:
@@ -52,86 +50,68 @@ class ControllerProcess:
     def start(self) -> None:
         """Start it; switches that connect get their programs."""
         command = [sys.executable, "-P", "-m", "polarfab", "controller", str(self.folder)]
-        command += ["--framework", self.job["framework"], "--listen", CONTROLLER_ADDRESS]
+        command += ["--framework", self.setup.framework, "--listen", CONTROLLER_ADDRESS]
         command += ["--status-file", str(self.status_file)]
         # Predictions are about the tables of the build: only switches repair.
         command += ["--no-repair", "--no-adapt"]
-        command += ["--unverified"] * self.job["unverified"]
+        command += ["--unverified"] * self.setup.unverified
         self.moving = False
         with suppress(OSError):  # of an earlier run, or controller
             self.status_file.unlink()
-        with (self.logs / "controller.log").open("wb") as log:
+        with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
 
-    def wait(self, expected: int, patience: float, progress: Callable[[int, int], None]) -> None:
-        """Until it says that every switch has its program.
-
-        Raises:
-            EngineError: it has ended, a switch refused, or `patience` seconds were not enough.
-        """
-        deadline = time.monotonic() + patience
-        while not (status := self.status()).get("complete"):
-            if self.process is None or self.process.poll() is not None:
-                raise EngineError(f"the controller has ended: {self._last_words()}")
-            if errors := status.get("errors"):
-                node, message = next(iter(errors.items()))
-                raise EngineError(f"switch {node} refused its program: {message}")
-            done = _programmed(status)
-            if time.monotonic() > deadline:
-                raise EngineError(
-                    f"{done} of {expected} switches have their program after {patience:g} s; "
-                    f"the controller's last words: {self._last_words()}"
-                )
-            progress(done, expected)
-            time.sleep(PROCESS_POLL)
-
-    def move(self, folder: str) -> None:
+    def move(self, folder: Path) -> None:
         """Let it move to another build, in rounds; where none runs, the next begins with that."""
-        self.before, self.source = self.source, Path(folder)
+        self.before, self.source = self.source, folder
         other = load(self.source).identity != self.build.identity
-        self._put(self.source)
-        if self.process is not None and self.process.poll() is None:
+        self._put()
+        if self.process is not None:
             # Where switches are missing it loads the build at once, and there are no rounds.
             self.moving = other and bool(self.status().get("complete"))
             self.process.send_signal(signal.SIGHUP)
 
-    def settle(self, dark: Set[int], patience: float) -> str:
+    def settle(self, dark: Set[int], patience: float, progress: Progress) -> str:
         """Until its build is what just the switches with power hold; at once where none runs.
 
         Args:
             dark: datapath ids of switches without power.
             patience: seconds that this may take.
+            progress: takes how many switches hold it.
 
         Returns:
             Why it has not moved, and stays with the build before; else "".
 
         Raises:
-            EngineError: `patience` seconds were not enough.
+            EngineError: it has ended, a switch refused, or `patience` seconds were not enough.
         """
         build, deadline, refused = self.build, time.monotonic() + patience, ""
-        names = _names(build, dark)
-        while self.process is not None and self.process.poll() is None:
-            status = self.status()
+        while self.process is not None:
+            if self.process.poll() is not None:
+                raise EngineError(f"the controller has ended: {self._last_words()}")
+            status, names = self.status(), _names(build, dark)
             there, rollout = status.get("programmed", []), status.get("rollout") or {}
             ours = self.moving and rollout.get("to") == build.identity
             if ours and rollout["state"] == "failed":
                 refused, self.moving, self.source = rollout["reason"], False, self.before
-                self._put(self.source)
+                self._put()
                 build = self.build
-                names = _names(build, dark)
                 continue
             arrived = not self.moving or (ours and rollout["state"] == "done")
             if set(there) == names and status["build"] == build.identity and arrived:
                 self.moving = False
-                return refused
+                break
+            for node, message in status.get("errors", {}).items() if not self.moving else ():
+                raise EngineError(f"switch {node} refused its program: {message}")
             if time.monotonic() > deadline:
                 raise EngineError(
-                    f"{len(there)} switches have their program of build {status.get('build')} "
-                    f"after {patience:g} s, where {len(names)} should have that of "
-                    f"{build.identity}; the controller's last words: {self._last_words()}"
+                    f"{len(there)} of {len(names)} switches have their program of build "
+                    f"{build.identity} after {patience:g} s (the controller's is "
+                    f"{status.get('build')}); its last words: {self._last_words()}"
                 )
+            progress(len(there), len(names))
             time.sleep(PROCESS_POLL)
         return refused
 
@@ -157,6 +137,7 @@ class ControllerProcess:
                 self._catch(round)
             self.process.kill()
             self.process.wait()
+            self.process = None
 
     def _catch(self, round: int) -> None:
         deadline, wanted = time.monotonic() + CATCH, self.build.identity
@@ -172,9 +153,9 @@ class ControllerProcess:
             f"the controller was not seen in round {round} of a move: {self._last_words()}"
         )
 
-    def _put(self, build: Path) -> None:
-        """Have a build in its folder."""
-        put(self.folder, lambda beside: shutil.copytree(build, beside, dirs_exist_ok=True))
+    def _put(self) -> None:
+        """Have the build in its folder."""
+        put(self.folder, lambda new: shutil.copytree(self.source, new, dirs_exist_ok=True))
 
     def status(self) -> dict[str, Any]:
         """What its status file says; nothing yet when it has just been started."""
@@ -185,15 +166,10 @@ class ControllerProcess:
         return status
 
     def _last_words(self) -> str:
-        return (self.logs / "controller.log").read_text(errors="replace").strip()[-600:]
+        return self.log.read_text(errors="replace").strip()[-600:]
 
 
 def _names(build: Build, dark: Set[int]) -> set[str]:
     """The names of a build's switches with power."""
     present, wiring = np.flatnonzero(build.topology.present).tolist(), build.wiring
     return {wiring.names[v] for v in present if int(wiring.datapath_id[v]) not in dark}
-
-
-def _programmed(status: dict[str, Any]) -> int:
-    programmed = status.get("programmed", 0)
-    return programmed if isinstance(programmed, int) else len(programmed)

@@ -160,13 +160,16 @@ def frame_out(data: bytes, port: int, in_port: int = LOCAL) -> bytes:
     return message(MessageType.PACKET_OUT, 0, head + action + data)
 
 
-def sent_by_port(folder: Path, bridges: Mapping[str, int], wiring: Wiring) -> NDArray[np.int64]:
-    """int64[S, ports + 1]: packets that have left each switch by each of its cabled ports.
+def sent_by_port(
+    folder: Path, bridges: Mapping[str, int], wiring: Wiring, what: str = "packets"
+) -> NDArray[np.int64]:
+    """int64[S, ports + 1]: packets, or bytes, that have left each switch by its cabled ports.
 
     Args:
         folder: of Open vSwitch's sockets.
         bridges: the switch that each bridge is.
         wiring: has the ports.
+        what: `packets` or `bytes`.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.
@@ -177,7 +180,7 @@ def sent_by_port(folder: Path, bridges: Mapping[str, int], wiring: Wiring) -> ND
     for bridge, body in bodies.items():
         rows = multipart.records(body, PORT_STATS)
         rows = rows[rows["port"] < cables.shape[1]]
-        sent[bridges[bridge], rows["port"]] = rows["sent_packets"]
+        sent[bridges[bridge], rows["port"]] = rows[f"sent_{what}"]
     sent[cables < 0] = 0
     return sent
 

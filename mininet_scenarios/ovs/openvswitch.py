@@ -248,98 +248,66 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def add_bridges(self, bridges: Iterable[BridgeRow]) -> None:
-        """Make all these bridges at once; returns when they are there.
-
-        Raises:
-            OpenVSwitchError: they are refused, or an interface could not be opened.
-        """
-        self.change([], list(bridges))
-
-    def add_ports(self, ports: Iterable[tuple[str, Port]], alone: bool = False) -> None:
-        """Add ports to bridges, by the bridges' names; `alone`: their other ends may be away.
-
-        Raises:
-            OpenVSwitchError: they are refused, or an interface could not be opened.
-        """
-        self.apply(_added(ports), alone)
-
-    def remove_ports(self, ports: Iterable[tuple[str, str]], alone: bool = False) -> None:
-        """Remove ports from bridges, by the names of both; `alone`: their other ends stay.
-
-        Raises:
-            OpenVSwitchError: it is refused.
-        """
-        self.apply(self._removed([], list(ports)), alone)
-
-    def change(self, before: Sequence[BridgeRow], after: Sequence[BridgeRow]) -> None:
+    def change(
+        self, before: Sequence[BridgeRow], after: Sequence[BridgeRow], whole: bool = True
+    ) -> None:
         """Make bridges of before into those of after, all at once; returns when they are so.
 
         What both have stays untouched. A port of the same name with another peer is made anew.
+        Rows that nothing refers to any more go by themselves (RFC 7047, §3.2).
+
+        Args:
+            before: bridges that are there.
+            after: what they are to be.
+            whole: whether the other end of every patch port is among their ports.
 
         Raises:
             OpenVSwitchError: it is refused, or an interface could not be opened.
         """
         old, new = ({bridge.name: bridge for bridge in bridges} for bridges in (before, after))
         made = [new[name] for name in new if name not in old]
-        stay = [(name, set(old[name].ports), set(new[name].ports)) for name in new if name in old]
-        removed = [(name, port.name) for name, here, there in stay for port in here - there]
-        operations = self._removed([name for name in old if name not in new], removed)
-        for bridge in made:
-            operations += bridge.operations()
         named = [_named(_id("bridge", bridge.name)) for bridge in made]
+        operations = [row for bridge in made for row in bridge.operations()]
         operations.append(_mutate("Open_vSwitch", [], "bridges", "insert", named))
-        added = ((name, port) for name, here, there in stay for port in there - here)
-        self.apply([*operations, *_added(added)])
+        gone = self._rows("Bridge", [name for name in old if name not in new])
+        operations.append(_mutate("Open_vSwitch", [], "bridges", "delete", gone))
+        for name in new.keys() & old.keys():
+            here, there = set(old[name].ports), set(new[name].ports)
+            for port in there - here:
+                operations += _port_operations(port.row())
+            added = [_named(_id("port", port.name)) for port in there - here]
+            removed = self._rows("Port", [port.name for port in here - there])
+            for how, ports in (("delete", removed), ("insert", added)):
+                if ports:
+                    operations.append(_mutate("Bridge", _is(name), "ports", how, ports))
+        self.apply(operations)
+        failed = self.transact([_select("Interface", [["error", "!=", _set([])]], "name", "error")])
+        for row in failed[0]["rows"] if whole else ():
+            raise OpenVSwitchError(f"interface {row['name']}: {row['error']}")
 
-    def _removed(self, bridges: list[str], ports: list[tuple[str, str]]) -> list[Operation]:
-        """What removes bridges by name, and ports by their bridges' names and their own."""
-        asked = [("Bridge", name) for name in bridges] + [("Port", name) for _, name in ports]
-        if not asked:
-            return []
-        found = self.transact([_select(table, _is(name), ["_uuid"]) for table, name in asked])
-        rows = [[row["_uuid"] for row in answer["rows"]] for answer in found]
-        every = [uuid for uuids in rows[: len(bridges)] for uuid in uuids]
-        return [
-            _mutate("Open_vSwitch", [], "bridges", "delete", every),
-            *(
-                _mutate("Bridge", _is(bridge), "ports", "delete", uuids)
-                for (bridge, _), uuids in zip(ports, rows[len(bridges) :], strict=True)
-            ),
-        ]
+    def _rows(self, table: str, names: Sequence[str]) -> list[Any]:
+        """Those of these names, by which others refer to them."""
+        asked = [_select(table, _is(name), "_uuid") for name in names]
+        found = self.transact(asked) if asked else []
+        return [row["_uuid"] for answer in found for row in answer["rows"]]
 
-    def apply(self, operations: list[Operation], alone: bool = False) -> None:
-        """Do it, and wait until the switch has done it; `alone`: other ends of ports may be away.
+    def apply(self, operations: list[Operation]) -> None:
+        """Do it, and wait until the switch has done it.
 
         Raises:
-            OpenVSwitchError: it is refused, or an interface could not be opened.
+            OpenVSwitchError: it is refused.
         """
         count = {"op": "mutate", "table": "Open_vSwitch", "where": []}
         answers = self.transact(
             [
                 *operations,
                 {**count, "mutations": [["next_cfg", "+=", 1]]},
-                _select("Open_vSwitch", [], ["next_cfg"]),
+                _select("Open_vSwitch", [], "next_cfg"),
             ]
         )
-        self.transact(
-            [
-                {
-                    "op": "wait",
-                    "table": "Open_vSwitch",
-                    "where": [],
-                    "columns": ["cur_cfg"],
-                    "until": "==",
-                    "rows": [{"cur_cfg": answers[-1]["rows"][0]["next_cfg"]}],
-                    "timeout": OVSDB_PATIENCE * 1000,
-                }
-            ]
-        )
-        failed = self.transact(
-            [_select("Interface", [["error", "!=", ["set", []]]], ["name", "error"])]
-        )[0]["rows"]
-        if failed and not alone:
-            raise OpenVSwitchError(f"interface {failed[0]['name']}: {failed[0]['error']}")
+        done = {"columns": ["cur_cfg"], "rows": [{"cur_cfg": answers[-1]["rows"][0]["next_cfg"]}]}
+        wait = {"op": "wait", "table": "Open_vSwitch", "where": [], "until": "=="}
+        self.transact([{**wait, **done, "timeout": OVSDB_PATIENCE * 1000}])
 
     def transact(self, operations: list[Operation]) -> list[dict[str, Any]]:
         """The answers to the operations of one transaction (RFC 7047, §4.1.3 and §5.2).
@@ -389,16 +357,6 @@ def _port_operations(interface: Operation) -> tuple[Operation, Operation]:
     )
 
 
-def _added(ports: Iterable[tuple[str, Port]]) -> list[Operation]:
-    """What adds ports to bridges, by the bridges' names."""
-    operations: list[Operation] = []
-    for bridge, port in ports:
-        operations += _port_operations(port.row())
-        named = [_named(_id("port", port.name))]
-        operations.append(_mutate("Bridge", _is(bridge), "ports", "insert", named))
-    return operations
-
-
 def _id(kind: str, name: str) -> str:
     """A name for a new row within its transaction: an identifier."""
     return re.sub(r"\W", "_", f"{kind}_{name}")
@@ -412,7 +370,7 @@ def _insert(table: str, row: Operation, name: str) -> Operation:
     return {"op": "insert", "table": table, "row": row, "uuid-name": name}
 
 
-def _select(table: str, where: list[Any], columns: list[str]) -> Operation:
+def _select(table: str, where: list[Any], *columns: str) -> Operation:
     return {"op": "select", "table": table, "where": where, "columns": columns}
 
 

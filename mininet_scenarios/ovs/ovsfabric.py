@@ -1,14 +1,16 @@
-"""A whole fabric in one Open vSwitch: one bridge per switch, patch ports for cables, no hosts.
+"""A whole fabric in one Open vSwitch: one bridge per switch, all made in one transaction.
 
-Everything is made in one transaction, and so is what an outage takes away and gives back. Host
-ports are cabled to our own bridges, the *collectors*: what one sends out of a port enters the
-fabric as if that host had sent it, and what the fabric delivers to the host arrives there.
+Cables are patch ports. Host ports are cabled to our own bridges, the *collectors*: what one sends
+out of a port enters the fabric as if that host had sent it, and what the fabric delivers to the
+host arrives there.
 
 Run it in a network namespace of its own (`openvswitch`): each bridge brings one
 network interface along, its local port, which stays down.
 """
 
 from __future__ import annotations
+
+from collections.abc import Container, Iterator
 
 import numpy as np
 
@@ -21,6 +23,9 @@ COLLECTED = 16
 """Hosts a collector: host i is at collector i // 16, behind port i % 16 + 1."""
 COLLECTOR_ID = 0x5046_0000_0000_0000
 """The first collector's datapath id; no controller knows it."""
+
+SwitchPort = tuple[int, int]
+"""A switch, and the number of one of its ports."""
 
 
 def bridge_name(vertex: int) -> str:
@@ -48,8 +53,13 @@ class OvsFabric:
         self.build, self.ovs, self.controller = build, ovs, ""
         self.hosts = HostSample.of(build) if hosts is None else hosts
         self.database = Database(ovs.socket)
-        self.whole = program_of(build)
+        self.program = program_of(build)
         self.outage = Outage()
+        self.held: list[BridgeRow] = []
+        at = self.hosts.switch, self.hosts.number
+        port = build.wiring.host_port[at]
+        self.host_ends = list(zip(at[0].tolist(), port.tolist(), strict=True))
+        """Each host's switch and port."""
 
     def start(self, controller: str = "") -> None:
         """Make all bridges and cables; returns when they are there.
@@ -61,9 +71,9 @@ class OvsFabric:
             OpenVSwitchError: Open vSwitch refused them.
         """
         self.controller = controller
-        self.database.add_bridges(self._bridges(self.outage))
-        for number in range(-(-len(self.hosts) // COLLECTED)):
-            self.ovs.ofctl("add-flow", collector_name(number), "actions=controller:65535")
+        self.hold()
+        for collector in self._collectors():
+            self.ovs.ofctl("add-flow", collector.name, "actions=controller:65535")
 
     def suffer(self, outage: Outage) -> None:
         """Make this, and nothing else, be wrong: ports go and come at both ends, bridges too.
@@ -71,61 +81,56 @@ class OvsFabric:
         Raises:
             OpenVSwitchError: Open vSwitch refused it.
         """
-        self.database.change(self._bridges(self.outage), self._bridges(outage))
         self.outage = outage
+        self.hold()
 
-    def port(self, switch: int, number: int) -> Port:
-        """The row of a switch's port to another, with nothing wrong."""
-        wiring = self.build.wiring
-        link = int(np.flatnonzero(wiring.port[switch] == number)[0])
-        far = int(wiring.far[switch, link]), int(wiring.far_port[switch, link])
-        return Port(port_interface(switch, number), number, port_interface(*far))
+    def hold(self, away: Container[SwitchPort] = frozenset()) -> None:
+        """Have the bridges that have power, but for ports that are `away`, at one end alone.
 
-    def _bridges(self, outage: Outage) -> list[BridgeRow]:
-        return [*self._switches(outage), *self._collectors(set(self.powered(outage)))]
+        Raises:
+            OpenVSwitchError: Open vSwitch refused it.
+        """
+        ports: dict[int, list[Port]] = {v: [] for v in self.powered()}
+        for v, port in self._ports():
+            if v in ports and (v, port.number) not in away:
+                ports[v].append(port)
+        ids, to = self.build.wiring.datapath_id.tolist(), self.controller
+        bridges = [BridgeRow(bridge_name(v), ids[v], at, to) for v, at in ports.items()]
+        rows = [*bridges, *self._collectors()]
+        self.database.change(self.held, rows, whole=not away)
+        self.held = rows
 
-    def _switches(self, outage: Outage) -> list[BridgeRow]:
-        """The bridges that have power, with the ports whose cables work."""
-        wiring = self.build.wiring
-        ends, links, works = outage.cabling(self.whole, wiring.names)
-        switch, link = np.nonzero(works)
-        far, far_port = ends[works], wiring.port[ends[works], links[works]]
-        port = wiring.port[switch, link]
-        ports: dict[int, list[Port]] = {v: [] for v in self.powered(outage)}
-        for v, p, u, n in zip(*(x.tolist() for x in (switch, port, far, far_port)), strict=True):
-            ports[v].append(Port(port_interface(v, p), p, port_interface(u, n)))
-        for host, (v, p) in enumerate(self._host_ports()):
-            if v in ports:
-                ports[v].append(Port(port_interface(v, p), p, _collecting(host)))
-        ids = wiring.datapath_id.tolist()
-        return [BridgeRow(bridge_name(v), ids[v], at, self.controller) for v, at in ports.items()]
-
-    def powered(self, outage: Outage) -> list[int]:
-        """The switches of the build that have power under an outage."""
-        up = self.build.topology.present & outage.up(self.build.wiring.names)
+    def powered(self) -> list[int]:
+        """The switches of the build that have power."""
+        up = self.build.topology.present & self.outage.up(self.build.wiring.names)
         powered: list[int] = np.flatnonzero(up).tolist()
         return powered
 
-    def _host_ports(self) -> list[tuple[int, int]]:
-        """Each host's switch and port."""
-        hosts = self.hosts
-        port = self.build.wiring.host_port[hosts.switch, hosts.number]
-        return list(zip(hosts.switch.tolist(), port.tolist(), strict=True))
+    def _ports(self) -> Iterator[tuple[int, Port]]:
+        """Switches' ports whose cables work, and those of hosts."""
+        port = self.build.wiring.port
+        far, far_link, works = self.outage.cabling(self.program, self.build.wiring.names)
+        switch = np.nonzero(works)[0]
+        columns = switch, port[works], far[works], port[far[works], far_link[works]]
+        for v, p, u, n in zip(*(column.tolist() for column in columns), strict=True):
+            yield v, Port(port_interface(v, p), p, port_interface(u, n))
+        for host, (v, p) in enumerate(self.host_ends):
+            yield v, Port(port_interface(v, p), p, _collecting(host))
 
-    def _collectors(self, powered: set[int]) -> list[BridgeRow]:
-        """All collectors, with the ports of hosts whose switches have power."""
-        at = self._host_ports()
+    def _collectors(self) -> list[BridgeRow]:
+        """All of them, with the ports of hosts whose switches have power."""
+        powered, count = set(self.powered()), len(self.host_ends)
         return [
             BridgeRow(
                 collector_name(first // COLLECTED),
                 COLLECTOR_ID + first // COLLECTED,
                 [
-                    Port(_collecting(host), host % COLLECTED + 1, port_interface(*at[host]))
-                    for host in range(first, min(first + COLLECTED, len(at)))
-                    if at[host][0] in powered
+                    Port(_collecting(host), host % COLLECTED + 1, port_interface(*at))
+                    for host, at in enumerate(self.host_ends[first : first + COLLECTED], first)
+                    if at[0] in powered
                 ],
             )
-            for first in range(0, len(at), COLLECTED)
+            for first in range(0, count, COLLECTED)
         ]
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from socket import gethostname
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -36,50 +35,13 @@ from inventory.values import LONGEST_PLACE
 from mininet_scenarios.engines.engine_kinds import ENGINES, make, require, require_known
 from mininet_scenarios.machine import preflight
 from mininet_scenarios.machine.preflight import require_resources
-from mininet_scenarios.run.plan import Observer, Plan, Silent, WrongTables
+from mininet_scenarios.run.plan import Observer, Plan, PlannedBuild, Silent, WrongTables
 from mininet_scenarios.run.plan import plan as make_plan
 from mininet_scenarios.run.rehearsal import carry_out
 from mininet_scenarios.scenario.engine import Check, HostSample, Mismatch, Setup
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario
 from mininet_scenarios.verdict.checks import Happened, PairsReached, Result
-from mininet_scenarios.verdict.report import RehearsalReport
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Emulated:
-    """What was run (scenario, engine, framework, build, topology, counts), when, where and by which
-    version, and what it found.
-    """
-
-    facts: dict[str, Any]
-    result: Result
-
-    @property
-    def passed(self) -> bool:
-        """Whether all was as expected."""
-        return self.result.passed
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**self.facts, **self.result.as_dict()}
-
-    def write(self, where: Path, command: str = "") -> list[Path]:
-        """Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into a folder.
-
-        Args:
-            where: the file, or the folder.
-            command: what runs the same again, for the report.
-
-        Raises:
-            InputError: it cannot be written.
-        """
-        return RehearsalReport(self.facts, self.result, command).write(where)
-
-    def __repr__(self) -> str:
-        """`<Emulated lab on model passed: 12 of 12 pairs delivered>`."""
-        word = "passed" if self.passed else "FAILED"
-        pairs = f"{self.result.delivered:,} of {self.result.pairs:,} pairs delivered"
-        return f"<Emulated {self.facts['scenario']} on {self.facts['engine']} {word}: {pairs}>"
+from mininet_scenarios.verdict.report import Emulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +59,24 @@ class Emulation:
     observer: Observer = field(default_factory=Silent)
 
     def run(self) -> Emulated:
-        """Compile, verify, bring up, check and tear down.
+        """Compile, verify, bring up, check and tear down; of several planes each, and all together.
 
         Raises:
             InputError: the scenario or its fabric is wrong, or the machine lacks something.
             WrongTables: verification has not passed on a build.
             EngineError: an engine could not do its part.
         """
+        loaded = self.loaded
+        folders = builds_in(loaded.folder) if loaded.folder else ()
+        count = len(folders) or (loaded.fabric.spec.planes if loaded.fabric else 1)
+        if count > 1 and self.terminal:
+            raise InputError.of("a fabric of one plane", f"{count} planes", "name one", key="cli")
         with work_folder(self.keep) as work:
-            return self._run(work)
+            if count == 1:
+                return self._run(work)
+            folders = folders or _compiled(self, work / "build")
+            builds = [load(folder) for folder in folders]
+            return _merged(loaded, builds, list(_each(self, builds, folders)))
 
     def _run(self, work: Path) -> Emulated:
         scenario = self.loaded.scenario
@@ -146,23 +117,20 @@ class Emulation:
 
     def _setup(self, plan: Plan, framework: str, work: Path) -> Setup:
         """What the engine gets, with the builds in their folders."""
-        names = ["build", *(f"build-{n}" for n in range(1, len(plan.builds)))]
-        folders = [
-            planned.placed(work / word) for planned, word in zip(plan.builds, names, strict=True)
-        ]
-        builds, several = [planned.build for planned in plan.builds], len(folders) > 1
+        builds = [planned.build for planned in plan.builds]
+        names = ["build", *(f"build-{n}" for n in range(1, len(builds)))]
+        placed = map(PlannedBuild.placed, plan.builds, (work / name for name in names))
         return Setup(
-            build=plan.cabled,
-            folder=folders[builds.index(plan.cabled)],
-            work=work,
+            builds=tuple(builds),
+            folders=tuple(folder.resolve() for folder in placed),
+            work=work.resolve(),
+            cabled=builds.index(plan.cabled),
             hosts=plan.scenario.hosts,
             framework=framework,
             unverified=self.unverified,
             temporary=not self.keep,
             patience=plan.scenario.patience,
             rate=plan.scenario.traffic.link_rate,
-            builds=tuple(builds) if several else (),
-            folders=tuple(folders) if several else (),
         )
 
     def _choose(self, scenario: Scenario) -> tuple[str, str]:
@@ -200,19 +168,17 @@ def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) ->
 @contextmanager
 def work_folder(keep: Path | None) -> Iterator[Path]:
     """Where the build and the logs go: the folder to keep, or one that is removed with the run."""
-    if keep:
-        try:
-            keep.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            required, given = "a folder that can be written", error.strerror or str(error)
-            raise InputError.of(required, given, "", str(keep), key="keep") from error
-        yield keep
+    if keep is None:
+        prefix = "polarfab-emulate-"
+        with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as work:
+            yield Path(work)
         return
-    work = Path(tempfile.mkdtemp(prefix="polarfab-emulate-"))
     try:
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        keep.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        required, given = "a folder that can be written", error.strerror or str(error)
+        raise InputError.of(required, given, "", str(keep), key="keep") from error
+    yield keep
 
 
 def _provenance() -> dict[str, str]:
@@ -228,27 +194,6 @@ def _provenance() -> dict[str, str]:
         "version": ours,
         "host": f"{gethostname()}, {system}, {cores} core{'s' * (cores != 1)}",
     }
-
-
-def run_planes(emulation: Emulation) -> Emulated:
-    """Run it: as it is where the fabric has one plane, else each plane, and what hosts have of all.
-
-    Raises:
-        InputError: the scenario or its fabric is wrong, or the machine lacks something.
-        WrongTables: verification has not passed on a plane.
-        EngineError: an engine could not do its part.
-    """
-    loaded = emulation.loaded
-    folders = builds_in(loaded.folder) if loaded.folder else ()
-    count = len(folders) or (loaded.fabric.spec.planes if loaded.fabric else 1)
-    if count == 1:
-        return emulation.run()
-    if emulation.terminal:
-        raise InputError.of("a fabric of one plane", f"{count} planes", "name one", key="cli")
-    with work_folder(emulation.keep) as work:
-        folders = folders or _compiled(emulation, work / "build")
-        builds = [load(folder) for folder in folders]
-        return _merged(loaded, builds, list(_each(emulation, builds, folders)))
 
 
 def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:

@@ -25,13 +25,10 @@ from mininet_scenarios.scenario.engine import (
     Mismatch,
     Observation,
     Progress,
-    Step,
 )
 from mininet_scenarios.scenario.scenario_file import (
-    Expect,
     FlowSpec,
     RulesExpected,
-    Sample,
     Scenario,
 )
 from mininet_scenarios.verdict.checks import (
@@ -53,6 +50,8 @@ TOO_FEW = Problem(
 )
 MOST_EXERCISED = 14
 """Hosts up to which packets are sent to every rule, where a scenario does not say."""
+SAMPLED = 24
+"""Pairs that get a number of packets of their own."""
 NEW = "new build, "
 """Before the names of checks of the build that a fabric has moved to."""
 
@@ -89,13 +88,9 @@ class _Rehearsal:
         if "rules" in self.abilities:
             require_short_marks(build, "a rehearsal on switches")
         self.prediction = Prediction.of(build)
-        self.examiner = Examiner(build, self.hosts, self.prediction)
+        self.examiner = Examiner(self.prediction, self.hosts)
         promised = [check for check, _ in plan.promises]
         self.result = Result(pairs=len(self.hosts) * (len(self.hosts) - 1), checks=promised)
-
-    @property
-    def _counted(self) -> bool:
-        return "counters" in self.abilities
 
     def run(self, then: Callable[[], None] | None) -> Result:
         """All steps in their order."""
@@ -126,12 +121,12 @@ class _Rehearsal:
             self.engine.divert(diversion)
             try:
                 seen = self.engine.send(self.hosts.names, counts, progress)
-                wrong = self.examiner.compare("", counts, seen, self._counted)
+                wrong = self.examiner.compare("", counts, seen)
             finally:
                 self.engine.restore()
             seen = self.engine.send(self.hosts.names, counts, progress)
             name = "the right table again"
-            right = self.examiner.compare(name, counts, seen, self._counted)
+            right = self.examiner.compare(name, counts, seen)
         noticed = [mismatch for check in wrong for mismatch in check.mismatches]
         if noticed:
             self.result.caught = self._told(diversion, str(noticed[0]))
@@ -145,19 +140,19 @@ class _Rehearsal:
         return f"class {diversion.egress} of switch {switch} sent to {port}: {first}"
 
     def _every_pair(self, version: int, of: str = "") -> None:
-        """With `of` it is another build than the first; then what the scenario expects is not."""
+        """With `of` it is another build than the first, of which the scenario says nothing."""
         counts = self.hosts.every_pair()
         over = "" if version == 4 else f" over IPv{version}"
         name, step = f"{of}every pair{over}", f"{of}pairs" + f"{version}" * (version != 4)
         with self._step(step, f"check {of}every ordered pair{over}, {counts.sum():,}") as progress:
             seen = self.engine.send(self.hosts.names, counts, progress, version)
-        expect = Expect() if of else self.scenario.expect
+        expect = self.examiner.usual()
+        if not of:
+            expect = expect.model_copy(update=self.scenario.expect.model_dump(exclude_none=True))
         self.result.checks += [
-            *self.examiner.judge(name, expect, seen),
-            *self.examiner.compare(name, counts, seen, self._counted),
+            *self.examiner.judge(name, expect, counts > 0, seen.longest, self.engine),
+            *self.examiner.compare(name, counts, seen),
         ]
-        if expect.paths:
-            self.result.checks.append(self.examiner.check_paths(name, expect.paths, self.engine))
         if version == 4 and not of:
             self._note(counts, seen)
 
@@ -168,8 +163,7 @@ class _Rehearsal:
             return
         what = f"let packets reach every rule, and compare them{' (new build)' * bool(of)}"
         with self._step(f"{of}rules", what) as progress:
-            shares = self.scenario.expect.shares
-            done = self.engine.exercise(wanted == "all", shares, progress)
+            done = self.engine.exercise(wanted == "all", progress)
         self.result.exercise = done
         self.result.checks += rule_checks(done, of)
 
@@ -188,20 +182,18 @@ class _Rehearsal:
         self.result.seen_hops = histogram(seen.longest, counts > 0)
 
     def _sample(self, of: str = "") -> None:
-        counts = sample_counts(self.scenario.sample, len(self.hosts))
+        counts = sample_counts(len(self.hosts))
         pairs = np.count_nonzero(counts)
-        if not pairs:
-            return
         what = f"check {pairs} pairs with 1 to {pairs} packets each"
         with self._step(f"{of}sample", what) as progress:
             seen = self.engine.send(self.hosts.names, counts, progress)
-        self.result.checks += self.examiner.compare(f"{of}sample", counts, seen, self._counted)
+        self.result.checks += self.examiner.compare(f"{of}sample", counts, seen)
 
     def _timeline(self) -> Prediction:
         """Run the timeline; another build is checked as the first one was."""
         if not self.plan.cases and self.scenario.traffic.probe is None:
             return self.prediction
-        timeline = Timeline(self.plan, self.examiner, self.engine, self.abilities, self._step)
+        timeline = Timeline(self.plan, self.examiner, self.engine, self._step)
         now = timeline.run(self.result)
         self.examiner = timeline.whole
         self.hosts, self.build = timeline.hosts, timeline.whole.build
@@ -214,10 +206,25 @@ class _Rehearsal:
         return now
 
     def _flow(self, now: Prediction) -> None:
-        self.result.throughput, check = flow(
-            self.scenario, self.hosts, now, self.engine, self._step
+        """Let the flows of the scenario run, and judge what arrives."""
+        spec, link_rate = self.scenario.traffic.flows, self.scenario.traffic.link_rate
+        assert spec is not None  # noqa: S101
+        flows = host_flows(now.build, self.hosts, spec, spec.rate or link_rate or 10.0)
+        fair, _ = carry(now, self.hosts, flows, link_rate)
+        what = f"{len(flows.rate)} {spec.protocol} flows, {spec.pattern}, for {spec.seconds:g} s"
+        with self._step("flows", what):
+            rate, loads = self.engine.carry(self.hosts.names, flows, spec.seconds)
+        wiring = now.build.wiring
+        switch, link = np.nonzero(wiring.far >= 0)
+        self.result.throughput = CarriedRate(
+            pattern=spec.pattern,
+            protocol=spec.protocol,
+            offered=flows.rate,
+            carried=rate,
+            fair=fair,
+            loads=by_node(loads, wiring.names)[switch, wiring.port[switch, link]],
         )
-        self.result.checks.append(check)
+        self.result.checks.append(_judge(self.scenario, self.result.throughput))
 
     @contextmanager
     def _step(self, name: str, what: str) -> Iterator[Progress]:
@@ -275,14 +282,13 @@ def rules_expected(scenario: Scenario, hosts: int) -> RulesExpected:
     if scenario.expect.rules is not None:
         return scenario.expect.rules
     slow = hosts > MOST_EXERCISED or scenario.traffic.link_rate is not None
-    return "none" if slow and scenario.expect.shares is None else "reachable"
+    return "none" if slow else "reachable"
 
 
-def sample_counts(sample: Sample, hosts: int) -> Counts:
-    """Distinct ordered pairs, seeded, the k-th of them with k requests."""
+def sample_counts(hosts: int) -> Counts:
+    """Some ordered pairs by chance, the k-th of them with k packets: a counter tells whose."""
     pairs = np.argwhere(1 - np.eye(hosts, dtype=np.int64))
-    random = np.random.default_rng(sample.seed)
-    chosen = random.permutation(len(pairs))[: sample.pairs]
+    chosen = np.random.default_rng(1).permutation(len(pairs))[:SAMPLED]
     counts = np.zeros((hosts, hosts), np.int64)
     counts[tuple(pairs[chosen].T)] = np.arange(1, len(chosen) + 1)
     return counts
@@ -315,30 +321,6 @@ def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> 
         )
     to = first[there] + number[at] % count[there]
     return Flows(at, to.astype(np.int64), rate * traffic.amount[flow], spec.protocol, spec.parallel)
-
-
-def flow(
-    scenario: Scenario, hosts: HostSample, now: Prediction, engine: Engine, step: Step
-) -> tuple[CarriedRate, Check]:
-    """Let the flows of a scenario run, and judge what arrives."""
-    spec, link_rate = scenario.traffic.flows, scenario.traffic.link_rate
-    assert spec is not None  # noqa: S101
-    flows = host_flows(now.build, hosts, spec, spec.rate or link_rate or 10.0)
-    fair = carry(now, hosts, flows, link_rate)
-    what = f"{len(flows.rate)} {spec.protocol} flows, {spec.pattern}, for {spec.seconds:g} s"
-    with step("flows", what) as progress:
-        carried = engine.carry(hosts.names, flows, spec.seconds, progress)
-    far = now.build.wiring
-    switch, link = np.nonzero(far.far >= 0)
-    found = CarriedRate(
-        pattern=spec.pattern,
-        protocol=spec.protocol,
-        offered=flows.rate,
-        carried=carried.rate,
-        fair=fair.rate,
-        loads=by_node(carried.loads, far.names)[switch, far.port[switch, link]],
-    )
-    return found, _judge(scenario, found)
 
 
 def _judge(scenario: Scenario, found: CarriedRate) -> Check:

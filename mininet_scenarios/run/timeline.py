@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from mininet_scenarios.run.plan import Plan
 from mininet_scenarios.scenario.engine import (
     SILENT,
-    Ability,
     BuildChange,
     Check,
     ControllerChange,
@@ -43,20 +43,6 @@ LEAD = 0.5
 """Seconds that a probe runs before the first event, and when nothing may be lost any more."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """A round under one outage: pairs that could be asked, that the tables deliver, and links."""
-
-    could: NDArray[np.bool_]
-    sure: NDArray[np.bool_]
-    longest: NDArray[np.int64]
-
-    @property
-    def reached(self) -> NDArray[np.bool_]:
-        """Those that were."""
-        return np.greater(self.longest, SILENT)
-
-
 class Timeline:
     """One run of the events of a scenario."""
 
@@ -65,13 +51,12 @@ class Timeline:
         plan: Plan,
         examiner: Examiner,
         engine: Engine,
-        abilities: frozenset[Ability],
         step: Step,
     ) -> None:
         self.plan, self.scenario = plan, plan.scenario
         self.first = self.whole = examiner
         self.engine, self.step = engine, step
-        self.hosts, self.abilities = examiner.hosts, abilities
+        self.hosts = examiner.hosts
         self.outage = Outage()
         self.coming: Examiner | None = None
         self.controlled = True
@@ -79,6 +64,7 @@ class Timeline:
         self.reached: dict[int, PairsReached | None] = {}
         self.probed: list[HostPair] | None = None
         self.begin = self.interval = 0.0
+        self.tally: dict[str, Check] = {}
 
     @property
     def moved(self) -> bool:
@@ -91,7 +77,6 @@ class Timeline:
         cases = self.plan.cases
         self._start_probe(cases, result)
         self._watch("before anything happens", self.begin, self.whole.prediction)
-        tally = Tally()
         soon = [case.soon for case in cases[1:]] + [False]
         rushed = dict(zip(map(id, cases), soon, strict=False))  # of no cases there is one too many
         for number, (group, alike) in enumerate(groupby(cases, lambda case: case.group), 1):
@@ -99,16 +84,16 @@ class Timeline:
             with self.step(f"event {number}", group) as progress:
                 for done, case in enumerate(part, 1):
                     ask = not rushed[id(case)]
-                    result.happened.append(self._happen(case, ask, tally))
+                    result.happened.append(self._happen(case, ask))
                     progress(done, len(part))
-        result.checks += tally.checks()
+        result.checks += self.tally.values()
         result.reached |= self.reached
         if self.probed is not None:
             with self.step("probe", "wait for the last packets of the probe"):
                 self._stop_probe(result)
         return self.whole.prediction.under(self.outage)
 
-    def _happen(self, case: Case, ask: bool, tally: Tally) -> Happened:
+    def _happen(self, case: Case, ask: bool) -> Happened:
         """The event, and the round after it."""
         if case.at is not None:
             self.engine.wait(self.begin + case.at - self.engine.now())
@@ -119,19 +104,18 @@ class Timeline:
         if ask:
             refused = self.engine.settle(self.scenario.patience)
             if self.coming is not None and self.controlled:
-                tally.add(case, [self._moved(case, refused)])
+                self._add(case, [self._moved(case, refused)])
             now = self._land(refused) or now
-            asked, checks = self._ask(case, now)
-            tally.add(case, checks)
+            could, sure, longest = self._ask(case, now)
+            reached = longest > SILENT
             if case.undo is None and self.whole is self.first:
-                found = PairsReached.of(case.what, asked.sure, asked.reached)
-                self.reached[case.moment] = found
+                self.reached[case.moment] = PairsReached.of(case.what, sure, reached)
             happened = replace(
                 happened,
-                pairs=int(asked.could.sum()),
-                expected=int(asked.sure.sum()),
-                reached=int(asked.reached.sum()),
-                max_hops=max(0, int(asked.longest.max(initial=0))),
+                pairs=int(could.sum()),
+                expected=int(sure.sum()),
+                reached=int(reached.sum()),
+                max_hops=max(0, int(longest.max(initial=0))),
             )
         if self.probed is not None and ask:
             enough = self.windows[-1].begin + within(case.expect) + LEAD
@@ -148,7 +132,7 @@ class Timeline:
         if isinstance(event, BuildChange):
             build = self.plan.build(event.build)
             hosts = HostSample.of(build, self.scenario.hosts)
-            self.coming = Examiner(build, hosts, Prediction.of(build))
+            self.coming = Examiner(Prediction.of(build), hosts)
         now = self._predicted()
         if isinstance(event, ControllerChange) and event.round is not None:
             self.engine.apply(event)  # waits for the round: what is lost until then is the move's
@@ -184,45 +168,44 @@ class Timeline:
         self, what: str, begin: float, prediction: Prediction, case: Case | None = None
     ) -> None:
         """Open a window, for the probe that runs."""
-        ends = np.zeros((0, 2), np.int64)
-        if self.probed is not None:
-            number = {name: i for i, name in enumerate(self.hosts.names)}
-            ends = np.array([[number.get(name, SILENT) for name in pair] for pair in self.probed])
-            ends = np.where(ends >= 0, self.hosts.switch[ends], SILENT)
-        self.windows.append(Window(what, begin, prediction, ends, case))
+        number = {name: i for i, name in enumerate(self.hosts.names)}
+        pairs = [[number.get(name, SILENT) for name in pair] for pair in self.probed or ()]
+        ends = np.array(pairs, np.int64).reshape(-1, 2)
+        known, at = (ends >= 0).all(axis=1), tuple(self.hosts.switch[ends].T)
+        fewest = np.where(known, prediction.fewest[at], SILENT)
+        most = np.where(known, prediction.most[at], 0)
+        self.windows.append(Window(what, begin, fewest, most, case))
 
-    def _ask(self, case: Case, now: Prediction) -> tuple[Asked, list[Check]]:
-        """A packet for each pair; those that may be lost have a round of their own, uncounted."""
-        examiner = Examiner(self.whole.build, self.hosts, now)
+    def _ask(self, case: Case, now: Prediction) -> tuple[NDArray[Any], ...]:
+        """A packet for each pair; those that may be lost have a round of their own, uncounted.
+
+        Returns pairs that could be asked, those that the tables deliver, and the longest paths.
+        """
+        examiner = Examiner(now, self.hosts)
         up = self.outage.up(self.whole.build.wiring.names)[self.hosts.switch]
         could = up[:, None] & up & ~np.eye(len(up), dtype=bool)
         sure = could & (examiner.fewest >= 0)
-        counted = "counters" in self.abilities and self.probed is None and self.coming is None
-        checks, longest = list[Check](), np.full(could.shape, SILENT)
+        longest = np.full(could.shape, SILENT)
+        counted = self.probed is None and self.coming is None
         for part, countable in ((sure, counted), (could & ~sure, False)):
             if part.any():
                 counts = part.astype(np.int64)
                 seen = self.engine.send(self.hosts.names, counts, lambda done, total: None)  # noqa: ARG005
-                checks += examiner.compare(case.group, counts, seen, countable)
+                self._add(case, examiner.compare(case.group, counts, seen, countable))
                 longest = np.maximum(longest, seen.longest)
-        asked = Asked(could, sure, longest)
-        return asked, checks + self._expected(case, examiner, asked)
+        self._add(case, examiner.judge(case.group, case.expect, could, longest, self.engine))
+        return could, sure, longest
 
-    def _expected(self, case: Case, examiner: Examiner, asked: Asked) -> list[Check]:
-        """The scenario's own expectations, independent of the tables."""
-        expect, checks = case.expect, []
-        if expect.delivered is not None:
-            delivered = int(asked.reached.sum())
-            lost = examiner.lost_pairs(asked.could & ~asked.reached)
-            short = lost if delivered != expect.delivered else ()
-            checks.append(Check(f"{case.group}: delivered", expect.delivered, delivered, short))
-        if expect.max_hops is not None:
-            most = np.full_like(examiner.most, expect.max_hops)
-            name = f"{case.group}: at most {expect.max_hops} hops"
-            checks.append(examiner.within(name, most, asked.longest))
-        if expect.paths:
-            checks.append(examiner.check_paths(case.group, expect.paths, self.engine))
-        return checks
+    def _add(self, case: Case, checks: Iterable[Check]) -> None:
+        """Checks of alike cases are added up under one name each."""
+        for check in checks:
+            before = self.tally.get(check.name, Check(check.name, 0, 0))
+            wrong = check.mismatches
+            if case.what != case.group:
+                wrong = tuple(replace(m, where=f"{case.what}: {m.where}") for m in wrong)
+            seen, all_wrong = before.seen + check.seen, before.mismatches + wrong
+            required = before.required + check.required
+            self.tally[check.name] = Check(check.name, required, seen, all_wrong)
 
     def _start_probe(self, cases: tuple[Case, ...], result: Result) -> None:
         probe = self.scenario.traffic.probe
@@ -243,36 +226,34 @@ class Timeline:
         self.engine.wait(LEAD)
 
     def _stop_probe(self, result: Result) -> None:
+        """Judge every window, and add to the result what was seen, and what each event lost."""
         assert self.probed is not None  # noqa: S101
         self.engine.wait(LEAD)
-        end = self.engine.now()
+        ends = [*(window.begin for window in self.windows[1:]), self.engine.now() + GUARD]
         probed = self.engine.probe_stop()
-        watch(self.windows, end + GUARD, self.begin, self.probed, probed, self.interval, result)
-
-
-class Tally:
-    """Checks of alike cases, added up under one name each."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, Check] = {}
-
-    def add(self, case: Case, checks: Iterable[Check]) -> None:
-        """Those of one more case."""
-        for check in checks:
-            before = self.found.get(check.name, Check(check.name, 0, 0))
-            told = check.mismatches
-            if case.what != case.group:
-                told = tuple(replace(m, where=f"{case.what}: {m.where}") for m in told)
-            self.found[check.name] = Check(
-                check.name,
-                before.required + check.required,
-                before.seen + check.seen,
-                before.mismatches + told,
+        came, names = ~np.isnan(probed.received), [f"{one} → {other}" for one, other in self.probed]
+        result.watched = _overall(probed, came, self.begin)
+        rows = iter(range(len(result.happened)))
+        for window, until in zip(self.windows, ends, strict=True):
+            if window.case is None and window is not self.windows[0]:
+                continue
+            inside = (probed.sent >= window.begin - GUARD) & (probed.sent < until - GUARD)
+            pair, since = probed.pair[inside], probed.sent[inside] - window.begin
+            seen = _Seen(names, pair, since, came[inside])
+            lost = ~seen.came & (window.fewest >= 0)[pair]
+            result.checks += _judge(window, seen, lost)
+            if window.case is None:
+                continue
+            if isinstance(window.case.event, BuildChange):
+                due = int((until - window.begin) / self.interval / 2)
+                result.checks.append(_rate(window.what, seen, due))
+            row, count = next(rows), seen.count(lost)
+            result.happened[row] = replace(
+                result.happened[row],
+                lost=int(count.sum()),
+                worst=int(count.max(initial=0)),
+                converged=round(float(np.maximum(0, since[lost]).max(initial=0)), 3),
             )
-
-    def checks(self) -> list[Check]:
-        """In the order in which their names came first."""
-        return list(self.found.values())
 
 
 GUARD = 0.05
@@ -286,14 +267,14 @@ STRETCHES = 240
 class Window:
     """From an event, at `begin` on the engine's clock, to the next; case is None for an undo.
 
-    ends: int64[n, 2], the switches of the probe's pairs as the prediction numbers them; negative
-    for hosts that it has not.
+    fewest, most: int16[n], what the tables say of the probe's pairs (`Prediction`); of those whose
+    hosts are not there, that they may be lost.
     """
 
     what: str
     begin: float
-    prediction: Prediction
-    ends: NDArray[np.int64]
+    fewest: NDArray[np.int16]
+    most: NDArray[np.int16]
     case: Case | None = None
 
 
@@ -301,95 +282,48 @@ class Window:
 class _Seen:
     """The packets of one window: pair (int[n]), seconds since the event, whether they came."""
 
+    names: list[str]
     pair: NDArray[np.int32]
     since: NDArray[np.float64]
     came: NDArray[np.bool_]
 
+    def count(self, some: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many of these each pair has."""
+        return np.bincount(self.pair[some], minlength=len(self.names))
 
-def watch(
-    windows: list[Window],
-    end: float,
-    begin: float,
-    pairs: Sequence[HostPair],
-    probed: Probed,
-    interval: float,
-    result: Result,
-) -> None:
-    """Judge every window, and add what was seen to the result.
-
-    Args:
-        windows: in their order.
-        end: when the last one ends.
-        begin: when the timeline began.
-        pairs: of the probe.
-        probed: its packets.
-        interval: seconds between two of a pair.
-        result: gets checks, and of each event what was lost.
-    """
-    came = ~np.isnan(probed.received)
-    result.watched = _overall(probed, came, begin)
-    rows = iter(range(len(result.happened)))
-    ends = [*(after.begin for _, after in pairwise(windows)), end]
-    for window, until in zip(windows, ends, strict=True):
-        inside = (probed.sent >= window.begin - GUARD) & (probed.sent < until - GUARD)
-        seen = _Seen(probed.pair[inside], probed.sent[inside] - window.begin, came[inside])
-        known = (window.ends >= 0).all(axis=1)
-        fewest = np.where(known, window.prediction.fewest[tuple(window.ends.T)], SILENT)
-        most = np.where(known, window.prediction.most[tuple(window.ends.T)], 0)
-        first = window is windows[0]
-        if window.case is None and not first:
-            continue
-        lost = ~seen.came & (fewest >= 0)[seen.pair]
-        count = np.bincount(seen.pair[lost], minlength=len(pairs))
-        last = float(np.maximum(0, seen.since[lost]).max(initial=0))
-        names = [f"{one} → {other}" for one, other in pairs]
-        result.checks += _judge(window, names, seen, lost, count, most < 0)
-        if window.case and isinstance(window.case.event, BuildChange):
-            due = int((until - window.begin) / interval / 2)
-            result.checks.append(_rate(window.what, names, seen, due))
-        if not first:
-            row = next(rows)
-            result.happened[row] = replace(
-                result.happened[row],
-                lost=int(count.sum()),
-                worst=int(count.max(initial=0)),
-                converged=round(last, 3),
-            )
+    def check(self, what: str, wrong: NDArray[np.int64], expected: str, seen: str) -> Check:
+        """A check of all pairs, of which those with a count are wrong."""
+        mismatches = tuple(
+            Mismatch(self.names[n], expected, seen.format(wrong[n]))
+            for n in np.flatnonzero(wrong).tolist()
+        )
+        return Check.of(what, len(self.names), mismatches)
 
 
-def _judge(
-    window: Window,
-    names: list[str],
-    seen: _Seen,
-    lost: NDArray[np.bool_],
-    count: NDArray[np.int64],
-    never: NDArray[np.bool_],
-) -> list[Check]:
+def _judge(window: Window, seen: _Seen, lost: NDArray[np.bool_]) -> list[Check]:
     expect = window.case.expect if window.case else None
     limit = within(expect)
-    title = f"probe, {window.what}"
-    late = np.bincount(seen.pair[lost & (seen.since >= limit)], minlength=len(names))
+    title, late = f"probe, {window.what}", seen.since >= limit
     what = f"{title}: nothing lost" + (f" after {limit:g} s" if window.case else "")
-    checks = [_pairs(what, names, late, "no packet lost", "{} lost")]
+    checks = [seen.check(what, seen.count(lost & late), "no packet lost", "{} lost")]
     if expect is not None and expect.lost is not None:
+        count, allowed = seen.count(lost), f"at most {expect.lost} lost"
         over = np.where(count > expect.lost, count, 0)
-        allowed = f"at most {expect.lost} lost"
-        checks.append(_pairs(f"{title}: {allowed} a pair", names, over, allowed, "{} lost"))
-    strays = seen.came & never[seen.pair] & (seen.since >= limit)
+        checks.append(seen.check(f"{title}: {allowed} a pair", over, allowed, "{} lost"))
+    never = window.most < 0
     if never.any():
-        came = np.bincount(seen.pair[strays], minlength=len(names))
-        checks.append(
-            _pairs(f"{title}: cut off as predicted", names, came, "nothing delivered", "{} packets")
-        )
+        strays = seen.count(seen.came & never[seen.pair] & late)
+        what = f"{title}: cut off as predicted"
+        checks.append(seen.check(what, strays, "nothing delivered", "{} packets"))
     return checks
 
 
-def _rate(what: str, names: list[str], seen: _Seen, due: int) -> Check:
+def _rate(what: str, seen: _Seen, due: int) -> Check:
     """A probe that is silent sees no loss: at least half of what was due has been sent."""
-    sent = np.bincount(seen.pair, minlength=len(names))
+    sent = np.bincount(seen.pair, minlength=len(seen.names))
     silent = np.where(sent < due, sent, 0) + (sent < due)
     title = f"probe, {what}: it kept its rate"
-    return _pairs(title, names, silent, f"{due} packets or more", "fewer than {}")
+    return seen.check(title, silent, f"{due} packets or more", "fewer than {}")
 
 
 def within(expect: Expect | None) -> float:
@@ -399,29 +333,13 @@ def within(expect: Expect | None) -> float:
     return CONVERGED_WITHIN if expect.converged_within is None else expect.converged_within
 
 
-def _pairs(
-    what: str, names: list[str], wrong: NDArray[np.int64], expected: str, seen: str
-) -> Check:
-    """A check of all pairs, of which those with a count are wrong."""
-    mismatches = tuple(
-        Mismatch(names[n], expected, seen.format(wrong[n])) for n in np.flatnonzero(wrong).tolist()
-    )
-    return Check.of(what, len(names), mismatches)
-
-
 def _overall(probed: Probed, came: NDArray[np.bool_], begin: float) -> Watched:
     """Counts by stretches of time."""
     since = np.maximum(0, probed.sent - begin)
     length = float(since.max(initial=0))
     stretch = max(0.05, round(length / STRETCHES, 2))
     where = (since / stretch).astype(np.int64)
-    latency = np.sort((probed.received - probed.sent)[came])
-    return Watched(
-        stretch=stretch,
-        sent=np.bincount(where),
-        received=np.bincount(where, came).astype(np.int64),
-        latency=latency[latency > 0],
-    )
+    return Watched(stretch, np.bincount(where), np.bincount(where, came).astype(np.int64))
 
 
 CALIBRATION_RATE = 2000.0

@@ -1,15 +1,13 @@
 """The protocol of an engine: its hosts, the events it applies, the observations it returns.
 
 An engine is registered in `engine_kinds` with the `Ability`s that it declares; a scenario that
-needs another is refused by name before anything is started. Of the methods of `Engine`, `start`,
-`send`, `divert`, `restore`, `now`, `wait`, `settle` and `stop` are for every engine; the others are
-called only with their ability:
+needs another is refused by name before anything is started. Every engine sends packets, counts them
+at links, cuts cables and runs a probe; of the methods of `Engine` these are called only with an
+ability:
 
 | ability | what the engine does |
 |---|---|
-| counters | `Observation.loads` are the links' packet counters (else all zeros, and not checked) |
-| links, nodes, miswire, controller, build | `apply` takes such events (`ability_for`) |
-| probe | `probe_start` and `probe_stop`: packets at a constant rate while all else goes on |
+| events | `apply` takes more than cables that are cut and mended |
 | flows | `carry`: TCP or UDP flows at a rate, for throughput |
 | rates | links are as fast as `Setup.rate` says |
 | paths | `paths`: the switches that a packet passes |
@@ -26,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,16 +93,6 @@ class Exercise:
         counts = {"all": self.rules, "due": self.due, "exercised": self.exercised}
         return counts | {"missed": list(self.missed), "waiting": list(self.waiting)}
 
-    @classmethod
-    def read(cls, said: dict[str, Any]) -> Exercise:
-        """From what JSON holds (`dataclasses.asdict`)."""
-        missed, waiting = (tuple(said[name]) for name in ("missed", "waiting"))
-        checks = tuple(
-            Check(**{**each, "mismatches": tuple(Mismatch(**m) for m in each["mismatches"])})
-            for each in said["checks"]
-        )
-        return cls(said["rules"], said["due"], missed, waiting, checks)
-
 
 Progress = Callable[[int, int], None]
 """Takes (done, all)."""
@@ -114,19 +102,7 @@ Counts = NDArray[np.int64]
 """int64[H, H]: packets from each host to each other host."""
 HostPair = tuple[str, str]
 """From a host to another."""
-Ability = Literal[
-    "counters",
-    "links",
-    "nodes",
-    "miswire",
-    "controller",
-    "build",
-    "probe",
-    "flows",
-    "rates",
-    "paths",
-    "rules",
-]
+Ability = Literal["events", "flows", "rates", "paths", "rules"]
 SILENT = -1
 """The number of hops if no packet arrived."""
 
@@ -178,24 +154,28 @@ class HostSample:
 class Setup:
     """The parameters of an engine.
 
-    folder: of the build; work: for logs, and gone with the run where `temporary`. hosts: how many
-    of each switch's hosts take part, None for all. patience: seconds until every switch must have
-    its program. rate: of every link between switches, in Mb/s; None for as fast as they go.
-    builds, folders: of a fabric that moves from build to build, the first one and those that it
-    moves to; `build` is then what is cabled, and has all that any of them has.
+    builds: the one that the fabric begins with, and those that it moves to; folders: where they
+    are. cabled: the number of the one that is cabled, and has all that any of them has. work: for
+    logs, and gone with the run where `temporary`. hosts: how many of each switch's hosts take part,
+    None for all. patience: seconds until every switch must have its program. rate: of every link
+    between switches, in Mb/s; None for as fast as they go.
     """
 
-    build: Build
-    folder: Path
+    builds: tuple[Build, ...]
+    folders: tuple[Path, ...]
     work: Path
+    cabled: int = 0
     hosts: int | None = None
     framework: str = ""
     unverified: bool = False
     temporary: bool = True
     patience: float = 60
     rate: float | None = None
-    builds: tuple[Build, ...] = ()
-    folders: tuple[Path, ...] = ()
+
+    @property
+    def build(self) -> Build:
+        """What is cabled."""
+        return self.builds[self.cabled]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,15 +249,6 @@ class BuildChange:
 
 
 Event = PhysicalChange | Miswire | ControllerChange | BuildChange
-EVENTS = {kind.__name__: kind for kind in get_args(Event)}
-
-
-def ability_for(event: Event) -> Ability:
-    """The one that `apply` takes; what cuts power can cut links."""
-    if isinstance(event, PhysicalChange):
-        return "nodes" if event.switches else "links"
-    others: dict[type, Ability] = {Miswire: "miswire", ControllerChange: "controller"}
-    return others.get(type(event), "build")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +266,18 @@ class Probed:
     received: NDArray[np.float64]
     hops: NDArray[np.int16]
 
+    @classmethod
+    def of(
+        cls,
+        pairs: int,
+        sent: Sequence[float] | NDArray[np.float64],
+        received: NDArray[np.float64],
+        hops: Counts,
+    ) -> Probed:
+        """Of packets that were sent one pair after the other, again and again."""
+        sequence, pair = np.divmod(np.arange(len(sent), dtype=np.int32), np.int32(max(1, pairs)))
+        return cls(pair, sequence, np.array(sent), received, hops.astype(np.int16))
+
 
 @dataclass(frozen=True, slots=True)
 class Flows:
@@ -310,12 +293,8 @@ class Flows:
     parallel: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Throughput:
-    """Of flows: float64[n], Mb/s; and by switch float64[ports + 1], Mb/s out of each port."""
-
-    rate: NDArray[np.float64]
-    loads: Mapping[str, NDArray[np.float64]]
+Rates = NDArray[np.float64]
+"""float64[n], of n flows, or float64[S, ports + 1], out of each port; Mb/s."""
 
 
 class Engine(ABC):
@@ -402,20 +381,25 @@ class Engine(ABC):
     def probe_stop(self) -> Probed:
         """Stop sending, wait for packets in flight, and return the record of all."""
 
-    @abstractmethod
     def carry(
-        self, hosts: Sequence[str], flows: Flows, seconds: float, progress: Progress
-    ) -> Throughput:
-        """Run all flows between these hosts at once for `seconds`."""
+        self, hosts: Sequence[str], flows: Flows, seconds: float
+    ) -> tuple[Rates, Mapping[str, Rates]]:
+        """Run all flows between these hosts at once for `seconds`: of each, and by switch."""
+        number = self.numbers(hosts)
+        source, destination = number[flows.source], number[flows.destination]
+        rate, loads = self.flow(replace(flows, source=source, destination=destination), seconds)
+        return rate, dict(zip(self.build.wiring.names, loads, strict=True))
+
+    @abstractmethod
+    def flow(self, flows: Flows, seconds: float) -> tuple[Rates, Rates]:
+        """The same between the hosts that take part."""
 
     @abstractmethod
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """The switches that a packet of each pair of hosts passes, first to last."""
 
-    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:  # noqa: ARG002
+    def exercise(self, repairs: bool, progress: Progress) -> Exercise:  # noqa: ARG002
         """Let packets reach every rule; with `repairs` those, too, that wait for dead ports.
-
-        tolerance: the most that a port's share of a select group may be off; None: by chance.
 
         Raises:
             EngineError: no switch of this engine has rules.

@@ -82,8 +82,7 @@ class Expect(Model):
     what all flows offer must arrive (of what max-min fairness gives 0.85, with TCP 0.75). paths:
     nodes that a packet from the first to the last of them passes. rules: which of the OpenFlow
     program packets must reach, before anything happens and after a move (`reachable` in small
-    fabrics, else none). shares: the most that a port's part of a select group's packets may be off
-    (what chance allows).
+    fabrics, else none).
     """
 
     delivered: Count | None = None
@@ -93,15 +92,7 @@ class Expect(Model):
     converged_within: Number | None = None
     throughput: Number | None = None
     rules: RulesExpected | None = None
-    shares: Annotated[Number, Field(ge=0.005, le=1)] | None = None
     paths: tuple[Annotated[tuple[Line, ...], BeforeValidator(_links)], ...] = ()
-
-
-class Sample(Model):
-    """Pairs that get 1, 2, 3, … requests each, so that a link's counter tells whose they were."""
-
-    pairs: Annotated[Whole, Field(ge=0, le=200)] = 24
-    seed: Seed = 1
 
 
 class Probe(Model):
@@ -200,7 +191,6 @@ class Scenario(Model):
     traffic: TrafficSpec = TrafficSpec.model_construct()
     timeline: tuple[TimelineEntry, ...] = ()
     expect: Expect = Expect.model_construct()
-    sample: Sample = Sample.model_construct()
     prove_checker: bool = True
     patience: Annotated[Whole, Field(ge=1, le=3600)] = 60
 
@@ -313,9 +303,9 @@ def _check(scenario: Scenario, document: Document) -> None:
         if moment.in_round is not None and not _in_a_move(scenario, number):
             required = "controller: killed, in the moment after one with build, policy or expand"
             problems.append(document.problem((*path, "in_round"), required, "another moment"))
-        for word in {"rules", "shares"} & moment.expect.model_fields_set:
+        if moment.expect.rules is not None:
             required = "an expectation at the top of the scenario, before anything happens"
-            problems.append(document.problem((*path, "expect", word), required, "a moment's"))
+            problems.append(document.problem((*path, "expect", "rules"), required, "a moment's"))
         if moment.at is not None:
             if moment.at < before:
                 earlier = f"{moment.at:g} after {before:g}"

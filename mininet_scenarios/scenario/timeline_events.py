@@ -27,7 +27,6 @@ from mininet_scenarios.scenario.engine import (
     Event,
     Miswire,
     PhysicalChange,
-    ability_for,
 )
 from mininet_scenarios.scenario.scenario_file import MOVES, Expect, Scenario, TimelineEntry
 
@@ -107,10 +106,9 @@ def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
     """The abilities that a scenario needs, and what of it needs them."""
     wanted: dict[Ability, str] = {}
     for case in events:
-        wanted.setdefault(ability_for(case.event), case.group)
+        if not isinstance(case.event, PhysicalChange) or case.event.switches:
+            wanted.setdefault("events", case.group)
     traffic = scenario.traffic
-    if traffic.probe:
-        wanted["probe"] = "traffic.probe"
     if traffic.flows:
         wanted["flows"] = "traffic.flows"
     if traffic.link_rate:
@@ -204,10 +202,8 @@ class _MomentReader:
             some = np.sort(random.permutation(len(known))[: moment.sample])
             known = [known[n] for n in some.tolist()]
         for name, links_of, nodes_of in known:
-            down, up = (
-                PhysicalChange(links_of, nodes_of),
-                PhysicalChange(links_of, nodes_of, up=True),
-            )
+            down = PhysicalChange(links_of, nodes_of)
+            up = replace(down, up=True)
             group = f"each {kind} down, {len(known)}"
             yield Case(f"{name} down", group, down, moment.expect, undo=up)
 

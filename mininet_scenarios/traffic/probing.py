@@ -2,28 +2,24 @@
 
 A round sends so many over each pair, few at a time. A probe sends over some pairs at a constant
 rate, evenly spread in time, in a process of its own, so that nothing else makes it late. That reads
-one JSON line, says "ready", and at the end of its input prints what it saw.
+its job, says that it is ready, and when it is asked tells what it saw.
 """
 
 from __future__ import annotations
 
-import base64
-import io
-import json
 import os
 import select
 import socket
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from multiprocessing.connection import Connection
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mininet_scenarios.machine.netns import entered
+from mininet_scenarios.machine.netns import entered, module_process
 from mininet_scenarios.scenario.engine import SILENT, EngineError, Probed, Progress, hops_of
 
 PROBE_PORT, ROUND_PORT = 5046, 5047
@@ -41,7 +37,6 @@ PROBE_LATE, ROUND_LATE = 2.0, 5.0
 AT_ONCE, FRESH = 64, 0.1
 """Packets sent or heard before the other is looked at again; in a round, those under way, and the
 seconds without any after which they count no longer."""
-PROBE_COLUMNS = ("pair", "sequence", "sent", "received", "hops")
 
 
 class ProbeProcess:
@@ -65,52 +60,33 @@ class ProbeProcess:
         Raises:
             EngineError: it could not be started.
         """
-        command = [sys.executable, "-P", "-m", "mininet_scenarios.traffic.probing"]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
-        assert self.process.stdin is not None and self.process.stdout is not None  # noqa: S101, PT018
-        self.stdin, self.stdout = self.process.stdin, self.process.stdout
-        job = {"ends": ends, "pairs": pairs, "interval": interval, "frames": frames}
-        self.stdin.write(json.dumps(job) + "\n")
-        if self.stdout.readline().strip() != "ready":
-            raise EngineError("the probe did not start")
+        self.process, self.end = module_process("mininet_scenarios.traffic.probing")
+        try:
+            self.end.send((ends, pairs, frames, interval))
+            self.end.recv()
+        except (EOFError, OSError) as error:
+            raise EngineError("the probe did not start") from error
 
-    def stop(self) -> str:
-        """Let it hear the last packets; what it saw, as `decode` takes it."""
-        self.stdin.close()
-        with self.process, self.stdout:
-            return self.stdout.read()
+    def stop(self) -> Probed:
+        """Let it hear the last packets; what it saw."""
+        self.end.send(None)
+        with self.process, self.end:
+            probed: Probed = self.end.recv()
+        return probed
 
 
-def decode(text: str) -> Probed:
-    """What `ProbeProcess.stop` gave, as arrays."""
-    with np.load(io.BytesIO(base64.b64decode(text))) as columns:
-        return Probed(*(columns[name] for name in PROBE_COLUMNS))
-
-
-def columns(
-    sent: Sequence[float], heard: Mapping[int, tuple[float, int]], pairs: int
-) -> dict[str, Any]:
-    """The arrays of `Probed`.
+def probed(sent: Sequence[float], heard: Mapping[int, tuple[float, int]], pairs: int) -> Probed:
+    """The packets of a probe or a round.
 
     Args:
         sent: when each packet was, those of a round one pair after the other.
         heard: by the place among these, when a packet came, and the links that it had crossed.
         pairs: how many.
     """
-    received, hops = np.full(len(sent), np.nan), np.full(len(sent), SILENT, np.int16)
+    received, hops = np.full(len(sent), np.nan), np.full(len(sent), SILENT)
     for place, (at, links) in heard.items():
         received[place], hops[place] = at, links
-    sequence, pair = np.divmod(np.arange(len(sent), dtype=np.int32), np.int32(max(1, pairs)))
-    return dict(zip(PROBE_COLUMNS, (pair, sequence, np.array(sent), received, hops), strict=True))
-
-
-def encoded(columns: Mapping[str, Any]) -> str:
-    """Arrays as `decode` takes them."""
-    out = io.BytesIO()
-    np.savez(out, **columns)
-    return base64.b64encode(out.getvalue()).decode()
+    return Probed.of(pairs, sent, received, hops)
 
 
 def send_round(
@@ -125,8 +101,7 @@ def send_round(
     """
     prober = _Prober(ends, pairs, (), ROUND_PORT)
     prober.once(progress)
-    hops: NDArray[np.int16] = columns(prober.sent, prober.heard, len(pairs))["hops"]
-    return hops
+    return probed(prober.sent, prober.heard, len(pairs)).hops
 
 
 class _Prober:
@@ -153,17 +128,17 @@ class _Prober:
         for file in self.of_file:
             self.poll.register(file, select.EPOLLIN)
 
-    def run(self, interval: float) -> None:
-        """Until stdin ends, and then until the last packets are there or late."""
+    def run(self, interval: float, over: Connection) -> None:
+        """Until something comes from there, and then until the last packets are there or late."""
         apart = interval / len(self.to)
         begin = time.monotonic()
-        self.poll.register(sys.stdin, select.EPOLLIN | select.EPOLLHUP)
+        self.poll.register(over, select.EPOLLIN)
         while self._hear(begin + len(self.sent) * apart - time.monotonic()):
             for _ in range(AT_ONCE):
                 if begin + len(self.sent) * apart > time.monotonic():
                     break
                 self._send()
-        self.poll.unregister(sys.stdin)
+        self.poll.unregister(over)
         self._last(PROBE_LATE)
 
     def once(self, progress: Progress) -> None:
@@ -197,7 +172,7 @@ class _Prober:
             return  # without a carrier or an answer to ARP the packet is lost like any other
 
     def _hear(self, patience: float) -> bool:
-        """Take what comes within so many seconds, each packet once; False at the end of stdin."""
+        """Take what comes within so many seconds, each packet once; False when it is over."""
         for file, _ in self.poll.poll(max(0.0, patience)):
             if file not in self.of_file:
                 return False
@@ -243,11 +218,12 @@ def widen_receiving(end: socket.socket) -> None:
 
 def main() -> None:
     """One probe."""
-    job = json.loads(sys.stdin.readline())
-    prober = _Prober(job["ends"], job["pairs"], job["frames"], PROBE_PORT)
-    print("ready", flush=True)
-    prober.run(job["interval"])
-    print(encoded(columns(prober.sent, prober.heard, len(prober.to))))
+    end = Connection(0)
+    ends, pairs, frames, interval = end.recv()
+    prober = _Prober(ends, pairs, frames, PROBE_PORT)
+    end.send("ready")
+    prober.run(interval, end)
+    end.send(probed(prober.sent, prober.heard, len(prober.to)))
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@
 First what hosts ask of their own switch; then frames of every kind between all hosts, compared
 whole where they arrive. Select groups get flows enough to tell their shares. What is still missed
 gets more flows, other ports each, until the counters say that it was reached or the limit is. With
-`repairs`, what waits for ports to fail is reached with these ports down (`PortsDown`).
+`repairs`, what waits for ports to fail is reached with these ports down (`OvsFabric.hold`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
 
 import numpy as np
@@ -35,8 +34,7 @@ from mininet_scenarios.ovs.management_socket import (
     sent_by_port,
     settle,
 )
-from mininet_scenarios.ovs.openvswitch import Database, Port, PrivateOvs
-from mininet_scenarios.ovs.ovsfabric import bridge_name
+from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import (
     SILENT,
     Check,
@@ -58,7 +56,7 @@ FIRST_HASHED = 2048
 SIGMAS = 5
 """Standard deviations that a share may be off, with so many flows, as chance has it."""
 SHARE_FLOWS = 64
-"""Flows to each select group where a scenario does not say how exact shares have to be."""
+"""Flows to each select group."""
 MOST_SHARE_FLOWS = 20_000
 LAST_HOP = 2
 """The time to live of a packet that is to end at the next switch."""
@@ -75,24 +73,20 @@ class RuleExercise:
     def __init__(
         self,
         live: Build,
-        vertex: Mapping[str, int],
-        most: int | None,
+        hosts: HostSample,
         ends: HostEnds,
-        ports: PortsDown,
+        fabric: OvsFabric,
         progress: Progress,
     ) -> None:
-        """Get ready: `live` has the names of the build that is cabled.
-
-        vertex: of each switch, by which `ports` and bridges know it. most: how many of each
-        switch's hosts take part, None for all.
+        """Get ready: `live` has the names of the build that is cabled; hosts: that take part.
 
         Raises:
             OpenVSwitchError: a bridge does not answer.
         """
-        self.build, self.hosts = live, HostSample.of(live, most)
-        self.vertex = [vertex.get(name, SILENT) for name in live.wiring.names]
-        self.ends = ends
-        self.ports, self.ovs, self.progress = ports, ports.ovs, progress
+        self.build, self.hosts, self.ends, self.progress = live, hosts, ends, progress
+        number = {name: v for v, name in enumerate(fabric.build.wiring.names)}
+        self.vertex = [number.get(name, SILENT) for name in live.wiring.names]
+        self.fabric, self.ovs = fabric, fabric.ovs
         self.bridges = {
             bridge_name(self.vertex[v]): v for v in np.flatnonzero(live.topology.present).tolist()
         }
@@ -105,13 +99,8 @@ class RuleExercise:
         self.before = self._counted()
         self.after = self.before
 
-    def run(self, repairs: bool, tolerance: float | None) -> Exercise:
-        """All of it.
-
-        Args:
-            repairs: also what only packets reach that find ports down.
-            tolerance: the most that a port's share of a select group may be off, 0 to 1; None for
-                what chance allows.
+    def run(self, repairs: bool) -> Exercise:
+        """All of it; with `repairs` also what only packets reach that find ports down.
 
         Raises:
             OpenVSwitchError: Open vSwitch hung up or refused a message.
@@ -119,7 +108,7 @@ class RuleExercise:
         self._ask()
         for version in self.rules.versions:
             self._every_kind(version)
-        shares = self._shares(tolerance)
+        shares = self._shares()
         self._until_reached()
         due = set(self.rules.due)
         if repairs:
@@ -199,7 +188,7 @@ class RuleExercise:
         of = f"IPv{frames.version}, {frames.kind}"
         self.wrong.append(Mismatch(f"{pair}, {of}", wanted, seen))
 
-    def _shares(self, tolerance: float | None) -> list[Check]:
+    def _shares(self) -> list[Check]:
         """Flows to every select group that hosts reach: how its ports shared them, and, where
         packets are marked, how all links did.
         """
@@ -208,23 +197,20 @@ class RuleExercise:
             for key, group in self.rules.groups.items()
             if group.role == GroupRole.ENTER and self.rules.due.keys() & set(group.buckets)
         }
-        many = _flows_for(tolerance)
-        wanted = [(self._pairs(group.buckets), many) for group in chosen.values()]
+        wanted = [(self._pairs(group.buckets), SHARE_FLOWS) for group in chosen.values()]
         pipeline, at = self.rules.pipeline, np.unique(self.hosts.switch).tolist()
         if pipeline.whole and not pipeline.marks:  # no select group: links tell of all shares
             pairs = {(4, s, d) for s in at for d in at if s != d}
-            wanted.append((pairs, min(MOST_SHARE_FLOWS, 4 * many * len(at))))
+            wanted.append((pairs, min(MOST_SHARE_FLOWS, 4 * SHARE_FLOWS * len(at))))
         before, sent = self._counted(), self._sent()
         flows = self._flow(wanted, FIRST_HASHED)
         self.after = self._counted()
-        checks, known = [self._group_shares(chosen, before, tolerance)], self.rules.prediction
+        checks, known = [self._group_shares(chosen, before)], self.rules.prediction
         if pipeline.whole and len(flows.rate):
             checks.append(link_shares(known, self.hosts, flows, self._sent() - sent, SIGMAS))
         return checks
 
-    def _group_shares(
-        self, chosen: Groups, before: dict[RuleKey, int], tolerance: float | None
-    ) -> Check:
+    def _group_shares(self, chosen: Groups, before: dict[RuleKey, int]) -> Check:
         """How the ports of these groups shared the packets since."""
         cases, wrong = 0, list[Mismatch]()
         for (switch, _, egress), group in chosen.items():
@@ -235,7 +221,7 @@ class RuleExercise:
                 share, seen = (_part(group, port, of) for of in (group.weight, packets))
                 total = sum(packets)
                 chance = SIGMAS * (share * (1 - share) / max(total, 1)) ** 0.5 + 1 / max(total, 1)
-                if not total or abs(seen - share) > (tolerance or chance):
+                if not total or abs(seen - share) > chance:
                     name = self.build.wiring.port_name(switch, port)
                     words = f"{seen:.1%} of {total} packets"
                     wrong.append(Mismatch(f"{where}, port {name}", f"{share:.1%}", words))
@@ -282,21 +268,28 @@ class RuleExercise:
         vertex = self.vertex
         steps = [list(self._steps(switch).items()) for switch in switches]
         reached: set[Rule] = set()
-        with closing(self.ports) as ports:
+        connections: dict[int, ManagementConnection] = {}
+        try:
             for number in range(max(map(len, steps))):
                 now = [
                     (switch, *there[number])
                     for switch, there in zip(switches, steps, strict=True)
                     if number < len(there)
                 ]
-                ports.put_down((vertex[switch], port) for switch, down, _ in now for port in down)
-                ports.inject(
-                    (vertex[switch], port, frame)
-                    for switch, _, sent in now
-                    for port, frame, _ in sent
-                )
-                reached |= {rule for *_, sent in now for *_, rules in sent for rule in rules}
+                self.fabric.hold(away={(vertex[at], port) for at, down, _ in now for port in down})
+                for at, _, sent in now:
+                    if at not in connections:
+                        name = bridge_name(vertex[at])
+                        connections[at] = ManagementConnection(self.ovs.folder / f"{name}.mgmt")
+                    for port, frame, rules in sent:
+                        connections[at].outgoing += frame_out(frame, TABLES, port)
+                        reached.update(rules)
+                settle(list(connections.values()))
                 self.progress(number + 1, max(map(len, steps)))
+        finally:
+            self.fabric.hold()
+            for connection in connections.values():
+                connection.socket.close()
         self.after = self._counted()
         return reached
 
@@ -359,13 +352,6 @@ class RuleExercise:
         return self._since(rule, self.before) > 0
 
 
-def _flows_for(tolerance: float | None) -> int:
-    """Flows with which chance keeps a share of a half within the tolerance."""
-    if tolerance is None:
-        return SHARE_FLOWS
-    return min(MOST_SHARE_FLOWS, max(SHARE_FLOWS, round((SIGMAS / 2 / tolerance) ** 2)))
-
-
 def _part(group: GroupRules, port: int, of: Sequence[int]) -> float:
     """The part of amounts, one a bucket, that the buckets of a port have."""
     chosen = sum(n for p, n in zip(group.port, of, strict=True) if p == port)
@@ -404,53 +390,3 @@ def link_shares(
             where = f"{wiring.names[s]} → {wiring.names[wiring.far[s, k]]}"
             wrong.append(Mismatch(where, f"about {mean[s, port]:.0f} packets", f"{seen[s, port]}"))
     return Check.of("links have their shares of packets", len(switch), tuple(wrong))
-
-
-SwitchPort = tuple[int, int]
-"""A switch, and the number of one of its ports."""
-
-
-class PortsDown:
-    """The ports that are away, none at first. `port` gives the row of a port in the database."""
-
-    def __init__(self, ovs: PrivateOvs, port: Callable[[int, int], Port]) -> None:
-        self.ovs, self.port = ovs, port
-        self.database = Database(ovs.socket)
-        self.connections: dict[int, ManagementConnection] = {}
-        self.down: frozenset[SwitchPort] = frozenset()
-
-    def close(self) -> None:
-        """Give all ports back, and hang up."""
-        self.put_down(())
-        for connection in self.connections.values():
-            connection.socket.close()
-        self.connections.clear()
-
-    def put_down(self, ports: Iterable[SwitchPort]) -> None:
-        """Let just these ports be away; returns when they are.
-
-        Raises:
-            OpenVSwitchError: Open vSwitch refused it.
-        """
-        wanted = frozenset(ports)
-        back, away = sorted(self.down - wanted), sorted(wanted - self.down)
-        self.down = wanted
-        if back:
-            rows = ((bridge_name(v), self.port(v, p)) for v, p in back)
-            self.database.add_ports(rows, alone=bool(wanted))
-        if away:
-            names = ((bridge_name(v), self.port(v, p).name) for v, p in away)
-            self.database.remove_ports(names, alone=True)
-
-    def inject(self, frames: Iterable[tuple[int, int, bytes]]) -> None:
-        """Send frames through the tables of switches, as if they had come in on these ports.
-
-        Raises:
-            OpenVSwitchError: a switch refused one, or does not answer.
-        """
-        for switch, port, data in frames:
-            if switch not in self.connections:
-                socket = self.ovs.folder / f"{bridge_name(switch)}.mgmt"
-                self.connections[switch] = ManagementConnection(socket)
-            self.connections[switch].outgoing += frame_out(data, TABLES, port)
-        settle(list(self.connections.values()))

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.explanation import find_switch
-from compilers.tables.build import Build
 from compilers.tables.fib import FAULTS
 from compilers.topology.distance import distances, neighbour_table
 from inventory.problems import InputError
@@ -32,8 +31,8 @@ from mininet_scenarios.verdict.predict import N, Prediction
 class Examiner:
     """Compares observations of a build's hosts with the prediction from its tables."""
 
-    def __init__(self, build: Build, hosts: HostSample, prediction: Prediction) -> None:
-        self.build, self.hosts, self.prediction = build, hosts, prediction
+    def __init__(self, prediction: Prediction, hosts: HostSample) -> None:
+        self.build, self.hosts, self.prediction = prediction.build, hosts, prediction
         self.fewest, self.most = map(self._of_hosts, (prediction.fewest, prediction.most))
 
     def compare(
@@ -48,26 +47,41 @@ class Examiner:
             checks.append(self._links(f"{what}: link counters as predicted", counts, seen))
         return checks
 
-    def judge(self, what: str, expect: Expect, seen: Observation) -> list[Check]:
-        """What a scenario expects of the round of all pairs, whatever the tables say."""
-        here, pairs = self.hosts, len(self.hosts) * (len(self.hosts) - 1)
-        others = ~np.eye(len(here), dtype=bool)
-        lost = others & (seen.longest == SILENT)
-        delivered = pairs - int(np.count_nonzero(lost))
-        wanted = pairs if expect.delivered is None else expect.delivered
-        short = self.lost_pairs(lost) if delivered != wanted else ()
-        checks = [Check(f"{what}: delivered", wanted, delivered, short)]
-        usual = int(self.most.max()) if self.prediction.varies else self.build.topology.diameter
-        most = usual if expect.max_hops is None else expect.max_hops
-        checks.append(
-            self.within(f"{what}: at most {most} hops", np.full_like(self.most, most), seen.longest)
+    def usual(self) -> Expect:
+        """What is expected of the fabric as it comes up, where a scenario does not say."""
+        most = int(self.most.max()) if self.prediction.varies else self.build.topology.diameter
+        return Expect.model_construct(
+            delivered=len(self.hosts) * (len(self.hosts) - 1),
+            max_hops=most,
+            minimal=not self.build.spreading.spreads,
         )
-        minimal = not self.build.spreading.spreads if expect.minimal is None else expect.minimal
-        if minimal:
+
+    def judge(
+        self,
+        what: str,
+        expect: Expect,
+        asked: NDArray[np.bool_],
+        longest: NDArray[np.int64],
+        engine: Engine,
+    ) -> list[Check]:
+        """What is expected of a round, whatever the tables say.
+
+        asked: bool[H, H], pairs that were. longest: of an `Observation`.
+        """
+        checks, lost = list[Check](), asked & (longest == SILENT)
+        if expect.delivered is not None:
+            delivered = int(np.count_nonzero(asked & ~lost))
+            short = self.lost_pairs(lost) if delivered != expect.delivered else ()
+            checks.append(Check(f"{what}: delivered", expect.delivered, delivered, short))
+        if expect.max_hops is not None:
+            most = np.full_like(self.most, expect.max_hops)
+            checks.append(self.within(f"{what}: at most {expect.max_hops} hops", most, longest))
+        if expect.minimal:
             graph = self.build.topology.graph
             shortest = distances(neighbour_table(graph), np.arange(graph.order)).T
-            most_links = self._of_hosts(shortest)
-            checks.append(self.within(f"{what}: shortest paths", most_links, seen.longest))
+            checks.append(self.within(f"{what}: shortest paths", self._of_hosts(shortest), longest))
+        if expect.paths:
+            checks.append(self.check_paths(what, expect.paths, engine))
         return checks
 
     def lost_pairs(self, lost: NDArray[np.bool_]) -> tuple[Mismatch, ...]:
@@ -246,29 +260,20 @@ class Watched:
     """What a probe saw: for each stretch of time, begin in seconds after the timeline began.
 
     sent and received: int64[n], packets sent in each stretch, and those of them that came.
-    latency: float64[m], seconds, of those that came, sorted; empty where packets take no time.
     """
 
     stretch: float
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
-    latency: NDArray[np.float64]
 
     def as_dict(self) -> dict[str, Any]:
-        """Counts, and the latency by percentiles."""
-        points = (0, 50, 90, 99, 100)
-        known = bool(len(self.latency))
-        values: list[float] = np.percentile(self.latency, points).tolist() if known else []
+        """Counts, in all and by stretches."""
+        columns = self.received.tolist(), self.sent.tolist()
         return {
             "sent": int(self.sent.sum()),
             "received": int(self.received.sum()),
             "stretch_seconds": self.stretch,
-            "received_of_sent": [
-                [r, s] for r, s in zip(self.received.tolist(), self.sent.tolist(), strict=True)
-            ],
-            "latency_ms": {
-                f"p{p}": round(1000 * v, 3) for p, v in zip(points, values, strict=False)
-            },
+            "received_of_sent": [list(row) for row in zip(*columns, strict=True)],
         }
 
 

@@ -20,7 +20,7 @@ from compilers.forwarding.walks import Numbers, Walks
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST
 from compilers.wiring.wiring import Wiring
-from mininet_scenarios.scenario.engine import LINK_DOWN, Flows, HostSample, Outage, Throughput
+from mininet_scenarios.scenario.engine import LINK_DOWN, Flows, HostSample, Outage, Rates
 
 Loads = NDArray[np.int64]
 N = TypeVar("N", np.int64, np.float64)
@@ -212,8 +212,11 @@ HOST_LINKS = 10_000.0
 """Mb/s that a host takes and gives where links have no rate: flows are bounded by something."""
 
 
-def carry(walked: Prediction, hosts: HostSample, flows: Flows, rate: float | None) -> Throughput:
-    """Max-min fair rates when every flow divides itself over its paths by their weights.
+def carry(
+    walked: Prediction, hosts: HostSample, flows: Flows, rate: float | None
+) -> tuple[Rates, Rates]:
+    """Max-min fair rates when every flow divides itself over its paths by their weights, Mb/s, and
+    float64[S, ports + 1], Mb/s out of each port.
 
     The shares are fixed: the fullest of its paths limits a flow, as it would one that must arrive
     whole. Links between switches carry `rate` each way, hosts' links any amount. What a path loses
@@ -225,8 +228,7 @@ def carry(walked: Prediction, hosts: HostSample, flows: Flows, rate: float | Non
     fair = max_min(arcs, flow, share, capacity, np.where(arrives > 0, demand, 0))
     loads = np.zeros(walked.arcs)
     np.add.at(loads, arcs, share * fair[flow])
-    ports = walked.by_port(loads)
-    return Throughput(fair * arrives, dict(zip(walked.build.wiring.names, ports, strict=True)))
+    return fair * arrives, walked.by_port(loads)
 
 
 def crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[NDArray[Any], ...]:

@@ -34,19 +34,39 @@ INKS = {
 """The colours that plots are drawn in, and those of the page, which may be dark."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RehearsalReport:
-    """What was run (by short names), what it found, and the command that runs it again."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Emulated:
+    """What was run (scenario, engine, framework, build, topology, counts), when, where and by which
+    version, and what it found.
+    """
 
-    facts: Mapping[str, Any]
+    facts: dict[str, Any]
     result: Result
-    command: str
 
-    def write(self, where: Path) -> list[Path]:
-        """Write FILE.html, FILE.xml or FILE.json, or all three as `report` in a folder.
+    @property
+    def passed(self) -> bool:
+        """Whether all was as expected."""
+        return self.result.passed
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**self.facts, **self.result.as_dict()}
+
+    def __repr__(self) -> str:
+        """`<Emulated lab on model passed: 12 of 12 pairs delivered>`."""
+        word = "passed" if self.passed else "FAILED"
+        pairs = f"{self.result.delivered:,} of {self.result.pairs:,} pairs delivered"
+        return f"<Emulated {self.facts['scenario']} on {self.facts['engine']} {word}: {pairs}>"
+
+    def write(self, where: Path, command: str = "") -> list[Path]:
+        """Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into a folder.
+
+        Args:
+            where: the file, or the folder.
+            command: what runs the same again, for the report.
 
         Raises:
-            InputError: it cannot be written there.
+            InputError: it cannot be written.
         """
         whole = [where / f"report{form}" for form in FORMS]
         files = [where] if where.suffix in FORMS else whole
@@ -54,29 +74,25 @@ class RehearsalReport:
         try:
             for file in files:
                 file.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(file, [made[file.suffix]().encode()])
+                replace_file(file, [made[file.suffix](command).encode()])
         except OSError as error:
-            raise InputError.of(
-                file=str(where),
-                key="report",
-                required="a place that can be written",
-                given=error.strerror or str(error),
-            ) from error
+            required, given = "a place that can be written", error.strerror or str(error)
+            raise InputError.of(required, given, file=str(where), key="report") from error
         return files
 
-    def json(self) -> str:
+    def json(self, command: str) -> str:
         """Everything, all mismatches too."""
-        document = {**self.facts, "command": self.command, **self.result.as_dict()}
+        document = {**self.facts, "command": command, **self.result.as_dict()}
         return json.dumps(document, indent=2) + "\n"
 
-    def junit(self) -> str:
+    def junit(self, command: str) -> str:
         """A test suite with a test case an expectation."""
         from junitparser import Failure, JUnitXml, TestCase, TestSuite
 
         suite = TestSuite(str(self.facts["scenario"]))
         for name in ("engine", "build", "topology", "version", "host"):
             suite.add_property(name, str(self.facts[name]))
-        suite.add_property("command", self.command)
+        suite.add_property("command", command)
         for check in self.result.checks:
             case = TestCase(check.name, classname=f"polarfab.{self.facts['scenario']}")
             if not check.passed:
@@ -92,7 +108,7 @@ class RehearsalReport:
         written: bytes = document.tostring()  # type: ignore[no-untyped-call]
         return written.decode()
 
-    def html(self) -> str:
+    def html(self, command: str) -> str:
         """One self-contained page."""
         result = self.result
         seconds = ", ".join(f"{name} {time:g}" for name, time in result.seconds.items())
@@ -115,7 +131,7 @@ class RehearsalReport:
         return template.render(
             facts=self.facts,
             rows=[(name, value) for name, value in rows.items() if value],
-            command=self.command,
+            command=command,
             passed=result.passed,
             met=sum(check.passed for check in result.checks),
             checks=result.checks,
@@ -162,13 +178,6 @@ def panels(result: Result) -> list[Panel]:
     if result.throughput is not None:
         loads = np.round(result.throughput.loads, 3)
         found.append(_histogram("Load per link, flows", "Mb/s", loads))
-    if result.watched is not None and len(result.watched.latency):
-        latency = 1000 * result.watched.latency
-        at = np.unique(np.linspace(0, len(latency) - 1, 200).astype(int))
-        share = 100 * (at + 1) / len(latency)
-        curve = Curve("", tuple(latency[at].tolist()), tuple(share.tolist()))
-        up = "% of packets that took at most so long"
-        found.append(Panel("Latency", "ms, one way", up, (curve,), top=105))
     return found
 
 

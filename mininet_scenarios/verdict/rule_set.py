@@ -49,15 +49,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupRules:
-    """A group: its number, the ports that its buckets watch and their rules, and its weights.
+    """A group: the ports that its buckets watch and their rules, and its weights.
 
     entry: the port on which packets come that are led here, 0 for any. port is 0 for the bucket
     that leads to the enter group.
     """
 
-    number: int
     role: int
-    egress: int
     entry: int
     port: tuple[int, ...]
     weight: tuple[int, ...]
@@ -127,9 +125,7 @@ class RuleSet:
                 elif ports[-1] in ports[:-1] and weights[-1] * MORE_VALUES[0] < sum(weights):
                     ports, weights = ports[:-1], weights[:-1]  # too small to get a packet
                 self.groups[switch, groups.role, egress] = GroupRules(
-                    number=number,
                     role=groups.role,
-                    egress=egress,
                     entry=int(groups.in_port[i]),
                     port=ports,
                     weight=weights,

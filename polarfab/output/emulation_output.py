@@ -24,9 +24,9 @@ from polarfab.output.verb_output import (
 from polarfab.output.verification_output import stop_if_wrong
 
 if TYPE_CHECKING:
-    from mininet_scenarios.run.emulation import Emulated
     from mininet_scenarios.scenario.scenario_file import LoadedScenario
     from mininet_scenarios.verdict.checks import Result
+    from mininet_scenarios.verdict.report import Emulated
 
 LISTED_RUNS = 12
 """Events that are printed without --verbose; all are in the JSON and in the report."""
@@ -65,7 +65,7 @@ def run(
 
     `again` are the words that run it again, without engine and framework.
     """
-    from mininet_scenarios.run.emulation import Emulation, run_planes
+    from mininet_scenarios.run.emulation import Emulation
     from mininet_scenarios.run.plan import Silent, WrongTables
     from mininet_scenarios.scenario.engine import EngineError
 
@@ -73,7 +73,7 @@ def run(
         say(f"{loaded.folder} may be unverified: its tables may lose packets or loop")
     observer = Silent() if as_json else Narrator()
     try:
-        found = run_planes(Emulation(loaded, keep, unverified, terminal, observer))
+        found = Emulation(loaded, keep, unverified, terminal, observer).run()
     except EngineError as error:
         warn(f"the emulation failed: {error}")
         say(f"the logs are in {keep}" if keep else "run it with --keep DIR to keep the logs")

@@ -34,12 +34,11 @@ def side_by_side(one: Fabric, other: Fabric) -> tuple[tuple[Fabric, Fabric], ...
 
 def of_each_plane(fabric: Fabric, asked: Callable[[Fabric], Found]) -> list[Found]:
     """What is asked of each plane; planes that forward alike are asked once."""
-    from compilers.tables.folders.build_folder import first_alike
+    from compilers.tables.build_codec import first_alike
 
     planes, found = fabric.planes, list[Found]()
-    folders = [plane.folder for plane in planes if plane.folder]
     for number, plane in enumerate(planes):
-        like = first_alike(fabric.builds, folders, number)
+        like = first_alike(fabric.builds, number)
         found.append(asked(plane) if like is None else found[like])
     return found
 

@@ -10,8 +10,8 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow import group_and_flow_bytes as rows
@@ -31,11 +31,11 @@ from compilers.targets.openflow.protocol import (
     message,
     padded,
 )
-from mininet_scenarios.engines.inner_child import RUN, Reply, prepare, serve
+from mininet_scenarios.engines.inner_child import RUN, prepare, serve
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS, ControllerProcess
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
-from mininet_scenarios.scenario.engine import EngineError, HostSample
+from mininet_scenarios.scenario.engine import EngineError, HostSample, Progress, Setup
 from tests.bench.bare_server import BareServer, PushError
 from tests.bench.echo_probe import EchoProbe
 
@@ -69,10 +69,10 @@ def spent(process: int) -> float:
 class PushingInside:
     """The requests: every public method is one, with the arguments that the outer process sends."""
 
-    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
-        self.job, self.reply = job, reply
-        self.build = load(Path(job["build"]))
-        self.ovs = PrivateOvs(RUN / "ovs", logs=Path(job["logs"]))
+    def __init__(self, setup: Setup, progress: Progress) -> None:
+        self.setup, self.progress = setup, progress
+        self.build = load(setup.folders[0])
+        self.ovs = PrivateOvs(RUN / "ovs", logs=setup.work)
         encoder = Encoder(self.build)
         self.programs = {
             datapath_id: encoder.program(vertex)
@@ -115,7 +115,7 @@ class PushingInside:
         most memory it had (megabytes), the slowest answer to an echo (seconds) and how many rows
         and groups it sent.
         """
-        process = ControllerProcess({**self.job, "framework": framework})
+        process = ControllerProcess(replace(self.setup, framework=framework))
         process.start()
         assert process.process is not None
         number, before = process.process.pid, [0.0, 0.0]
@@ -125,7 +125,7 @@ class PushingInside:
 
         try:
             with EchoProbe((HOST, int(PORT)), PUSH_PATIENCE, began) as probe:
-                process.wait(len(self.programs), PUSH_PATIENCE, self._progress)
+                process.settle(set(), PUSH_PATIENCE, self.progress)
             own, switches = spent(number) - before[0], self._switches_spent() - before[1]
             took = self._took()
             status = process.status()
@@ -150,7 +150,7 @@ class PushingInside:
     def _took(self) -> float:
         """Seconds, as the controller's log has it soon after its status says that all is done."""
         deadline = time.monotonic() + SAYS
-        log = Path(self.job["logs"]) / "controller.log"
+        log = self.setup.work / "controller.log"
         while not (found := TOOK.search(log.read_text())):
             if time.monotonic() > deadline:
                 raise EngineError("the controller does not say how long it took")
@@ -168,9 +168,6 @@ class PushingInside:
                 raise EngineError(f"bare socket server: {error}") from error
             then()
             return seconds
-
-    def _progress(self, done: int, total: int) -> None:
-        self.reply({"progress": [done, total]})
 
 
 def _bundled(program: FlowProgram) -> list[bytes]:

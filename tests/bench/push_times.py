@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mininet_scenarios.engines.inner_engine import InnerProcess
+from mininet_scenarios.scenario.engine import Setup
 
 BARE = "bare socket server, same bundles"
 Tell = Callable[[str], None]
@@ -45,10 +46,8 @@ def pushes(
     Raises:
         EngineError: Open vSwitch or a push failed.
     """
-    build, logs = (str(path.resolve()) for path in (folder, work))
-    job = {"build": build, "logs": logs, "hosts": 0, "framework": "", "unverified": True}
-    job["scratch"] = ""
-    inner = InnerProcess("tests.bench.push_child", job)
+    setup = Setup((), (folder,), work, unverified=True, temporary=False)
+    inner = InnerProcess("tests.bench.push_child", setup)
     try:
         inner.start()
         tell("bring the switches up")

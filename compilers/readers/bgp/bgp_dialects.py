@@ -28,13 +28,14 @@ class BgpDialect:
     announces. session: of each neighbour, the first one where there is such a neighbour: peer, far;
     unnumbered: the same where links have no addresses, and alone: of each family only then.
     override: policy, of a neighbour with one of its own. entry: place, list and metric of an entry
-    of a policy; six: the rest of one for IPv6 over addresses. preferred: of each prefix of a list,
-    the first one names it. everyone: of the entry for all other prefixes; foundby: of the same,
-    where there are next hops of shares. bfd, watched: where BFD watches links, once and of each
-    family. rooted: announces a prefix only while a route of its own has it. made: what makes a
-    neighbour or a group, before which the system takes no other statement about it; none: the order
-    is free. both: where there are sessions of both address families. links: of each link that BFD
-    watches: port.
+    of a policy; six: the rest of one for IPv6 over addresses. again: of each policy, the entry of
+    paths over another neighbour, which its metric puts last; once has around, who these are.
+    preferred: of each prefix of a list, the first one names it. everyone: of the entry for all
+    other prefixes; foundby: of the same, where there are next hops of shares. bfd, watched: where
+    BFD watches links, once and of each family. rooted: announces a prefix only while a route of its
+    own has it. made: what makes a neighbour or a group, before which the system takes no other
+    statement about it; none: the order is free. both: where there are sessions of both address
+    families. links: of each link that BFD watches: port.
     """
 
     once: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class BgpDialect:
     alone: tuple[str, ...] = ()
     override: tuple[str, ...] = ()
     entry: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
     several: tuple[str, ...] = ()

@@ -2,7 +2,9 @@
 
 Each switch is a system of its own, so a path is as long as it has links, and the shortest one that
 a switch's policies let in is taken (RFC 4271, section 9.1.2.2): of those of one length the one of
-the least metric, and of these as many as the switch takes at once, lowest router ids first.
+the least metric, and of these as many as the switch takes at once, lowest router ids first. A path
+over another neighbour may have a metric of its own; it is never among the shortest while that
+neighbour is heard.
 """
 
 from __future__ import annotations
@@ -50,7 +52,11 @@ class SpeakerFamily:
         lists = {taken: self._let_in(*taken) for taken in set(self.taken)}
         let_in = np.array([lists[each] for each in self.taken], np.bool_)
         self._taken = let_in.reshape(len(self.own), len(self.prefixes))
-        self.away = self._away(np.ones(len(speakers), np.bool_), self._joined())
+        joined = self._joined()
+        self.away = self._away(np.ones(len(speakers), np.bool_), joined)
+        again = [session.again for ends in self.ends for session, _ in ends]
+        self.again = np.array(again, np.int64)[:, None]
+        self.near = joined > 0
         ids = sorted({speaker.router_id for speaker in speakers}, key=_router_id)
         self.rank = np.array([ids.index(speaker.router_id) for speaker in speakers], np.int64)
 
@@ -91,12 +97,26 @@ class SpeakerFamily:
         if not len(up):
             return cabled, away, best
         length = np.where(away[far[up]] < away[source[up]], away[far[up]], NO_PATH)
-        key = (length * (int(metric.max(initial=0)) + 1) + metric[up]) * len(self.own)
-        key = (key + self.rank[far[up], None]) * len(source) + up[:, None]
         first = np.flatnonzero(np.diff(source[up], prepend=-1))
-        best[source[up][first]] = np.minimum.reduceat(key, first, axis=0) % len(source)
-        best[(away == 0) | (away >= NO_PATH)] = -1
+        over = np.zeros(length.shape, np.bool_)
+        while True:
+            metrics = np.where(over, self.again[up], metric[up])
+            key = (length * (int(metrics.max(initial=0)) + 1) + metrics) * len(self.own)
+            key = (key + self.rank[far[up], None]) * len(source) + up[:, None]
+            best[source[up][first]] = np.minimum.reduceat(key, first, axis=0) % len(source)
+            best[(away == 0) | (away >= NO_PATH)] = -1
+            if len(up) == len(sessions):
+                break  # over another neighbour is longer
+            before, over = over, self._over(best)[up] & (length < NO_PATH)
+            if (before == over).all():
+                break
         return cabled, away, best
+
+    def _over(self, best: Integers) -> NDArray[np.bool_]:
+        """bool[E, P]: which sessions announce a path over another neighbour, by all best paths."""
+        source, far, _ = self.columns
+        second = np.where(best >= 0, far[best], -1)[far]
+        return self.near[source[:, None], second] & (second >= 0) & (self.again >= 0)
 
     def ports_left(self, closed: Collection[tuple[int, str]]) -> list[dict[str, frozenset[str]]]:
         """Of each switch the ports of BGP's best paths to every prefix.
@@ -105,18 +125,15 @@ class SpeakerFamily:
             closed: (switch, port) of sessions that are down; their other ends are down, too.
         """
         sessions = [(at, end, s.port) for at, ends in enumerate(self.ends) for s, end in ends]
-        cut = {
-            pair
-            for at, end, port in sessions
-            if (at, port) in closed
-            for pair in ((at, end), (end, at))
-        }
-        up = np.array([(at, end) not in cut for at, end, _ in sessions], np.bool_)
-        _, away, _ = self.converged(np.ones(len(self.own), np.bool_), up)
+        cut = {frozenset((at, end)) for at, end, port in sessions if (at, port) in closed}
+        up = np.array([frozenset((at, end)) not in cut for at, end, _ in sessions], np.bool_)
+        _, away, paths = self.converged(np.ones(len(self.own), np.bool_), up)
+        over = self._over(paths)
         first = np.cumsum([0, *map(len, self.ends)]).tolist()
         found = []
         for at, ends in enumerate(self.ends):
-            best = self._best(at, away, up[first[at] : first[at + 1]])
+            rows = slice(first[at], first[at + 1])
+            best = self._best(at, away, up[rows], np.where(over[rows], self.again[rows], -1))
             reached = (best & (away[at] < NO_PATH)).T
             ports = [frozenset(ends[end][0].port for end in np.flatnonzero(row)) for row in reached]
             known = zip(self.prefixes, ports, away[at].tolist(), strict=True)
@@ -165,7 +182,11 @@ class SpeakerFamily:
         }
 
     def _best(
-        self, at: int, away: Integers | None = None, up: NDArray[np.bool_] | bool = True
+        self,
+        at: int,
+        away: Integers | None = None,
+        up: NDArray[np.bool_] | bool = True,
+        again: Integers | int = -1,
     ) -> NDArray[np.bool_]:
         """bool[E, P]: which of its sessions a switch takes to every prefix that it reaches.
 
@@ -173,10 +194,12 @@ class SpeakerFamily:
             at: the switch.
             away: the links to every prefix, `away` of the class unless something is down.
             up: bool[E], its sessions that are up.
+            again: int64[E, P], metrics of paths over another neighbour, -1 of others.
         """
         away = self.away if away is None else away
         ends = self.ends[at]
         far, metric = np.array([end for _, end in ends], np.int64), self._metrics(at)
+        metric = np.where(np.greater_equal(again, 0), again, metric)
         there = np.broadcast_to(up, len(far))[:, None]
         length = np.where(there & (away[far] < away[at]), away[far], NO_PATH)
         order = length * (int(metric.max(initial=0)) + 1) + metric

@@ -25,13 +25,14 @@ class BgpNeighbour:
     """A neighbour in an address family: its system, the line, and the metrics of what it announces.
 
     port: the interface, or the address that is behind it. preferred: metrics of single prefixes;
-    others have `usual`.
+    others have `usual`. again: that of a path over another neighbour, -1 where it is as others.
     """
 
     port: str
     number: int
     line: int
     usual: int
+    again: int
     preferred: dict[str, int]
 
 
@@ -52,6 +53,7 @@ class SpokenFamily:
 
 
 LARGEST_METRIC = (1 << 32) - 1
+ALL_PATHS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Speaker:
         known = self.said.need(self.dialect.via, known) if self._has_via(known) else known
         sessions = tuple(self._sessions(known))
         self._policy(known, f"fabric-{known['family']}")
-        paths = _number(known.get("paths", "1"))
+        paths = self._paths(known)
         more = (
             (self.dialect.watched, self.asked.bfd),
             (self.dialect.alone, not self.asked.numbered),
@@ -123,6 +125,12 @@ class Speaker:
         ]
         taken = known["pool"], _number(known["least"]), _number(known["longest"])
         return SpokenFamily(tuple(own), sessions, taken, known.get("via", ""), paths)
+
+    def _paths(self, known: Found) -> int:
+        """How many paths it takes at once: all of them where the system does not count."""
+        if "paths" in known:
+            return _number(known["paths"])
+        return ALL_PATHS if any(self.said.find((*self.dialect.several, "")[0], known)) else 1
 
     def _has_via(self, known: Found) -> bool:
         return any(any(self.said.find(each, known)) for each in self.dialect.via)
@@ -137,8 +145,8 @@ class Speaker:
                 self.said.need(self.dialect.override[1:], overridden[0])
                 metric = self._entry(known, policy, "10", policy)
                 preferred = dict.fromkeys(self._listed(known | {"list": policy}), metric)
-            usual = self._policy(known, policy)
-            yield BgpNeighbour(session["peer"], _number(session["far"]), line, usual, preferred)
+            metrics = self._policy(known, policy)
+            yield BgpNeighbour(session["peer"], _number(session["far"]), line, *metrics, preferred)
 
     def _listed(self, known: Found) -> Iterator[str]:
         """The prefixes of a list."""
@@ -146,18 +154,21 @@ class Speaker:
         for found, _ in list(self.said.find(first, known)):
             yield self.said.need(others, found)["prefix"]
 
-    def _policy(self, known: Found, policy: str) -> int:
-        """The metric that a policy gives what it has no other for."""
+    def _policy(self, known: Found, policy: str) -> tuple[int, int]:
+        """The metrics of what a policy has no other for, and of paths over another neighbour."""
         more = self.dialect.foundby if "via" in known else ()
         self.said.need((*self.dialect.everyone, *more), known | {"policy": policy})
-        return self._entry(known, policy, "20", f"fabric-{known['family']}")
+        all_of_it = f"fabric-{known['family']}"
+        again = self._entry(known, policy, "5", all_of_it) if self.dialect.again else -1
+        return self._entry(known, policy, "20", all_of_it), again
 
     def _entry(self, known: Found, policy: str, place: str, prefixes: str) -> int:
         entry = {"policy": policy, "place": place, "list": prefixes}
         if "most" in self.known:
             entry["most"] = self.known["most"]
         more = self.dialect.six if known["family"] == "ipv6" and self.asked.numbered else ()
-        found = self.said.need((*self.dialect.entry, *more), known | entry)
+        said = self.dialect.again if place == "5" else self.dialect.entry
+        found = self.said.need((*said, *more), known | entry)
         if "most" in found:
             self.known["most"] = found["most"]
         metric = _number(found["metric"])
@@ -181,6 +192,11 @@ class Speaker:
             if self.dialect.rooted is not None and prefix not in discarded
         ]
         most = _number(self.known.get("most", "0")) or _number(self.known.get("less", "-1")) + 1
+        numbers = {str(each.number) for family in self.families for each in family.sessions}
+        around, after = self.known.get("around"), self.known.get("rest", "")
+        if around and ({*around.split("|")} != numbers or _number(after) != most - 2):
+            text = f"paths over {around}, up to {after} more, for those over another neighbour"
+            wrong.append((file, self.line("around"), text))
         return BgpSwitch(
             file,
             replace(rest, unread=[*rest.unread, *unread], wrong=[*rest.wrong, *wrong]),

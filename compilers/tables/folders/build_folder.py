@@ -66,8 +66,6 @@ ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files"
 """What a manifest holds for those who read the build."""
 AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
 AGAIN = "compile the build again"
-OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", FABRIC)
-"""How files begin that planes which forward alike have each for itself."""
 Content = Callable[[Callable[[bytes], object]], object]
 """Writes a file by a function that writes bytes."""
 Prove = Callable[[Path, tuple[Build, ...]], object]
@@ -173,7 +171,7 @@ def builds_in(folder: Path) -> tuple[Path, ...]:
     Raises:
         InputError: `planes.json` is damaged.
     """
-    return tuple(_identities(folder))
+    return tuple(identities_in(folder))
 
 
 def load_planes(folder: Path) -> tuple[Build, ...]:
@@ -182,11 +180,15 @@ def load_planes(folder: Path) -> tuple[Build, ...]:
     Raises:
         InputError: there is none, it is damaged, or a plane is of another build.
     """
-    return tuple(load(path, expect=identity) for path, identity in _identities(folder).items())
+    return tuple(load(path, expect=identity) for path, identity in identities_in(folder).items())
 
 
-def _identities(folder: Path) -> dict[Path, str]:
-    """The identities of the planes by their folders; "" for the folder of one build."""
+def identities_in(folder: Path) -> dict[Path, str]:
+    """The identities of the planes by their folders; "" for the folder of one build.
+
+    Raises:
+        InputError: `planes.json` is damaged.
+    """
     try:
         planes = json.loads(read(folder, PLANES))["planes"]
         if list(planes) != [f"plane-{plane}" for plane in range(1, len(planes) + 1)] or not planes:
@@ -224,31 +226,6 @@ def rollback(folder: Path) -> tuple[Build, ...]:
     except OSError as error:
         raise unwritable_folder(folder, error) from error
     return builds
-
-
-def alike(one: Path, other: Path) -> bool:
-    """Whether two builds forward alike: the same tables, ports and graph, by their digests."""
-    return _forwarding_digests(one) == _forwarding_digests(other)
-
-
-def first_alike(builds: Sequence[Build], folders: Sequence[Path], plane: int) -> int | None:
-    """The first plane before this one that forwards alike, None where none does.
-
-    By digests in folders; without folders by tables that are shared in memory.
-    """
-    for before in range(plane):
-        if folders and alike(folders[before], folders[plane]):
-            return before
-        if not folders and builds[before].tables is builds[plane].tables:
-            return before
-    return None
-
-
-def _forwarding_digests(folder: Path) -> dict[str, Any]:
-    files: dict[str, str] = json.loads((folder / MANIFEST).read_text())["files"]
-    routing = json.loads((folder / FABRIC).read_text())["routing"]
-    digests = {name: digest for name, digest in files.items() if not name.startswith(OWN)}
-    return {**digests, "routing": routing}
 
 
 def load(folder: Path, expect: str = "") -> Build:

@@ -90,7 +90,7 @@ class FolderFiles:
 
     def _size(self, name: str) -> int:
         try:
-            return (self.path / name).lstat().st_size
+            return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False).st_size
         except OSError:
             return 0
 

@@ -44,6 +44,14 @@ def identity_of(manifest: str) -> str:
     return hashlib.sha256(manifest.encode()).hexdigest()[:16]
 
 
+def identity_in(folder: Path) -> str:
+    """The identity of the build in a folder, sound or not; "" where there is none."""
+    try:
+        return identity_of(read(folder, MANIFEST))
+    except DAMAGED:
+        return ""
+
+
 def sum_of(manifest: str) -> str:
     """The text of `manifest.sha256`."""
     return f"{hashlib.sha256(manifest.encode()).hexdigest()}  {MANIFEST}\n"
@@ -230,10 +238,7 @@ def _seal(marked: Mapping[str, Any]) -> str:
 
 def mark(folder: Path) -> str:
     """The identity of the build that the mark in a folder is for, if it is this build; else ""."""
-    try:
-        here = identity_of(read(folder, MANIFEST))
-    except DAMAGED:
-        return ""
+    here = identity_in(folder)
     return here if marked(folder).get("build") == here else ""
 
 
@@ -278,7 +283,7 @@ def collect(place: Path, inside: bool = True, act: bool = True) -> list[tuple[Pa
         done = list[tuple[Path, Path | None]]()
         for folder, part, name in list(_parts(place.resolve(), inside)):
             with held(folder), claimed(part) as free:
-                if free:
+                if free or (free is None and (part / LEFT).is_file()):
                     done.append((part, _collect(part, folder / name) if act else None))
         return done
     except OSError as error:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from compilers.tables.folders.artefact import LEFT, PART
 from compilers.tables.folders.build_folder import (
-    builds_in,
     damaged,
+    identities_in,
     load,
     load_planes,
     read_manifest,
@@ -22,7 +22,7 @@ from compilers.tables.folders.generations import (
     SUM,
     VERIFIED,
     collect,
-    identity_of,
+    identity_in,
     is_build,
     last,
     mark,
@@ -72,34 +72,26 @@ def check_folder(folder: Path) -> FolderState:
 
 
 def _check_build(folder: Path) -> FolderState:
-    problems: list[Problem] = []
-    strays: list[str] = []
-    count, builds = 0, []
+    problems, strays, builds, count = list[Problem](), list[str](), list[str](), 0
     try:
-        planes = builds_in(folder)
+        planes = identities_in(folder)
     except InputError as error:
-        planes = ()
+        planes = {}
         problems += error.problems
-    for plane in planes:
+    for plane, identity in planes.items():
+        listed: Collection[str] = ()
         try:
             with FolderFiles(plane) as files:
                 listed = read_manifest(files)[1]["files"]
-                wrong = damaged(files, listed)
                 strays += _strays(files, {*listed, MANIFEST, SUM, VERIFIED, LEFT})
-            count += len(listed) - len(wrong)
-            problems += wrong
-            if not wrong:
-                builds.append(load(plane).identity)
+            count += len(listed)
             problems += _mark_of_another(plane)
+            builds.append(load(plane, expect=identity).identity)
         except InputError as error:
             problems += error.problems
+            count -= len({str(plane / name) for name in listed} & {p.file for p in error.problems})
         except OSError as error:
             problems.append(_unreadable(plane, error))
-    if not problems:
-        try:
-            load_planes(folder)
-        except InputError as error:
-            problems += error.problems
     return FolderState(
         folder,
         "build",
@@ -124,13 +116,9 @@ def _mark_of_another(folder: Path) -> list[Problem]:
     else:
         if mark(folder):
             return []
-        given = "a changed file" if named == _named(folder) else "the mark of another build"
+        given = "a changed file" if named == identity_in(folder) else "the mark of another build"
     todo = f"run: polarfab verify {folder}"
     return [Problem("the mark of this build", given, todo, str(folder / VERIFIED))]
-
-
-def _named(folder: Path) -> str:
-    return identity_of(read(folder, MANIFEST))
 
 
 def _kept(folder: Path) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS
@@ -21,10 +20,9 @@ from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS, BgpFamily, BgpSpeaker
+from compilers.targets.routed.bgp.control_plane import BgpFamily, BgpSpeaker
 from compilers.targets.routed.interfaces import EOS, PhysicalPort
 from compilers.targets.routed.p2p_links import (
-    P2P_OPTIONS,
     P2P_UNREACHABLE,
     VLAN,
     HostPort,
@@ -61,9 +59,6 @@ class Eos(P2pTarget):
     capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS}))
     hier_config = dict.fromkeys(("eos.cfg",), "ARISTA_EOS")
     interfaces = EOS
-    vrf = "hosts"
-    not_found = ""
-    options = MappingProxyType({**P2P_OPTIONS, **SHARING_OPTIONS})
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""
@@ -259,7 +254,7 @@ def bgp_structured(bgp: BgpSpeaker) -> Tree:
                 "bgp always-compare-med",
                 "bgp bestpath tie-break router-id",
             ],
-            "maximum_paths": {"paths": 1, "ecmp": 1},
+            "maximum_paths": dict.fromkeys(("paths", "ecmp"), bgp.paths),
             "peer_groups": groups,
             "neighbors": [
                 {

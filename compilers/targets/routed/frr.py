@@ -145,7 +145,7 @@ class Frr(Target):
             todo = f"add `{SET} {ROUTING}=bgp`"
             raise InputError.of("off with static routes", "on", todo, key=f"{SET} {WCMP}")
         if bgp:
-            require_bgp(build, self.name, chosen, several=True)
+            require_bgp(build, self.name, chosen)
         elif old:
             self.capabilities.require(build, "frr with version=8.4")
         else:

@@ -9,13 +9,8 @@ hops and hosts. Packets without a mark are those of the native VLAN, 1.
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
-from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
-from compilers.targets.capabilities import Capabilities
-from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS
 from compilers.targets.routed.interfaces import JUNOS
-from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
+from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
 
 
 class Junos(P2pTarget):
@@ -24,9 +19,6 @@ class Junos(P2pTarget):
     name = "junos"
     summary = "a device config for Junos"
     files = dict.fromkeys(("junos.set",), P2pVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     interfaces = JUNOS
     vrf = "polarfab"
-    not_found = ""
     between = False
-    options = MappingProxyType({**P2P_OPTIONS, **SHARING_OPTIONS})

@@ -12,8 +12,6 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
-from compilers.targets.capabilities import Capabilities
 from compilers.targets.routed.bgp.control_plane import BY_FRR
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
@@ -34,9 +32,5 @@ class Nvue(P2pTarget):
     name = "nvue"
     summary = "a startup.yaml for NVUE on Cumulus Linux 5.9 to 5.14"
     files = dict.fromkeys(("startup.yaml",), P2pVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     interfaces = CUMULUS
-    vrf = "hosts"
-    not_found = ""
-    several = True
     options = MappingProxyType({**P2P_OPTIONS, **BY_FRR})

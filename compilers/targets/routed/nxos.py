@@ -10,13 +10,8 @@ Load Sharing in the Unicast FIB": `universal-id`).
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
-from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
-from compilers.targets.capabilities import Capabilities
-from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS
 from compilers.targets.routed.interfaces import NXOS
-from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
+from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
 
 
 class Nxos(P2pTarget):
@@ -25,9 +20,5 @@ class Nxos(P2pTarget):
     name = "nxos"
     summary = "a device config for NX-OS"
     files = dict.fromkeys(("nxos.cfg",), P2pVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     hier_config = dict.fromkeys(("nxos.cfg",), "CISCO_NXOS")
     interfaces = NXOS
-    vrf = "hosts"
-    not_found = ""
-    options = MappingProxyType({**P2P_OPTIONS, **SHARING_OPTIONS})

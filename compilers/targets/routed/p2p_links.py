@@ -39,12 +39,15 @@ from compilers.readers.bgp.bgp_files import read_speaker
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.router_files import read_router
 from compilers.routing.marked_spread import onward_ports
+from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
+    SHARING_OPTIONS,
     UNNUMBERED,
     VIA,
     WCMP,
@@ -113,6 +116,7 @@ P2P_OPTIONS: Options = MappingProxyType(
             lambda text: _accepts(IPv6Network, text),
         ),
         **bgp_options("on", "off"),
+        **SHARING_OPTIONS,
     }
 )
 
@@ -513,16 +517,15 @@ class P2pTarget(Target):
 
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
     ports, "" on a system that cannot do it. not_found: why next hops of that VRF cannot be those
-    that BGP finds, "" where they can, with `SHARING_OPTIONS`. several: whether it is written to
-    take several of BGP's paths at once. between: see `P2pFabric`.
+    that BGP finds, "" where they can. between: see `P2pFabric`.
     """
 
     options = P2P_OPTIONS
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     host_name = staticmethod(hostname)
     interfaces: ClassVar[Interfaces]
-    vrf: ClassVar[str] = ""
-    not_found: ClassVar[str] = "it has no VRF for hosts"
-    several: ClassVar[bool] = False
+    vrf: ClassVar[str] = HOSTS
+    not_found: ClassVar[str] = ""
     between: ClassVar[bool] = True
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
@@ -576,7 +579,7 @@ class P2pTarget(Target):
             todo = "choose balance: compact-valiant"
             raise InputError.of(required, chosen[LOSSLESS], todo, key=f"{SET} {LOSSLESS}")
         if chosen[ROUTING] == "bgp":
-            require_bgp(build, self.name, chosen, self.not_found, self.several)
+            require_bgp(build, self.name, chosen, self.not_found)
         else:
             super().require(build, chosen)
         if problems := list(beyond_tables(build, self.name, chosen[ROUTING] == "bgp")):
@@ -656,8 +659,9 @@ def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Pr
         target: its name.
         found: whether BGP finds the next hops, by a route to every other switch.
     """
-    if build.hardware is None or not build.tables.classes.alternate.shape[2]:
-        return
+    alternates = build.tables.classes.alternate.shape[2]
+    if build.hardware is None or build.every_hop or not alternates:
+        return  # at every hop all packets share one table, which is counted when it is compiled
     w, c = build.wiring, build.tables.classes
     families = 2 if build.addressing.ipv6 else 1
     hosts = np.count_nonzero(w.host_port, axis=1)

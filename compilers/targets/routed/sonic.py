@@ -64,8 +64,6 @@ class Sonic(P2pTarget):
     capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS}))
     interfaces = SONIC
     vrf = "Vrf-hosts"
-    not_found = ""
-    several = True
     options = MappingProxyType(
         {
             **P2P_OPTIONS,

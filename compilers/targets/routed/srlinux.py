@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from compilers.spec.features import AGGREGATES, INGRESS
@@ -15,10 +16,17 @@ from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily, BgpSpeaker, require_bgp
+from compilers.targets.routed.bgp.control_plane import (
+    ROUTING,
+    VIA,
+    BgpFamily,
+    BgpSpeaker,
+    require_bgp,
+)
 from compilers.targets.routed.interfaces import SRLINUX
 from compilers.targets.routed.p2p_links import (
     ETHERNET_HEADER,
+    P2P_OPTIONS,
     P2P_UNREACHABLE,
     VLAN,
     HostPort,
@@ -53,7 +61,9 @@ class Srlinux(P2pTarget):
     name = "srlinux"
     summary = "a device config for SR Linux, as JSON of its models"
     files = dict.fromkeys(("srlinux.json",), SrlinuxVariables)
+    vrf = ""
     not_found = "a next hop of it names no network instance"
+    options = MappingProxyType({n: o for n, o in P2P_OPTIONS.items() if n not in VIA})
     capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES, why={INGRESS: not_found})
     interfaces = SRLINUX
 
@@ -262,6 +272,7 @@ def bgp_protocol(bgp: BgpSpeaker) -> Tree:
             "afi-safi-name": f"{COMMON}:{f.name}-unicast",
             "admin-state": "enable",
             f"{f.name}-unicast": {"backup-paths": {"install": True}},
+            "multipath": {"allow-multiple-as": True, "ebgp": {"maximum-paths": bgp.paths}},
         }
         for f in bgp.families
     ]

@@ -17,6 +17,7 @@ from inventory.problems import InputError
 from inventory.route_tables.route_table_file import read_routes
 from tests.compilers.readers.emitted import IQ, change, check, write
 from tests.compilers.readers.test_bgp_reader import build_of
+from tests.compilers.targets.path_vectors import PathVectors
 
 BGP = {"routing": "bgp", "bfd": "on"}
 SYSTEMS = ("frr", "sonic", "eos", "nxos", "junos", "nvue")
@@ -141,6 +142,7 @@ def test_paths_that_policies_make_too_short_are_told(tmp_path):
     write("frr", build, tmp_path, BGP)
     for path in tmp_path.glob("*/frr.conf"):
         change(path, NEAR, NEAR.replace("5", "1"))
+        change(path, "{0,4}$", "{0,0}$")
     report = check("frr", build, tmp_path, BGP)
     assert report.differences
     told = " ".join(str(example) for example in report.examples)
@@ -309,3 +311,25 @@ def test_the_route_that_discards_the_rest_is_needed(name, line, pool, tmp_path):
     file.write_text(text)
     (found,) = check(name, build, tmp_path, BGP).examples
     assert f"no route that discards what is left of {pool}" in str(found)
+
+
+def test_paths_over_another_neighbour_are_last_among_equals(tmp_path):
+    """Ports that are left without a link, against routers that announce paths to each other."""
+    build = build_of({"spread": True, "q": 3})
+    write("frr", build, tmp_path, BGP)
+    reader = target("frr").reader(target("frr").check(build, BGP)[1])
+    w, routers, others = build.wiring, PathVectors(build, tmp_path), PathVectors(build, None)
+    differ = 0
+    for u, v in build.topology.graph.edges().tolist():
+        closed = {frozenset((u, v))}
+        paths, usual = routers.converged(closed), others.converged(closed)
+        differ += paths != usual
+        port = w.port_name(u, int(w.port[u][w.far[u] == v][0]))
+        left = reader.ports_left(tmp_path, {(w.names[u], port)})
+        for (at, to), path in paths.items():
+            if at != to:
+                (over,) = w.port[at][w.far[at] == path[1]].tolist()
+                assert left[w.names[at]][str(build.addressing.network(to))] == {
+                    w.port_name(at, over)
+                }
+    assert differ

@@ -467,7 +467,17 @@ def test_two_collect_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
-def test_a_killed_exchange_of_three_steps_is_taken_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_locks", [True, False])
+def test_a_killed_exchange_of_three_steps_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_locks: bool
+) -> None:
+    """Also where a file system has neither exchange nor locks of folders, as NFS."""
+
+    def no_locks(*_: int) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    if not has_locks:
+        monkeypatch.setattr(fcntl, "flock", no_locks)
     place = tmp_path / "b"
     save(polarfly_build(3), place)
     (place / "mine").write_text("mine")

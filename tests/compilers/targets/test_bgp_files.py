@@ -11,6 +11,7 @@ import yaml
 
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
+from tests.compilers.readers.test_bgp_reader import shared_at_every_hop
 from tests.compilers.routed import routed
 from tests.compilers.targets.makers import avd_sections, fabric
 
@@ -36,6 +37,16 @@ def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path, pyavd):
         assert not pyavd.validate_structured_config(config).validation_result.violations
         ours = (folder / "eos.cfg").read_text()
         assert avd_sections(pyavd.get_device_config(config)) == avd_sections(ours)
+
+
+def test_several_paths_at_every_hop(tmp_path, pyavd):
+    build = shared_at_every_hop()
+    target("eos").render(build, tmp_path, options=BGP, only=[0])
+    config = json.loads((tmp_path / "0" / "avd.json").read_text())
+    assert not pyavd.validate_structured_config(config).validation_result.violations
+    ours = (tmp_path / "0" / "eos.cfg").read_text()
+    assert "   maximum-paths 3 ecmp 3" in ours.splitlines()
+    assert avd_sections(pyavd.get_device_config(config)) == avd_sections(ours)
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")

@@ -85,6 +85,7 @@ def links_of_rng_64(folder, choose):
     """Links of the example fail one at a time: silent, then pulled. Every pair talks all the time.
 
     A link loses packets until BFD finds it dead and no longer: a round of all flows arrives then.
+    None is lost when it returns; where the kernel's neighbour table is full (gc_thresh3) some were.
     Each kind is at least once sooner than BGP alone: other tests hold the kernel's lock for routes,
     one for all namespaces, for seconds. Kernels have the next hops of their configuration without
     the link, and again with it (`FrrRouter.ready`).
@@ -94,7 +95,7 @@ def links_of_rng_64(folder, choose):
     seen = carried_out(folder, False, wanted, folder / "out", probe=[1, 1, 1])
     for one in seen:
         assert one["sent"][0] - one["lost"][0] >= 64 * 63, one
-        assert max(one["again"]) < HOLD, one
+        assert one["again"] == [0.0], one
     silent, pulled = seen[::2], seen[1::2]
     assert any(one["lost"][0] for one in silent), seen
     for some in (silent, pulled):

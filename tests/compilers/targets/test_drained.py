@@ -12,8 +12,10 @@ from compilers.targets.routed.bgp.drained import maintenance_lines
 from inventory.problems import InputError
 from polarfab.cli import cli
 from polarfab.fabric import Fabric
+from tests.compilers.readers.emitted import write
 from tests.compilers.readers.test_bgp_reader import build_of
 from tests.compilers.routed import routed
+from tests.compilers.targets.path_vectors import PathVectors
 
 BGP = {"routing": "bgp"}
 PREPENDED = re.compile(r" set as-path prepend ((?:\d+ ?)+)$", re.M)
@@ -38,6 +40,34 @@ def test_others_go_around_and_none_loses_its_path(parameters):
                     assert over <= longest
                 if d in around[s] and s != d:
                     assert around[s][d] < over
+
+
+@pytest.mark.parametrize("parameters", [{"q": 3}, {"q": 4}, {"q": 7}])
+def test_neighbours_of_a_drained_switch_do_not_choose_each_other(parameters, tmp_path):
+    """Each knows of longer paths over that switch before others have told what they do now.
+
+    Without the last metric for paths over another neighbour, some would: packets loop until then.
+    """
+    build = build_of(parameters)
+    write("frr", build, tmp_path, BGP)
+    looping = [circles(PathVectors(build, folder)) for folder in (tmp_path, None)]
+    assert not looping[0]
+    assert looping[1]
+
+
+def circles(routers):
+    """(drained switch, two of its neighbours, destination) of those who choose each other."""
+    paths, found = routers.converged(), []
+    for drained in routers.graph:
+        near = set(routers.graph[drained])
+        for to in near:
+            first = {
+                v: routers.choice(v, to, paths, longer={drained})[1]
+                for v in near
+                if v != to and paths[v, to][1] == drained
+            }
+            found += [(drained, v, u, to) for v, u in first.items() if first.get(u) == v]
+    return found
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")

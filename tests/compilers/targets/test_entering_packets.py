@@ -117,6 +117,20 @@ def limited(build, **limits):
     return replace(build, hardware=hardware)
 
 
+def test_at_every_hop_there_is_one_table(tmp_path):
+    (tmp_path / "inventory.yaml").write_text(
+        "node_types:\n  box:\n    tables: {lpm_rows: 9}\n"
+        "    ports: [{name: 'Ethernet{}', count: 5}]\nnodes:\n"
+        + "".join(f"  - {{name: n{v}, type: box}}\n" for v in range(9))
+    )
+    (tmp_path / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: hyperx, sides: 3x3}\ninventory: inventory.yaml\n"
+        "routing: {balance: ecmp, transit: ecmp}\n"
+    )
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    target("eos").check(limited(build, lpm_rows=9), {"routing": "bgp"})
+
+
 def test_a_node_type_without_room_for_both_vrfs(box):
     """In two VRFs and two families 12 other prefixes and a host; 4 classes share, by family."""
     target("eos").check(box)

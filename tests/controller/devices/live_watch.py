@@ -7,6 +7,7 @@ devices are there; then it is pushed, and a link goes down and comes up. Prints 
 import json
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
@@ -21,12 +22,15 @@ def main(old, out, new, folder):
     nodes = [str(v) for v in range(len(site.fabric.switches))]
     target("linux").render(load(new), out)
     for node in nodes:
-        site.sh(node, "ip link set eth1 alias other")
-        until(lambda node=node: "group" in site.sh(node, "ip nexthop"), "watcher", PATIENCE)
+        lines = (out / node / "addresses.batch").read_text().splitlines()
+        first = next(line for line in lines if line.startswith("address ")).split()[2]
+        site.sh(node, f"ip address del {first} dev lo; ip link set eth1 alias other")
+        shown = partial(site.sh, node, "ip address show lo")
+        until(lambda shown=shown, first=first: first in shown(), "watcher", PATIENCE)
     without, typed = [], LinuxDevice.type
 
     def watched(device, lines):
-        """What neighbours have once the first switch is about to mark packets."""
+        """What neighbours have once the first switches are about to mark packets."""
         if not without and any(line.startswith("route ") for line in lines):
             shown = (site.sh(node, "ip -6 address") for node in nodes)
             without.append(sum("fe80::1:0:" not in text for text in shown))

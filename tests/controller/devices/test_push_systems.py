@@ -58,9 +58,12 @@ class Site:
             name: stand_in(folder / "devices" / name, empty()) for name in self.build.wiring.names
         }
         monkeypatch.setattr(device_push, "DeviceShell", lambda reach: self.devices[reach[-1]])
-        hosts = lambda: {hostname(name): device for name, device in self.devices.items()}  # noqa: E731
-        monkeypatch.setattr("napalm.get_network_driver", lambda name: drivers(hosts())(name))
+        monkeypatch.setattr("napalm.get_network_driver", self.driver)
         monkeypatch.setattr(push_proof, "PROOF_PATIENCE", 0)
+
+    def driver(self, name):
+        """NAPALM's, which reaches switches without an address by their host names."""
+        return drivers({hostname(n): device for n, device in self.devices.items()})(name)
 
     def push(self, build=None, old=None, nodes=(), **settings):
         build = build or self.build

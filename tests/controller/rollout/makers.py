@@ -45,9 +45,8 @@ class Site:
 
     def __init__(self, tmp_path, first):
         (work := tmp_path / "work").mkdir()
-        self.folder, self.work = tmp_path / "current", work
-        copytree(first, self.folder)
-        setup = Setup(load(first), self.folder, work, framework="ryu", temporary=False)
+        self.folder, self.work = work / "current", work
+        setup = Setup((load(first),), (first,), work, framework="ryu", temporary=False)
         self.engine = MininetEngine(setup)
 
     def __enter__(self):

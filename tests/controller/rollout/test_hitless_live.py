@@ -26,9 +26,7 @@ def step(*_):
 def engine(builds, tmp_path_factory):
     """Hosts, switches and a controller, for one test after the other."""
     build, work = load(builds[0]), tmp_path_factory.mktemp("engine")
-    made = MininetEngine(
-        Setup(build=build, folder=builds[0], work=work, framework="ryu", temporary=False)
-    )
+    made = MininetEngine(Setup((build,), (builds[0],), work, framework="ryu", temporary=False))
     try:
         made.start(step)
         yield made

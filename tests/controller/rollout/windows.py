@@ -71,7 +71,7 @@ def carried(engine, intervals, event, hosts=None):
 
 def verify(engine):
     """Work that leaves the fabric alone."""
-    subprocess.run([POLARFAB, "verify", engine.setup.folder], check=True, capture_output=True)
+    subprocess.run([POLARFAB, "verify", engine.setup.folders[0]], check=True, capture_output=True)
 
 
 def loses_nothing(engine, intervals, event, hosts=None):

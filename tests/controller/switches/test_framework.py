@@ -1,11 +1,12 @@
 import socket
 from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 
 from controller.settings import Address
 from controller.switches import framework
-from controller.switches.connections.listening import bound
+from controller.switches.connections.listening import bound, use
 from inventory.problems import InputError
 
 
@@ -63,3 +64,25 @@ def test_a_port_in_use_is_found_even_when_its_owner_would_share_it():
 def test_an_address_of_another_machine_is_refused():
     with pytest.raises(InputError, match="an address of this machine"):
         bound(Address("192.0.2.1", 6653, "--listen"))
+
+
+def test_ryu_listens_on_its_old_port_too():
+    """One socket for both: its second reader would have ended with an error."""
+    ryu = SimpleNamespace(controller=SimpleNamespace())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        old = free.getsockname()
+    use(ryu, None, Address("127.0.0.1", 0, "--listen"))
+    asked, other = (ryu.controller.StreamServer(where, None) for where in (("127.0.0.1", 0), old))
+    with asked.server, other.server:
+        assert other.server.getsockname() == old != asked.server.getsockname()
+
+
+@pytest.mark.parametrize("given", [("key", None, None), ("key", "certificate", None)])
+def test_tls_under_ryu_manager_asks_switches_for_certificates(monkeypatch, given):
+    """Without an authority it let in whoever came."""
+    ryu_app = pytest.importorskip("controller.ryu_app")
+    files = dict(zip(("ctl_privkey", "ctl_cert", "ca_certs"), given, strict=True))
+    monkeypatch.setattr(ryu_app, "RYU", SimpleNamespace(conf=SimpleNamespace(**files)))
+    with pytest.raises(InputError, match="all of --ctl-privkey, --ctl-cert and --ca-certs"):
+        ryu_app._controller()

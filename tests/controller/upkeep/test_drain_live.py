@@ -45,7 +45,7 @@ def engine(tmp_path):
     (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(FABRIC))
     (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(INVENTORY))
     folder = compile_into(tmp_path / "build", tmp_path / "fabric.yaml")
-    engine = MininetEngine(Setup(load(folder), folder, tmp_path, framework="os-ken"))
+    engine = MininetEngine(Setup((load(folder),), (folder,), tmp_path, framework="os-ken"))
     try:
         engine.start(step)
         yield engine
@@ -61,7 +61,7 @@ def commanded(engine, folder):
     token.write_text(f"olga operate {TOKEN}\n")
     token.chmod(0o600)
     inside = ["nsenter", f"--net=/proc/{engine.inner.process.pid}/ns/net", POLARFAB]
-    words = ["controller", engine.setup.folder, "--framework", "os-ken", "--json"]
+    words = ["controller", engine.setup.folders[0], "--framework", "os-ken", "--json"]
     words += ["--no-discover"]  # whose packets are counted as hosts' are
     words += ["--http", "127.0.0.1:8081", "--token-file", token, "--status-file", status]
 

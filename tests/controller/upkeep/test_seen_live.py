@@ -23,7 +23,7 @@ from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
 from mininet_scenarios.scenario.engine import SILENT, HostSample
-from mininet_scenarios.traffic.collectors import CollectorFrames
+from mininet_scenarios.traffic.frame_exchange import CollectorFrames
 from tests.controller import makers
 from tests.controller.cluster.makers import group
 from tests.controller.makers import SWITCHES, compile_into, own_network, polarfab

@@ -36,7 +36,7 @@ def engine(tmp_path):
     (tmp_path / "fabric.yaml").write_text(SPEC)
     folder = tmp_path / "build"
     subprocess.run([POLARFAB, "compile", tmp_path / "fabric.yaml", "-o", folder], check=True)
-    setup = Setup(load(folder), folder, tmp_path, framework="os-ken", rate=RATE)
+    setup = Setup((load(folder),), (folder,), tmp_path, framework="os-ken", rate=RATE)
     engine = MininetEngine(setup)
     try:
         engine.start(step)
@@ -51,7 +51,7 @@ def adapting(engine, folder):
     engine.apply(ControllerChange(False))
     status, log = folder / "status.json", folder / "events"
     inside = ["nsenter", f"--net=/proc/{engine.inner.process.pid}/ns/net"]
-    words = [POLARFAB, "controller", engine.setup.folder, "--framework", "os-ken", "--json"]
+    words = [POLARFAB, "controller", engine.setup.folders[0], "--framework", "os-ken", "--json"]
     words += ["--link-rate", str(RATE), "--status-file", status]
     with log.open("w") as out:
         process = subprocess.Popen([*inside, *map(str, words)], stdout=out, stderr=out)
@@ -70,7 +70,7 @@ def flows(build, pattern, rate, protocol, parallel=1):
 
 
 def carried(engine, sent, seconds):
-    return float(engine.carry(engine.hosts.names, sent, seconds, lambda *_: None).rate.sum())
+    return float(engine.carry(engine.hosts.names, sent, seconds)[0].sum())
 
 
 def test_a_permutation_gets_more_through_and_uniform_traffic_is_left_alone(engine, tmp_path):

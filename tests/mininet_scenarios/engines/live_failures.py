@@ -16,12 +16,15 @@ import struct
 import sys
 import time
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 
 from mininet_scenarios.engines.inner_child import OPEN_FILES
-from mininet_scenarios.engines.mininet_child import PACKETS, MininetChild
+from mininet_scenarios.engines.mininet_child import MininetChild
+from mininet_scenarios.engines.network import batch
 from mininet_scenarios.ovs.ovsfabric import port_interface
+from mininet_scenarios.scenario.engine import Setup
 
 CLONE_NEWNET, SO_RCVBUFFORCE = 0x40000000, 33
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -99,36 +102,36 @@ class Prober:
                 self.last = time.monotonic()
 
 
-def set_link(network, vertex, link, up):
+def set_link(wiring, vertex, link, up):
     """Take a link of a switch down or up again, at both of its ends."""
-    wiring, state = network.build.wiring, "up" if up else "down"
+    state = "up" if up else "down"
     far = wiring.far[vertex, link], wiring.far_port[vertex, link]
     ends = (vertex, wiring.port[vertex, link]), far
-    network.batch([f"link set {port_interface(*end)} {state}" for end in ends])
+    batch([f"link set {port_interface(*end)} {state}" for end in ends])
 
 
 def spread(inside, prober, vertex, others, flows):
     """Packets by switch and link when the vertex's host sends so many flows to each other."""
-    before = inside._counters(PACKETS)
+    before = inside.loads()
     ports = range(10000, 10000 + flows)
     heard = prober.round_of([(vertex, other) for other in others], ports)
     assert all(links for *_, links in heard)
-    return (inside._counters(PACKETS) - before).tolist()
+    return np.take_along_axis(inside.loads() - before, inside.build.wiring.port, axis=1).tolist()
 
 
 def to_dead_switch(inside, prober, dead):
     """Packets that the others send to a vertex whose links are down, and links that these take."""
     links = np.flatnonzero(inside.build.wiring.far[dead] >= 0).tolist()
     for link in links:
-        set_link(inside.network, dead, link, up=False)
+        set_link(inside.build.wiring, dead, link, up=False)
     others = [v for v in range(len(prober.ends)) if v != dead]
     prober.settled(list(permutations(others, 2)))
-    before = inside._counters(PACKETS).sum()
+    before = inside.loads().sum()
     for source in others:
         for port in PORTS:
             prober.ends[source].send(prober.address[dead], port)
     last, limit = before, time.monotonic() + LIMIT
-    while (now := inside._counters(PACKETS).sum()) != last or now == before:
+    while (now := inside.loads().sum()) != last or now == before:
         assert time.monotonic() < limit, "packets go round and round"
         last = now
         prober.poll.poll(1000 * RESEND)
@@ -138,8 +141,8 @@ def to_dead_switch(inside, prober, dead):
 def main(build, logs, cases, flows, dead):
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    job = {"build": build, "logs": logs, "hosts": 1, "framework": "ryu", "unverified": True}
-    inside = MininetChild(job, lambda _: None)
+    setup = Setup((), (Path(build),), Path(logs), hosts=1, framework="ryu", unverified=True)
+    inside = MininetChild(setup, lambda *_: None)
     inside.start()
     inside.program(120)
     inside.controller.kill()
@@ -151,10 +154,10 @@ def main(build, logs, cases, flows, dead):
         result["spread"] = result["carried"][flows[0]]
     for case in cases:
         for vertex, link in case:
-            set_link(inside.network, vertex, link, up=False)
+            set_link(inside.build.wiring, vertex, link, up=False)
         result["down"].append(prober.settled(pairs))
         for vertex, link in case:
-            set_link(inside.network, vertex, link, up=True)
+            set_link(inside.build.wiring, vertex, link, up=True)
         prober.settled(pairs)
     if dead is not None:
         result["dead"] = to_dead_switch(inside, prober, dead)

@@ -1,14 +1,17 @@
 """Run in namespaces of its own by test_rules_live.py: every rule is exercised, faults and all.
 
 live_rules.py BUILD LOGS: brings the build up with Mininet hosts, exercises its rules as they are,
-then with a fault a host, then with repairs; prints what was found as JSON.
+then with a fault a host, then with repairs; prints what was found, pickled, in hexadecimal digits.
 """
 
-import json
+import pickle
 import re
 import sys
+from pathlib import Path
 
 from mininet_scenarios.engines.mininet_child import MininetChild
+from mininet_scenarios.engines.network import batch
+from mininet_scenarios.scenario.engine import Setup
 
 ALTERNATES, DSCP, SOURCE, UDP, MTU = 2, 3, 4, 5, 6
 """The switches that are made wrong, each in its own path."""
@@ -56,21 +59,21 @@ class Faults:
 
     def _mtu(self, size):
         port = int(self.inside.build.wiring.host_port[MTU, 0])
-        self.inside.network.batch([f"link set s{MTU}-eth{port} mtu {size}"])
+        batch([f"link set s{MTU}-eth{port} mtu {size}"])
 
 
 def main(build, logs):
-    job = {"build": build, "logs": logs, "hosts": 1, "framework": "os-ken", "unverified": True}
-    inside = MininetChild(job, lambda _: None)
+    setup = Setup((), (Path(build),), Path(logs), hosts=1, framework="os-ken", unverified=True)
+    inside = MininetChild(setup, lambda *_: None)
     inside.start()
     inside.program(120)
     faults = Faults(inside)
-    found = {"right": inside.exercise(False, None)}
+    found = {"right": inside.exercise(False)}
     faults.make()
-    found["wrong"] = inside.exercise(False, None)
+    found["wrong"] = inside.exercise(False)
     faults.mend()
-    found["repairs"] = inside.exercise(True, 0.1)
-    print(json.dumps(found))
+    found["repairs"] = inside.exercise(True)
+    print(pickle.dumps(found).hex())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Every rule of real switches is reached by packets, and faults that pings pass over are seen."""
 
-import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +11,6 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
 from mininet_scenarios.machine.preflight import namespaces
-from mininet_scenarios.scenario.engine import Exercise
 from mininet_scenarios.verdict.checks import rule_checks
 
 pytestmark = pytest.mark.live
@@ -38,7 +37,7 @@ def found(tmp_path_factory):
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    return {fault: Exercise.read(said) for fault, said in json.loads(done.stdout).items()}
+    return pickle.loads(bytes.fromhex(done.stdout))  # noqa: S301
 
 
 def failed(exercise):

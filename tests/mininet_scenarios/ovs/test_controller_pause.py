@@ -10,7 +10,7 @@ import pytest
 
 from mininet_scenarios.engines.fabric_child import FabricChild
 from mininet_scenarios.ovs.controller_process import ControllerProcess
-from mininet_scenarios.scenario.engine import EngineError
+from mininet_scenarios.scenario.engine import EngineError, Setup
 from tests.waiting import until
 
 
@@ -39,7 +39,8 @@ def state(process: subprocess.Popen[bytes]) -> str:
 def test_a_table_is_wrong_only_while_the_controller_is_stopped(tmp_path: Path, fails: bool) -> None:
     child = FabricChild.__new__(FabricChild)
     child.vertex = {"1": 1}
-    child.controller = ControllerProcess({"logs": str(tmp_path), "build": str(tmp_path)})
+    (tmp_path / "build").mkdir()
+    child.controller = ControllerProcess(Setup((), (tmp_path / "build",), tmp_path))
     process = child.controller.process = subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=-1
     )

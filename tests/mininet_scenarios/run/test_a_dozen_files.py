@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from mininet_scenarios import __path__ as room
-from mininet_scenarios.run.emulation import Emulation, chosen, run_planes
+from mininet_scenarios.run.emulation import Emulation, chosen
 from mininet_scenarios.scenario.scenario_file import load_scenario
 
 MOST = 12
@@ -38,7 +38,7 @@ def test_a_scenario_passes_a_dozen_files_at_most(tmp_path):
 
     sys.setprofile(note)
     try:
-        found = run_planes(Emulation(chosen(load_scenario(str(file)), "model", None)))
+        found = Emulation(chosen(load_scenario(str(file)), "model", None)).run()
     finally:
         sys.setprofile(None)
     assert found.passed, found.as_dict()["checks"]

@@ -262,7 +262,7 @@ def told(lines):
 
 def interval_on(engine, pairs=12, interval=0.1):
     lines = []
-    made = engine(Setup(build(), Path(), Path()))
+    made = engine(Setup((build(),), (), Path()))
     ends = made.hosts.pairs(np.array([(0, n % 12 + 1) for n in range(pairs)]))
     return *clean_interval(made, ends, interval, told(lines)), lines
 

@@ -10,7 +10,7 @@ from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import builds_in, save_planes
 from inventory.problems import InputError
-from mininet_scenarios.run.emulation import Emulation, _check, _together, run_planes
+from mininet_scenarios.run.emulation import Emulation, _check, _together
 from mininet_scenarios.scenario.scenario_file import load_scenario
 from mininet_scenarios.verdict.checks import PairsReached
 from polarfab import emulate
@@ -125,7 +125,7 @@ def test_folders_of_planes_have_to_be_verified(tmp_path):
     found = emulate(str(folder), engine="model", keep=tmp_path / "keep")
     assert (found.passed, found.facts["scenario"]) == (True, "lab")
     with pytest.raises(InputError, match="cli: required a fabric of one plane, given 2 planes"):
-        run_planes(Emulation(load_scenario(str(folder)), terminal="/dev/tty"))
+        Emulation(load_scenario(str(folder)), terminal="/dev/tty").run()
 
 
 @pytest.mark.live
@@ -133,7 +133,7 @@ def test_a_plane_of_two_fails_on_real_switches(tmp_path):
     file = tmp_path / "scenario.yaml"
     file.write_text(
         "name: x\nfabric: {name: lab, topology: {family: polarfly, q: 2}, planes: 2}\n"
-        "engine: ovs-fabric\nprove_checker: false\nsample: {pairs: 0}\nexpect: {rules: none}\n"
+        "engine: ovs-fabric\nprove_checker: false\nexpect: {rules: none}\n"
         "timeline: [plane_down: 2]\n"
     )
     found = emulate(str(file))

@@ -16,7 +16,7 @@ from mininet_scenarios.machine.preflight import namespaces
 from mininet_scenarios.run.plan import Plan
 from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of, tally
-from mininet_scenarios.scenario.scenario_file import Expect, Sample, Scenario
+from mininet_scenarios.scenario.scenario_file import Scenario
 from mininet_scenarios.verdict.checks import Examiner, histogram
 from mininet_scenarios.verdict.predict import Prediction
 from polarfab import Fabric
@@ -47,23 +47,25 @@ class Round:
     def __init__(self, build, hosts=None):
         self.hosts = HostSample.of(build, hosts)
         self.engine = model(build, hosts)
-        self.examiner = Examiner(build, self.hosts, Prediction.of(build))
+        self.examiner = Examiner(Prediction.of(build), self.hosts)
         self.counts = self.hosts.every_pair()
         self.seen = self.send(self.counts)
 
     def send(self, counts):
         return self.engine.send(self.hosts.names, counts, quiet)
 
-    def failed(self, seen, expect=None):
+    def failed(self, seen, **expect):
         checks = self.examiner.compare("all", self.counts, seen)
-        checks += self.examiner.judge("all", expect or Expect(), seen)
+        expect = self.examiner.usual().model_copy(update=expect)
+        asked = self.counts > 0
+        checks += self.examiner.judge("all", expect, asked, seen.longest, self.engine)
         return {
             check.name: list(map(str, check.mismatches)) for check in checks if not check.passed
         }
 
 
 def model(build, hosts=None):
-    return ModelEngine(Setup(build, Path(), Path(), hosts))
+    return ModelEngine(Setup((build,), (), Path(), hosts=hosts))
 
 
 def rehearse(build, engine=None, **keys):
@@ -141,8 +143,8 @@ def test_one_packet_on_another_link_is_named(compiled):
 
 def test_expectations_can_be_set(compiled):
     trial = Round(compiled(3))
-    assert list(trial.failed(trial.seen, Expect(max_hops=1))) == ["all: at most 1 hops"]
-    assert list(trial.failed(trial.seen, Expect(delivered=150))) == ["all: delivered"]
+    assert list(trial.failed(trial.seen, max_hops=1)) == ["all: at most 1 hops"]
+    assert list(trial.failed(trial.seen, delivered=150)) == ["all: delivered"]
 
 
 def test_a_checker_that_sees_nothing_fails(compiled):
@@ -152,7 +154,7 @@ def test_a_checker_that_sees_nothing_fails(compiled):
         def divert(self, _):
             pass
 
-    result, notes = rehearse(build, Blind(Setup(build, Path(), Path())))
+    result, notes = rehearse(build, Blind(Setup((build,), (), Path())))
     assert [check.name for check in result.checks if not check.passed] == [
         "a wrong table is caught"
     ]
@@ -166,7 +168,7 @@ def test_a_table_that_stays_wrong_fails(compiled):
         def restore(self):
             pass
 
-    result, _ = rehearse(build, Stuck(Setup(build, Path(), Path())))
+    result, _ = rehearse(build, Stuck(Setup((build,), (), Path())))
     assert any(check.name.startswith("the right table again") for check in result.checks)
     assert not result.passed
 
@@ -221,13 +223,12 @@ def test_the_wrong_table_is_one_that_packets_notice(family, balance, counted):
     assert not all(check.passed for check in checks)
 
 
-def test_the_sample_is_seeded_and_each_pair_has_its_own_count():
-    counts = sample_counts(Sample(pairs=20, seed=7), 13)
-    assert (counts == sample_counts(Sample(pairs=20, seed=7), 13)).all()
-    assert (counts != sample_counts(Sample(pairs=20, seed=8), 13)).any()
-    assert sorted(counts[counts > 0]) == list(range(1, 21))
+def test_each_pair_of_the_sample_has_its_own_count():
+    counts = sample_counts(13)
+    assert (counts == sample_counts(13)).all()
+    assert sorted(counts[counts > 0]) == list(range(1, 25))
     assert not counts.diagonal().any()
-    assert np.count_nonzero(sample_counts(Sample(pairs=200), 3)) == 6
+    assert np.count_nonzero(sample_counts(3)) == 6
 
 
 def test_a_fabric_without_hosts_is_refused(compiled):

@@ -1,6 +1,7 @@
 """Scenarios with a timeline and with flows on real switches, hosts and cables."""
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
-from mininet_scenarios.traffic.probing import decode
 from tests.mininet_scenarios.scenario.test_scenario import GROUPS, RISKS
 
 pytestmark = pytest.mark.live
@@ -33,7 +33,6 @@ def test_a_quadrics_link_fails_under_traffic():
     assert report["probe"]["received"] == report["probe"]["sent"] - sum(
         event["lost"] for event in report["timeline"]
     )
-    assert 0 < report["probe"]["latency_ms"]["p0"] < 50
 
 
 @pytest.mark.long
@@ -101,10 +100,11 @@ def test_the_probe_between_two_namespaces(tmp_path):
         f'{sys.executable} -c "$1" $$ $other; kill $other\n'
     )
     code = (
-        "import sys, time; from mininet_scenarios.traffic.probing import ProbeProcess\n"
+        "import pickle, sys, time\n"
+        "from mininet_scenarios.traffic.probing import ProbeProcess\n"
         "ends = [(int(sys.argv[1]), '10.9.0.1'), (int(sys.argv[2]), '10.9.0.2')]\n"
         "probe = ProbeProcess(ends, [(0, 1), (1, 0)], 0.01)\n"
-        "time.sleep(1); print(probe.stop())\n"
+        "time.sleep(1); print(pickle.dumps(probe.stop()).hex())\n"
     )
     done = subprocess.run(
         [*NAMESPACES, "sh", str(script), code],
@@ -113,7 +113,7 @@ def test_the_probe_between_two_namespaces(tmp_path):
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    probed = decode(done.stdout.split()[-1])
+    probed = pickle.loads(bytes.fromhex(done.stdout.split()[-1]))  # noqa: S301
     assert 150 <= len(probed.sent) <= 220
     assert np.bincount(probed.pair).max() - np.bincount(probed.pair).min() <= 1
     late = probed.received - probed.sent

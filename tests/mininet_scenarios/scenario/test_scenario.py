@@ -53,7 +53,6 @@ def test_defaults(tmp_path):
     scenario = load(tmp_path, f"name: x\n{FABRIC}").scenario
     assert (scenario.engine, scenario.framework, scenario.hosts) == ("auto", None, None)
     assert scenario.expect.delivered is None
-    assert scenario.sample.pairs == 24
 
 
 def test_a_plain_fabric_is_a_scenario_with_the_defaults(tmp_path):
@@ -111,8 +110,8 @@ def test_a_build_folder_is_a_scenario_and_can_be_named_in_one(tmp_path, compiled
             "scenario.yaml:3: prove_checker: required true or false, given maybe",
         ),
         (
-            f"name: x\n{FABRIC}sample: {{pairs: 1000}}\n",
-            "scenario.yaml:3: sample.pairs: required at most 200, given 1000",
+            f"name: x\n{FABRIC}hosts: 2000\n",
+            "scenario.yaml:3: hosts: required at most 1,?024, given 2,?000",
         ),
         (
             f"name: x\n{FABRIC}expect: {{delivered: all}}\n",

@@ -115,7 +115,6 @@ FABRIC = "fabric: {name: x, topology: {family: polarfly, q: 2}}\n"
         ("traffic: {link_rate: 1}\n", 13, "none"),
         ("expect: {rules: all}\n", 57, "all"),
         ("expect: {rules: none}\n", 13, "none"),
-        ("expect: {shares: 0.05}\n", 57, "reachable"),
     ],
 )
 def test_small_fabrics_are_exercised_without_asking(tmp_path, more, hosts, wanted):

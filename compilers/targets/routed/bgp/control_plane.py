@@ -96,7 +96,6 @@ SHARING_OPTIONS: Options = MappingProxyType(
 
 BY_FRR: Options = MappingProxyType(
     {
-        **SHARING_OPTIONS,
         UNNUMBERED: Option.choice(
             "With routing=bgp: sessions over links without addresses (RFC 8950).", "off", "on"
         ),
@@ -185,6 +184,11 @@ class BgpSpeaker:
     connect: ClassVar[int] = 1
     interval: ClassVar[int] = 300
     multiplier: ClassVar[int] = 3
+
+    @property
+    def neighbours(self) -> str:
+        """Their numbers, as alternatives of a regular expression."""
+        return "|".join(str(peer.number) for peer in self.families[0].peers)
 
     def groups(self) -> Iterator[tuple[str, tuple[BgpFamily, ...]]]:
         """The groups of neighbours, each with the families that its sessions are for."""
@@ -369,9 +373,7 @@ def weighs(chosen: Chosen) -> bool:
     return chosen.get(WCMP, OFF) != OFF
 
 
-def require_bgp(
-    build: Build, target: str, chosen: Chosen, why: str = "", several: bool = False
-) -> None:
+def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> None:
     """BGP finds minimal routes and their aggregates; static routes may share what enters.
 
     Args:
@@ -379,7 +381,6 @@ def require_bgp(
         target: its name.
         chosen: the value of every option.
         why: why its static routes can have no next hops that BGP finds in another table.
-        several: whether it takes several of BGP's paths at once.
 
     Raises:
         InputError: the build asks for more, or an option for what is proved of compiled paths.
@@ -394,12 +395,12 @@ def require_bgp(
     if weighs(chosen) and not build.every_hop:
         required = f"{OFF} without transit: ecmp, where a prefix has one path"
         raise InputError.of(required, chosen[WCMP], key=f"{SET} {WCMP}")
-    sharing = frozenset[str]() if why else frozenset({INGRESS, WEIGHTS})
-    sharing |= {TRANSIT} if several else set()
+    apart = why and not build.every_hop  # at every hop packets from hosts go as others do
+    sharing = frozenset[str]() if apart else frozenset({INGRESS, WEIGHTS})
     named = f"{target} with routing=bgp"
     if why and build.tables.classes.alternate.shape[2]:
         named += f" ({why})"
-    Capabilities(sharing | {AGGREGATES}).require(build, named)
+    Capabilities(sharing | {AGGREGATES, TRANSIT}).require(build, named)
 
 
 def _wrong_numbers(numbers: NDArray[np.int64]) -> list[Problem]:
