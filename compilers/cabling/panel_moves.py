@@ -59,11 +59,16 @@ class PanelMoves:
 
     @classmethod
     def of_rest(cls, plan: PanelPlan, installed: NDArray[np.bool_]) -> PanelMoves:
-        """What a partly installed fabric lacks; installed: bool[E], the links that are there."""
+        """What a partly installed fabric lacks; installed: bool[E], the links that are there.
+
+        Panels are there in each rack that is.
+        """
         there = installed[plan.first_cables((~installed).astype(np.int64))]
         rows = [*plan.cords()]
         kept, plugged = ([*compress(rows, chosen.tolist())] for chosen in (there, ~there))
-        return cls((plan.words[1], "trunk", "cable"), kept, [], plugged)
+        racks = plan.cables.hardware.rack[plan.cables.ends[installed]]
+        added = tuple(compress(plan.names, (~np.isin(plan.rack, racks)).tolist()))
+        return cls((plan.words[1], "trunk", "cable"), kept, [], plugged, added=added)
 
     def facts(self) -> dict[str, Any]:
         """The counts by kind, and the names of panels."""

@@ -224,8 +224,7 @@ class DevicePush:
         """Note it, and take the last change back; else the device does, if it has a timer."""
         one.state, one.error, pending = "failed", reason, one.device.pending
         try:
-            one.device.undo()
-            one.error += "; the last change is taken back" * bool(pending)
+            one.error += "; the last change is taken back" * one.device.undo()
         except DeviceError as error:
             one.error += f"; the change {pending} is not taken back from here: {error}"
             one.device.pending = ""

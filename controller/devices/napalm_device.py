@@ -141,11 +141,13 @@ class NapalmDevice(ConfiguredDevice):
             self.shell.call("confirm_commit")
         self.pending = ""
 
-    def undo(self) -> None:
-        """See `RouterDevice.undo`: nothing of what has gone back by itself."""
-        if self.pending and (not self.timed or self.shell.call("has_pending_commit")):
+    def undo(self) -> bool:
+        """See `RouterDevice.undo`: nothing of what is confirmed, or has gone back by itself."""
+        waits = not self.timed or self.shell.call("has_pending_commit") if self.pending else False
+        if waits:
             self.shell.call("rollback")
         self.pending = ""
+        return bool(waits)
 
     def save(self) -> None:
         """See `RouterDevice.save`: the drivers save with the commit or its confirmation."""

@@ -103,9 +103,10 @@ class RouterDevice(ABC):
         """Have the last change stay, where the device would else take it back."""
         self.pending = ""
 
-    def undo(self) -> None:
-        """Take the last change back, where the device can."""
+    def undo(self) -> bool:
+        """Take the last change back, where the device can; whether it was."""
         self.pending = ""
+        return False
 
     def text(self, name: str) -> str:
         """A rendered file."""

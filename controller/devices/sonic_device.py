@@ -193,11 +193,12 @@ class SonicDevice(ConfiguredDevice):
             self.script(f"systemctl stop {name}.timer", f"config delete-checkpoint {name}")
         self.pending = ""
 
-    def undo(self) -> None:
+    def undo(self) -> bool:
         """See `RouterDevice.undo`."""
-        if self.pending:
+        if waits := bool(self.pending):
             self.script(*self.back)
         self.confirm()
+        return waits
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""

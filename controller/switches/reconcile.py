@@ -8,7 +8,7 @@ by themselves, are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -174,16 +174,16 @@ def difference(program: FlowProgram, held: Held, foreign: ForeignRows = "keep") 
 
 
 def restored(before: Held, now: Held) -> tuple[bytes, ...]:
-    """The bundled messages that bring a switch from what it holds now to what it held before: what
-    it held is its program, and no row is another's.
+    """The bundled messages that bring a switch from what it holds now to what it held before; what
+    others have added since stays.
 
     Raises:
         Malformed: a row that the switch reports cannot be read.
     """
-    groups = (_put_group(*group) for group in sorted(before.groups.items()))
-    flows = map(_put_flow, sorted(before.rows | before.foreign))
-    held = replace(now, blocks=now.blocks + _each(now.foreign), foreign=frozenset())
-    return difference(FlowProgram(_each(groups), _each(flows)), held).parts
+    wanted = before.groups | {number: now.groups[number] for number in now.foreign_groups}
+    groups = (_put_group(*group) for group in sorted(wanted.items()))
+    flows = map(_put_flow, sorted(before.rows | before.foreign - now.foreign))
+    return difference(FlowProgram(_each(groups), _each(flows)), now).parts
 
 
 def _each(messages: Iterable[bytes]) -> tuple[Block, ...]:

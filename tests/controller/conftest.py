@@ -5,6 +5,7 @@ import gc
 import pytest
 import trustme
 
+from controller.switches.events import Kind
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from tests.controller.makers import (
     BRIDGES,
@@ -95,3 +96,31 @@ def ended_controllers():
     """Those of a module are garbage in cycles; a build that one has mapped keeps descriptors."""
     yield
     gc.collect()
+
+
+JSON = {"text": str, "integer": int, "number": int | float}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def typed_events():
+    """Every event that tests have our code report is of the types that its kind says.
+
+    No type of Python says so, and what NumPy counts is no JSON.
+    """
+
+    def made(kind, *values, _call=Kind.__call__, **named):
+        event = _call(kind, *values, **named)
+        for name, form in kind.types.items():
+            value = event.fields[name]
+            if form.startswith("list of "):
+                assert isinstance(value, list | tuple), (kind.name, name, value)
+            else:
+                assert type(value) is not bool, (kind.name, name, value)
+                word, *null = form.split(" or ")
+                right = isinstance(value, JSON[word]) or (null and value is None)
+                assert right, (kind.name, name, value)
+        return event
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Kind, "__call__", made)
+        yield

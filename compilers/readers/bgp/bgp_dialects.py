@@ -29,7 +29,8 @@ class BgpDialect:
     unnumbered: the same where links have no addresses, and alone: of each family only then.
     override: policy, of a neighbour with one of its own. entry: place, list and metric of an entry
     of a policy; six: the rest of one for IPv6 over addresses. again: of each policy, the entry of
-    paths over another neighbour, which its metric puts last; once has around, who these are.
+    paths over another neighbour, which its metric puts last; around: of each neighbour, the paths
+    over it, where once has no field around, who these are.
     preferred: of each prefix of a list, the first one names it. everyone: of the entry for all
     other prefixes; foundby: of the same, where there are next hops of shares. bfd, watched: where
     BFD watches links, once and of each family. rooted: announces a prefix only while a route of its
@@ -47,6 +48,7 @@ class BgpDialect:
     override: tuple[str, ...] = ()
     entry: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
     several: tuple[str, ...] = ()

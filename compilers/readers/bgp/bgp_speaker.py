@@ -53,7 +53,8 @@ class SpokenFamily:
 
 
 LARGEST_METRIC = (1 << 32) - 1
-ALL_PATHS = 1 << 16
+UNCOUNTED_PATHS = 16
+"""How many Junos takes at once unless `chassis maximum-ecmp` says another number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +128,11 @@ class Speaker:
         return SpokenFamily(tuple(own), sessions, taken, known.get("via", ""), paths)
 
     def _paths(self, known: Found) -> int:
-        """How many paths it takes at once: all of them where the system does not count."""
-        if "paths" in known:
-            return _number(known["paths"])
-        return ALL_PATHS if any(self.said.find((*self.dialect.several, "")[0], known)) else 1
+        """How many paths it takes at once, also where the file says no number."""
+        found = {"paths": "1"} | known
+        for several, _ in self.said.find((*self.dialect.several, "")[0], known):
+            found = {"paths": str(UNCOUNTED_PATHS)} | several
+        return _number(found["paths"])
 
     def _has_via(self, known: Found) -> bool:
         return any(any(self.said.find(each, known)) for each in self.dialect.via)
@@ -138,7 +140,7 @@ class Speaker:
     def _sessions(self, known: Found) -> Iterator[BgpNeighbour]:
         first, *others = self.dialect.session if self.asked.numbered else self.dialect.unnumbered
         for found, line in list(self.said.find(first, known)):
-            session = self.said.need(others, found)
+            session = self.said.need((*others, *self.dialect.around), found)
             policy, preferred = f"fabric-{known['family']}", {}
             if overridden := next(self.said.find(self.dialect.override[0], session), None):
                 policy = overridden[0]["policy"]
@@ -159,8 +161,11 @@ class Speaker:
         more = self.dialect.foundby if "via" in known else ()
         self.said.need((*self.dialect.everyone, *more), known | {"policy": policy})
         all_of_it = f"fabric-{known['family']}"
+        usual = self._entry(known, policy, "20", all_of_it)
         again = self._entry(known, policy, "5", all_of_it) if self.dialect.again else -1
-        return self._entry(known, policy, "20", all_of_it), again
+        if 0 <= again <= usual:
+            self.said.missing.append(f"a metric above {usual} in {policy} 5")
+        return usual, again
 
     def _entry(self, known: Found, policy: str, place: str, prefixes: str) -> int:
         entry = {"policy": policy, "place": place, "list": prefixes}

@@ -224,7 +224,8 @@ def swap(new: Path, place: Path, owned: Owned | None = None, keep: Keep = lambda
     shared = owned if there else None
     if shared:
         _shape(place, new, others(place, shared(place), new))
-        (place / LEFT).touch()
+        (place / LEFT).unlink(missing_ok=True)  # a link there is not followed
+        (place / LEFT).touch(exist_ok=False)
     try:
         _flush_all(new)
         (exchange if there else Path.rename)(new, place)
@@ -246,16 +247,18 @@ def swap(new: Path, place: Path, owned: Owned | None = None, keep: Keep = lambda
 def finish(left: Path, place: Path, owned: Owned, keep: Keep) -> Path | None:
     """Move what is not ours from a folder that left a place into that; returns where it is kept.
 
+    What was kept before then has the name of the folder that left.
+
     Raises:
         InputError: what is not ours is in the way.
         OSError: it cannot be written.
     """
+    kept = keep(left, place)
     for name in others(left, owned(left), place):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (left / name).rename(place / name)
-    if kept := keep(left, place):
-        clear(kept)
-        left.rename(kept)
+    if kept:
+        (exchange if os.path.lexists(kept) else Path.rename)(left, kept)
     ((kept or left) / LEFT).unlink()
     return kept
 
@@ -264,16 +267,25 @@ def others(old: Path, ours: Collection[str], new: Path | None = None) -> list[st
     """What is not ours in a folder: files, and folders with nothing of ours, old or new, in them.
 
     Raises:
-        InputError: one of our new files has the name; each by name.
+        InputError: one of our new files has the name; each by name. Or a folder is read-only, so
+            that what is in it cannot be moved or removed.
     """
     mixed = {str(above) for name in ours for above in PurePosixPath(name).parents}
 
+    def require_writable(folder: Path) -> None:
+        if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+            required, todo = "a folder that can be written", f"make it so, or {OTHER_FOLDER}"
+            raise InputError.of(required, "a read-only one", todo, str(place_of(folder)))
+
     def below(above: str) -> Iterator[str]:
+        require_writable(old / above)
         for entry in sorted(os.scandir(old / above), key=lambda entry: entry.name):
             name, folder = above + entry.name, entry.is_dir(follow_symlinks=False)
             if folder and (name in mixed or (new and (new / name).is_dir())):
                 yield from below(f"{name}/")
             elif folder or name not in ours:
+                if folder:
+                    require_writable(old / name)
                 yield name
 
     found = list(below(""))
@@ -354,7 +366,8 @@ def exchange(new: Path, place: Path) -> None:
         except OSError:
             old.rename(place)
             raise
-        old.rename(new)
+        with _confirmed():
+            old.rename(new)
 
 
 def _exchange(one: Path, other: Path) -> None:
@@ -406,8 +419,15 @@ def _part(place: Path, make: Callable[[Path], object]) -> Iterator[Path]:
         try:
             yield part
         finally:
-            if not (part / LEFT).exists():
+            if not is_left(part):
                 remove(part)
+
+
+def is_left(folder: Path) -> bool:
+    """Whether a folder left its place and is not finished."""
+    with suppress(PermissionError):
+        return not folder.is_symlink() and (folder / LEFT).is_file()
+    return False
 
 
 @contextmanager
@@ -415,6 +435,9 @@ def claimed(part: Path) -> Iterator[bool | None]:
     """Whether a part is there and no other process has it; None where that cannot be known."""
     try:
         descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except PermissionError:  # of another user, who may be writing it
+        yield None
+        return
     except OSError:  # a link, a socket
         yield os.path.lexists(part)
         return

@@ -21,6 +21,7 @@ from compilers.tables.folders.artefact import (
     finish,
     flush,
     held,
+    is_left,
     others,
     put_folder,
     replace_file,
@@ -68,12 +69,7 @@ def put(folder: Path, fill: Callable[[Path], T]) -> T:
             wrote, cannot be written, or something that is not the build's is in the way.
     """
     require_place(place := folder.resolve())
-
-    def complete(new: Path) -> None:
-        if keep(place, new):
-            require_ours(last(place))
-
-    return put_folder(place, fill, owned, keep, complete)
+    return put_folder(place, fill, owned, keep, lambda new: keep(place, new))
 
 
 def require_place(place: Path) -> None:
@@ -83,6 +79,7 @@ def require_place(place: Path) -> None:
         InputError: it may not.
     """
     require_outside(place)
+    collect(place, inside=False)
     if not is_build(place) and place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise InputError.of(
             file=str(place),
@@ -90,7 +87,6 @@ def require_place(place: Path) -> None:
             given="a folder with other files in it" if place.is_dir() else "a file",
             todo=OTHER_FOLDER,
         )
-    collect(place, inside=False)
 
 
 def require_ours(kept: Path) -> None:
@@ -99,7 +95,8 @@ def require_ours(kept: Path) -> None:
     Raises:
         InputError: something else is.
     """
-    if os.path.lexists(require_replaceable(kept)):
+    require_replaceable(kept)
+    if os.path.lexists(kept):
         is_folder = kept.is_dir() and not kept.is_symlink()
         if found := others(kept, owned(kept)) if is_folder else [""]:
             required, todo = "only the last build, which is kept here", "move it away"
@@ -107,10 +104,16 @@ def require_ours(kept: Path) -> None:
 
 
 def keep(left: Path, place: Path) -> Path | None:
-    """Where a folder that left a place is kept: a proved build that is another than the new one."""
+    """Where a folder that left a place is kept: a proved build that is another than the new one.
+
+    Raises:
+        InputError: something else is there.
+    """
     kept = last(place)
-    worth = left != kept and proved(left) and _text(left) != _text(place) != b""
-    return kept if worth else None
+    if left == kept or not proved(left) or not _text(left) != _text(place) != b"":
+        return None
+    require_ours(kept)
+    return kept
 
 
 def require_outside(place: Path, of_build: bool = True) -> None:
@@ -279,22 +282,21 @@ def collect(place: Path, inside: bool = True, act: bool = True) -> list[tuple[Pa
     Raises:
         InputError: a folder cannot be read or changed, or what is not ours is in the way.
     """
+    part, done = place, list[tuple[Path, Path | None]]()
     try:
-        done = list[tuple[Path, Path | None]]()
         for folder, part, name in list(_parts(place.resolve(), inside)):
             with held(folder), claimed(part) as free:
-                if free or (free is None and (part / LEFT).is_file()):
+                if free or (free is None and is_left(part)):
                     done.append((part, _collect(part, folder / name) if act else None))
-        return done
     except OSError as error:
         given = error.strerror or str(error)
-        where = str(error.filename or place)
-        raise InputError.of("a folder to clear", given, file=where) from error
+        raise InputError.of("a folder to clear", given, file=str(part)) from error
+    return done
 
 
 def _collect(part: Path, place: Path) -> Path | None:
     kept = None
-    if (part / LEFT).is_file():
+    if is_left(part):
         if not os.path.lexists(place):
             part.rename(place)
             (place / LEFT).unlink()
@@ -322,5 +324,5 @@ def _part_of(path: Path) -> str:
     """The name of what a path is a part of, as the last build is while it has files of others."""
     if match := PART.fullmatch(path.name):
         return match["place"]
-    rolled_back = path.match(".*.last") and (path / LEFT).is_file()
+    rolled_back = path.match(".*.last") and is_left(path)
     return path.name[1 : -len(".last")] if rolled_back else ""

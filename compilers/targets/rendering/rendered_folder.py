@@ -51,14 +51,14 @@ def put_rendered(
     Raises:
         InputError: it is a file or a build, cannot be written, or has pipes or devices in it.
     """
+    place = folder.resolve()
+    collect(place, inside=False)
     if is_build(folder) or (folder.exists() and not folder.is_dir()):
         required = "a folder for rendered files"
         given = "a build" if folder.is_dir() else "a file"
         raise InputError.of(required, given, OTHER_FOLDER, str(folder))
-    place = folder.resolve()
     require_outside(place, of_build=False)
     _require_no_build(place)
-    collect(place, inside=False)
 
     def complete(new: Path) -> None:
         lists, known = rendered_lists(folder) or {}, rendered_recipes(folder)

@@ -239,9 +239,14 @@ def bgp_structured(bgp: BgpSpeaker) -> Tree:
         {"name": f"fabric-{f.name}", "maximum_routes": 0} | ({"bfd": True} if bgp.bfd else {})
         for f in families
     ]
+    around = [
+        {"type": "permit", "match": f"^[0-9]+_{peer.number}_", "origin": "any"}
+        for peer in families[0].peers
+    ]
     watched = dict.fromkeys(("interval", "min_rx"), bgp.interval) | {"multiplier": bgp.multiplier}
     return {
         **({"router_bfd": watched} if bgp.bfd else {}),
+        "as_path": {"regex_mode": "string", "access_lists": [{"name": "again", "entries": around}]},
         "prefix_lists": lists["ip"],
         **({"ipv6_prefix_lists": lists["ipv6"]} if families[1:] else {}),
         "route_maps": [each for f in families for each in _route_maps(bgp, f)],
@@ -288,12 +293,12 @@ def _prefix_list(name: str, permitted: list[str]) -> Tree:
 def _route_maps(bgp: BgpSpeaker, f: BgpFamily) -> list[Tree]:
     everyone = f"fabric-{f.name}"
 
-    def entry(sequence: int, prefixes: str, metric: int) -> Tree:
+    def entry(sequence: int, prefixes: str, metric: int, *paths: str) -> Tree:
         near = f"as-path length <= {bgp.longest}"
         return {
             "sequence": sequence,
             "type": "permit",
-            "match": [near, f"{f.word} address prefix-list {prefixes}"],
+            "match": [near, *paths, f"{f.word} address prefix-list {prefixes}"],
             "set": [f"metric {metric}"],
         }
 
@@ -302,8 +307,9 @@ def _route_maps(bgp: BgpSpeaker, f: BgpFamily) -> list[Tree]:
         "type": "permit",
         "match": [f"{f.word} address prefix-list {everyone}"],
     }
+    last = entry(5, everyone, 2, "as-path again")
     policies = [
-        (policy, [*([entry(10, policy, 0)] if own else []), entry(20, everyone, 1)])
+        (policy, [last, *([entry(10, policy, 0)] if own else []), entry(20, everyone, 1)])
         for policy, own in f.policies()
     ]
     policies.append((f"announced-{f.name}", [announced]))

@@ -9,8 +9,14 @@ hops and hosts. Packets without a mark are those of the native VLAN, 1.
 
 from __future__ import annotations
 
+import numpy as np
+
+from compilers.readers.bgp.bgp_speaker import UNCOUNTED_PATHS
+from compilers.tables.build import Build
+from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import JUNOS
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+from inventory.problems import InputError
 
 
 class Junos(P2pTarget):
@@ -22,3 +28,16 @@ class Junos(P2pTarget):
     interfaces = JUNOS
     vrf = "polarfab"
     between = False
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`: a route of BGP has no more next hops than Junos takes by itself.
+
+        Raises:
+            InputError: it has, or the system cannot do what the build asks for.
+        """
+        super().require(build, chosen)
+        most = 1 + int(np.count_nonzero(build.tables.classes.alternate > 0, axis=2).max(initial=0))
+        if build.every_hop and most > UNCOUNTED_PATHS:
+            required = f"at most {UNCOUNTED_PATHS} next hops of a route for target {self.name}, "
+            required += "which writes no `chassis maximum-ecmp`"
+            raise InputError.of(required, str(most), "choose another target", key="routing.transit")

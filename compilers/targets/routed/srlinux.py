@@ -267,12 +267,13 @@ def bgp_roots(bgp: BgpSpeaker, router: P2pRouter) -> Tree:
 
 def bgp_protocol(bgp: BgpSpeaker) -> Tree:
     """`protocols` of the network instance; the backup path is ready before the best one fails."""
+    several = {"allow-multiple-as": True, "ebgp": {"maximum-paths": bgp.paths}}
     families = [
         {
             "afi-safi-name": f"{COMMON}:{f.name}-unicast",
             "admin-state": "enable",
             f"{f.name}-unicast": {"backup-paths": {"install": True}},
-            "multipath": {"allow-multiple-as": True, "ebgp": {"maximum-paths": bgp.paths}},
+            **({"multipath": several} if bgp.paths > 1 else {}),
         }
         for f in bgp.families
     ]

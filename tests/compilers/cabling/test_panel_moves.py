@@ -109,7 +109,7 @@ def test_the_rest_of_a_partly_installed_fabric():
         {frozenset((row["a"], row["b"])) for row in map(dict, rows)}
         for rows in (_links(some), _links(whole))
     )
-    cords, _, links, _ = sheets(whole.build)
+    cords, inside, links, _ = sheets(whole.build)
     there = set()
     for ends, (through, _) in links.items():
         if frozenset(name for name, _ in ends) in old:
@@ -119,6 +119,10 @@ def test_the_rest_of_a_partly_installed_fabric():
     assert report.facts["trunks_kept"] == len(there)
     assert report.facts["trunks_plugged"] == len(trunks) - len(there) > 0
     assert report.facts["cords_pulled"] == 0
+    racks = report.facts["racks_added"]
+    added = {name for name in inside if name.rpartition("-")[0] in racks}
+    assert {*report.facts["panels_added"]} == added
+    assert set() < added < inside.keys()
 
 
 def _links(fabric):

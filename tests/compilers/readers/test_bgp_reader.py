@@ -9,8 +9,10 @@ from ipaddress import IPv6Network
 
 import pytest
 
+from compilers.pipeline import compile_fabric
 from compilers.readers.bgp.bgp_speaker import LARGEST_METRIC
 from compilers.routing.choose import choices
+from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
@@ -82,6 +84,7 @@ NEXT_HOPS = {
     ),
     "nxos": (
         ("nxos.cfg", "    maximum-paths 3\n", "    maximum-paths 2\n"),
+        ("nxos.cfg", "    maximum-paths 3\n", ""),
         ("nxos.cfg", "  bestpath as-path multipath-relax\n", ""),
     ),
     "junos": (
@@ -140,6 +143,24 @@ def test_paths_at_every_hop_are_refused(name, options, told, tmp_path):
     with pytest.raises(InputError) as error:
         write(name, shared_at_every_hop(), tmp_path, BGP | options)
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize("spines", [16, 17])
+def test_junos_takes_sixteen_next_hops(spines, tmp_path):
+    links = [f"{leaf} {spine + 2}\n" for leaf in (0, 1) for spine in range(spines)]
+    (tmp_path / "links.txt").write_text("".join(links))
+    (tmp_path / "fabric.yaml").write_text(
+        "name: wide\ntopology: {family: graph, file: links.txt}\nhosts_per_node: 1\n"
+        "routing: {balance: ecmp, transit: ecmp}\n"
+    )
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    if spines == 16:
+        write("junos", build, tmp_path, BGP)
+        assert not check("junos", build, tmp_path, BGP).differences
+        return
+    with pytest.raises(InputError, match="required at most 16 next hops of a route"):
+        target("junos").check(build, BGP)
+    target("eos").check(build, BGP)
 
 
 def test_one_path_has_no_weight(tmp_path):
@@ -240,6 +261,14 @@ ELSEWHERE = {
         ("      network 10.0.0.0/29\n", ""),
         ("ge 29 le 29", "ge 31 le 31"),
         ("as-path length <= 6", "as-path length <= 0"),
+        ("   match as-path again\n", ""),
+        ("   match as-path again\n", "   match as-path again\n   match as-path near\n"),
+        ("ip as-path regex-mode string\n", ""),
+        ("again permit ^[0-9]+_4200000003_ any\n", "again permit ^[0-9]+_4200000009_ any\n"),
+        (
+            "!\nip prefix-list",
+            "ip as-path access-list again permit ^[0-9]+_1_ any\n!\nip prefix-list",
+        ),
         ("   bgp always-compare-med\n", ""),
         ("      neighbor fabric-ipv6 activate\n", ""),
         ("ecmp 1", "ecmp 2"),
@@ -252,6 +281,8 @@ ELSEWHERE = {
         ("    inherit peer fabric-ipv4\n", ""),
         ("feature bgp\n", ""),
         ("  maxas-limit 6\n", ""),
+        ("  match as-path again\n", ""),
+        ("_4200000001_", "_4200000002_"),
         ("  maxas-limit 6\n", "  maxas-limit 5\n"),
         ("  router-id 10.0.0.1\n", "  router-id 10.0.0.9\n"),
         ("    network 10.0.0.0/29\n", ""),
@@ -297,6 +328,10 @@ ELSEWHERE = {
         ("  maximum-paths 1", "  maximum-paths 2"),
         (" set ipv6 next-hop prefer-global\n", ""),
         ("  neighbor fabric-ipv6 activate\n", ""),
+        ("{0,4}$", "{0,5}$"),
+        (" (42", " (41"),
+        (" match as-path again\n", " match as-path near\n"),
+        (" set metric 2\n", " set metric 1\n"),
     ),
     "srlinux": (
         "srlinux.json",

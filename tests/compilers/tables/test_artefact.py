@@ -19,6 +19,7 @@ from compilers.tables.folders.artefact import claimed, exchange, put_file, put_f
 from compilers.tables.folders.build_folder import load, load_planes, rollback, save, save_planes
 from compilers.tables.folders.generations import collect, last, mark, mark_verified
 from compilers.targets.rendering.folder_check import check_folder
+from compilers.targets.rendering.rendered_folder import put_texts
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
@@ -488,6 +489,31 @@ def test_a_killed_exchange_of_three_steps_is_taken_back(
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
+def test_a_fault_at_the_last_of_three_steps_says_what_is_in_the_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Path) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    rename, place, done = Path.rename, tmp_path / "b", list[Path]()
+
+    def third(here: Path, there: Path) -> Path:
+        done.append(there)
+        if len(done) == 3:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return rename(here, there)
+
+    save(polarfly_build(3), place)
+    (place / "mine").write_text("mine")
+    monkeypatch.setattr(artefact, "_exchange", refused)
+    monkeypatch.setattr(Path, "rename", third)
+    with pytest.raises(InputError, match="the new one is in its place, but Input/output error"):
+        save(polarfly_build(2), place)
+    collect(tmp_path)
+    assert load(place).name == "q2"
+    assert (place / "mine").read_text() == "mine"
+
+
 def test_a_folder_of_the_users_that_was_put_aside_is_put_back(tmp_path: Path) -> None:
     """Three steps of a first render into it; a kill between the first two."""
     (old := tmp_path / ".mine.0123abcd.polarfab").mkdir()
@@ -495,6 +521,100 @@ def test_a_folder_of_the_users_that_was_put_aside_is_put_back(tmp_path: Path) ->
     (old / artefact.LEFT).touch()
     assert collect(tmp_path) == [(old, tmp_path / "mine")]
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes"]
+
+
+def test_what_was_put_aside_is_put_back_before_its_place_is_judged(tmp_path: Path) -> None:
+    """Three steps, a kill between the first two: nothing of another kind comes to the place."""
+    place, aside = tmp_path / "b", tmp_path / ".b.0123abcd.polarfab"
+    aside.mkdir()
+    (aside / artefact.LEFT).touch()
+    (aside / "notes").write_text("mine")
+    with pytest.raises(InputError, match="a folder with other files in it"):
+        save(polarfly_build(2), place)
+    assert [path.name for path in place.iterdir()] == ["notes"]
+    (place / "notes").unlink()
+    save(polarfly_build(2), place)
+    (place / artefact.LEFT).touch()
+    place.rename(aside)
+    with pytest.raises(InputError, match="required a folder for rendered files, given a build"):
+        put_texts(place, "ovs", "", {"1.conf": "text"})
+    assert load(place).name == "q2"
+
+
+@pytest.mark.parametrize("name", ["", "arrays", "mine"])
+def test_a_folder_with_a_read_only_folder_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What is in it could not be moved or removed once the new one is in the place."""
+    place = tmp_path / "b"
+    save(polarfly_build(3), place)
+    (place / "mine").mkdir()
+    (place / name).chmod(0o555)
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).stat().st_mode & 0o200)  # of root
+    with pytest.raises(InputError, match=f"^{place / name}: required a folder that can be written"):
+        save(polarfly_build(2), place)
+    assert load(place).name == "q3"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_link_in_the_place_of_our_own_file_is_not_followed(tmp_path: Path) -> None:
+    place = tmp_path / "b"
+    save(polarfly_build(3), place)
+    (place / artefact.LEFT).symlink_to(tmp_path / "elsewhere")
+    save(polarfly_build(2), place)
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize("name", [".b.0123abcd.polarfab", ".b.last"])
+def test_a_part_that_is_a_link_is_not_finished(tmp_path: Path, name: str) -> None:
+    place, mine = tmp_path / "b", tmp_path / "mine"
+    save(polarfly_build(3), place)
+    mine.mkdir()
+    (mine / artefact.LEFT).touch()
+    (mine / "notes").write_text("mine")
+    (tmp_path / name).symlink_to(mine)
+    collect(tmp_path)
+    assert sorted(path.name for path in mine.iterdir()) == [artefact.LEFT, "notes"]
+
+
+def test_a_part_of_another_user_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is locked cannot be seen."""
+    (part := tmp_path / ".cables.csv.0123abcd.polarfab").touch(mode=0o600)
+    real = os.open
+
+    def refused(path: Path, *given: Any, **more: Any) -> int:
+        if path == part:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path, *given, **more)
+
+    monkeypatch.setattr(os, "open", refused)
+    assert collect(tmp_path) == []
+    assert part.exists()
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_what_comes_to_the_place_of_the_last_build_after_a_kill_stays(
+    tmp_path: Path, link: bool
+) -> None:
+    place = tmp_path / "b"
+    mark_verified(place, save(polarfly_build(3), place).identity, {})
+    if not (child := os.fork()):
+        artefact.finish = lambda *_: os._exit(0)
+        save(polarfly_build(4), place)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    if link:
+        last(place).symlink_to(tmp_path / "nowhere")
+    else:
+        last(place).mkdir()
+        (last(place) / "notes").write_text("mine")
+    with pytest.raises(InputError, match="only the last build, which is kept here"):
+        collect(tmp_path)
+    assert os.path.lexists(last(place) if link else last(place) / "notes")
+    last(place).unlink() if link else shutil.rmtree(last(place))
+    collect(tmp_path)
+    assert (load(place).name, load(last(place)).name) == ("q4", "q3")
 
 
 def test_a_descriptor_that_is_no_number() -> None:

@@ -17,9 +17,10 @@ import numpy as np
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
-from mininet_scenarios.engines.routers import Routers, Space, run, until
+from mininet_scenarios.engines.routers import Routers, Space, run
 from mininet_scenarios.scenario.engine import EngineError, HostSample
 from tests.compilers.targets.live_probe import LATE, SURE, Probe
+from tests.waiting import until
 
 PERIOD = 0.1
 """Seconds between two datagrams of a flow."""
@@ -48,6 +49,7 @@ class Panel(Routers):
         super().__init__(*args)
         self.panel, self.ends = Space(), {}
         self.dead = None
+        self.more = []
 
     def _cables(self):
         wiring, lines = self.build.wiring, []
@@ -73,7 +75,11 @@ class Panel(Routers):
             for k in (self.build.wiring.far[vertex] >= 0).nonzero()[0].tolist():
                 space.run("ip", "link", "set", self.name(vertex, k), "up")
         for space in self.switches:
-            until(lambda space=space: "tentative" not in space.run("ip", "-6", "address"), "DAD")
+            until(
+                lambda space=space: "tentative" not in space.run("ip", "-6", "address"),
+                "DAD",
+                PATIENCE,
+            )
 
     def out(self, u, v, out=True):
         """What `settle` is to know of a link."""
@@ -130,7 +136,7 @@ class Panel(Routers):
         file.write_text("\n".join(lines) + "\n")
         self.routers[u]._vtysh("-f", str(file))
         if not end:
-            until(lambda: not self.over(u), f"others go around {u}")
+            until(lambda: not self.over(u), f"others go around {u}", PATIENCE)
 
     def over(self, u):
         """The routes of other switches that lead over a switch, and not to it."""
@@ -192,6 +198,10 @@ class Panel(Routers):
         everyone = range(len(self.hosts))
         versions = (4, 6) if self.build.addressing.ipv6 else (4,)
         addresses = [[self.address(v, version) for version in versions] for v in everyone]
+        for host, known, more in zip(self.hosts, addresses, self.more, strict=False):
+            for address in more:
+                host.run("ip", "address", "add", address, "dev", "eth0", "nodad")
+                known.append(address.partition("/")[0])
         self.probe = Probe([host.pid for host in self.hosts], addresses, flows, period)
 
     def when(self, since, lost=True):
@@ -226,7 +236,7 @@ def weighed(fabric, steps):
         if step:
             getattr(fabric, step[0])(*step[1:])
         with contextlib.suppress(EngineError):
-            until(lambda wanted=wanted: in_shares(fabric.weights(), wanted), "weights")
+            until(lambda wanted=wanted: in_shares(fabric.weights(), wanted), "weights", PATIENCE)
         found.append(fabric.weights())
     return found
 
@@ -254,6 +264,7 @@ def main(build, outs, folder, wanted):
         run("ip", "-batch", "-", text="\n".join(fabric._cables()))
         fabric.panel.run("ip", "-batch", "-", text="\n".join(fabric.inside))
         fabric._cables = list
+        fabric.more = wanted.get("more", [])
         if wanted["live"]:
             fabric.up_before()
         fabric.start()

@@ -6,12 +6,13 @@ import networkx as nx
 
 FIRST = 4200000000
 """The AS number of switch 0."""
+AGAIN = re.compile(r'access-list again (?:seq \d+ )?permit "?(\^.*?)(?:"| any)?$', re.M)
 
 
 class PathVectors:
     """The routers of a rendered fabric whose prefixes are numbers of switches.
 
-    folder: of frr.conf files; None: no path over another neighbour is last among equals.
+    folder: of their files; None: no path over another neighbour is last among equals.
     """
 
     def __init__(self, build, folder):
@@ -19,8 +20,9 @@ class PathVectors:
         self.most = 2 * build.topology.diameter + 2
         self.again = {}
         for v, name in enumerate(build.wiring.names if folder else ()):
-            text = (folder / name / "frr.conf").read_text()
-            self.again[v] = re.compile(re.search(r"access-list again seq 5 permit (.*)", text)[1])
+            text = "".join(path.read_text() for path in (folder / name).iterdir())
+            permitted = "|".join(AGAIN.findall(text)).replace("_", "( |$)")
+            self.again[v] = re.compile(permitted)
 
     def choice(self, v, to, announced, longer=()):
         """The path that a router takes: shortest, least metric, lowest router id; None without any.

@@ -7,8 +7,10 @@ arrives again, and once the link is back the kernel has the compiled routes (`Ro
 import json
 import os
 import random
+import re
 import subprocess
 import sys
+from ipaddress import ip_network
 from pathlib import Path
 from shutil import copytree
 
@@ -228,6 +230,50 @@ def test_alternates_beside_a_fabric_by_hand(tmp_path):
 @pytest.mark.long
 def test_alternates_beside_a_fabric_by_hand_of_q4(tmp_path):
     beside_by_hand(tmp_path, 4, every_event)
+
+
+MORE = 123
+"""Prefixes of a switch and family besides its own: at least 992 of others share three next hops."""
+
+
+def further(v):
+    """[[IPv4 prefix…], [IPv6 prefix…]] of a switch."""
+    return [
+        [ip_network(f"10.{v + 1}.{k}.0/30") for k in range(MORE)],
+        [ip_network(f"fd00:0:0:{256 * (v + 1) + k:x}::/64") for k in range(MORE)],
+    ]
+
+
+@pytest.mark.long
+def test_alternates_of_992_prefixes(tmp_path):
+    """All are in the kernel, and again after a failure (`FrrRouter.ready`); the last ones talk."""
+    build = compiled(tmp_path, 3, "compact-valiant")
+    a, (edge, other, *_) = build.addressing, build.topology.graph.edges().tolist()
+    everyone = range(len(build.wiring.names))
+    more = {str(a.network(v)): further(v)[0] for v in everyone}
+    more |= {str(a.network6(v)): further(v)[1] for v in everyone}
+    for v, name in enumerate(build.wiring.names):
+        file = tmp_path / "out" / name / "frr.conf"
+        text = re.sub(r"(?m)^(ip.* permit )\S+( ge 30.*)", r"\g<1>10.0.0.0/8\2", file.read_text())
+        text = re.sub(r"(?m)^(ip.* permit )\S+( ge 64.*)", r"\1fd00::/48\2", text)
+        lines = [line.split(" ") for line in text.splitlines()]
+        shared = {words[2] for words in lines if words[1:2] == ["route"] and "table" in words}
+        assert len(shared) * (MORE + 1) >= 2 * 992
+        written = []
+        for words in lines:
+            written.append(" ".join(words))
+            if "network" in words:
+                written += [f"  network {prefix}" for prefix in more.get(words[-1], [])]
+            if words[1:2] == ["route"] and "table" in words:
+                written += [" ".join([*words[:2], str(p), *words[3:]]) for p in more[words[2]]]
+            if words[1:] == ["description", "hosts"]:
+                four, six = (prefixes[-1] for prefixes in further(v))
+                written += [f" ip address {four[1]}/30", f" ipv6 address {six[1]}/64"]
+        file.write_text("\n".join([*written, ""]))
+    talk = [[f"{p[-1][2]}/{p[-1].prefixlen}" for p in further(v)] for v in everyone]
+    wanted = [["pull", *edge], ["silence", *other]]
+    seen = carried_out(tmp_path, True, wanted, tmp_path / "out", more=talk, probe=[1, 0.2, 10])
+    assert all(one["down"][0] < HOLD / 2 for one in seen), seen
 
 
 @pytest.mark.long

@@ -6,8 +6,11 @@ import subprocess
 
 import networkx as nx
 import pytest
+import yaml
 from click.testing import CliRunner
 
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
 from compilers.targets.routed.bgp.drained import maintenance_lines
 from inventory.problems import InputError
 from polarfab.cli import cli
@@ -42,31 +45,41 @@ def test_others_go_around_and_none_loses_its_path(parameters):
                     assert around[s][d] < over
 
 
-@pytest.mark.parametrize("parameters", [{"q": 3}, {"q": 4}, {"q": 7}])
-def test_neighbours_of_a_drained_switch_do_not_choose_each_other(parameters, tmp_path):
-    """Each knows of longer paths over that switch before others have told what they do now.
+POLARSTAR = {"family": "polarstar", "q": 2, "supernode": "inductive-quad", "degree": 3}
+DRAGONFLY = {"family": "dragonfly", "a": 4, "h": 2}
 
-    Without the last metric for paths over another neighbour, some would: packets loop until then.
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "some", "fewer"),
+    [
+        *((name, {"family": "polarfly", "q": 4}, 18, 0) for name in ("frr", "eos", "nxos")),
+        ("frr", {"family": "polarfly", "q": 3}, 12, 0),
+        ("frr", {"family": "slimfly", "q": 5}, 0, 0),
+        ("eos", POLARSTAR, 17, 0),
+        ("nxos", DRAGONFLY, 70, 36),
+    ],
+)
+def test_packets_loop_while_neighbours_take_old_paths(name, parameters, some, fewer, tmp_path):
+    """Each knows of longer paths over a drained switch before others have told what they do now.
+
+    A path over another neighbour is last among paths of one length, and a dragonfly has none else.
     """
-    build = build_of(parameters)
-    write("frr", build, tmp_path, BGP)
-    looping = [circles(PathVectors(build, folder)) for folder in (tmp_path, None)]
-    assert not looping[0]
-    assert looping[1]
+    (tmp_path / "fabric.yaml").write_text(yaml.safe_dump({"name": "x", "topology": parameters}))
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    write(name, build, tmp_path / "out", BGP)
+    for folder, expected in ((None, some), (tmp_path / "out", fewer)):
+        assert loops(PathVectors(build, folder)) == expected
 
 
-def circles(routers):
-    """(drained switch, two of its neighbours, destination) of those who choose each other."""
-    paths, found = routers.converged(), []
+def loops(routers):
+    """The loops, each of a drained switch and a destination, once its neighbours have chosen."""
+    paths, found = routers.converged(), 0
     for drained in routers.graph:
-        near = set(routers.graph[drained])
-        for to in near:
-            first = {
-                v: routers.choice(v, to, paths, longer={drained})[1]
-                for v in near
-                if v != to and paths[v, to][1] == drained
-            }
-            found += [(drained, v, u, to) for v, u in first.items() if first.get(u) == v]
+        for to in set(routers.graph) - {drained}:
+            first = {v: paths[v, to][1] for v in routers.graph if v != to}
+            for v in set(routers.graph[drained]) - {to}:
+                first[v] = routers.choice(v, to, paths, longer={drained})[1]
+            found += len(list(nx.simple_cycles(nx.DiGraph(first.items()))))
     return found
 
 

@@ -134,6 +134,7 @@ def test_frr_repairs_in_the_order_of_the_tables(routers):
     dead = {0, int(build.wiring.far[0, 1])}
     assert seen["down"] == [expected(build, dead)] * 2 != seen["pings"]
     held(build, out, seen["again"], FRRS, read_frr)
+    assert seen["pings again"] == seen["pings"]
 
 
 def test_bgp_takes_the_compiled_paths(speakers):

@@ -13,10 +13,10 @@ from pathlib import Path
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
 from controller.devices.device_push import PushSettings
-from mininet_scenarios.engines.routers import until
 from polarfab.fabric import Fabric
 from polarfab.switches import push
 from tests.controller.devices.live_push import Site
+from tests.waiting import until
 
 OPTIONS = {"routing": "bgp", "bfd": "on"}
 

@@ -213,6 +213,16 @@ def test_what_is_added_goes_back_where_routes_are_lost(tmp_path, monkeypatch):
     assert all("ip route 10.0.0.9/32 Ethernet9 192.0.2.7" in one.config[""] for one in others)
 
 
+def test_what_is_confirmed_is_not_said_to_be_taken_back(tmp_path, monkeypatch):
+    """NAPALM saves after it has confirmed, and a full disk takes nothing."""
+    site = Site("eos", tmp_path, monkeypatch)
+    one, *_ = site.devices.values()
+    one.reachable = lambda: one.log[-1] != "write memory"
+    first = next(iter(site.push(batch=1).values()))
+    assert (first.state, one.before) == ("failed", None)
+    assert first.error == "confirm_commit: no route to host"
+
+
 def test_a_fabric_without_routes_is_pushed_at_once(tmp_path, monkeypatch):
     """A link is up when both its ends are configured: one switch alone would stay wrong."""
     site = Site("eos", tmp_path, monkeypatch)

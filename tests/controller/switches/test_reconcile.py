@@ -30,14 +30,21 @@ def groups_of(program):
     return found
 
 
+def foreign(priority):
+    """A row of others as a switch reports it."""
+    body = b"".join(parts.flow_add(1, priority, 9, (parts.oxm("eth_type", 0x0800),)).body)
+    (entry,) = as_entries(parts.block(rows.bundled_add(14, body, 0)))
+    return entry
+
+
 def flows_of(program):
     return [entry for block in program.flows for entry in as_entries(block)]
 
 
-def commands(difference):
+def commands(messages):
     """(type, command) of each message of a difference."""
     found = []
-    for part in difference.parts:
+    for part in getattr(messages, "parts", messages):
         place = 0
         while place < len(part):
             kind, at = part[place + 25], place + 32
@@ -105,6 +112,16 @@ def test_a_total_is_of_our_groups_in_any_order_and_tells_each_change(program):
     other = groups[0][:-1] + b"\1"
     lies = total(*groups[1:]), total(other, *groups[1:]), total(*groups, more=1)
     assert ours not in lies
+
+
+def test_what_others_add_meanwhile_stays_when_a_change_is_taken_back(program):
+    """A switch without bundles has done a part of it; a row of others made way for one of ours."""
+    flows, groups = flows_of(program), groups_of(program)
+    theirs = [foreign(port) for port in (4, 5)]
+    group = groups[0][:4] + struct.pack("!I", OUR_GROUPS + 1) + groups[0][8:]
+    before = reconcile.held(b"".join((*flows, theirs[0])), b"".join(groups))
+    now = reconcile.held(b"".join((*flows[2:], theirs[1])), b"".join((*groups[1:], group)))
+    assert commands(reconcile.restored(before, now)) == [(15, 0)] + [(14, 0)] * 3
 
 
 def form(fields, instructions=()):
