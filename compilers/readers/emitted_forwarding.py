@@ -40,7 +40,7 @@ class EmittedDifference:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.says}" + f"; by the tables: {self.tables}" * bool(self.tables)
+        return f"{place}: {self.says}" + f"; tables: {self.tables}" * bool(self.tables)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -408,8 +408,8 @@ class SwitchCheck:
                 should = canonical(self.expected.from_hosts(egress) if shared else should, came)
             destination = int(group.first[kind])
             file, line = self._place(group, at, kind, destination, good)
-            whence = f"from {'hosts' if of_host else 'port'} {self.names[port - 1]}"
-            says = f"{self._block(destination)} {whence} {self._words(text)}"
+            whence = f"from {'host port' if of_host else 'port'} {self.names[port - 1]}"
+            says = f"packets for {self._block(destination)} {whence} leave {self._words(text)}"
             self.found.add(file, line, says, self._words(should), int(group.times[kind]))
 
     def _place(

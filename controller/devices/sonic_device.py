@@ -139,7 +139,7 @@ class SonicDevice(ConfiguredDevice):
         if _conf_lines(there) == _conf_lines(text):
             return plan
         if plan.drained:
-            return replace(plan, kept=(*plan.kept, "frr.conf: written once the drain has ended"))
+            return replace(plan, kept=(*plan.kept, "frr.conf: waits for the end of the drain"))
         return replace(plan, add=(*plan.add, f"{WRITE}{self._place}", *(RESTART,) * self.bgp))
 
     @property

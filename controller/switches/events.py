@@ -135,7 +135,7 @@ RowsShadowed = Kind(
     "switch; rows integer; table integer; priority integer",
     "Rows of others take packets that our rows are for; table and priority of one of them.",
     "switch {node} does not forward as compiled: {text}",
-    "rows of others over its program: {rows}, one in table {table}, priority {priority}",
+    "foreign rows over its program ({rows}), one in table {table}, priority {priority}",
 )
 DriftFound = Kind(
     "drift",

@@ -28,6 +28,8 @@ OFTEN = 0.005
 """The same, while it has to be caught in a round."""
 CATCH = 30.0
 """Seconds until it must have come to a round."""
+STANDING = 5.0
+"""Seconds after which an error of a switch does not pass: the controller has tried it again."""
 
 
 class ControllerProcess:
@@ -85,9 +87,10 @@ class ControllerProcess:
             Why it has not moved, and stays with the build before; else "".
 
         Raises:
-            EngineError: it has ended, a switch refused, or `patience` seconds were not enough.
+            EngineError: it has ended, a switch refuses, or `patience` seconds were not enough.
         """
         build, deadline, refused = self.build, time.monotonic() + patience, ""
+        faultless = time.monotonic()
         while self.process is not None:
             if self.process.poll() is not None:
                 raise EngineError(f"the controller has ended: {self._last_words()}")
@@ -100,11 +103,14 @@ class ControllerProcess:
                 build = self.build
                 continue
             arrived = not self.moving or (ours and rollout["state"] == "done")
-            if set(there) == names and status["build"] == build.identity and arrived:
+            if set(there) == names and status.get("build") == build.identity and arrived:
                 self.moving = False
                 break
-            for node, message in status.get("errors", {}).items() if not self.moving else ():
-                raise EngineError(f"switch {node} refused its program: {message}")
+            errors = [item for item in status.get("errors", {}).items() if item[0] in names]
+            if self.moving or not errors:
+                faultless = time.monotonic()
+            elif time.monotonic() > faultless + STANDING:
+                raise EngineError("switch {} refused its program: {}".format(*errors[0]))
             if time.monotonic() > deadline:
                 raise EngineError(
                     f"{len(there)} of {len(names)} switches have their program of build "

@@ -68,10 +68,17 @@ class ProbeProcess:
             raise EngineError("the probe did not start") from error
 
     def stop(self) -> Probed:
-        """Let it hear the last packets; what it saw."""
-        self.end.send(None)
+        """Let it hear the last packets; what it saw.
+
+        Raises:
+            EngineError: it has ended.
+        """
         with self.process, self.end:
-            probed: Probed = self.end.recv()
+            try:
+                self.end.send(None)
+                probed: Probed = self.end.recv()
+            except (EOFError, OSError) as error:
+                raise EngineError("the probe has ended before it was stopped") from error
         return probed
 
 

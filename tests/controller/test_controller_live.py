@@ -273,7 +273,7 @@ def test_what_drifted_is_put_right_and_rows_over_ours_are_told(switches, builds,
         until(lambda: has_program(switches, 5, builds[0]), "the rows of 5")
         assert audited.wait_for(SWITCHES, "shadowed")["shadowed"] == {"7": 1}
         audited.says("switch 3 has drifted, and gets its program again")
-        audited.says("switch 7 does not forward as compiled: rows of others over its program: 1")
+        audited.says("switch 7 does not forward as compiled: foreign rows over its program (1)")
     finally:
         for name in ("s7", "s8"):
             switches.ofctl("del-flows", name, "cookie=0/-1")

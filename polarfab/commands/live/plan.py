@@ -178,7 +178,7 @@ def _moved_hosts(moves: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def _range(numbers: Sequence[int]) -> str:
     least, most = min(numbers), max(numbers)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -382,7 +382,7 @@ def test_a_push_leaves_the_file_of_a_drained_sonic(tmp_path):
     assert (plan.drained, plan.lines, one.started, one.files[place]) == (True, (), 1, before)
     one.files[place] = one.frr  # `write memory`
     plan = push()
-    assert (plan.kept, plan.lines) == (("frr.conf: written once the drain has ended",), ())
+    assert (plan.kept, plan.lines) == (("frr.conf: waits for the end of the drain",), ())
     one.start()
     assert via not in one.frr
     one.frr = before
