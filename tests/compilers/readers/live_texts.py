@@ -85,7 +85,7 @@ def srv6(folder):
 
 
 def frr(folder):
-    """FRR's configuration after it was loaded, a line with its section each, and its refusals."""
+    """FRR's configuration after it was loaded, each line with its section, and what it refuses."""
     ports()
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         place = Path(name)
@@ -118,8 +118,8 @@ def frr(folder):
     for line in lines[4:]:
         section = line if line[:1] != " " else section
         found.append(f"{section} / {line}" if line[:1] == " " else line)
-    said = [re.sub(r"line \d+: ", "", line) for line in loaded.stdout.splitlines() if "%" in line]
-    return [loaded.returncode, said, sorted(set(found))]
+    said = {re.sub(r"line \d+: ", "", line) for line in loaded.stdout.splitlines() if "%" in line}
+    return [loaded.returncode, sorted(said), sorted(set(found))]
 
 
 def open_vswitch(folders):
