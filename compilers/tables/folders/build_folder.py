@@ -180,7 +180,14 @@ def load_planes(folder: Path) -> tuple[Build, ...]:
     Raises:
         InputError: there is none, it is damaged, or a plane is of another build.
     """
-    return tuple(load(path, expect=identity) for path, identity in identities_in(folder).items())
+    planes = identities_in(folder)
+    while True:
+        try:
+            return tuple(load(path, expect=identity) for path, identity in planes.items())
+        except InputError:
+            known, planes = planes, identities_in(folder)
+            if planes == known:  # else another build took the place of the one that was being read
+                raise
 
 
 def identities_in(folder: Path) -> dict[Path, str]:

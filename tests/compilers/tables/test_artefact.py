@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from compilers.tables.folders import artefact, generations
+from compilers.tables.folders import artefact, build_folder, generations
 from compilers.tables.folders.artefact import claimed, exchange, put_file, put_folder
 from compilers.tables.folders.build_folder import load, load_planes, rollback, save, save_planes
 from compilers.tables.folders.generations import collect, last, mark, mark_verified
@@ -278,6 +278,23 @@ def test_only_listed_planes_are_the_builds(tmp_path: Path) -> None:
     save_planes([polarfly_build(2), polarfly_build(2)], place)
     assert (place / "plane-1.bak/manifest.json").is_file()
     assert (place / "plane-7/fabric.json").is_file()
+    assert [build.name for build in load_planes(place)] == ["q2", "q2"]
+
+
+def test_planes_that_another_build_replaces_while_they_are_read_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "build"
+    save_planes([polarfly_build(3), polarfly_build(3)], place)
+    read = build_folder.identities_in
+
+    def replaced(folder: Path) -> dict[Path, str]:
+        found = read(folder)
+        monkeypatch.undo()
+        save_planes([polarfly_build(2), polarfly_build(2)], place)
+        return found
+
+    monkeypatch.setattr(build_folder, "identities_in", replaced)
     assert [build.name for build in load_planes(place)] == ["q2", "q2"]
 
 
