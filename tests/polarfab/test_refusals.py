@@ -95,7 +95,7 @@ def test_sigterm_clears_up(tmp_path: Path) -> None:
     command = [*POLARFAB, "compile", str(fabric), "-o", str(tmp_path / "b")]
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     limit = time.monotonic() + 60
-    while not list(tmp_path.glob(".b.*.part")):
+    while not list(tmp_path.glob(".b.*.polarfab")):
         assert run.poll() is None
         assert time.monotonic() < limit, "nothing is written beside the build's place"
         time.sleep(0.001)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,11 @@ from polarfab.output.verb_output import (
 from polarfab.shared_options import shared, target_options
 
 if TYPE_CHECKING:
+    from compilers.tables.build import Build
     from controller.devices.push_report import PushReport
+
+UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|Cannot connect to")
+"""What ssh and NAPALM's drivers say of a name that nothing knows."""
 
 
 @click.command("push")
@@ -103,6 +108,7 @@ def command(
         print_json(found.as_dict())
     else:
         _print(found, dry_run)
+        _say_unnamed(fabric.build, found)
     if found.interrupted:
         raise KeyboardInterrupt
     if not found.good:
@@ -130,6 +136,18 @@ def _print(found: PushReport, dry: bool) -> None:
         head = ("switch", "state", "added", "removed", *["kept"] * any_kept)
         print_table(f"push, target {found.target}: {title}", head, rows)
     _say_errors(found)
+
+
+def _say_unnamed(build: Build, found: PushReport) -> None:
+    """Say what to do where no switch of that name is known, and the inventory no address."""
+    addresses = dict(zip(build.wiring.names, build.wiring.management, strict=True))
+    lost = [s.node for s in found.switches if UNRESOLVED.search(s.error) and not addresses[s.node]]
+    if lost:
+        some = lost[0] + " and others" * (len(lost) > 1)
+        warn(
+            f"required a `management` address in the inventory, given none for {some}, so "
+            "host names were tried; add it, or compare saved tables: polarfab check routes"
+        )
 
 
 def _say_errors(found: PushReport) -> None:

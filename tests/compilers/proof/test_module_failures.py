@@ -317,7 +317,7 @@ def test_several_kinds_at_once():
 
 TABLE = [
     (("module",), "| a module | {} | 0 | {} links |"),
-    (("rack", "trunk"), "| a rack; all cables between two | {}; {} | 0 | {}; {} |"),
+    (("rack", "trunk"), "| a rack; all cables between two racks | {}; {} | 0 | {}; {} |"),
     (
         ("module+module", "module+node"),
         "| two modules; a module and a node | {}; {} | 0 | {}; {} |",

@@ -185,7 +185,8 @@ def test_a_metric_may_be_the_largest(tmp_path):
     write("frr", build, tmp_path, BGP)
     for node in build.wiring.names:
         path = tmp_path / node / "frr.conf"
-        change(path, "set metric 1\n", f"set metric {LARGEST_METRIC}\n", count=-1)
+        change(path, "set metric 2\n", f"set metric {LARGEST_METRIC}\n", count=-1)
+        change(path, "set metric 1\n", f"set metric {LARGEST_METRIC - 1}\n", count=-1)
     report = check("frr", build, tmp_path, BGP)
     assert (report.differences, report.pairs) == (0, report.delivered)
 

@@ -134,7 +134,7 @@ def test_what_only_values_show_has_its_line_too(tmp_path, text, given):
     (problem,) = error.value.problems
     assert (problem.file, problem.line) == (str(folder / "eos" / "eos.cfg.j2"), 2)
     assert re.search(given, problem.given)
-    assert not list((tmp_path / "out").rglob("*.part"))
+    assert not list((tmp_path / "out").rglob(".*.polarfab"))
 
 
 def test_files_of_the_users_own_are_written_for_every_switch(tmp_path):

@@ -98,7 +98,7 @@ def test_the_page_is_self_contained_and_escapes(emulate, tmp_path):
     assert ">FAIL</td>" in page
     for title in ("Reachability over time", "Longest path after each event", "Load per link"):
         assert f'aria-label="{title}' in page
-    assert not list(tmp_path.glob("*.part"))
+    assert not list(tmp_path.glob(".*.polarfab"))
 
 
 def test_axes_have_bars_at_whole_numbers_and_one_unit():
