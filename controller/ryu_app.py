@@ -84,11 +84,13 @@ def _controller() -> Controller:
     if len(files) not in (0, 3):
         required = "all of --ctl-privkey, --ctl-cert and --ca-certs, or none"
         raise InputError.of(required, f"{len(files)} of them")
-    key = "--ofp-ssl-listen-port" if files else "--ofp-tcp-listen-port"
-    port = conf.ofp_ssl_listen_port if files else conf.ofp_tcp_listen_port
+    option = "ofp-ssl-listen-port" if files else "ofp-tcp-listen-port"
+    name = option.replace("-", "_")
+    port = conf[name] or OPENFLOW_PORT
+    conf.set_override(name, port)  # without any Ryu would listen on its old port, too
     status, tokens, store, http = given(STATUS), given(TOKENS), given(STORE), given(HTTP)
     settings = Settings(
-        listen=Address(conf.ofp_listen_host, port or OPENFLOW_PORT, key),
+        listen=Address(conf.ofp_listen_host, port, f"--{option}"),
         tls=Tls(files[0], files[1], files[2]) if files else None,
         http=Address.parse(http, HTTP) if http else None,
         tokens=Path(tokens) if tokens else None,

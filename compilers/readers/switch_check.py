@@ -432,7 +432,7 @@ class SwitchCheck:
         return str(a.network6(vertex) if six else a.network(vertex))
 
     def _words(self, chain: Chain) -> str:
-        return ", else ".join(_stage(stage, self.names) for stage in chain) or "not at all"
+        return ", else ".join(_stage(stage, self.names) for stage in chain) or "by no port"
 
 
 def _only_port(stage: Sequence[tuple[Port, int]]) -> int:

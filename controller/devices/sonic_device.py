@@ -28,7 +28,7 @@ from inventory.neighbours.facts import mapping
 from inventory.route_tables.sonic_routes import COMMANDS
 
 ADMIN = "admin_status"
-RESTART = "systemctl restart bgp"
+RESTART, STOP = "systemctl restart bgp", "systemctl stop "
 FRR_FRAME = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |(enable )?password |vrf |exit|end\b)"
 )
@@ -168,11 +168,15 @@ class SonicDevice(ConfiguredDevice):
         self.shell.run("sh -se", text)
 
     def type(self, lines: Sequence[str]) -> None:
-        """See `RouterDevice.type`; what takes it back, the old frr.conf too, is on the timer."""
+        """See `RouterDevice.type`; what takes it back, the old frr.conf too, is on the timer.
+
+        The timer of an earlier push that was cut off would take this one back, too.
+        """
         if not lines:
             return
-        self.pending = name = f"polarfab-{token_hex(4)}"
-        begin, self.back = [f"config checkpoint {name}"], (f"config rollback {name}",)
+        name = f"polarfab-{token_hex(4)}"
+        begin, self.back = [f"{STOP}'polarfab-*.timer'"], (f"config rollback {name}",)
+        begin.append(f"config checkpoint {name}")
         if f"{WRITE}{self._place}" in lines:
             place = shlex.quote(self._place)
             begin += [f"touch {place}", f"cp -p {place} {place}.before"]
@@ -181,6 +185,7 @@ class SonicDevice(ConfiguredDevice):
         back = f"sh -c {shlex.quote('; '.join(self.back))}"
         timer = f"systemd-run --on-active={CONFIRM_MINUTES}m --unit={name} {back}"
         self.script(*begin, timer)
+        self.pending = name
         for written, group in groupby(lines, lambda line: line.startswith(WRITE)):
             if written:
                 self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": self._conf(self._frr_conf())})
@@ -190,7 +195,7 @@ class SonicDevice(ConfiguredDevice):
     def confirm(self) -> None:
         """See `RouterDevice.confirm`."""
         if name := self.pending:
-            self.script(f"systemctl stop {name}.timer", f"config delete-checkpoint {name}")
+            self.script(f"{STOP}{name}.timer", f"config delete-checkpoint {name}")
         self.pending = ""
 
     def undo(self) -> bool:

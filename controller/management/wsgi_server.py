@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from controller.settings import Address
-from controller.switches.connections.listening import HalfOpen, accept, bound, shut_down
+from controller.switches.connections.listening import HalfOpen, accept, listen_at, shut_down
 from controller.switches.connections.tls_files import TlsFiles
 from inventory.problems import InputError, install_extra
 
@@ -90,9 +90,7 @@ def listener(address: Address) -> Any:
             given=f"no {' and no '.join(missing)} installed",
             todo=install_extra("http"),
         )
-    sock = bound(address)
-    sock.listen(REQUESTS_AT_ONCE)
-    return sock
+    return listen_at(address, REQUESTS_AT_ONCE)
 
 
 def serve(listener: Any, application: WSGIApplication, tls: TlsFiles | None) -> Any:

@@ -201,32 +201,29 @@ def use(framework: Framework, entrance: Entrance, address: Address) -> None:
     """
     import eventlet
 
-    server = bound(address)
+    server = listen_at(address, BACKLOG)
 
     class Listener:
         """Our listener, in place of the framework's StreamServer; TLS is the entrance's."""
 
-        def __init__(
-            self, where: tuple[str, int], handle: Callable[[Any, Any], None], **_: Any
-        ) -> None:
-            asked = where[1] == address.port  # Ryu may listen on its old port, too
-            self.server = server if asked else bound(Address(*where, address.key))
-            self.server.listen(BACKLOG)
+        def __init__(self, _: object, handle: Callable[[Any, Any], None], **__: Any) -> None:
             self.handle = handle
 
         def serve_forever(self) -> None:
             """Accept connections for ever; each has its own thread from the start."""
             while True:
-                sock, peer = accept(self.server)
+                sock, peer = accept(server)
                 entrance.accepted(sock, peer)
                 eventlet.spawn(entrance.serve, sock, peer, self.handle)
 
     framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
 
 
-def bound(address: Address) -> Any:
-    """A socket at an address, which does not listen yet. A shared port would give some switches to
-    one controller, some to another, so it is not shared.
+def listen_at(address: Address, backlog: int) -> Any:
+    """A socket that listens at an address. A shared port would give some switches to one
+    controller, some to another, so it is not shared.
+
+    backlog: connections that may wait to be accepted.
 
     Raises:
         InputError: the port is in use, or the address is not this machine's.
@@ -237,6 +234,7 @@ def bound(address: Address) -> Any:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((address.host, address.port))
+        sock.listen(backlog)
     except OSError as error:
         raise InputError.of(
             key=address.key,

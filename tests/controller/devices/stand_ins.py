@@ -6,6 +6,7 @@ than that: what a real system says to these commands is not shown by them.
 """
 
 import copy
+import fnmatch
 import json
 import shlex
 from hashlib import sha256
@@ -429,9 +430,12 @@ class Sonic(Shell):
 
     frr = ""
     started = 0
-    timer = ()
     daemons = frozenset()
     learned = None
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.timers = {}
 
     def start(self):
         metadata = self.config["DEVICE_METADATA"]["localhost"]
@@ -446,8 +450,9 @@ class Sonic(Shell):
 
     def expire(self):
         """The timer of an unconfirmed change."""
-        for line in self.timer:
-            self.do(shlex.split(line))
+        for lines in list(self.timers.values()):
+            for line in lines:
+                self.do(shlex.split(line))
 
     def shown(self, command):
         if command.startswith("cat /etc/sonic/frr/frr.conf"):
@@ -477,10 +482,9 @@ class Sonic(Shell):
             case ["systemctl", "restart", "bgp"]:
                 self.start()
             case ["config", "checkpoint", _]:
-                assert self.before is None
                 self.before = copy.deepcopy(self.config)
-            case ["systemd-run", _, _, "sh", "-c", text]:
-                self.timer = text.split("; ")
+            case ["systemd-run", _, unit, "sh", "-c", text]:
+                self.timers[unit.removeprefix("--unit=") + ".timer"] = text.split("; ")
             case ["touch", file]:
                 self.files.setdefault(file, "")
             case ["cp", "-p", one, other]:
@@ -489,8 +493,9 @@ class Sonic(Shell):
                 self.files[other] = self.files.pop(one)
             case ["config", "rollback", _]:
                 self.config = copy.deepcopy(self.before)
-            case ["systemctl", "stop", _]:
-                pass
+            case ["systemctl", "stop", pattern]:  # systemctl(1): a glob, of no unit at all, too
+                for name in fnmatch.filter(self.timers, pattern):
+                    del self.timers[name]
             case ["config", "delete-checkpoint", _]:
                 self.before = None
             case ["sonic-db-cli", "CONFIG_DB", "HSET", key, *pairs]:

@@ -522,6 +522,35 @@ def test_sonic_goes_back_where_frr_conf_alone_is_new(back, tmp_path):
     assert "router bgp" not in shell.frr
 
 
+def test_the_timer_of_a_push_that_was_cut_off_takes_no_later_push_back(tmp_path, monkeypatch):
+    site = Site("sonic", tmp_path, monkeypatch)
+    one, *_ = site.devices.values()
+    one.config = copy.deepcopy(MANAGEMENT["sonic"])
+    one.reachable = lambda: not one.timers
+    assert states(site.push()) >= {"failed"}
+    assert len(one.timers) == 1
+    one.reachable = lambda: True
+    assert states(site.push()) <= {"pushed", "as built"}
+    held = copy.deepcopy(one.config)
+    one.expire()
+    assert one.config == held
+
+
+def test_a_change_that_could_not_begin_is_not_said_to_stay(tmp_path, monkeypatch):
+    site = Site("sonic", tmp_path, monkeypatch)
+    one, *_ = site.devices.values()
+    one.config = copy.deepcopy(MANAGEMENT["sonic"])
+
+    def do(words):
+        if words[:2] == ["config", "checkpoint"]:
+            raise DeviceError("No space left on device")
+        Sonic.do(one, words)
+
+    one.do = do
+    assert next(iter(site.push().values())).error == "No space left on device"
+    assert one.config == MANAGEMENT["sonic"]
+
+
 def test_fields_that_an_entry_had_go(tmp_path, monkeypatch):
     site = Site("sonic", tmp_path, monkeypatch)
     site.push()
