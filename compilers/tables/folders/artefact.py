@@ -411,12 +411,12 @@ def _new_folders(folder: Path) -> Iterator[None]:
 @contextmanager
 def _part(place: Path, make: Callable[[Path], object]) -> Iterator[Path]:
     """A new part, locked; removed at the end, but for a folder that has to be finished."""
+    part = _part_name(place)  # known before it is made: a signal may come at any moment
     with ExitStack() as stack:
-        free: bool | None = False
-        while free is False:  # `polarfab folder gc` of another process removed or has it
-            make(part := _part_name(place))
-            free = stack.enter_context(claimed(part))
         try:
+            make(part)
+            while stack.enter_context(claimed(part)) is False:
+                make(part := _part_name(place))  # `polarfab folder gc` removed or has the other
             yield part
         finally:
             if not is_left(part):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -667,3 +671,27 @@ def test_nothing_mounted_is_replaced(
             change()
     assert load(place).name == "q3"
     assert sorted(root.rglob("*")) == before
+
+
+def test_a_signal_while_a_part_is_made_leaves_none(tmp_path: Path) -> None:
+    """A signal's handler may raise before any line of what names, makes and locks a part."""
+    making = {artefact._part.__wrapped__.__code__, claimed.__wrapped__.__code__}
+    for at in itertools.count(1):
+        left = at
+
+        def step(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal left
+            if frame.f_code in making and event == "line":
+                left -= 1
+                if left == 0:
+                    sys.settrace(None)
+                    raise SystemExit
+            return step
+
+        with suppress(SystemExit):
+            sys.settrace(step)
+            put_folder(tmp_path / "b", lambda _: sys.settrace(None))
+        assert {path.name for path in tmp_path.iterdir()} <= {"b"}, f"before line {at}"
+        if left > 0:
+            break
+    assert at > 5
