@@ -115,8 +115,7 @@ def simulate(q: int, booksim: Path | None, as_json: bool) -> None:
     And SimGrid, where it is installed: a host a switch, a packet to each other one in turn.
     """
     from compilers.tables.folders.build_folder import load as read
-    from extensions.bench.simgrid_speed import simgrid_speed
-    from extensions.bench.simulation_timings import SimulatorSpeed, simulator_speeds
+    from extensions.bench.simulation_timings import SimulatorSpeed, simgrid_speed, simulator_speeds
 
     hosts = (q + 1) // 2
     with _compiled(q) as folder:
@@ -213,7 +212,7 @@ def repair(q: int, balance: str, as_json: bool) -> None:
 @json_option
 def receipt(q: int, balance: str, as_json: bool) -> None:
     """Time the proof of a build that a controller receives, and of reading it without one."""
-    from extensions.bench.receipt_benchmark import receipt_timings
+    from extensions.bench.repair_benchmark import receipt_timings
 
     with _compiled(q, balance) as build:
         timings = receipt_timings(build)

@@ -242,7 +242,7 @@ def command(
         measured.append(MeasuredBuild(fabric, settings["routing"], hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
-        from extensions.simulation.latency_plot import latencies
+        from extensions.simulation.latency_curve import latencies
 
         title = measured[0].title if len(measured) == 1 else pattern
         write_file(output, plot(latencies(_named(measured), title), form))
