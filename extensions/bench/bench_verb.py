@@ -23,6 +23,7 @@ balance_option = click.option(
     "--balance",
     metavar="NAME",
     default="",
+    show_default=False,
     help="With this balance and protect: link.  [default: minimal paths, unprotected]",
 )
 RIGS = Path(__file__).parents[2] / "tests" / "bench"
@@ -56,7 +57,6 @@ def tables(q: int, no_peers: bool, as_json: bool) -> None:
     metavar="SWITCHES",
     type=click.IntRange(993),
     default=USUAL_LARGEST,
-    show_default=True,
     help="Leave out larger fabrics; there are 993, 3,783, 16,257, 79,506 and 627,570 switches.",
 )
 @click.option("--no-peers", is_flag=True, help="Leave out peers: scipy, networkx and the like.")
@@ -141,11 +141,7 @@ def simulate(q: int, booksim: Path | None, as_json: bool) -> None:
 @shared("--q", usual=31)
 @shared("--framework", "else both")
 @click.option(
-    "--repeat",
-    type=click.IntRange(1),
-    default=3,
-    show_default=True,
-    help="Repetitions, of which the best counts.",
+    "--repeat", type=click.IntRange(1), default=3, help="Repetitions, of which the best counts."
 )
 @json_option
 def controller(q: int, framework: str | None, repeat: int, as_json: bool) -> None:
