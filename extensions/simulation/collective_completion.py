@@ -17,7 +17,7 @@ from extensions.simulation.host_messages import HostMessages
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
-from inventory.problems import InputError, did_you_mean
+from inventory.problems import InputError, not_among
 
 Numbers = NDArray[Any]
 BLOCKS = 10
@@ -152,8 +152,7 @@ def completion_time(
         InputError: no such collective, a setting that it does not have, or too many messages.
     """
     if collective not in COLLECTIVES:
-        todo = did_you_mean(collective, COLLECTIVES, "choose one of these")
-        raise InputError.of(", ".join(COLLECTIVES), collective, todo, key="collective")
+        raise InputError(not_among(collective, COLLECTIVES, "collective"))
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     network = network_for(build, hosts, settings)
     count = int(network.endpoints.sum()) * hosts
