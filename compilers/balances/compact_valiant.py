@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from compilers.spec.balances import DEMAND_FILE, MEASURED, Balance
+from compilers.spec.balance_words import DEMAND_FILE, MEASURED
+from compilers.spec.balances import Balance
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
 

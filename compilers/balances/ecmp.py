@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from compilers.spec.balances import MEASURED, ROUTING, UNIFORM, Balance
+from compilers.spec.balance_words import MEASURED, UNIFORM
+from compilers.spec.balances import ROUTING, Balance
 from compilers.spec.policy import EQUAL_COST, LARGEST_SEARCH, constructs_classes
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology

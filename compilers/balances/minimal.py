@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from compilers.spec.balances import UNIFORM, Balance
+from compilers.spec.balance_words import UNIFORM
+from compilers.spec.balances import Balance
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import Finding

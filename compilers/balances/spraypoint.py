@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from compilers.spec.balances import Balance, fixed_shares
+from compilers.spec.balance_words import fixed_shares
+from compilers.spec.balances import Balance
 from compilers.spec.features import INGRESS, MARKS, WEIGHTS
 from inventory.problems import Finding
 

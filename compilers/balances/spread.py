@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compilers.balances.spraypoint import Spraypoint
-from compilers.spec.balances import ANY, ROUTING
+from compilers.spec.balance_words import ANY
+from compilers.spec.balances import ROUTING
 from compilers.topology.families import FAMILIES
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compilers.spec.balances import ANY, ROUTING, Balance, fixed_shares
+from compilers.spec.balance_words import ANY, fixed_shares
+from compilers.spec.balances import ROUTING, Balance
 from compilers.spec.features import INGRESS, INTERMEDIATES
 from compilers.spec.policy import EQUAL_COST
 from compilers.topology.families import family_of

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compilers.entry_points import BALANCES, broken, load, package, registered
 from compilers.spec.features import INGRESS, WEIGHTS
@@ -19,35 +19,6 @@ from compilers.topology.families import family_of
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding, InputError
-
-if TYPE_CHECKING:
-    from compilers.spec.fabric_spec import RoutingSpec
-
-
-UNIFORM, ANY, MEASURED = TRAFFIC = ("uniform", "any", "measured")
-DEMAND_FILE = "traffic.csv"
-"""The file of the traffic that was measured, in the folder of fabric.yaml."""
-FIGURES_OF = "PolarFly q = 7, 4 hosts a switch"
-"""The fabric of `Balance.figures`."""
-
-
-def fixed_shares(routing: RoutingSpec) -> Iterator[Finding]:
-    """Words that ask for other paths or shares than those that are fixed."""
-    for word, asked, able, todo in (
-        (
-            "adjacent",
-            routing.adjacent == "bounce",
-            "minimal",
-            "packets between neighbours take other paths, too",
-        ),
-        ("disjoint", routing.disjoint == "edge", "auto or none", "all links share the traffic"),
-        ("demand", routing.demand, "no demand", "the shares are fixed, whatever the demand"),
-    ):
-        if asked:
-            required = f"{able} with `balance: {routing.balance}`"
-            given = str(getattr(routing, word))
-            yield Finding(("routing", word), required, given, f"remove it: {todo}")
-
 
 _FOLDER = Path(__file__).parents[1] / "balances"
 _PACKAGE = f"{__package__.removesuffix('spec')}balances"

@@ -11,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.balances import FIGURES_OF, balance_for, measured_balances
+from compilers.spec.balance_words import FIGURES_OF
+from compilers.spec.balances import balance_for, measured_balances
 from compilers.topology.families import build_topology, check_topology, family_of, parameters
 from compilers.topology.replicated_clusters import METHODS, check
 from inventory.problems import InputError

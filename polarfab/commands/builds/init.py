@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from compilers.spec.balances import DEMAND_FILE, TRAFFIC
+from compilers.spec.balance_words import DEMAND_FILE, TRAFFIC
 from polarfab.family_choice import given_parameters, parameter_options
 from polarfab.output.verb_output import json_option, print_json, say, write_new_files
 from polarfab.shared_options import shared
