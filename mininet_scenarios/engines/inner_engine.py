@@ -138,7 +138,7 @@ class InnerEngine(Engine):
 
     def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
         """Send inside."""
-        self.inner.call("probe_start", self.ends(pairs).tolist(), interval)
+        self.inner.call("probe_start", self.ends(pairs), interval)
 
     def probe_stop(self) -> Probed:
         """What was heard inside."""

@@ -283,7 +283,7 @@ class _Seen:
     """The packets of one window: pair (int[n]), seconds since the event, whether they came."""
 
     names: list[str]
-    pair: NDArray[np.int32]
+    pair: NDArray[np.int64]
     since: NDArray[np.float64]
     came: NDArray[np.bool_]
 

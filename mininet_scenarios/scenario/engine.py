@@ -255,13 +255,12 @@ Event = PhysicalChange | Miswire | ControllerChange | BuildChange
 class Probed:
     """The packets of a probe, one row each, in the order of sending.
 
-    pair: int32[n], which of the pairs. sequence: int32[n], from 0, a pair. sent and received:
-    float64[n], `Engine.now` when it left its host and when it came to the other; NaN where it never
-    did. hops: int16[n], links it has crossed, SILENT where it never came.
+    pair: int64[n], which of the pairs. sent and received: float64[n], `Engine.now` when it left its
+    host and when it came to the other; NaN where it never did. hops: int16[n], links it has
+    crossed, SILENT where it never came.
     """
 
-    pair: NDArray[np.int32]
-    sequence: NDArray[np.int32]
+    pair: NDArray[np.int64]
     sent: NDArray[np.float64]
     received: NDArray[np.float64]
     hops: NDArray[np.int16]
@@ -275,8 +274,8 @@ class Probed:
         hops: Counts,
     ) -> Probed:
         """Of packets that were sent one pair after the other, again and again."""
-        sequence, pair = np.divmod(np.arange(len(sent), dtype=np.int32), np.int32(max(1, pairs)))
-        return cls(pair, sequence, np.array(sent), received, hops.astype(np.int16))
+        pair = np.arange(len(sent)) % max(1, pairs)
+        return cls(pair, np.array(sent), received, hops.astype(np.int16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,19 +410,17 @@ class Engine(ABC):
         """Take everything down; harmless at any time."""
 
 
-def tally(
-    source: NDArray[np.int64], destination: NDArray[np.int64], hops: NDArray[np.int16], hosts: int
-) -> tuple[Counts, ...]:
+def tally(pairs: NDArray[np.int64], hops: NDArray[np.int16], hosts: int) -> tuple[Counts, ...]:
     """arrived, shortest and longest of an `Observation`, of packets between so many hosts.
 
-    hops: int16[n], links that each has crossed, SILENT where it was lost.
+    pairs: int64[n, 2]. hops: int16[n], links that each has crossed, SILENT where it was lost.
     """
-    pairs = source[hops != SILENT], destination[hops != SILENT]
+    came = tuple(pairs[hops != SILENT].T)
     arrived, longest = np.zeros((hosts, hosts), np.int64), np.full((hosts, hosts), SILENT, np.int64)
     shortest = np.full((hosts, hosts), np.iinfo(np.int64).max)
-    np.add.at(arrived, pairs, 1)
-    np.maximum.at(longest, pairs, hops[hops != SILENT])
-    np.minimum.at(shortest, pairs, hops[hops != SILENT])
+    np.add.at(arrived, came, 1)
+    np.maximum.at(longest, came, hops[hops != SILENT])
+    np.minimum.at(shortest, came, hops[hops != SILENT])
     return arrived, np.where(arrived > 0, shortest, SILENT), longest
 
 

@@ -243,10 +243,10 @@ def test_packets_of_a_round_that_come_or_are_lost(me):
     lost = "192.0.2.1" if "." in me else "2001:db8::1"
     script = (
         "import os, sys; from mininet_scenarios.engines.routers import Space; "
-        "from mininet_scenarios.traffic.probing import send_round; other = Space(); "
+        "from mininet_scenarios.traffic.probing import UdpProber; other = Space(); "
         "ends = [(os.getpid(), sys.argv[1]), (other.pid, sys.argv[2])]; "
         "pairs = [(0, 0)] * 3 + [(0, 1)] * 200 + [(0, 0)] * 200; "
-        "hops = send_round(ends, pairs, lambda *_: None); other.process.kill(); "
+        "hops = UdpProber(ends, pairs).once(lambda *_: None); other.process.kill(); "
         "print(hops.tolist() == [0] * 3 + [-1] * 200 + [0] * 200)"
     )
     words = ["sh", "-c", f'ip link set lo up; exec "$0" -c "$1" {me} {lost}']
@@ -258,7 +258,7 @@ def test_packets_of_a_round_that_come_or_are_lost(me):
 
 def test_arrivals_in_hops():
     hops = np.array([2, 3, SILENT], np.int16)
-    arrived, shortest, longest = tally(np.array([2, 2, 5]), np.array([7, 7, 1]), hops, 8)
+    arrived, shortest, longest = tally(np.array([[2, 7], [2, 7], [5, 1]]), hops, 8)
     assert (arrived[2, 7], shortest[2, 7], longest[2, 7]) == (2, 2, 3)
     assert (arrived.sum(), (longest >= 0).sum(), (shortest >= 0).sum()) == (2, 1, 1)
     assert (hops_of(61), hops_of(63), hops_of(0)) == (2, 0, 63)

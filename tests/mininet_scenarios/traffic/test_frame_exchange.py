@@ -1,5 +1,6 @@
 """Frames that a slow machine drops or holds back arrive all the same; those of a fault do not."""
 
+from mininet_scenarios.traffic import frame_exchange
 from mininet_scenarios.traffic.frame_exchange import PATIENCE, STILL, exchanged, send_all
 
 FRAMES = [(0, b"one"), (1, b"two"), (0, b"three"), (1, b"silent")]
@@ -66,11 +67,12 @@ def test_a_frame_that_comes_twice_does_not_stand_for_another(monkeypatch):
     assert {data for _, data in heard} == {b"one", b"two"}
 
 
-def test_what_is_lost_is_waited_for_once_and_at_the_end():
+def test_what_is_lost_is_waited_for_once_and_at_the_end(monkeypatch):
     """Not after each of the waves that follow."""
+    monkeypatch.setattr(frame_exchange, "WAVE", 1)
     ends = SlowEnds({b"lost": 9})
     frames = [(0, data) for data in (b"lost", b"one", b"two")]
-    heard = send_all(ends, frames, lambda _: True, 3, PATIENCE[0], wave=1)
+    heard = send_all(ends, frames, lambda _: True, 3, PATIENCE[0])
     assert heard == [(9, b"one"), (9, b"two")]
     assert ends.quiet == [STILL, PATIENCE[0]]
 
