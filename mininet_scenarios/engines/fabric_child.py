@@ -30,7 +30,8 @@ class FabricChild(OpenFlowChild):
     def __init__(self, setup: Setup, progress: Progress) -> None:
         super().__init__(setup, progress)
         self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
-        self.writers: dict[int, FrameWriter] = {}
+        versions = (4, 6) if self.build.addressing.ipv6 else (4,)
+        self.writers = {v: FrameWriter(self.build, self.hosts, v) for v in versions}
         self.numbered = 0
 
     def start(self) -> None:
@@ -42,8 +43,6 @@ class FabricChild(OpenFlowChild):
 
     def job(self, pairs: NDArray[np.int64], version: int, probe: bool) -> tuple[Any, ...]:
         """From collector to collector."""
-        if version not in self.writers:
-            self.writers[version] = FrameWriter(self.build, self.hosts, version)
         first = PROBE_NUMBERS if probe else self.numbered
         self.numbered += len(pairs)
         return CollectorProber, self.ovs.folder, self.writers[version], pairs, first

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
+from mininet_scenarios.machine.netns import run
 from mininet_scenarios.ovs.controller_process import ControllerProcess
 from mininet_scenarios.ovs.management_socket import sent_by_port
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs
@@ -62,8 +63,8 @@ DISABLE_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
 
 def prepare() -> None:
     """Make the fresh namespaces a place to work in: RUN, the loopback interface, silence."""
-    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", RUN], check=True)
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    run("mount", "-t", "tmpfs", "tmpfs", str(RUN))
+    run("ip", "link", "set", "lo", "up")
     DISABLE_IPV6.write_text("1")
 
 
@@ -196,10 +197,6 @@ class OpenFlowChild(InnerChild):
             self.ovs.appctl("revalidator/wait")
         switches = {bridge_name(v): v for v in self.fabric.powered()}
         return sent_by_port(self.ovs.folder, switches, self.build.wiring, what)
-
-    def program(self, patience: float) -> None:
-        """Wait until the controller says that every switch has its program."""
-        self.controller.settle(set(), patience, self.progress)
 
     def divert(self, switch: str, egress: int, port: int) -> None:
         """Make one class of a switch leave by another port, in the switch itself.

@@ -139,6 +139,15 @@ class HostSample:
         """One packet for each ordered pair of different hosts."""
         return 1 - np.eye(len(self), dtype=np.int64)
 
+    def numbers(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """int64[n]: the number of each host, SILENT for one that does not take part."""
+        number = {name: i for i, name in enumerate(self.names)}
+        return np.array([number.get(name, SILENT) for name in names], np.int64)
+
+    def ends(self, pairs: Sequence[HostPair]) -> NDArray[np.int64]:
+        """int64[n, 2], the same of pairs."""
+        return self.numbers([name for pair in pairs for name in pair]).reshape(-1, 2)
+
     def pairs(self, numbers: NDArray[np.int64]) -> list[HostPair]:
         """The names of pairs, int64[n, 2]."""
         return [(self.names[i], self.names[j]) for i, j in numbers.tolist()]
@@ -314,7 +323,7 @@ class Engine(ABC):
         self, hosts: Sequence[str], counts: Counts, progress: Progress, version: int = 4
     ) -> Observation:
         """Send packets between these hosts, from all at once, and see which arrive."""
-        number = self.numbers(hosts)
+        number = self.hosts.numbers(hosts)
         there = np.flatnonzero(number >= 0)
         asked, own = (np.ix_(some, some) for some in (there, number[there]))
         whole = np.zeros((len(self.hosts),) * 2, np.int64)
@@ -331,15 +340,6 @@ class Engine(ABC):
         """The same between all hosts that take part: arrived, shortest, longest, and int64[S,
         ports + 1], the loads.
         """
-
-    def numbers(self, hosts: Sequence[str]) -> NDArray[np.int64]:
-        """int64[n]: the number of each host here, SILENT for one that is not here."""
-        number = {name: i for i, name in enumerate(self.hosts.names)}
-        return np.array([number.get(name, SILENT) for name in hosts], np.int64)
-
-    def ends(self, pairs: Sequence[HostPair]) -> NDArray[np.int64]:
-        """int64[n, 2], the same of pairs."""
-        return self.numbers([name for pair in pairs for name in pair]).reshape(-1, 2)
 
     @abstractmethod
     def divert(self, diversion: Diversion) -> None:
@@ -384,7 +384,7 @@ class Engine(ABC):
         self, hosts: Sequence[str], flows: Flows, seconds: float
     ) -> tuple[Rates, Mapping[str, Rates]]:
         """Run all flows between these hosts at once for `seconds`: of each, and by switch."""
-        number = self.numbers(hosts)
+        number = self.hosts.numbers(hosts)
         source, destination = number[flows.source], number[flows.destination]
         rate, loads = self.flow(replace(flows, source=source, destination=destination), seconds)
         return rate, dict(zip(self.build.wiring.names, loads, strict=True))

@@ -55,38 +55,6 @@ class HostEnds(Protocol):
         """What hosts get first within so many seconds; nothing where that is nothing."""
 
 
-def send_all(
-    ends: HostEnds,
-    frames: Sequence[HostFrame],
-    awaited: Callable[[HostFrame], bool],
-    answers: int,
-    patience: float,
-) -> list[HostFrame]:
-    """Send frames; what hosts get until so many awaited ones have come.
-
-    One that comes twice, as it was sent again, counts once. patience: seconds without any of
-    these after which it ends, too: others, like a controller's LLDP, may come for ever.
-    """
-    heard: list[HostFrame] = []
-    came: set[HostFrame] = set()
-    lost = 0
-    for first in range(0, len(frames), WAVE):
-        ends.send(frames[first : first + WAVE])
-        sent = min(first + WAVE, len(frames))
-        still = STILL if sent < len(frames) else patience
-        lost *= sent < len(frames)  # some may have come late
-        left = still
-        while len(came) + lost < min(answers, sent):
-            asked = time.monotonic()
-            heard += (more := ends.hear(left))
-            new = set(filter(awaited, more)) - came
-            came |= new
-            left = still if new else left - (time.monotonic() - asked)
-            if not more or left <= 0:
-                lost = min(answers, sent) - len(came)
-    return heard
-
-
 def exchanged(
     ends: HostEnds,
     frames: Sequence[HostFrame],
@@ -95,26 +63,33 @@ def exchanged(
 ) -> tuple[list[HostFrame], list[int]]:
     """Send frames, and again those of which nothing came; what hosts got, and how often each went.
 
+    Others, like a controller's LLDP, may come for ever. What is lost is waited for when all are
+    sent, not after each wave.
+
     due: what has to come of each frame; None where nothing has to. came: what a frame that a host
     gets is of those.
     """
     heard: list[HostFrame] = []
     waiting, times = list(range(len(frames))), [0] * len(frames)
     missing = {what for what in due if what is not None}
-
-    def awaited(frame: HostFrame) -> bool:
-        return came(frame) in missing
-
     for patience in PATIENCE:
-        for number in waiting:
-            times[number] += 1
-        answers = sum(due[number] in missing for number in waiting)
-        got = send_all(ends, [frames[n] for n in waiting], awaited, answers, patience)
-        heard += got
-        missing -= set(map(came, got))
+        for first in range(0, len(waiting), WAVE):
+            wave = waiting[first : first + WAVE]
+            ends.send([frames[number] for number in wave])
+            for number in wave:
+                times[number] += 1
+            last = first + WAVE >= len(waiting)
+            awaited = missing & {due[number] for number in (waiting if last else wave)}
+            left = still = patience if last else STILL
+            while awaited & missing and left > 0:
+                asked = time.monotonic()
+                heard += (more := ends.hear(left))
+                new = missing & set(map(came, more))
+                missing -= new
+                left = still if new else left - (time.monotonic() - asked)
+                if not more:
+                    break
         waiting = [number for number in waiting if due[number] in missing]
-        if not waiting:
-            break
     return heard, times
 
 

@@ -13,7 +13,7 @@ from inventory.problems import InputError
 from mininet_scenarios.engines.inner_engine import InnerEngine
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.machine.preflight import namespaces
-from mininet_scenarios.run.plan import Plan
+from mininet_scenarios.run.plan import Plan, PlannedBuild
 from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of, tally
 from mininet_scenarios.scenario.scenario_file import Scenario
@@ -72,7 +72,8 @@ def rehearse(build, engine=None, **keys):
     scenario = Scenario(name="trial", **keys)
     listener = Listener()
     engine = engine or model(build, scenario.hosts)
-    return carry_out(Plan.of(scenario, build), engine, listener), listener.notes
+    plan = Plan(scenario, (PlannedBuild(build),), build)
+    return carry_out(plan, engine, listener), listener.notes
 
 
 @pytest.mark.parametrize(("q", "hosts"), [(2, 1), (3, 1), (3, 2), (4, 1)])
@@ -177,7 +178,7 @@ def test_a_table_that_stays_wrong_fails(compiled):
 def test_every_diversion_is_seen_at_each_of_its_pairs(compiled, q):
     build = compiled(q)
     trial = Round(build)
-    diversion, counts = choose_diversion(build, Prediction.of(build), trial.hosts)
+    diversion, counts = choose_diversion(trial.examiner)
     assert isinstance(diversion, Diversion)
     assert counts.any()
     trial.engine.divert(diversion)
@@ -191,7 +192,7 @@ def test_every_diversion_is_seen_at_each_of_its_pairs(compiled, q):
 def test_where_every_class_has_alternates_packets_in_transit_are_diverted(marks, protect):
     build = routed(q=3, spread=True, protect=protect, bounces=not marks, marks=marks)
     trial = Round(build)
-    diversion, counts = choose_diversion(build, Prediction.of(build), trial.hosts)
+    diversion, counts = choose_diversion(trial.examiner)
     trial.engine.divert(diversion)
     answers, *_ = trial.examiner.compare("", counts, trial.send(counts))
     assert 0 < answers.required - answers.seen < counts.sum()
@@ -214,9 +215,7 @@ def test_the_wrong_table_is_one_that_packets_notice(family, balance, counted):
     routing |= {"minimal_share": 0.5} if balance == "compact-valiant" else {}
     spec = {"name": "lab", "topology": family, "routing": routing}
     trial = Round(Fabric.from_spec(spec).compile().build)
-    diversion, counts = choose_diversion(
-        trial.examiner.build, trial.examiner.prediction, trial.hosts
-    )
+    diversion, counts = choose_diversion(trial.examiner)
     trial.engine.divert(diversion)
     seen = trial.send(counts)
     checks = trial.examiner.compare("", counts, seen, counted)
