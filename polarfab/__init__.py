@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from compilers.topology.family import Family
     from compilers.topology.labelled_graph import Topology
     from inventory.problems import InputError
-    from mininet_scenarios.run.plan import WrongTables
+    from mininet_scenarios.run.rehearsal_plan import WrongTables
     from mininet_scenarios.scenario.engine import EngineError
     from polarfab.cabling import cable_paths, cables, check_wiring, lost_links
     from polarfab.drawing import chart, draw
@@ -83,7 +83,7 @@ HOMES = {
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",
     "Topology": "compilers.topology.labelled_graph",
-    "WrongTables": "mininet_scenarios.run.plan",
+    "WrongTables": "mininet_scenarios.run.rehearsal_plan",
     **dict.fromkeys(("cable_paths", "cables", "check_wiring", "lost_links"), "polarfab.cabling"),
     **dict.fromkeys(("chart", "draw"), "polarfab.drawing"),
     **dict.fromkeys(("export", "netbox", "to_networkx"), "polarfab.exports"),

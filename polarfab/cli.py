@@ -119,7 +119,11 @@ def _print_completion(context: click.Context, _option: click.Parameter, shell: s
 
 @click.group(
     cls=Verbs,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
     epilog="`polarfab help VERB` shows what a verb takes. Start with:\n\n\b\n"
     "    polarfab init lab && polarfab compile lab/fabric.yaml -o build",
 )

@@ -13,10 +13,41 @@ if TYPE_CHECKING:
 
 
 def to_networkx(fabric: Fabric) -> Graph[int]:
-    """The cabled nodes as a networkx graph: `compilers.cabling.networkx_graph` has its keys."""
-    from compilers.cabling.networkx_graph import to_networkx
+    """The nodes and cables of a plane as an undirected graph over its vertices.
 
-    return to_networkx(fabric.build)
+    A node has `name`, `kind`, `coordinates` (a tuple of integers), `rack` and `hosts`; vertices
+    that a damaged fabric lacks are left out. An edge has `ports` (vertex to the port's name at it),
+    `length` (metres; of parallel cables the longest) and `cables` (how many are parallel).
+    """
+    import networkx
+
+    from compilers.cabling.cable_plan import cables_of, hardware_of
+
+    build = fabric.build
+    topology, wiring, known = build.topology, build.wiring, hardware_of(build)
+    graph: Graph[int] = networkx.Graph(name=build.name, build=build.identity)
+    hosts = (wiring.host_port > 0).sum(axis=1).tolist()
+    for v in topology.present.nonzero()[0].tolist():
+        graph.add_node(
+            v,
+            name=wiring.names[v],
+            kind=topology.kinds[topology.kind[v]],
+            coordinates=tuple(topology.coordinates[v].tolist()),
+            rack=known.rack_names[known.rack[v]],
+            hosts=hosts[v],
+        )
+    cables = cables_of(wiring, known)
+    rows = (cables.ends.tolist(), cables.ports.tolist(), cables.length.tolist())
+    for (u, v), (here, there), length in zip(*rows, strict=True):
+        before = graph.get_edge_data(u, v, {"length": 0.0, "cables": 0})
+        graph.add_edge(
+            u,
+            v,
+            ports={u: wiring.port_name(u, here), v: wiring.port_name(v, there)},
+            length=max(length, before["length"]),
+            cables=before["cables"] + 1,
+        )
+    return graph
 
 
 def export(fabric: Fabric, form: str) -> dict[str, str]:

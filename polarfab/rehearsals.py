@@ -10,7 +10,7 @@ from polarfab.fabric import Fabric
 
 if TYPE_CHECKING:
     from compilers.choices import EngineName, FrameworkName
-    from mininet_scenarios.run.plan import Observer
+    from mininet_scenarios.run.rehearsal_plan import Observer
     from mininet_scenarios.verdict.report import Emulated
 
 
@@ -40,7 +40,7 @@ def emulate(
         EngineError: an engine could not do its part.
     """
     from mininet_scenarios.run.emulation import Emulation, chosen
-    from mininet_scenarios.run.plan import Silent
+    from mininet_scenarios.run.rehearsal_plan import Silent
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
     kept = scenario.usable(unverified) if isinstance(scenario, Fabric) else nullcontext(scenario)

@@ -200,14 +200,10 @@ SHARED: dict[str, dict[str, Any]] = {
     "--scheduler": {
         "metavar": "ADDRESS",
         "default": "",
+        "show_default": False,
         "help": "Have the workers of this Dask scheduler share the work, not this machine's cores",
     },
-    "--seed": {
-        "type": click.IntRange(0),
-        "default": 0,
-        "show_default": True,
-        "help": "Seed of the random numbers",
-    },
+    "--seed": {"type": click.IntRange(0), "default": 0, "help": "Seed of the random numbers"},
     "--unverified": {"is_flag": True, "help": "Take a build that verify has not passed on"},
     "--quick": {"is_flag": True, "help": "Leave out what takes long"},
     "--name": {"help": "The name"},

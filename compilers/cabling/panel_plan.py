@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.bill import Item
-from compilers.cabling.boxes import boxed
 from compilers.cabling.cable_plan import Cables, by_port, cables_of, distance, shelved
-from compilers.cabling.patch_panels import patched
+from compilers.cabling.patch_panels import boxed, patched
 from compilers.cabling.phases import Phases
 from compilers.cabling.schedule_columns import label_prefix, labels_of
 from compilers.cabling.shuffle import Numbers, Shuffle, shuffle

@@ -23,6 +23,7 @@ balance_option = click.option(
     "--balance",
     metavar="NAME",
     default="",
+    show_default=False,
     help="With this balance and protect: link.  [default: minimal paths, unprotected]",
 )
 RIGS = Path(__file__).parents[2] / "tests" / "bench"
@@ -56,7 +57,6 @@ def tables(q: int, no_peers: bool, as_json: bool) -> None:
     metavar="SWITCHES",
     type=click.IntRange(993),
     default=USUAL_LARGEST,
-    show_default=True,
     help="Leave out larger fabrics; there are 993, 3,783, 16,257, 79,506 and 627,570 switches.",
 )
 @click.option("--no-peers", is_flag=True, help="Leave out peers: scipy, networkx and the like.")
@@ -115,8 +115,7 @@ def simulate(q: int, booksim: Path | None, as_json: bool) -> None:
     And SimGrid, where it is installed: a host a switch, a packet to each other one in turn.
     """
     from compilers.tables.folders.build_folder import load as read
-    from extensions.bench.simgrid_speed import simgrid_speed
-    from extensions.bench.simulation_timings import SimulatorSpeed, simulator_speeds
+    from extensions.bench.simulation_timings import SimulatorSpeed, simgrid_speed, simulator_speeds
 
     hosts = (q + 1) // 2
     with _compiled(q) as folder:
@@ -142,11 +141,7 @@ def simulate(q: int, booksim: Path | None, as_json: bool) -> None:
 @shared("--q", usual=31)
 @shared("--framework", "else both")
 @click.option(
-    "--repeat",
-    type=click.IntRange(1),
-    default=3,
-    show_default=True,
-    help="Repetitions, of which the best counts.",
+    "--repeat", type=click.IntRange(1), default=3, help="Repetitions, of which the best counts."
 )
 @json_option
 def controller(q: int, framework: str | None, repeat: int, as_json: bool) -> None:
@@ -213,7 +208,7 @@ def repair(q: int, balance: str, as_json: bool) -> None:
 @json_option
 def receipt(q: int, balance: str, as_json: bool) -> None:
     """Time the proof of a build that a controller receives, and of reading it without one."""
-    from extensions.bench.receipt_benchmark import receipt_timings
+    from extensions.bench.repair_benchmark import receipt_timings
 
     with _compiled(q, balance) as build:
         timings = receipt_timings(build)

@@ -5,8 +5,8 @@ ENTRY_POINTS = {
     "polarfab.functions": {"trees": "extensions.clusters.trees:trees"},
     "polarfab.exports": {
         "slurm": "extensions.clusters.slurm_topology:files",
-        "topograph": "extensions.clusters.topograph_model:files",
-        "kubernetes": "extensions.clusters.kubernetes_labels:files",
+        "topograph": "extensions.clusters.topograph_files:model",
+        "kubernetes": "extensions.clusters.topograph_files:labels",
         "nccl": "extensions.clusters.nccl_order:files",
         "simgrid": "extensions.clusters.simulators.simgrid_platform:of_planes",
         "ns3": "extensions.clusters.simulators.ns3_program:of_planes",

@@ -48,17 +48,12 @@ def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[in
 @click.argument("source", metavar="[SRC]", required=False)
 @click.argument("destination", metavar="[DST]", required=False)
 @click.option(
-    "--count",
-    type=click.IntRange(1, 1024),
-    default=8,
-    show_default=True,
-    help="Paths, one for each entropy value.",
+    "--count", type=click.IntRange(1, 1024), default=8, help="Paths, one for each entropy value."
 )
 @click.option(
     "--planes",
     metavar="all|P,…",
     default="all",
-    show_default=True,
     callback=_planes,
     help="The planes that paths may take, from 1.",
 )

@@ -28,7 +28,6 @@ from extensions.infiniband.guids import Guids
 from extensions.infiniband.lid_layers import LidLayers, lid_layers
 from extensions.infiniband.star_layers import LAYERS, MOST_SWITCHES, UNSET
 from extensions.infiniband.subnet_check import check_subnet
-from extensions.infiniband.system_definitions import ADAPTER, definitions, system
 from extensions.lossless.layers import Layers, layers
 from inventory.problems import InputError, Problem
 
@@ -359,3 +358,25 @@ def _switch(guid: int) -> str:
 
 def _adapter(port_guid: int) -> str:
     return f"H-{port_guid - 1:016x}"
+
+
+ADAPTER = "adapter"
+"""The system of a host: one adapter with one port."""
+
+
+def system(ports: int) -> str:
+    """The name of a switch's system. It may not begin with SW."""
+    return f"switch_{ports}"
+
+
+def definitions(build: Build) -> Iterator[tuple[str, bytes]]:
+    """The name and the definition of each system: switches, and the adapter."""
+    for ports in sorted({len(names) for names in build.wiring.port_names}):
+        yield system(ports), _definition(system(ports), "SW", ports)
+    yield ADAPTER, _definition(ADAPTER, "CA", 1)
+
+
+def _definition(name: str, kind: str, ports: int) -> bytes:
+    lines = [f"TOPSYSTEM {name}", "", f"NODE {kind} {ports} {name} U1"]
+    lines += [f"{port} -> P{port}" for port in range(1, ports + 1)]
+    return "\n".join([*lines, "", ""]).encode()

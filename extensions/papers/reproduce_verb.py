@@ -25,7 +25,7 @@ WORDS = {True: "yes", False: "no", None: "undecided"}
 
 @click.command("reproduce")
 @click.argument("names", metavar="list|all|FIGURE…", nargs=-1)
-@click.option("--paper", default="", help="Only exhibits of this paper.")
+@click.option("--paper", default="", show_default=False, help="Only exhibits of this paper.")
 @shared("--quick", "small sizes are simulated, for a look without verdicts; list does")
 @output_option("a folder of data, pictures and verdicts; what the same code has left is read")
 @click.option(
@@ -33,13 +33,7 @@ WORDS = {True: "yes", False: "no", None: "undecided"}
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Simulate some points of a points.csv again: do they agree? Exit code 1 if one does not.",
 )
-@click.option(
-    "--points",
-    type=click.IntRange(1),
-    default=5,
-    show_default=True,
-    help="Points that --check takes.",
-)
+@click.option("--points", type=click.IntRange(1), default=5, help="Points that --check takes.")
 @shared("--seed")
 @shared("--scheduler")
 @json_option

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compilers.workers.shards import THIS_PROCESS, Workers
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
+
+if TYPE_CHECKING:
+    from compilers.drawing.plots import Panel
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,3 +97,27 @@ def _measurer(given: Simulated) -> Callable[[tuple[float, int]], LoadPoint]:
         return Measurement.of(*seeded, load).point()
 
     return point
+
+
+def latencies(curves: Sequence[tuple[str, LatencyCurve]], title: str) -> tuple[Panel, ...]:
+    """Mean latency of sustained loads, and accepted load, over offered load, in per cent.
+
+    Args:
+        curves: a name and what was simulated.
+        title: of the first panel.
+    """
+    from compilers.drawing.plots import Curve, Panel
+
+    sustained, accepted = [], []
+    for name, curve in curves:
+        points = sorted(curve.points, key=lambda point: point.offered)
+        held = [each for each in points if each.sustained and each.mean_latency is not None]
+        x = tuple(100 * each.offered for each in held)
+        sustained.append(Curve(name, x, tuple(each.mean_latency or 0.0 for each in held)))
+        x = tuple(100 * each.offered for each in points)
+        accepted.append(Curve(name, x, tuple(100 * each.accepted for each in points)))
+    across = "offered, % of injection"
+    return (
+        Panel(title, across, "mean latency, cycles", tuple(sustained)),
+        Panel("Accepted", across, "accepted, %", tuple(accepted)),
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import one_at_a_time
 from extensions.simulation import flit_kernel, packet_kernel
@@ -14,7 +15,6 @@ from extensions.simulation import packet_kernel as kernel
 from extensions.simulation.host_messages import IDLE
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
-from extensions.simulation.waiting_cycle import waiting_cycle
 
 CHUNK = 125
 """Cycles between two looks at what has arrived."""
@@ -218,3 +218,32 @@ def settled(inside: Sequence[tuple[int, int]]) -> int:
     tails = (counted[cut:] for cut in range(len(counted) // 2 + 1))
     best = int(np.argmin([tail.var() / len(tail) for tail in tails]))
     return int(cycles[best - 1]) if best else 0
+
+
+Numbers = NDArray[Any]
+
+
+def waiting_cycle(waits: Numbers, choices: Numbers) -> list[int]:
+    """Buffers along a cycle of those that can never move, first and last the same; [] for none.
+
+    A buffer whose first packet has anywhere to go now, or soon, moves; so does one that waits for
+    a buffer that moves. What is left waits for itself.
+
+    Args:
+        waits: bool[n], whether the first packet of each buffer finds all its choices full.
+        choices: int[n, V], the buffers of which it may take any; -1 for none.
+    """
+    moves = ~waits
+    moves = np.append(moves, False)  # the buffer -1
+    while True:
+        freed = waits & ~moves[:-1] & moves[choices].any(axis=1)
+        if not freed.any():
+            break
+        moves[:-1] |= freed
+    stuck = np.flatnonzero(~moves[:-1])
+    if not len(stuck):
+        return []
+    trail = [int(stuck[0])]
+    while (after := int(choices[trail[-1]].max())) not in trail:
+        trail.append(after)
+    return [*trail[trail.index(after) :], after]

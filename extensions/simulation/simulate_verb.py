@@ -72,11 +72,15 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
     "--size",
     type=click.IntRange(1),
     default=1 << 16,
-    show_default=True,
     help="Bytes of a collective's vector, or of each of its messages.",
 )
 @click.option(
-    "--load", "words", metavar="L,…", default="", help="Offered loads.  [default: .1,.2,…,1]"
+    "--load",
+    "words",
+    metavar="L,…",
+    default="",
+    show_default=False,
+    help="Offered loads.  [default: .1,.2,…,1]",
 )
 @shared("--hosts-per-node")
 @click.option(
@@ -95,42 +99,26 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
     "--scheme",
     type=click.Choice(["single", "hop", "valley"]),
     default="single",
-    show_default=True,
     help="Virtual channels: any free one, as in the papers, or those that verify proves.",
 )
 @click.option(
     "--level",
     type=click.Choice(["packet", "flit"]),
     default="packet",
-    show_default=True,
     help="What crosses a switch as one; flits are slower, and nearer to BookSim.",
 )
-@click.option(
-    "--vcs",
-    type=click.IntRange(1, 16),
-    default=4,
-    show_default=True,
-    help="Virtual channels of a port.",
-)
-@click.option(
-    "--packet",
-    type=click.IntRange(1, 64),
-    default=4,
-    show_default=True,
-    help="Flits of a packet.",
-)
+@click.option("--vcs", type=click.IntRange(1, 16), default=4, help="Virtual channels of a port.")
+@click.option("--packet", type=click.IntRange(1, 64), default=4, help="Flits of a packet.")
 @click.option(
     "--buffer",
     type=click.IntRange(1, 1 << 16),
     default=128,
-    show_default=True,
     help="Flits that a port buffers, for all its virtual channels.",
 )
 @click.option(
     "--link",
     type=click.IntRange(1, 10_000),
     default=1,
-    show_default=True,
     help="Cycles that a link between switches takes.",
 )
 @click.option(
@@ -143,15 +131,10 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
     "--flows",
     type=click.IntRange(0, 1 << 16),
     default=0,
-    show_default=True,
     help="Flows between two hosts, each on one path by a hash; 0: each packet by itself.",
 )
 @click.option(
-    "--warmup",
-    type=click.IntRange(0, 10**6),
-    default=1_500,
-    show_default=True,
-    help="Cycles before the measurement.",
+    "--warmup", type=click.IntRange(0, 10**6), default=1_500, help="Cycles before the measurement."
 )
 @shared("--fail", "from a cycle on, as in 3-8@2000", "failures", callback=_failures)
 @shared("--seed")
@@ -159,7 +142,6 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
     "--runs",
     type=click.IntRange(1, 1000),
     default=1,
-    show_default=True,
     help="Runs of each load, with the next seeds; figures get 95 % intervals.",
 )
 @output_option("a plot, FILE.svg or FILE.png")
@@ -242,7 +224,7 @@ def command(
         measured.append(MeasuredBuild(fabric, settings["routing"], hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
-        from extensions.simulation.latency_plot import latencies
+        from extensions.simulation.latency_curve import latencies
 
         title = measured[0].title if len(measured) == 1 else pattern
         write_file(output, plot(latencies(_named(measured), title), form))

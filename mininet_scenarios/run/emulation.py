@@ -37,9 +37,9 @@ from inventory.yamlfile import from_values
 from mininet_scenarios.engines.engine_kinds import ENGINES, make, require
 from mininet_scenarios.machine import preflight
 from mininet_scenarios.machine.preflight import require_resources
-from mininet_scenarios.run.plan import Observer, Plan, PlannedBuild, Silent, WrongTables
-from mininet_scenarios.run.plan import plan as make_plan
 from mininet_scenarios.run.rehearsal import carry_out
+from mininet_scenarios.run.rehearsal_plan import Observer, Plan, PlannedBuild, Silent, WrongTables
+from mininet_scenarios.run.rehearsal_plan import plan as make_plan
 from mininet_scenarios.scenario.engine import Check, HostSample, Mismatch, Setup
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario
 from mininet_scenarios.verdict.checks import Happened, PairsReached, Result

@@ -13,7 +13,7 @@ from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.engines.engine_kinds import ENGINES
-from mininet_scenarios.run.plan import Observer, Plan, Silent
+from mininet_scenarios.run.rehearsal_plan import Observer, Plan, Silent
 from mininet_scenarios.run.timeline import Timeline
 from mininet_scenarios.scenario.engine import (
     Check,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mininet_scenarios.run.plan import Plan
+from mininet_scenarios.run.rehearsal_plan import Plan
 from mininet_scenarios.scenario.engine import (
     SILENT,
     BuildChange,

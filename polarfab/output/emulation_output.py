@@ -66,7 +66,7 @@ def run(
     `again` are the words that run it again, without engine and framework.
     """
     from mininet_scenarios.run.emulation import Emulation
-    from mininet_scenarios.run.plan import Silent, WrongTables
+    from mininet_scenarios.run.rehearsal_plan import Silent, WrongTables
     from mininet_scenarios.scenario.engine import EngineError
 
     if unverified and loaded.folder:

@@ -34,7 +34,6 @@ TREE_FORMS = ("openflow", "msccl")
     "--kind",
     type=click.Choice(KINDS),
     default=KINDS[0],
-    show_default=True,
     help="No link in two trees, or short trees with two on a link.",
 )
 @click.option("--root", metavar="NODE", help="The root of every tree; else where it is least deep.")

@@ -17,8 +17,7 @@ from extensions.papers.latency_curves import (
     sustained,
 )
 from extensions.papers.polarfly.polarfly_measures import CONFIGURED, Network
-from extensions.simulation.latency_curve import LatencyCurve
-from extensions.simulation.latency_plot import latencies
+from extensions.simulation.latency_curve import LatencyCurve, latencies
 
 SIMULATED_SMALL: dict[str, Network] = {
     "PF": ("polarfly", {"q": 7}, 4),

@@ -17,7 +17,7 @@ from compilers.topology.families import build_topology
 from compilers.topology.family import Design
 from compilers.topology.labelled_graph import Topology
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.polarstar.polarstar_networks import networks
+from extensions.papers.polarstar.polarstar_simulation import networks
 
 NAMES = {
     "polarstar": "PolarStar",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -155,10 +154,28 @@ def _say_less(build: Build) -> None:
 
 
 def _facts(plane: Fabric, report: Report | None) -> dict[str, Any]:
-    """A build in numbers, whether it is verified, and what that proved."""
-    from compilers.evaluation.fabric_counts import FabricCounts
+    """A build in numbers, whether it is verified, and what that proved.
 
+    openflow_entries: rows and groups of the largest switch as they are pushed; of the naive ones
+    there is a group for each destination.
+    """
+    from compilers.targets.openflow.flow_tables import entries
+
+    build, openflow = plane.build, entries(plane.build)
     words = ("pairs", "delivered", "max_hops", "mean_hops")
     walked = {word: getattr(report, word, None) for word in words}
     verified = {"verified": bool(report and report.passed), "proved": str(plane.proved[0])}
-    return {**asdict(FabricCounts.of(plane.build)), **walked, **verified}
+    return {
+        "build": build.identity,
+        "fabric": build.name,
+        "topology": build.topology.title(),
+        "nodes": int(build.topology.present.sum()),
+        "links": build.topology.graph.size,
+        "hosts": int((build.wiring.host_port > 0).sum()),
+        "routes": int(build.tables.routes.rows().sum()),
+        "classes": int((build.tables.classes.port > 0).sum()),
+        "openflow_entries": openflow.emitted,
+        "openflow_entries_naive": openflow.naive,
+        **walked,
+        **verified,
+    }

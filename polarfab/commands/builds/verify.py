@@ -96,7 +96,6 @@ def _emitted_place(
     "--method",
     type=click.Choice(["auto", "walk", "local"]),
     default="auto",
-    show_default=True,
     help="Walk all packets, or prove each of their states by a look at its neighbours and walk "
     "what that leaves open; auto: state by state where walks take long.",
 )

@@ -19,7 +19,6 @@ from polarfab.shared_options import run_options, shared
 @click.option(
     "--interval",
     default=0.1,
-    show_default=True,
     metavar="SECONDS",
     type=click.FloatRange(0.001, 10),
     help="Time between two packets of a pair; longer where the machine is too busy.",
@@ -27,7 +26,6 @@ from polarfab.shared_options import run_options, shared
 @click.option(
     "--pairs",
     default=0,
-    show_default=True,
     type=click.IntRange(0, 100_000),
     help="How many pairs send all the time, by chance; 0 is all.",
 )

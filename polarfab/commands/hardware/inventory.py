@@ -27,8 +27,13 @@ def command() -> None:
 @command.command("export")
 @click.argument("fabric")
 @output_option("a new folder, or one with an earlier export", usual=Path("netbox"))
-@click.option("--site", default="", help="The site's name in NetBox; the fabric's without it.")
-@click.option("--role", default="switch", show_default=True, help="The devices' role.")
+@click.option(
+    "--site",
+    default="",
+    show_default=False,
+    help="The site's name in NetBox; the fabric's without it.",
+)
+@click.option("--role", default="switch", help="The devices' role.")
 @shared("--target", "ports are named as it does")
 @json_option
 def export(

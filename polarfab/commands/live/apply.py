@@ -23,6 +23,7 @@ from polarfab.shared_options import ControllerAddress, controller_options, share
     "--confirm-within",
     type=Seconds(),
     default=0,
+    show_default=False,
     metavar="TIME",
     help="Go back after this time (90s, 10m, 2h) unless `polarfab apply --confirm` comes before.",
 )

@@ -20,11 +20,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @shared("--framework", "Ryu when both are installed")
 @click.option(
-    "--listen",
-    default="127.0.0.1:6653",
-    show_default=True,
-    metavar="HOST:PORT",
-    help="Where switches connect to.",
+    "--listen", default="127.0.0.1:6653", metavar="HOST:PORT", help="Where switches connect to."
 )
 @click.option(
     "--tls-key",
@@ -39,7 +35,6 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--tls-names",
     default="{node}",
-    show_default=True,
     metavar="PATTERN",
     help="What a switch's certificate calls the node {node}.",
 )
@@ -50,13 +45,11 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "--foreign",
     type=click.Choice(["keep", "remove"]),
     default="keep",
-    show_default=True,
     help="What becomes of flows and groups of others in a switch.",
 )
 @click.option(
     "--audit",
     default=300.0,
-    show_default=True,
     type=click.FloatRange(0),
     metavar="SECONDS",
     help="Read every switch once in so many seconds and correct what has drifted; 0: never.",
@@ -78,7 +71,6 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--repair/--no-repair",
     default=True,
-    show_default=True,
     help="Change tables where links and switches fail, and back.",
 )
 @click.option(
@@ -100,14 +92,12 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--damping",
     default="15,2200,1000,60",
-    show_default=True,
     metavar="HALF-LIFE,SUPPRESS,REUSE,LONGEST",
     help="Flapping links: seconds, penalty, penalty, seconds; each time down is 1,000.",
 )
 @click.option(
     "--patience",
     default=5.0,
-    show_default=True,
     type=click.FloatRange(0),
     metavar="SECONDS",
     help="How long a switch may be gone before traffic goes around it.",
@@ -115,7 +105,6 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--arrival",
     default=30.0,
-    show_default=True,
     type=click.FloatRange(0),
     metavar="SECONDS",
     help="When a switch that has not connected since the start counts as gone.",

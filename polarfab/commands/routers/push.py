@@ -38,7 +38,6 @@ UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|C
     "--stop-on",
     type=click.IntRange(min=0),
     default=1,
-    show_default=True,
     help="Failed switches after which none begins another change; 0: never.",
 )
 @click.option(
@@ -56,10 +55,8 @@ UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|C
     help="An argument of NAPALM's driver, such as port=8443, or username=NAME, else yours here.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be done on each switch.")
-@click.option("--run", default=SSH, show_default=True, help="What reaches the shell of a switch.")
-@click.option(
-    "--etc", default="/etc", show_default=True, help="A switch's folder for configuration."
-)
+@click.option("--run", default=SSH, help="What reaches the shell of a switch.")
+@click.option("--etc", default="/etc", help="A switch's folder for configuration.")
 @shared("--unverified")
 @json_option
 def command(

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     "--orders",
     type=click.IntRange(1, 10_000),
     default=100,
-    show_default=True,
     help="Resilience: so many orders in which links fail.",
 )
 @shared("--seed", "of the failures")

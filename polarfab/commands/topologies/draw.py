@@ -36,6 +36,7 @@ RADIXES = range(8, 129)
     "--layout",
     "layout_name",
     default="",
+    show_default=False,
     help="The boxes: clusters (fans, stars, supernodes, …), or racks for the inventory's.",
 )
 @click.option(
@@ -48,7 +49,6 @@ RADIXES = range(8, 129)
     "--show",
     type=click.Choice((*SHOWN, *PLOTS)),
     default="fabric",
-    show_default=True,
     help="The fabric with its racks and cables, or what each link carries, each failed link does, "
     "each round of a move changes; or a plot of the papers: moore, resilience.",
 )

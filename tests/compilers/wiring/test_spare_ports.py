@@ -5,11 +5,12 @@ import random
 import numpy as np
 import pytest
 
-from compilers.cabling.networkx_graph import to_networkx
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.lost_links import LostLinks
 from compilers.wiring.placed_fabric import place_fabric
+from polarfab.exports import to_networkx
+from polarfab.fabric import Fabric
 
 SPARE = 3
 
@@ -134,7 +135,7 @@ def test_the_cost_is_that_of_the_graph():
 
     given = loaded(disabled={0: [port(n) for n in range(1, 7)]})
     found = LostLinks.of(place_fabric(given))
-    whole, left = (to_networkx(compile_fabric(each)) for each in (loaded(), given))
+    whole, left = (to_networkx(Fabric.of(compile_fabric(each))) for each in (loaded(), given))
     before, after = (dict(nx.all_pairs_shortest_path_length(g)) for g in (whole, left))
     more = {(a, b): after[a][b] - before[a][b] for a in before for b in before if a != b}
     assert len(found.links) == 3 if whole.degree[0] == 5 else 2

@@ -23,7 +23,7 @@ from extensions.papers.polarstar import (
     polarstar_structure,
     polarstar_tables,
 )
-from extensions.papers.polarstar.polarstar_networks import networks
+from extensions.papers.polarstar.polarstar_simulation import networks
 
 
 def graph_of(found: Diagram | Topology) -> nx.Graph:

@@ -11,10 +11,14 @@ from compilers.proof.lossless.channels import along
 from compilers.tables.build import Build
 from compilers.topology.families import BASELINES
 from extensions.simulation import simulate as simulate_fabric
-from extensions.simulation.build_simulation import network_for, settings_for, with_channels
+from extensions.simulation.build_simulation import (
+    network_for,
+    path_channels,
+    settings_for,
+    with_channels,
+)
 from extensions.simulation.latency_curve import simulate
 from extensions.simulation.load_point import LoadPoint
-from extensions.simulation.path_channels import path_channels
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from inventory.problems import InputError
 from polarfab.fabric import Fabric

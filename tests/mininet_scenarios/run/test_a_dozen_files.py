@@ -44,5 +44,7 @@ def test_a_scenario_passes_a_dozen_files_at_most(tmp_path):
     assert found.passed, found.as_dict()["checks"]
     (folder,) = room
     ours = sorted(str(Path(name).relative_to(folder)) for name in passed if name.startswith(folder))
-    assert {"run/emulation.py", "run/plan.py", "run/rehearsal.py", "run/timeline.py"} <= {*ours}
+    assert {"run/emulation.py", "run/rehearsal_plan.py", "run/rehearsal.py", "run/timeline.py"} <= {
+        *ours
+    }
     assert len(ours) <= MOST, ours

@@ -10,8 +10,8 @@ from compilers.pipeline import compile_fabric
 from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import require
 from mininet_scenarios.engines.model_engine import ModelEngine
-from mininet_scenarios.run.plan import Plan, PlannedBuild, plan
 from mininet_scenarios.run.rehearsal import carry_out
+from mininet_scenarios.run.rehearsal_plan import Plan, PlannedBuild, plan
 from mininet_scenarios.scenario.engine import ControllerChange, Miswire, PhysicalChange, Setup
 from mininet_scenarios.scenario.scenario_file import load_scenario, shipped
 from mininet_scenarios.scenario.timeline_events import cases, needs

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mininet_scenarios.run.plan import plan
+from mininet_scenarios.run.rehearsal_plan import plan
 from mininet_scenarios.scenario.scenario_file import load_scenario, shipped
 
 KEPT = Path(__file__).with_name("plans")

@@ -13,8 +13,8 @@ from inventory.problems import InputError
 from mininet_scenarios.engines.inner_engine import InnerEngine
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.machine.preflight import namespaces
-from mininet_scenarios.run.plan import Plan, PlannedBuild
 from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
+from mininet_scenarios.run.rehearsal_plan import Plan, PlannedBuild
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of, tally
 from mininet_scenarios.scenario.scenario_file import Scenario
 from mininet_scenarios.verdict.checks import Examiner, histogram

@@ -18,7 +18,7 @@ from compilers.evaluation.saturation import throughput
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from extensions.bench.simgrid_speed import simgrid_speed
+from extensions.bench.simulation_timings import simgrid_speed
 from extensions.clusters.simulators.host_pair_paths import HostPairPaths
 from extensions.clusters.simulators.rated_links import LATENCY, RatedLinks
 from extensions.simulation.build_simulation import settings_for
