@@ -49,6 +49,8 @@ class ConfiguredDevice(RouterDevice):
     overrules = frozenset({PORTS_SHUT, LINES})
     shut_at_first: ClassVar[bool] = False
     """Whether ports are shut unless they are opened."""
+    saves: ClassVar[tuple[str, ...]] = ()
+    """What saves the configuration, unless every commit does."""
 
     def name(self) -> str:
         """See `RouterDevice.name`: the host name of its configuration."""
@@ -58,6 +60,10 @@ class ConfiguredDevice(RouterDevice):
     @abstractmethod
     def running(self) -> str:
         """The configuration of the device."""
+
+    def saved(self) -> str:
+        """The configuration that a reboot leads to, in the form of `running`."""
+        return ""
 
     @abstractmethod
     def rendered(self) -> str:
@@ -78,15 +84,23 @@ class ConfiguredDevice(RouterDevice):
         except (LookupError, ValueError) as error:
             raise DeviceError(f"a configuration that cannot be read: {error}") from error
 
-    def lacking(self, wanted: Iterable[RouteLine], running: str = "") -> Remediation:
-        """What to type so that the device has these routes."""
-        return remediation(self.lines(running or self.running()), wanted)
+    def lacking(self, wanted: Iterable[RouteLine], running: str) -> Remediation:
+        """What to type so that a device with this configuration has these routes."""
+        return remediation(self.lines(running), wanted)
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
-        """See `RouterDevice.plan`; wanted: other routes than the rendered ones."""
-        running = self.running()
-        routes = self.lacking(self.lines(self.rendered()) if wanted is None else wanted, running)
-        plan = self.compared(running)
+        """See `RouterDevice.plan`; wanted: other routes than the rendered ones.
+
+        What runs is saved if a reboot would leave the same to do.
+        """
+        wanted = self.lines(self.rendered()) if wanted is None else list(wanted)
+        plan = self._plan(wanted, self.running())
+        kept = not self.saves or self._plan(wanted, self.saved()).lines == plan.lines
+        typed_here = plan.lines and not self.driver
+        return replace(plan, save=self.saves if typed_here or not kept else ())
+
+    def _plan(self, wanted: Iterable[RouteLine], running: str) -> DevicePlan:
+        plan, routes = self.compared(running), self.lacking(wanted, running)
         return replace(plan, add=(*plan.add, *routes.add), remove=(*routes.remove, *plan.remove))
 
     def compared(self, running: str) -> DevicePlan:
@@ -117,7 +131,9 @@ class ConfiguredDevice(RouterDevice):
             if _foreign(line, section, wanted[section], found) and line not in routes
         ]
         inside = [(section, line) for section, line in foreign if section]
-        gone = [(section, _negated(line)) for section, line in inside if LINES in self.overrule]
+        gone = [
+            (at, f"no {one}".removeprefix("no no ")) for at, one in inside if LINES in self.overrule
+        ]
         kept = [": ".join((*section, line)) for section, line in foreign if not gone or not section]
         held = [] if self.opens else [one[-1].removeprefix(PORT) for one in ports if one in shut]
         return DevicePlan(
@@ -191,10 +207,6 @@ def _foreign(
     first, *rest = line.split()
     heads = {first} if first in ONCE else {" ".join((first, *rest[:1]))}
     return not any(f"{one} ".startswith(f"{head} ") for head in heads for one in wanted)
-
-
-def _negated(line: str) -> str:
-    return line.removeprefix("no ") if line.startswith("no ") else f"no {line}"
 
 
 def typed(lines: Iterable[tuple[Section, str]], sections: Collection[Section]) -> Iterator[str]:

@@ -187,7 +187,7 @@ class DevicePush:
             return [(self._read, every)]
         if self.rounds:
             steps: list[Task] = [
-                partial(self._step, number) for number in range(self.rounds.last + 1)
+                partial(self._step, number) for number in range(self.rounds.move.last + 1)
             ]
             return [(task, every) for task in (self._read, *steps, self._end)]
         batches = [every[first : first + size] for first in range(0, len(every), size)]
@@ -255,7 +255,7 @@ class DevicePush:
                 f"given {named(one.differences)}; take them away first, a push does not"
             )
         self._find_round(one)
-        one.state = "to do" if one.plan.lines else "as built"
+        one.state = "to do" if one.plan.lines or one.plan.save else "as built"
 
     def _identify(self, one: PushedSwitch) -> None:
         """Whether the switch that answers is the one of that name.
@@ -280,7 +280,7 @@ class DevicePush:
             return
         held = self.rounds.held_after(device, one.vertex)
         there = device.lines(device.running())
-        for one.after in range(self.rounds.last, BEFORE - 1, -1):
+        for one.after in range(self.rounds.move.last, BEFORE - 1, -1):
             if not remediation(there, held(one.after)[0]):
                 return
         required = "the routes of the build before, or of a round from it to this one"
@@ -312,7 +312,7 @@ class DevicePush:
         if not rounds or not isinstance(device, ConfiguredDevice) or 0 < number <= one.after:
             return
         lines, tables = rounds.held_after(device, one.vertex)(max(number, one.after))
-        change = device.lacking(lines)
+        change = device.lacking(lines, device.running())
         if typed := (*change.add, *change.remove) if number else device.plan(lines).lines:
             device.type(typed)
             self.proof.wait(one, tables)
@@ -328,8 +328,10 @@ class DevicePush:
         if one.state == "as built":
             return
         device.confirm()
-        device.save()
-        if left := device.plan().lines:
+        if one.plan.save:
+            device.save(one.plan.save)
+        plan = device.plan()
+        if left := (*plan.lines, *plan.save):
             more = f" and {len(left) - 1:,} more" * (len(left) > 1)
             said = f"it has not taken {' '.join(left[0].split())}{more}"
             if device.compares:

@@ -57,6 +57,16 @@ class DeviceShell:
             raise DeviceError(f"{asked}: {said or f'exit {done.returncode}'}")
         return done.stdout
 
+    def script(self, *lines: str) -> None:
+        """Run commands up to the first that fails; none before all have arrived.
+
+        The braces see to that, and keep commands from reading those that follow.
+
+        Raises:
+            DeviceError: one fails.
+        """
+        self.run("sh -se", "".join(f"{line}\n" for line in ("{", *lines, "} < /dev/null")))
+
     def put(self, folder: str, files: Mapping[str, str]) -> None:
         """Write text files into a folder there, each whole or not at all.
 

@@ -53,21 +53,19 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
     elsewhere = frozenset({"frr.conf"})
     overrules = ConfiguredDevice.overrules
     compares = False
+    saves = ("vtysh -c 'write memory'",)
 
     def running(self) -> str:
-        """See `ConfiguredDevice.running`: with what vtysh leaves out."""
-        shown = self.shell.run("vtysh -c 'show running-config'")
-        if "frr defaults datacenter" in shown:
-            for section, lines in UNSAID.items():
-                shown = re.sub(section, partial(_with, lines, shown), shown, flags=re.M)
-        return shown
+        """See `ConfiguredDevice.running`."""
+        return _whole(self.shell.run("vtysh -c 'show running-config'"))
+
+    def saved(self) -> str:
+        """See `ConfiguredDevice.saved`: what vtysh or somebody wrote."""
+        return _whole(_shown(self._ask("cat {etc}/frr/frr.conf 2>&- || true")))
 
     def rendered(self) -> str:
         """See `ConfiguredDevice.rendered`: as vtysh shows it, else it would be typed each time."""
-        text = self.text("frr.conf")
-        for written, shown in SHOWN:
-            text = re.sub(written, shown, text, flags=re.M)
-        return text
+        return _shown(self.text("frr.conf"))
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """See `ConfiguredDevice.all_lines`: a next hop has one distance, the last that is typed."""
@@ -95,6 +93,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
             add=(*self._daemons(), *conf.add, *kernel.add),
             remove=(*kernel.remove, *conf.remove),
             shut=kernel.shut | conf.shut,
+            save=(*conf.save, *kernel.save),
         )
 
     def _daemons(self) -> Iterator[str]:
@@ -116,10 +115,20 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         """See `RouterDevice.tables`."""
         return "".join(map(self.shell.run, (COMMANDS, *RULES)))
 
-    def save(self) -> None:
-        """See `RouterDevice.save`."""
-        self.shell.run("vtysh -c 'write memory'")
-        super().save()
+
+def _shown(text: str) -> str:
+    """A written configuration as vtysh shows it."""
+    for written, shown in SHOWN:
+        text = re.sub(written, shown, text, flags=re.M)
+    return text
+
+
+def _whole(shown: str) -> str:
+    """With what vtysh leaves out."""
+    if "frr defaults datacenter" in shown:
+        for section, lines in UNSAID.items():
+            shown = re.sub(section, partial(_with, lines, shown), shown, flags=re.M)
+    return shown
 
 
 def _with(lines: Sequence[str], shown: str, section: re.Match[str]) -> str:

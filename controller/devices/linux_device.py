@@ -31,10 +31,10 @@ KERNEL_OWN = "kernel"
 """The protocol of routes that come with an interface's addresses."""
 NEXTHOPS = "ip -json nexthop"
 RULES = ("ip -json -4 rule", "ip -json -6 rule")
-UNIT = """if [ -d /run/systemd/system ]; then
-  cp {etc}/polarfab/polarfab.service {etc}/systemd/system/polarfab.service
-  systemctl daemon-reload && systemctl enable polarfab
-fi"""
+UNIT, NO_SYSTEMD = "polarfab.service", "no systemd\n"
+ENABLED = f"""if [ ! -d /run/systemd/system ]; then echo {NO_SYSTEMD.strip()}
+elif systemctl --quiet is-enabled polarfab 2>&-; then cat {{etc}}/systemd/system/{UNIT}; fi"""
+"""The unit that brings the files back after a reboot."""
 WRITE, SETTING = "write ", "net/"
 PROGRAMS = {
     "link": "ip -batch - 2>&1",
@@ -67,12 +67,14 @@ class KernelDevice(RouterDevice):
     def kernel_plan(self) -> DevicePlan:
         """The part of the plan that is about the kernel, but for routes.
 
-        A port is shut by hand if it is down although an earlier push has set it up: links.batch is
-        written once its lines have been typed. The other files come first: the unit of an earlier
-        push loads them whenever a link comes up.
+        A port is shut by hand if it is down although an earlier push has set it up, and a reboot
+        would: links.batch is written once its lines have been typed, and has a unit once a push
+        has saved. The other files come first: the unit of an earlier push loads them whenever a
+        link comes up.
         """
         shown = {one["ifname"]: one for one in json.loads(self.shell.run(PORTS))}
-        before = set(self._ask(LOADED).splitlines())
+        unit = self._ask(ENABLED)
+        before = set(self._ask(LOADED).splitlines() if unit else ())
         lines, shut = [], []
         for line in self._links():
             words = line.split()
@@ -97,7 +99,14 @@ class KernelDevice(RouterDevice):
             add=rules.add,
             remove=rules.remove,
             shut=frozenset(shut),
+            save=() if unit in (self._texts()[UNIT], NO_SYSTEMD) else self._install,
         )
+
+    @property
+    def _install(self) -> tuple[str, ...]:
+        etc = shlex.quote(self.etc)
+        copied = f"cp {etc}/polarfab/{UNIT} {etc}/systemd/system/{UNIT}"
+        return copied, "systemctl daemon-reload", "systemctl enable polarfab"
 
     def _links(self) -> Iterator[str]:
         """The lines about links and addresses, bridges first."""
@@ -155,10 +164,6 @@ class KernelDevice(RouterDevice):
 
     def configure(self, lines: Sequence[str]) -> None:
         """Type lines that are not for the kernel."""
-
-    def save(self) -> None:
-        """See `RouterDevice.save`."""
-        self._ask(UNIT)
 
 
 def _program(line: str) -> str:

@@ -104,7 +104,14 @@ class NapalmDevice(ConfiguredDevice):
         return "\n".join(one if isinstance(one, str) else json.dumps(one) for one in said)
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
-        """See `RouterDevice.plan`: nothing where the device says that it would change nothing."""
+        """See `RouterDevice.plan`: nothing where the device says that it would change nothing.
+
+        Raises:
+            DeviceError: what runs is to go back.
+        """
+        if self.timed and self.shell.call("has_pending_commit"):
+            todo = "confirm it, or wait until it has gone back"
+            raise DeviceError(f"required no commit that waits for its confirmation; {todo}")
         plan = super().plan(wanted)
         if plan.lines and self.timed:
             if self._candidate(plan.lines):
@@ -149,14 +156,20 @@ class NapalmDevice(ConfiguredDevice):
         self.pending = ""
         return bool(waits)
 
-    def save(self) -> None:
-        """See `RouterDevice.save`: the drivers save with the commit or its confirmation."""
+    def saved(self) -> str:
+        """See `ConfiguredDevice.saved`."""
+        return str(self.shell.call("get_config", retrieve="startup")["startup"])
+
+    def save(self, lines: Sequence[str]) -> None:
+        """See `RouterDevice.save`."""
+        self.shell.call("cli", list(lines))
 
 
 class EosDevice(NapalmDevice):
     """Target eos, over eAPI: a configuration session with a commit timer."""
 
     driver = "eos"
+    saves = ("write memory",)
     file = "eos.cfg"
     held = eos_routes.COMMANDS.replace(" | json", "")
     encoding = "json"
@@ -173,6 +186,7 @@ class NxosDevice(NapalmDevice):
     """Target nxos: a checkpoint to roll back to, without a timer, and saved with the commit."""
 
     driver = "nxos_ssh"
+    saves = ("copy running-config startup-config",)
     file = "nxos.cfg"
     held = nxos_routes.COMMANDS
     timed = False
@@ -218,7 +232,9 @@ class JunosDevice(NapalmDevice):
         ports = {line.split()[2] for line in wanted if line.startswith("set interfaces ")}
         inside = [line for line in there if line.split()[1:2] == ["interfaces"]]
         inside = [line for line in inside if line.split()[2] in ports and line not in wanted]
-        closed = [line for line in inside if line.startswith("deactivate") or _disables(line)]
+        closed = [
+            one for one in inside if one[:11] == "deactivate " or one.split()[3:] == ["disable"]
+        ]
         foreign = [
             line for line in inside if line not in closed and line.split()[3:4] != ["description"]
         ]
@@ -232,10 +248,6 @@ class JunosDevice(NapalmDevice):
             kept=tuple(kept),
             shut=frozenset(line.split()[2] for line in closed if line not in opened),
         )
-
-
-def _disables(line: str) -> bool:
-    return line.split()[3:] == ["disable"]
 
 
 def _undone(line: str) -> str:

@@ -45,11 +45,6 @@ class PushedSwitch:
         return (*self.plan.links, *self.plan.add)
 
     @property
-    def remove(self) -> tuple[str, ...]:
-        """What goes."""
-        return self.plan.remove
-
-    @property
     def kept(self) -> tuple[str, ...]:
         """What others did, and what stays so."""
         shut = (f"port {port} is shut" for port in sorted(self.plan.shut))
@@ -57,8 +52,8 @@ class PushedSwitch:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        words = ("node", "state", "add", "remove", "kept", "error")
-        found = {word: getattr(self, word) for word in words}
+        found = {word: getattr(self, word) for word in ("node", "state", "add", "kept", "error")}
+        found |= {"remove": self.plan.remove, "save": self.plan.save}
         return found | {"differences": [one.as_dict() for one in self.differences]}
 
 

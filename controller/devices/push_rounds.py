@@ -26,7 +26,7 @@ Held = tuple[tuple[RouteLine, ...], Choices]
 
 @dataclass(frozen=True, slots=True)
 class PushRounds:
-    """What every switch has after each round, 0 to `last`.
+    """What every switch has after each round, 0 to `move.last`.
 
     old: the folder that the old build was rendered in. held: the routes that a vertex of the old
     and of the new build holds. ruled: whether packets from hosts get to their table by a rule.
@@ -75,11 +75,6 @@ class PushRounds:
         if problems := list(found._other_links()):
             raise InputError(few(problems))
         return found
-
-    @property
-    def last(self) -> int:
-        """The last round."""
-        return self.move.last
 
     def held_after(
         self, device: ConfiguredDevice, vertex: int

@@ -22,7 +22,8 @@ class DevicePlan:
 
     links: about interfaces, on all switches before any has another route. add: the rest that
     comes. remove: lines that take away. kept: what else others did, and what stays so. shut: the
-    ports that are shut by hand. drained: whether the switch is.
+    ports that are shut by hand. drained: whether the switch is. save: what is typed last, after the
+    proof, unless a reboot leads to what runs already; drivers of NAPALM save their commits.
     """
 
     links: tuple[str, ...] = ()
@@ -31,10 +32,11 @@ class DevicePlan:
     kept: tuple[str, ...] = ()
     shut: frozenset[str] = frozenset()
     drained: bool = False
+    save: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Everything."""
+        """All but `save`."""
         return (*self.links, *self.add, *self.remove)
 
 
@@ -86,9 +88,9 @@ class RouterDevice(ABC):
     def tables(self) -> str:
         """Its routing tables, as `compilers.audit.route_report` reads them."""
 
-    @abstractmethod
-    def save(self) -> None:
-        """See that a reboot leads to the same."""
+    def save(self, lines: Sequence[str]) -> None:
+        """Type a plan's `save`."""
+        self.shell.script(*lines)
 
     @abstractmethod
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:

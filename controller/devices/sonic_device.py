@@ -28,7 +28,8 @@ from inventory.neighbours.facts import mapping
 from inventory.route_tables.sonic_routes import COMMANDS
 
 ADMIN = "admin_status"
-RESTART, STOP = "systemctl restart bgp", "systemctl stop "
+RESTART, STOP = "systemctl restart bgp", "systemctl stop 'polarfab-*.timer'"
+TIMERS = "systemctl list-units --no-legend 'polarfab-*.timer'"
 FRR_FRAME = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |(enable )?password |vrf |exit|end\b)"
 )
@@ -52,6 +53,7 @@ class SonicDevice(ConfiguredDevice):
 
     back: tuple[str, ...] = ()
     overrules = frozenset({PORTS_SHUT})
+    saves = (STOP, "config save -y")
     shell: DeviceShell
 
     def _theirs(self, file: str, shown: str) -> Iterator[str]:
@@ -80,6 +82,10 @@ class SonicDevice(ConfiguredDevice):
         """See `ConfiguredDevice.running`."""
         return self.shell.run("sonic-cfggen -d --print-data")
 
+    def saved(self) -> str:
+        """See `ConfiguredDevice.saved`: what `config save` writes is what `running` shows."""
+        return self._file("config_db.json") or "{}"
+
     def rendered(self) -> str:
         """See `ConfiguredDevice.rendered`."""
         return self.text("config_db.json")
@@ -88,9 +94,9 @@ class SonicDevice(ConfiguredDevice):
         """See `ConfiguredDevice.all_lines`."""
         return sonic_lines(json.loads(text))
 
-    def lacking(self, wanted: Iterable[RouteLine], running: str = "") -> Remediation:
+    def lacking(self, wanted: Iterable[RouteLine], running: str) -> Remediation:
         """See `ConfiguredDevice.lacking`: HSET keeps the fields that it does not name."""
-        wanted, running = list(wanted), running or self.running()
+        wanted = list(wanted)
         found = super().lacking(wanted, running)
         there = {line.drop: line.words for line in self.lines(running)}
         gone = tuple(
@@ -129,13 +135,14 @@ class SonicDevice(ConfiguredDevice):
 
         While the switch is drained it stays: FRR that starts again would be in use.
         """
-        there, shown = self._frr_conf(), self.shell.run("vtysh -c 'show running-config'")
+        there, shown = self._file("frr/frr.conf"), self.shell.run("vtysh -c 'show running-config'")
         if theirs := [*self._theirs(there, shown)]:
             given = "; ".join(theirs[:MOST_NAMED]) + "; …" * (len(theirs) > MOST_NAMED)
             required = "no configuration of others that the saved files replace"
             raise DeviceError(f"required {required}, given {given}; take it away first")
         plan, text = super().plan(wanted), self._conf(there)
-        plan = replace(plan, drained=any(map(DRAINED.match, shown.splitlines())))
+        save = plan.save or self.saves * bool(self.shell.run(TIMERS).strip())
+        plan = replace(plan, save=save, drained=any(map(DRAINED.match, shown.splitlines())))
         if _conf_lines(there) == _conf_lines(text):
             return plan
         if plan.drained:
@@ -146,8 +153,8 @@ class SonicDevice(ConfiguredDevice):
     def _place(self) -> str:
         return f"{self.etc}/sonic/frr/frr.conf"
 
-    def _frr_conf(self) -> str:
-        return self.shell.run(f"cat {shlex.quote(self._place)} 2>&- || true")
+    def _file(self, name: str) -> str:
+        return self.shell.run(f"cat {shlex.quote(f'{self.etc}/sonic/{name}')} 2>&- || true")
 
     def _conf(self, there: str) -> str:
         """The frr.conf to write: with users' lines that stay."""
@@ -155,17 +162,6 @@ class SonicDevice(ConfiguredDevice):
         users = [line for line in there.splitlines() if USERS_LINE.match(line)]
         more = "".join(f"{line}\n" for line in dict.fromkeys(users) if f"{line}\n" not in text)
         return re.sub(r"(?m)^hostname .*\n", lambda head: head[0] + more, text, count=1)
-
-    def script(self, *lines: str) -> None:
-        """Run commands up to the first that fails; none before all have arrived.
-
-        The braces see to that, and keep commands from reading those that follow.
-
-        Raises:
-            DeviceError: one fails.
-        """
-        text = "".join(f"{line}\n" for line in ("{", *lines, "} < /dev/null"))
-        self.shell.run("sh -se", text)
 
     def type(self, lines: Sequence[str]) -> None:
         """See `RouterDevice.type`; what takes it back, the old frr.conf too, is on the timer.
@@ -175,8 +171,7 @@ class SonicDevice(ConfiguredDevice):
         if not lines:
             return
         name = f"polarfab-{token_hex(4)}"
-        begin, self.back = [f"{STOP}'polarfab-*.timer'"], (f"config rollback {name}",)
-        begin.append(f"config checkpoint {name}")
+        begin, self.back = [STOP, f"config checkpoint {name}"], (f"config rollback {name}",)
         if f"{WRITE}{self._place}" in lines:
             place = shlex.quote(self._place)
             begin += [f"touch {place}", f"cp -p {place} {place}.before"]
@@ -184,34 +179,32 @@ class SonicDevice(ConfiguredDevice):
             self.back = (*self.back, f"mv {place}.before {place}", *restarts)
         back = f"sh -c {shlex.quote('; '.join(self.back))}"
         timer = f"systemd-run --on-active={CONFIRM_MINUTES}m --unit={name} {back}"
-        self.script(*begin, timer)
+        self.shell.script(*begin, timer)
         self.pending = name
         for written, group in groupby(lines, lambda line: line.startswith(WRITE)):
             if written:
-                self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": self._conf(self._frr_conf())})
+                self.shell.put(
+                    f"{self.etc}/sonic/frr", {"frr.conf": self._conf(self._file("frr/frr.conf"))}
+                )
             else:
-                self.script(*group)
+                self.shell.script(*group)
 
     def confirm(self) -> None:
         """See `RouterDevice.confirm`."""
         if name := self.pending:
-            self.script(f"{STOP}{name}.timer", f"config delete-checkpoint {name}")
+            self.shell.script(STOP, f"config delete-checkpoint {name}")
         self.pending = ""
 
     def undo(self) -> bool:
         """See `RouterDevice.undo`."""
         if waits := bool(self.pending):
-            self.script(*self.back)
+            self.shell.script(*self.back)
         self.confirm()
         return waits
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
         return self.shell.run(COMMANDS)
-
-    def save(self) -> None:
-        """See `RouterDevice.save`: frr.conf, from which FRR starts, is written."""
-        self.script("config save -y")
 
 
 def _set(table: str, key: str, fields: Mapping[str, Any]) -> str:

@@ -111,7 +111,16 @@ case "$1" in *route*) echo '{routes}';; ip*) echo '[]';; esac
             "3: required no routes of others in the fabric's address pools, "
             "given 10.0.0.60/32 in table main; take them away first, a push does not\n" in err
         )
-    reads = "ip -json ", "sed -n ", "cat ", "grep ", "sha256sum ", "cd /proc/sys && xargs grep "
+    reads = (
+        "ip -json ",
+        "sed -n ",
+        "cat ",
+        "grep ",
+        "sha256sum ",
+        "cd /proc/sys && xargs grep ",
+        "if [ ! -d /run/systemd/",
+        "elif systemctl --quiet is-enabled ",
+    )
     asked = (tmp_path / "asked").read_text().splitlines()
     assert [line for line in asked if not line.startswith(reads)] == []
     routes_only_ours = reach.read_text().replace("10.0.0.60", "203.0.113.7")

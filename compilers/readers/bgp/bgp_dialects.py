@@ -30,7 +30,7 @@ class BgpDialect:
     override: policy, of a neighbour with one of its own. entry: place, list and metric of an entry
     of a policy; six: the rest of one for IPv6 over addresses. again: of each policy, the entry of
     paths over another neighbour, which its metric puts last; around: of each neighbour, the paths
-    over it, where once has no field around, who these are.
+    over it; anyof: of several, whose numbers are around.
     preferred: of each prefix of a list, the first one names it. everyone: of the entry for all
     other prefixes; foundby: of the same, where there are next hops of shares. bfd, watched: where
     BFD watches links, once and of each family. rooted: announces a prefix only while a route of its
@@ -49,6 +49,7 @@ class BgpDialect:
     entry: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
     around: tuple[str, ...] = ()
+    anyof: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
     several: tuple[str, ...] = ()

@@ -183,6 +183,7 @@ class Speaker:
 
     def switch(self, file: str, rest: EmittedSwitch) -> BgpSwitch:
         """The speaker with everything else that its files say."""
+        rows = [row for each in self.dialect.anyof for row in self.said.find(each, {})]
         unread = [(file, *each) for each in self.said.unknown()]
         wrong = [(file, 0, text) for text in self.said.lacking()]
         wrong += [(file, line, text) for line, text in self.said.unmade(self.dialect.made)]
@@ -198,10 +199,11 @@ class Speaker:
         ]
         most = _number(self.known.get("most", "0")) or _number(self.known.get("less", "-1")) + 1
         numbers = {str(each.number) for family in self.families for each in family.sessions}
-        around, after = self.known.get("around"), self.known.get("rest", "")
-        if around and ({*around.split("|")} != numbers or _number(after) != most - 2):
-            text = f"paths over {around}, up to {after} more, for those over another neighbour"
-            wrong.append((file, self.line("around"), text))
+        around = {number for found, _ in rows for number in found["around"].split("|")}
+        after = {found["rest"] for found, _ in rows}
+        if self.dialect.anyof and (around != numbers or after != {str(most - 2)}):
+            text = f"paths over {', '.join(sorted(around))}, up to {', '.join(sorted(after))} more"
+            wrong.append((file, rows[0][1] if rows else 0, f"{text}, for those over another"))
         return BgpSwitch(
             file,
             replace(rest, unread=[*rest.unread, *unread], wrong=[*rest.wrong, *wrong]),

@@ -116,14 +116,14 @@ def _print(found: PushReport, dry: bool) -> None:
     if dry:
         for one in found.switches:
             kept = [f"# kept: {line}" for line in one.kept]
-            if one.add or one.remove or kept:
-                click.echo("\n".join((f"# {one.node}", *kept, *one.add, *one.remove)))
+            if lines := (*kept, *one.add, *one.plan.remove, *one.plan.save):
+                click.echo("\n".join((f"# {one.node}", *lines)))
     else:
         done, any_kept = ("as built", "pushed"), any(one.kept for one in found.switches)
         rows = [
             (
                 *(s.node, s.state),
-                *((len(s.add), len(s.remove)) if s.state in done else ("", "")),
+                *((len(s.add), len(s.plan.remove)) if s.state in done else ("", "")),
                 *([len(s.kept)] if any_kept else []),
             )
             for s in found.switches

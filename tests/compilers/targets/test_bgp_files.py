@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.readers.test_bgp_reader import shared_at_every_hop
@@ -58,6 +60,26 @@ def test_vtysh_accepts_the_speakers(build, tmp_path):
         path = out / build.wiring.names[0] / "frr.conf"
         done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+def test_vtysh_takes_the_lines_of_many_neighbours(tmp_path):
+    """It takes 4,096 characters a line; every neighbour is in one of the rows."""
+    links = [f"{leaf} {spine + 2}\n" for leaf in (0, 1) for spine in range(370)]
+    (tmp_path / "links.txt").write_text("".join(links))
+    (tmp_path / "fabric.yaml").write_text(
+        "name: wide\ntopology: {family: graph, file: links.txt}\n"
+    )
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    target("frr").render(build, tmp_path / "out", options=BGP, only=[0])
+    path = tmp_path / "out" / build.wiring.names[0] / "frr.conf"
+    done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    text = path.read_text()
+    rows = re.findall(r"(?m)^bgp as-path access-list again seq (\d+) .*\((\d+\|[\d|]+)\)", text)
+    assert [seq for seq, _ in rows] == ["5", "10"]
+    around = "|".join(numbers for _, numbers in rows).split("|")
+    assert sorted(around) == sorted(re.findall(r" remote-as (\d+)\n", text))
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")

@@ -52,6 +52,7 @@ class Site:
             # Files that run are those that a push replaces, as in /etc.
             (folder / "etc" / name).mkdir(parents=True)
             (folder / "etc" / name / "polarfab").symlink_to(out / name)
+            (folder / "etc" / name / "frr").symlink_to(folder / "daemons" / name)
         for name, text in (("reach", REACH), ("vtysh", VTYSH)):
             if name == "reach" or target == "frr":
                 (folder / name).write_text(text.format(folder=folder, vtysh=shutil.which("vtysh")))

@@ -17,7 +17,7 @@ from napalm import get_network_driver
 from napalm.eos.utils.versions import EOSVersion
 from pyeapi.eapilib import CommandError
 
-from controller.devices.device_shell import DeviceError
+from controller.devices.device_shell import DeviceError, DeviceShell
 from tests.compilers.audit import device_tables
 from tests.compilers.audit.device_tables import PRINTERS
 
@@ -41,12 +41,19 @@ class StandIn:
         self.before, self.config = self.config, config
 
     def put(self, folder, files):
+        self.answer(f"put {folder}")
         self.files |= {f"{folder}/{name}": text for name, text in files.items()}
+
+    def reboot(self):
+        """It starts from what was saved."""
+        self.config, self.before = copy.deepcopy(self.saved), None
 
     def show(self, system, routes):
         if self.spoiled:
             self.spoiled(routes)
         return "\n".join(map(json.dumps, PRINTERS[system](routes)))
+
+    script = DeviceShell.script
 
     def answer(self, line):
         self.log.append(line)
@@ -60,12 +67,12 @@ class Sections(StandIn):
     system, file, section = "eos", "eos.cfg", ""
     hidden = "no shutdown"
 
-    def running(self):
+    def running(self, config=None):
         """Lines that are usual are not shown, as on the device."""
         return "! a switch\n" + "".join(
             f"{section}\n" * bool(section)
             + "".join(f"{' ' * 3 * bool(section)}{one}\n" for one in lines if one != self.hidden)
-            for section, lines in self.config.items()
+            for section, lines in (self.config if config is None else config).items()
         )
 
     def tables(self):
@@ -115,6 +122,8 @@ class Eos(Sections):
                 return {"sessions": {self.session: held} if self.before is not None else {}}
             case ["show", "running-config"]:
                 return {"output": self.running()}
+            case ["show", "startup-config"]:
+                return {"output": self.running(self.saved)}
             case ["show", "session-config", "named", _, "diffs"]:
                 return {
                     "output": f"--- system\n+++ session\n{changes(self.config, self.candidate)}"
@@ -151,10 +160,11 @@ class Nxos(Sections):
 
     system, file, hidden, full = "nxos", "nxos.cfg", "shutdown", False
 
-    def running(self):
+    def running(self, config=None):
         """Every port has a section, also one that nobody configured."""
         ports = (f"interface Ethernet1/{port}" for port in range(1, 41))
-        return super().running() + "".join(f"{one}\n" for one in ports if one not in self.config)
+        there = self.config if config is None else config
+        return super().running(config) + "".join(f"{one}\n" for one in ports if one not in there)
 
     def send_command(self, command, **_):
         self.answer(command)
@@ -162,6 +172,11 @@ class Nxos(Sections):
             return ""
         if command.startswith("show running-config"):
             return self.running()
+        if command == "show startup-config":
+            return self.running(self.saved)
+        if command == "copy running-config startup-config":
+            self.saved = copy.deepcopy(self.config)
+            return "Copy complete."
         return "rollback_config.txt" if command.startswith("dir ") else self.tables()
 
     def send_multiline(self, commands, **_):
@@ -376,10 +391,26 @@ class Frr(Sections):
     """What is seen of FRR without its daemons; test_push_live.py has real ones."""
 
     system, file, hidden = "frr", "frr.conf", ""
+    unit = ""
 
     def __init__(self, folder, config):
         super().__init__(folder, config)
         self.kernel = Kernel()
+
+    def reboot(self):
+        """systemd starts the unit if it is enabled: load.sh, with links.batch."""
+        super().reboot()
+        links, self.kernel = self.kernel.links, Kernel()
+        self.kernel.links |= {name: {"flags": [], "addr_info": []} for name in links}
+        text = self.files.get("/etc/polarfab/sysctl.conf", "") if self.unit else ""
+        self.kernel.run("sysctl", "".join(f"{s}\n" for s in text.splitlines() if " = " in s))
+        for name in ("links.batch", "addresses.batch", "rules.batch") if self.unit else ():
+            family = "-4"
+            for line in self.files.get(f"/etc/polarfab/{name}", "").splitlines():
+                if line.startswith("#"):
+                    family = "-6" if "v6" in line else family
+                elif line:
+                    self.kernel.type(family, line.split())
 
     def put_line(self, config, line):
         """A next hop has one distance: the last that was typed."""
@@ -401,8 +432,12 @@ class Frr(Sections):
         if (said := self.kernel.run(command, text)) is not None:
             return said
         match command.split()[:3]:
-            case ["vtysh", "-c", "'write"]:
-                self.saved = copy.deepcopy(self.config)
+            case ["sh", "-se"]:
+                for words in map(str.split, text.removeprefix("{\n").splitlines()):
+                    self.answer(" ".join(words))
+                    self.do(words)
+            case ["if", "[", "!"]:
+                return self.unit
             case ["vtysh", "-c", _] if "running" in command:
                 return self.running()
             case ["vtysh", "-c", _]:
@@ -416,9 +451,20 @@ class Frr(Sections):
                 files = (item for item in self.files.items() if not item[0].endswith("vtysh.conf"))
                 texts = ((place, text.rstrip("\n") + "\n") for place, text in files)
                 return "".join(f"{sha256(t.encode()).hexdigest()}  {p}\n" for p, t in texts)
+            case ["cat", "/etc/frr/frr.conf", *_]:
+                return self.running(self.saved)
             case ["cat", file, *_]:
                 return self.files.get(file, "")
         return ""
+
+    def do(self, words):
+        match words:
+            case ["vtysh", "-c", "'write", "memory'"]:
+                self.saved = copy.deepcopy(self.config)
+            case ["cp", file, "/etc/systemd/system/polarfab.service"]:
+                self.copied = self.files[file].rstrip("\n") + "\n"
+            case ["systemctl", "enable", "polarfab"]:
+                self.unit = self.copied
 
 
 class Sonic(Shell):
@@ -436,6 +482,12 @@ class Sonic(Shell):
     def __init__(self, *given):
         super().__init__(*given)
         self.timers = {}
+
+    def reboot(self):
+        super().reboot()
+        self.timers = {}
+        if "/etc/sonic/frr/frr.conf" in self.files and "DEVICE_METADATA" in self.config:
+            self.start()
 
     def start(self):
         metadata = self.config["DEVICE_METADATA"]["localhost"]
@@ -457,6 +509,10 @@ class Sonic(Shell):
     def shown(self, command):
         if command.startswith("cat /etc/sonic/frr/frr.conf"):
             return self.files.get("/etc/sonic/frr/frr.conf", "")
+        if command.startswith("cat /etc/sonic/config_db.json"):
+            return json.dumps(self.saved)
+        if command.startswith("systemctl list-units"):
+            return "".join(f"{name} loaded active waiting\n" for name in self.timers)
         if command == "vtysh -c 'show running-config'":
             return self.frr
         if command == "sonic-cfggen -d --print-data":

@@ -18,7 +18,7 @@ def device(tmp_path, monkeypatch, *shown):
 
     def call(_, method, *words, **named):
         told.append((method, *words, *named.values()))
-        return "changes"
+        return {"startup": ""} if method == "get_config" else "changes"
 
     monkeypatch.setattr(NapalmSession, "call", call)
     return found, told

@@ -95,7 +95,7 @@ def test_what_is_missing_comes_and_what_is_stale_goes(site):
     found = site.push()
     assert [s.error for s in found.values() if s.error] == []
     assert states(found) == {"pushed"}
-    assert len(found[next(iter(found))].remove) == 1
+    assert len(found[next(iter(found))].plan.remove) == 1
     assert "192.0.2.0/24" in str(one.config)
     for device in site.devices.values():
         assert device.before is None
@@ -365,7 +365,7 @@ def test_a_push_leaves_the_file_of_a_drained_sonic(tmp_path):
         plan = device.plan()
         device.type(plan.lines)
         device.confirm()
-        device.save()
+        device.save(plan.save)
         assert not device.plan().lines
         return plan
 
@@ -504,20 +504,30 @@ def test_sonic_goes_back_to_the_sessions_that_it_had(tmp_path):
     assert "STATIC_ROUTE" not in shell.config
 
 
-@pytest.mark.parametrize("back", ["undo", "expire"])
+@pytest.mark.parametrize("back", ["undo", "expire", "next"])
 def test_sonic_goes_back_where_frr_conf_alone_is_new(back, tmp_path):
     build = routed(q=2)
     target("sonic").render(build, tmp_path / "out", options={"routing": "bgp"}, only=[0])
     empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
     shell, pools = Sonic(tmp_path / "device", empty), tuple(fabric_pools(build.addressing))
-    device = SonicDevice(shell, tmp_path / "out" / build.wiring.names[0], "/etc", pools, bgp=True)
-    device.type(device.plan().lines)
+    given = shell, tmp_path / "out" / build.wiring.names[0], "/etc", pools
+    device = SonicDevice(*given, bgp=True)
+    plan = device.plan()
+    device.type(plan.lines)
     device.confirm()
+    device.save(plan.save)
     shell.files["/etc/sonic/frr/frr.conf"] = "hostname x\n"
     plan = device.plan()
     assert plan.lines == ("write /etc/sonic/frr/frr.conf", "systemctl restart bgp")
     device.type(plan.lines)
     assert "router bgp" in shell.frr
+    if back == "next":
+        device = SonicDevice(*given, bgp=True)
+        plan = device.plan()
+        assert (plan.lines, plan.save) == ((), device.saves), "the timer is running"
+        device.save(plan.save)
+        assert (device.plan().save, "router bgp" in shell.frr, shell.timers) == ((), True, {})
+        return
     getattr(device if back == "undo" else shell, back)()
     assert "router bgp" not in shell.frr
 
@@ -580,7 +590,7 @@ def test_tables_that_prove_nothing_are_found_before_a_change(tmp_path, monkeypat
 def test_a_script_runs_whole_and_keeps_its_lines(tmp_path):
     device = SonicDevice(DeviceShell(("sh", "-c")), tmp_path, "/etc", ())
     with pytest.raises(DeviceError, match="second"):
-        device.script("cat", "echo second >&2; exit 3")
+        device.shell.script("cat", "echo second >&2; exit 3")
 
 
 def test_an_answer_that_cannot_be_read(tmp_path, monkeypatch):
@@ -712,6 +722,46 @@ def test_what_has_no_rounds(tmp_path, monkeypatch):
         PushRounds.of(target("eos"), other, tmp_path, site.build, chosen)
 
 
+@pytest.mark.parametrize("reboots", [False, True])
+@pytest.mark.parametrize("system", [*SYSTEMS, "frr"])
+def test_a_push_that_is_cut_off_anywhere_is_ended_by_the_next(
+    system, reboots, tmp_path, monkeypatch
+):
+    """What runs is saved then, no timer takes it back, and no port is said to be shut."""
+    site = Site(system, tmp_path, monkeypatch)
+    stand_in, empty = {"frr": (Frr, dict), **SYSTEMS}[system]
+    name, seen, cuts = next(iter(site.devices)), set(), 0
+    ended = False
+    while not ended:
+        cuts += 1
+        site.devices[name] = one = stand_in(tmp_path / "cut", empty())
+        one.config = copy.deepcopy(MANAGEMENT.get(system, one.config))
+        one.saved = copy.deepcopy(one.config)
+        one.reachable = lambda one=one, cuts=cuts: len(one.log) <= cuts
+        first = site.push(nodes=[name])[name]
+        ended = len(one.log) < cuts
+        one.reachable = lambda: True
+        if reboots:
+            one.reboot()
+        elif system in ("eos", "junos") and one.before is not None:
+            assert "waits for its confirmation" in site.push(nodes=[name])[name].error
+            one.expire()
+        dry = site.push(nodes=[name], dry=True)[name]
+        found = site.push(nodes=[name])[name]
+        assert (found.error, found.kept, found.plan) == ("", (), dry.plan), cuts
+        assert one.saved == one.config, cuts
+        assert not getattr(one, "timers", None)
+        held = copy.deepcopy(one.config)
+        one.reboot()
+        assert one.config == held
+        last = site.push(nodes=[name])[name]
+        assert (last.state, last.add, last.plan.save) == ("as built", (), ()), cuts
+        seen.add((first.state, bool(found.add), bool(found.plan.save)))
+    assert first.state == "pushed"
+    if system != "junos":
+        assert ("failed", False, True) in seen or reboots, "it was to have the save alone, once"
+
+
 WRITES = re.compile(
     r"commit|abort|write|copy|configure|checkpoint|load|rollback|config |HSET|batch|sysctl"
 )
@@ -739,9 +789,9 @@ def test_what_a_dry_run_prints_is_what_a_push_types(site):
     found = site.push()
     assert [switch.error for switch in found.values() if switch.error] == []
     for name, device in site.devices.items():
-        assert (dry[name].add, dry[name].remove) == (found[name].add, found[name].remove)
+        assert dry[name].plan == found[name].plan
         log = [line.strip() for part in device.log for line in part.splitlines()]
-        for line in "\n".join((*found[name].add, *found[name].remove)).splitlines():
+        for line in "\n".join((*found[name].add, *found[name].plan.remove)).splitlines():
             place = line.removeprefix("write ")
             typed = line.strip() in log or place in device.files
             assert typed or f"load {line}" in log, line

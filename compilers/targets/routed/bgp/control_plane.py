@@ -185,11 +185,6 @@ class BgpSpeaker:
     interval: ClassVar[int] = 300
     multiplier: ClassVar[int] = 3
 
-    @property
-    def neighbours(self) -> str:
-        """Their numbers, as alternatives of a regular expression."""
-        return "|".join(str(peer.number) for peer in self.families[0].peers)
-
     def groups(self) -> Iterator[tuple[str, tuple[BgpFamily, ...]]]:
         """The groups of neighbours, each with the families that its sessions are for."""
         if self.numbered:
