@@ -228,7 +228,7 @@ def emulate(q: int, as_json: bool) -> None:
     _require_rigs("emulate")
     from tests.bench.mininet_start import starts
 
-    require(None)
+    require("mininet")
     with _compiled(q) as build:
         found = list(starts(build, say))
     if as_json:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from inventory.problems import InputError, Problem, did_you_mean, shown
-from mininet_scenarios.machine.preflight import FRAMEWORK_PACKAGES
+from inventory.problems import InputError, Problem
 from mininet_scenarios.scenario.engine import Ability, Engine, Setup
 
 ENGINES: dict[str, frozenset[Ability]] = {
@@ -58,16 +57,3 @@ def require(name: str, needed: dict[Ability, str]) -> None:
             )
     if problems:
         raise InputError(problems)
-
-
-def require_known(engine: str | None, framework: str | None) -> None:
-    """Pass where there is such an engine and such a framework, or none is given.
-
-    Raises:
-        InputError: there is not.
-    """
-    words = ("engine", engine, ["auto", *ENGINES]), ("framework", framework, [*FRAMEWORK_PACKAGES])
-    for key, name, known in words:
-        if name is not None and name not in known:
-            todo = did_you_mean(name, known)
-            raise InputError.of(f"one of {', '.join(known)}", shown(name), todo, key=key)

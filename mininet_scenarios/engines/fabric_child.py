@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.engines.inner_child import OpenFlowChild, prepare, serve
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
-from mininet_scenarios.scenario.engine import Counts, Progress, Setup, tally
-from mininet_scenarios.traffic.frame_exchange import CollectorFrames, FabricProbe
+from mininet_scenarios.scenario.engine import Progress, Setup
+from mininet_scenarios.traffic.frame_exchange import (
+    PROBE_NUMBERS,
+    CollectorFrames,
+    CollectorProber,
+)
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""
@@ -25,7 +30,8 @@ class FabricChild(OpenFlowChild):
     def __init__(self, setup: Setup, progress: Progress) -> None:
         super().__init__(setup, progress)
         self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
-        self.writers: dict[int, FrameWriter] = {}
+        versions = (4, 6) if self.build.addressing.ipv6 else (4,)
+        self.writers = {v: FrameWriter(self.build, self.hosts, v) for v in versions}
         self.numbered = 0
 
     def start(self) -> None:
@@ -35,23 +41,15 @@ class FabricChild(OpenFlowChild):
         self.ovs.start()
         self.fabric.start(CONTROLLER_ADDRESS)
 
-    def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
+    def job(self, pairs: NDArray[np.int64], version: int, probe: bool) -> tuple[Any, ...]:
         """From collector to collector."""
-        pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
-        with closing(self.host_ends()) as ends:
-            hops = ends.send_pairs(self._writer(version), pairs, self.progress, self.numbered)
+        first = PROBE_NUMBERS if probe else self.numbered
         self.numbered += len(pairs)
-        return tally(pairs[:, 0], pairs[:, 1], hops, len(self.hosts))
+        return CollectorProber, self.ovs.folder, self.writers[version], pairs, first
 
     def host_ends(self) -> CollectorFrames:
         """The collectors."""
         return CollectorFrames(self.ovs.folder, self.hosts.names)
-
-    def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
-        """Start a probe over pairs of hosts."""
-        ends = np.array(pairs, np.int64).reshape(-1, 2)
-        self.probe = FabricProbe(self.host_ends(), self._writer(4), ends, interval)
-        self.probe.start()
 
     def paths(self, pairs: list[list[int]]) -> list[list[str]]:
         """The switches that a packet of each pair of hosts passes, as Open vSwitch traces it."""
@@ -67,11 +65,6 @@ class FabricChild(OpenFlowChild):
         )
         text = self.ovs.appctl("ofproto/trace", bridge_name(at[0]), packet)
         return [self.build.wiring.names[int(number)] for number in PASSED.findall(text)]
-
-    def _writer(self, version: int) -> FrameWriter:
-        if version not in self.writers:
-            self.writers[version] = FrameWriter(self.build, self.hosts, version)
-        return self.writers[version]
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mininet_scenarios.engines.network import FabricNetwork
 from mininet_scenarios.machine.netns import entered, no_offloads, until
 from mininet_scenarios.scenario.engine import EngineError, Flows
-from mininet_scenarios.traffic.probing import ProbeProcess
+from mininet_scenarios.traffic.probing import PROBE_PORT, ProbeProcess, UdpProber
 
 FIRST_PORT = 5201
 IPERF_PATIENCE = 30
@@ -38,7 +38,8 @@ def carry_udp(network: FabricNetwork, flows: Flows, seconds: float) -> NDArray[n
     frames = np.maximum(1, np.round(LARGEST_PAYLOAD * flows.rate / most))
     interval = LARGEST_PAYLOAD * 8 / 1e6 / most
     pairs = np.stack((flows.source, flows.destination), axis=1).tolist()
-    probe = ProbeProcess(network.ends(), pairs, interval, frames.astype(int).tolist())
+    sizes = frames.astype(int).tolist()
+    probe = ProbeProcess(interval, UdpProber, network.ends(), pairs, PROBE_PORT, sizes)
     sleep(seconds)
     probed = probe.stop()
     half = float(probed.sent.mean())

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
+from mininet_scenarios.machine.netns import run
 from mininet_scenarios.ovs.controller_process import ControllerProcess
 from mininet_scenarios.ovs.management_socket import sent_by_port
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs
@@ -44,8 +45,12 @@ from mininet_scenarios.scenario.engine import (
     tally,
 )
 from mininet_scenarios.scenario.timeline_events import as_cabled
-from mininet_scenarios.traffic.frame_exchange import FabricProbe
-from mininet_scenarios.traffic.probing import ProbeProcess, send_round
+from mininet_scenarios.traffic.probing import (
+    PROBE_PORT,
+    ROUND_PORT,
+    ProbeProcess,
+    UdpProber,
+)
 from mininet_scenarios.traffic.rule_exercise import RuleExercise
 
 RUN = Path("/run")
@@ -58,8 +63,8 @@ DISABLE_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
 
 def prepare() -> None:
     """Make the fresh namespaces a place to work in: RUN, the loopback interface, silence."""
-    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", RUN], check=True)
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    run("mount", "-t", "tmpfs", "tmpfs", str(RUN))
+    run("ip", "link", "set", "lo", "up")
     DISABLE_IPV6.write_text("1")
 
 
@@ -132,7 +137,7 @@ class InnerChild(ABC):
         self.build = load(setup.folders[setup.cabled])
         self.vertex = {name: v for v, name in enumerate(self.build.wiring.names)}
         self.hosts = HostSample.of(self.build, setup.hosts)
-        self.probe: ProbeProcess | FabricProbe | None = None
+        self.probe: ProbeProcess | None = None
 
     @abstractmethod
     def apply(self, event: Event) -> None:
@@ -141,22 +146,24 @@ class InnerChild(ABC):
     def exchange(self, counts: Counts, version: int) -> tuple[Counts, ...]:
         """What came of packets from host to host, and what left each port meanwhile."""
         before = self.loads()
-        found = self.exchanged(counts, version)
-        return *found, self.loads() - before
+        pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
+        pairs = np.random.default_rng(1).permutation(pairs)  # all hosts have some under way
+        make, *arguments = self.job(pairs, version, probe=False)
+        hops = make(*arguments).once(self.progress)
+        return *tally(pairs, hops, len(self.hosts)), self.loads() - before
 
     @abstractmethod
     def loads(self) -> NDArray[np.int64]:
         """int64[S, ports + 1]: packets that have left each switch by each port to another."""
 
-    def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
-        """arrived, shortest and longest of an `Observation`: UDP from host to host."""
-        pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
-        hops = send_round(self.network.ends(version), pairs.tolist(), self.progress)
-        return tally(pairs[:, 0], pairs[:, 1], hops, len(self.hosts))
+    def job(self, pairs: NDArray[np.int64], version: int, probe: bool) -> tuple[Any, ...]:
+        """What sends over pairs of hosts, int64[n, 2], and what it is made of: UDP."""
+        port = PROBE_PORT if probe else ROUND_PORT
+        return UdpProber, self.network.ends(version), pairs.tolist(), port
 
-    def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
-        """Start a probe over pairs of hosts (`ProbeProcess`)."""
-        self.probe = ProbeProcess(self.network.ends(), pairs, interval)
+    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
+        """Start a probe over pairs of hosts."""
+        self.probe = ProbeProcess(interval, *self.job(pairs, 4, probe=True))
 
     def probe_stop(self) -> Probed:
         """End the probe, and tell what it saw."""
@@ -190,10 +197,6 @@ class OpenFlowChild(InnerChild):
             self.ovs.appctl("revalidator/wait")
         switches = {bridge_name(v): v for v in self.fabric.powered()}
         return sent_by_port(self.ovs.folder, switches, self.build.wiring, what)
-
-    def program(self, patience: float) -> None:
-        """Wait until the controller says that every switch has its program."""
-        self.controller.settle(set(), patience, self.progress)
 
     def divert(self, switch: str, egress: int, port: int) -> None:
         """Make one class of a switch leave by another port, in the switch itself.

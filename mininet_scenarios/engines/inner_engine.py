@@ -13,7 +13,7 @@ from typing import Any
 
 from compilers.targets.target_lookup import target
 from mininet_scenarios.machine.netns import module_process
-from mininet_scenarios.machine.preflight import namespaces, require_routers
+from mininet_scenarios.machine.preflight import namespaces
 from mininet_scenarios.scenario.engine import (
     Counts,
     Diversion,
@@ -121,7 +121,7 @@ class InnerEngine(Engine):
             self.inner.call("start", progress=progress)
         what = f"program {switches} switches through {self.setup.framework}"
         with step("program", what) as progress:
-            self.inner.call("program", self.setup.patience, progress=progress)
+            self.inner.call("settle", self.setup.patience, progress=progress)
 
     def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
         """Send inside."""
@@ -138,7 +138,7 @@ class InnerEngine(Engine):
 
     def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
         """Send inside."""
-        self.inner.call("probe_start", self.ends(pairs).tolist(), interval)
+        self.inner.call("probe_start", self.hosts.ends(pairs), interval)
 
     def probe_stop(self) -> Probed:
         """What was heard inside."""
@@ -152,7 +152,7 @@ class InnerEngine(Engine):
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """As Open vSwitch traces them."""
-        return tuple(map(tuple, self.inner.call("paths", self.ends(pairs).tolist())))
+        return tuple(map(tuple, self.inner.call("paths", self.hosts.ends(pairs).tolist())))
 
     def exercise(self, repairs: bool, progress: Progress) -> Exercise:
         """Send packets inside to every rule."""
@@ -196,12 +196,7 @@ class RoutedEngine(InnerEngine):
     child = "routed_child"
 
     def __init__(self, setup: Setup, name: str) -> None:
-        """`name` is that of the engine and of the target.
-
-        Raises:
-            InputError: this machine lacks something that it needs; all of it at once.
-        """
-        require_routers(name)
+        """`name` is that of the engine and of the target."""
         super().__init__(setup)
         self.name = name
 

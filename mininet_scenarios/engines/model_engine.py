@@ -117,7 +117,7 @@ class ModelEngine(Engine):
         """Come to the end of a move, which is never refused; all else is instantaneous."""
         if self.move and self.controlled:
             if self.walked.outage == Outage() and not self.move.broken:
-                self._go(self.move.rounds)
+                self._go(self.move.update.rounds)
             self._send_probe()
             self._run(self.move.new, self.walked.outage)
             self.move = None
@@ -155,7 +155,7 @@ class ModelEngine(Engine):
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """The walked ones."""
-        ends, names = self.hosts.switch[self.ends(pairs)].tolist(), self.build.wiring.names
+        ends, names = self.hosts.switch[self.hosts.ends(pairs)].tolist(), self.build.wiring.names
         return tuple(tuple(names[v] for v in self.walked.path(s, d)) for s, d in ends)
 
     def stop(self, step: Step) -> None:
@@ -164,7 +164,7 @@ class ModelEngine(Engine):
     def _send_probe(self) -> None:
         """Send what has become due since the last change."""
         if self.probe:
-            ends = self.ends(self.probe.pairs)
+            ends = self.hosts.ends(self.probe.pairs)
             hops = self.walked.first[tuple(self.hosts.switch[ends].T)]
             self.probe.send(self.clock, np.where((ends >= 0).all(axis=1), hops, np.int8(SILENT)))
 
@@ -204,11 +204,6 @@ class Moving:
         self.node = self.update.nodes.node_before
         self._random, self._done = np.random.default_rng(MOVE_SEED), 0
 
-    @property
-    def rounds(self) -> int:
-        """How many there are."""
-        return self.update.rounds
-
     def states(self, last: int) -> Iterator[NDArray[np.uint8]]:
         """uint8[M], the last round that each switch has carried out, for one state after another.
 
@@ -219,7 +214,7 @@ class Moving:
         for round in range(self._done, last):
             behind = self._random.integers(2, size=count) if round else np.zeros(count, np.int64)
             yield (round - behind).astype(np.uint8)
-            if round + 1 < last or last == self.rounds:
+            if round + 1 < last or last == self.update.rounds:
                 yield np.full(count, round, np.uint8)
         self._done = last
 

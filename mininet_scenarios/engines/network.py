@@ -8,7 +8,6 @@ and one database transaction for all bridges and ports. It must run in namespace
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -22,7 +21,7 @@ from mininet.util import quietRun
 
 from compilers.tables.build import Build
 from mininet_scenarios.engines.inner_child import DISABLE_IPV6, HostAddresses
-from mininet_scenarios.machine.netns import widen
+from mininet_scenarios.machine.netns import batch, widen
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.openvswitch import BridgeRow, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, SwitchPort, bridge_name, port_interface
@@ -170,18 +169,6 @@ class FabricNetwork(HostAddresses):
             peer = f"peer name eth0 address {mac} netns {host.pid}"
             lines.append(f"link add name {end} up type veth {peer}")
         return lines
-
-
-def batch(lines: list[str], tool: str = "ip") -> None:
-    """Let `ip -batch` do these lines, or `tc -batch`.
-
-    Raises:
-        EngineError: the kernel refused one.
-    """
-    command, text = [tool, "-batch", "-"], "\n".join(lines)
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise EngineError(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
 class VethFabric(OvsFabric):

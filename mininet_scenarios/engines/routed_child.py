@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from compilers.targets.routed.interfaces import BRIDGE, LINUX
 from mininet_scenarios.engines.inner_child import RUN, InnerChild, prepare, serve
 from mininet_scenarios.engines.routers import Routers
+from mininet_scenarios.machine.netns import batch
 from mininet_scenarios.scenario.engine import Event, PhysicalChange, Progress, Setup
 from mininet_scenarios.verdict.predict import by_port
 
@@ -44,7 +45,7 @@ class RoutedChild(InnerChild):
         lines = [f"route add {plan.network(p)} {hops[0]} table {TABLE}" for p in wanted]
         if plan.ipv6:
             lines += [f"route add {plan.network6(p)} {hops[1]} table {TABLE}" for p in wanted]
-        self.network.switches[switch].run("ip", "-batch", "-", text="\n".join(lines))
+        batch(lines, *self.network.switches[switch].inside, "ip")
         self._rule("add", switch)
         self.diverted = switch
 

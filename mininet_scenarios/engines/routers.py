@@ -25,22 +25,10 @@ from compilers.targets.routed.kernel_marks import marked_address
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.routed.static_routes import LINK_LOCAL
 from mininet_scenarios.engines.inner_child import HostAddresses
-from mininet_scenarios.machine.netns import entered, until
+from mininet_scenarios.machine.netns import batch, entered, run, until
 from mininet_scenarios.scenario.engine import EngineError, HostSample
 
 ROUTES_PATIENCE = 60.0
-
-
-def run(*command: str, text: str | None = None, check: bool = True) -> str:
-    """What a command prints.
-
-    Raises:
-        EngineError: it failed, unless that is not to be checked.
-    """
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    if check and done.returncode:
-        raise EngineError(f"{' '.join(command)}: {done.stderr[-1500:]}{done.stdout[-500:]}")
-    return done.stdout
 
 
 class Space:
@@ -315,14 +303,14 @@ class Routers(HostAddresses):
         Raises:
             EngineError: the kernel refused an interface, or a router does not get its routes.
         """
-        run("ip", "-batch", "-", text="\n".join(self._cables()))
+        batch(self._cables())
         for space in [*self.switches, *self.hosts]:
             with entered(space.pid):
                 _remember_neighbours()
         with ThreadPoolExecutor(NAMESPACES_AT_ONCE) as several:
             list(several.map(lambda router: router.begin(), self.routers))
         for i, host in enumerate(self.hosts):
-            host.run("ip", "-batch", "-", text="\n".join(self.setup(i)))
+            batch(self.setup(i), *host.inside, "ip")
         for space in [*self.switches, *self.hosts]:
             until(partial(_all_known, space), "addresses of its own", ROUTES_PATIENCE)
         self.lladdrs = [_lladdrs(space) for space in self.switches]
@@ -410,7 +398,7 @@ class Routers(HostAddresses):
                 for address, lladdr in known.items()
             )
         for v, each in lines.items():
-            self.switches[v].run("ip", "-batch", "-", text="\n".join(each))
+            batch(each, *self.switches[v].inside, "ip")
 
 
 def _remember_neighbours() -> None:

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -42,6 +42,27 @@ def module_process(
     command = [*prefix, sys.executable, "-P", "-m", module]
     with theirs:
         return subprocess.Popen(command, stdin=theirs.fileno(), **options), ours
+
+
+def run(*command: str, text: str | None = None, check: bool = True) -> str:
+    """What a command prints.
+
+    Raises:
+        EngineError: it failed, unless that is not to be checked.
+    """
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if check and done.returncode:
+        raise EngineError(f"{' '.join(command)}: {done.stderr[-1500:]}{done.stdout[-500:]}")
+    return done.stdout
+
+
+def batch(lines: Iterable[str], *command: str) -> None:
+    """Let `ip -batch` do these lines, or another command that takes them.
+
+    Raises:
+        EngineError: the kernel refused one.
+    """
+    run(*(command or ("ip",)), "-batch", "-", text="\n".join(lines))
 
 
 def until(true: Callable[[], bool], what: str, patience: float) -> None:
@@ -115,17 +136,13 @@ def widen(pid: int, size: int) -> int:
             with suppress(FileNotFoundError):
                 if not str(entry.readlink()).startswith("socket:"):
                     continue
-                with _copy(process, int(entry.name)) as end:
+                copied = LIBC.syscall(PIDFD_GETFD, process, int(entry.name), 0)
+                if copied < 0:
+                    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+                with socket.socket(fileno=copied) as end:
                     if end.family == socket.AF_PACKET:
                         end.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, size)
                         found += 1
     finally:
         os.close(process)
     return found
-
-
-def _copy(process: int, file: int) -> socket.socket:
-    copied = LIBC.syscall(PIDFD_GETFD, process, file, 0)
-    if copied < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return socket.socket(fileno=copied)

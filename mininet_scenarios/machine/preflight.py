@@ -36,17 +36,20 @@ PACKAGE_OF_TOOL = {
     "mount": "mount",
     "unshare": "util-linux",
 }
-"""The programs and the Debian packages that they come in."""
 ROUTER_TOOLS = {
     **{tool: PACKAGE_OF_TOOL[tool] for tool in ("ip", "mount", "unshare")},
     "nsenter": "util-linux",
     "sysctl": "procps",
 }
-"""The same for the engines linux and frr."""
-FRR_TOOLS = {"vtysh": "frr"}
+TOOLS = {
+    "mininet": PACKAGE_OF_TOOL,
+    "ovs-fabric": PACKAGE_OF_TOOL,
+    "linux": ROUTER_TOOLS,
+    "frr": {**ROUTER_TOOLS, "vtysh": "frr"},
+}
+"""By engine, the programs and the Debian packages that they come in."""
 FRAMEWORK_PACKAGES = {"ryu": "ryu", "os-ken": "os_ken"}
 TUN = "/dev/net/tun"
-ABSENT = "not there"
 SBIN = os.pathsep.join(["", "/usr/local/sbin", "/usr/sbin", "/sbin"])
 
 
@@ -62,67 +65,40 @@ def choose_framework(wanted: str | None) -> str | None:
     return next((name for name in there if wanted in (None, name)), None)
 
 
-def missing(framework: str | None, engine: str = "mininet") -> list[Problem]:
-    """Everything that keeps an engine with Open vSwitch from running here."""
-    absent, problems = _absent(PACKAGE_OF_TOOL, engine)
-
-    def lacking(what: str, todo: str, given: str = ABSENT) -> None:
-        problems.append(_missing(what, todo, given, engine=engine))
-
-    if not find_spec("mininet"):
-        lacking("the Python package mininet", install_extra("mininet"))
-    if choose_framework(framework) is None:
-        extra = framework or "os-ken"
-        lacking(framework or "Ryu or os-ken", install_extra(extra))
-    if not os.access(TUN, os.R_OK | os.W_OK):
-        there = os.path.exists(TUN)  # noqa: PTH110
-        todo = "run as root" if there else "as root: modprobe tun"
-        given = "no permission" if there else ABSENT
-        lacking(f"access to {TUN}", todo, given)
-    if not {"unshare", "mnexec"} & set(absent) and (refusal := _refused("mnexec", "-n")):
-        problems.append(_no_namespaces(refusal, engine))
-    return problems
-
-
-def require(framework: str | None, engine: str = "mininet") -> str:
-    """The framework to use for an engine with Open vSwitch.
+def require(engine: str, framework: str | None = None) -> str:
+    """The framework to use for an engine; "" for one of routers, which has none.
 
     Raises:
         InputError: something is missing; all of it at once.
     """
-    problems = missing(framework, engine)
-    chosen = choose_framework(framework)
-    if problems or chosen is None:
-        raise InputError(problems)
-    return chosen
+    tools, problems = TOOLS[engine], list[Problem]()
 
+    def lacking(what: str, todo: str, given: str = "not there") -> None:
+        problems.append(Problem(key=f"engine {engine}", required=what, given=given, todo=todo))
 
-def require_routers(engine: str) -> None:
-    """Pass where the engine linux or frr can run.
-
-    Raises:
-        InputError: something is missing; all of it at once.
-    """
-    tools = ROUTER_TOOLS | (FRR_TOOLS if engine == "frr" else {})
-    absent, problems = _absent(tools, engine)
-    if "unshare" not in absent and (refusal := _refused("unshare", "--net")):
-        problems.append(_no_namespaces(refusal, engine))
-    if problems:
-        raise InputError(problems)
-
-
-def _absent(tools: dict[str, str], engine: str) -> tuple[list[str], list[Problem]]:
-    """Which of these programs are not there, and the message about them."""
     path = os.environ.get("PATH", os.defpath) + SBIN
     absent = [tool for tool in tools if not shutil.which(tool, path=path)]
-    packages = sorted({tools[tool] for tool in absent})
-    todo = f"apt install {' '.join(packages)}"
-    return absent, [_missing(", ".join(absent), todo, engine=engine)] if absent else []
-
-
-def _no_namespaces(refusal: str, engine: str) -> Problem:
-    todo = "run as root" if os.geteuid() else "a container needs --privileged"
-    return _missing(f"namespaces of one's own ({refusal})", todo, engine=engine)
+    if absent:
+        packages = sorted({tools[tool] for tool in absent})
+        lacking(", ".join(absent), f"apt install {' '.join(packages)}")
+    chosen, host = "", ("unshare", "--net")
+    if tools is PACKAGE_OF_TOOL:
+        host = ("mnexec", "-n")
+        if not find_spec("mininet"):
+            lacking("the Python package mininet", install_extra("mininet"))
+        chosen = choose_framework(framework) or ""
+        if not chosen:
+            lacking(framework or "Ryu or os-ken", install_extra(framework or "os-ken"))
+        if not os.access(TUN, os.R_OK | os.W_OK):
+            there = os.path.exists(TUN)  # noqa: PTH110
+            how = ("run as root", "no permission") if there else ("as root: modprobe tun",)
+            lacking(f"access to {TUN}", *how)
+    if not {"unshare", host[0]} & set(absent) and (refusal := _refused(*host)):
+        todo = "run as root" if os.geteuid() else "a container needs --privileged"
+        lacking(f"namespaces of one's own ({refusal})", todo)
+    if problems:
+        raise InputError(problems)
+    return chosen
 
 
 def _refused(*command: str) -> str:
@@ -139,10 +115,6 @@ def _refused(*command: str) -> str:
         check=False,
     )
     return trial.stderr.strip() or f"exit code {trial.returncode}" if trial.returncode else ""
-
-
-def _missing(what: str, todo: str, given: str = ABSENT, *, engine: str) -> Problem:
-    return Problem(key=f"engine {engine}", required=what, given=given, todo=todo)
 
 
 BASE, A_PORT, A_HOST = 200, 0.2, 1.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import selectors
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -72,8 +72,8 @@ class ManagementConnection:
                 return
             del self.outgoing[:sent]
 
-    def read(self) -> bytes:
-        """Whole messages that have arrived; echo requests are answered, and left in.
+    def read(self) -> list[tuple[int, bytes]]:
+        """Whole messages that have arrived, with their types; echo requests are answered, too.
 
         Raises:
             OpenVSwitchError: the switch has hung up, or sent an error.
@@ -81,32 +81,25 @@ class ManagementConnection:
         try:
             data = self.socket.recv(SOCKET_READ_BYTES)
         except BlockingIOError:
-            return b""
+            return []
         if not data:
             raise OpenVSwitchError("Open vSwitch hung up a management connection")
         self.incoming += data
-        end = 0
-        for start, kind, length in headers(self.incoming):
-            end = start + length
+        found, start = list[tuple[int, bytes]](), 0
+        while start + HEADER.size <= len(self.incoming):
+            kind, length, _ = header(self.incoming, start)
+            if start + length > len(self.incoming):
+                break
+            whole = bytes(self.incoming[start : start + length])
+            start += length
             if kind == MessageType.ECHO_REQUEST:
-                self.outgoing += openflow.echo_reply(bytes(self.incoming[start:end]))
+                self.outgoing += openflow.echo_reply(whole)
             if kind == MessageType.ERROR:
-                error = openflow.Error.read(bytes(self.incoming[start:end]))
+                error = openflow.Error.read(whole)
                 raise OpenVSwitchError(f"OpenFlow error of type {error.type}, code {error.code}")
-        whole = bytes(self.incoming[:end])
-        del self.incoming[:end]
-        return whole
-
-
-def headers(data: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
-    """(start, type, length) of each whole message in the data."""
-    start = 0
-    while start + HEADER.size <= len(data):
-        kind, length, _ = header(data, start)
-        if start + length > len(data):
-            return
-        yield start, kind, length
-        start += length
+            found.append((kind, whole))
+        del self.incoming[:start]
+        return found
 
 
 def messages(
@@ -125,22 +118,23 @@ def messages(
             selector.register(connection.socket, events, number)
         for key, events in selector.select(patience):
             if events & selectors.EVENT_READ:
-                data = connections[key.data].read()
-                found += [(key.data, k, data[at : at + size]) for at, k, size in headers(data)]
+                found += [(key.data, *each) for each in connections[key.data].read()]
     return found
 
 
-def settle(connections: Sequence[ManagementConnection]) -> list[tuple[int, int, bytes]]:
+def settle(
+    connections: Sequence[ManagementConnection], barriers: int = 2
+) -> list[tuple[int, int, bytes]]:
     """Send all that waits; the messages that come until all of it has been done.
 
     A bridge hands over packet-ins before it reads its messages: after its second barrier nothing
-    from before the first one is left.
+    from before the first one is left. Replies are there after one.
 
     Raises:
         OpenVSwitchError: one does not answer.
     """
     found: list[tuple[int, int, bytes]] = []
-    for _ in range(2):
+    for _ in range(barriers):
         unanswered, deadline = len(connections), time.monotonic() + DAEMON_PATIENCE
         for connection in connections:
             connection.outgoing += message(MessageType.BARRIER_REQUEST, 0)
@@ -198,15 +192,9 @@ def replies(
     for connection in connections:
         connection.outgoing += request
     found = [bytearray() for _ in names]
-    waiting, deadline = set(range(len(names))), time.monotonic() + DAEMON_PATIENCE
-    while waiting:
-        if time.monotonic() > deadline:
-            raise OpenVSwitchError(f"no answer from {len(waiting)} bridges")
-        for number, answer, data in messages(connections, 1):
-            if answer == MessageType.MULTIPART_REPLY:
-                _, body, last = multipart.part(data)
-                found[number] += body
-                waiting -= {number} if last else set()
+    for number, answer, data in settle(connections, barriers=1):
+        if answer == MessageType.MULTIPART_REPLY:
+            found[number] += multipart.part(data)[1]
     for connection in connections:
         connection.socket.close()
     return dict(zip(names, map(bytes, found), strict=True))

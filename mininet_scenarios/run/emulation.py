@@ -30,9 +30,11 @@ from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import builds_in, load, save_planes
+from inventory.document_errors import validate
 from inventory.problems import InputError, shown
 from inventory.values import LONGEST_PLACE
-from mininet_scenarios.engines.engine_kinds import ENGINES, make, require, require_known
+from inventory.yamlfile import from_values
+from mininet_scenarios.engines.engine_kinds import ENGINES, make, require
 from mininet_scenarios.machine import preflight
 from mininet_scenarios.machine.preflight import require_resources
 from mininet_scenarios.run.rehearsal import carry_out
@@ -135,11 +137,11 @@ class Emulation:
 
     def _choose(self, scenario: Scenario) -> tuple[str, str]:
         """The engine and framework; says so where Mininet was not to be had."""
-        if scenario.engine != "auto" and "rules" not in ENGINES[scenario.engine]:
+        if scenario.engine == "model":
             return scenario.engine, ""
         try:
             engine = "mininet" if scenario.engine == "auto" else scenario.engine
-            return engine, preflight.require(scenario.framework, engine)
+            return engine, preflight.require(engine, scenario.framework)
         except InputError as error:
             if scenario.engine != "auto":
                 raise
@@ -159,9 +161,9 @@ def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) ->
     Raises:
         InputError: there is no such engine or framework.
     """
-    require_known(engine, framework)
     given = {"engine": engine, "framework": framework}
-    said = {word: value for word, value in given.items() if value}
+    said = {word: value for word, value in given.items() if value is not None}
+    validate(Scenario, from_values({"name": loaded.scenario.name, **said}))
     return replace(loaded, scenario=loaded.scenario.model_copy(update=said))
 
 
@@ -317,20 +319,17 @@ def move_scenario(
         InputError: `old` is neither, or has mistakes, `new` is no printable path, or there is no
             such engine or framework.
     """
-    require_known(engine, framework)
     if not new.isprintable() or not 1 <= len(new) <= LONGEST_PLACE:
         required = f"a path of 1 to {LONGEST_PLACE:,} printable characters"
         raise InputError.of(required, shown(new), "rename it", key="BUILD")
     folder = Path(old) if Path(old).is_dir() else None
     fabric = None if folder else load_fabric(old)
     name = load(folder).name if folder else fabric.spec.name if fabric else ""
-    scenario = Scenario.model_validate(
-        {
-            "name": name,
-            "engine": engine,
-            "framework": framework,
-            "traffic": {"probe": {"interval": interval, "pairs": pairs}},
-            "timeline": [{"build": new, "expect": {"lost": 0, "converged_within": 0}}],
-        }
-    )
-    return LoadedScenario(scenario, folder=folder, fabric=fabric)
+    said = {
+        "name": name,
+        "engine": engine,
+        "framework": framework,
+        "traffic": {"probe": {"interval": interval, "pairs": pairs}},
+        "timeline": [{"build": new, "expect": {"lost": 0, "converged_within": 0}}],
+    }
+    return LoadedScenario(validate(Scenario, from_values(said)), folder=folder, fabric=fabric)

@@ -36,7 +36,6 @@ from mininet_scenarios.verdict.checks import (
     Examiner,
     PairsReached,
     Result,
-    by_node,
     histogram,
     rule_checks,
 )
@@ -81,16 +80,15 @@ class _Rehearsal:
     def __init__(self, plan: Plan, engine: Engine, observer: Observer) -> None:
         self.plan, self.scenario, self.observer = plan, plan.scenario, observer
         self.engine, self.abilities = engine, ENGINES[engine.name]
-        self.build = build = plan.build(0)
-        self.hosts = HostSample.of(build, plan.scenario.hosts)
-        if len(self.hosts) < 2:
+        build = plan.build(0)
+        hosts = HostSample.of(build, plan.scenario.hosts)
+        if len(hosts) < 2:
             raise InputError(TOO_FEW)
         if "rules" in self.abilities:
             require_short_marks(build, "a rehearsal on switches")
-        self.prediction = Prediction.of(build)
-        self.examiner = Examiner(self.prediction, self.hosts)
+        self.examiner = Examiner(Prediction.of(build), hosts)
         promised = [check for check, _ in plan.promises]
-        self.result = Result(pairs=len(self.hosts) * (len(self.hosts) - 1), checks=promised)
+        self.result = Result(pairs=len(hosts) * (len(hosts) - 1), checks=promised)
 
     def run(self, then: Callable[[], None] | None) -> Result:
         """All steps in their order."""
@@ -113,39 +111,37 @@ class _Rehearsal:
 
     def _prove_checker(self) -> None:
         """A checker that does not see a wrong table proves nothing with a right one."""
-        chosen = choose_diversion(self.build, self.prediction, self.hosts)
+        chosen = choose_diversion(self.examiner)
         if chosen is None:
             return
         diversion, counts = chosen
         with self._step("prove", "put a wrong table in place, and see it caught") as progress:
             self.engine.divert(diversion)
             try:
-                seen = self.engine.send(self.hosts.names, counts, progress)
+                seen = self.engine.send(self.examiner.hosts.names, counts, progress)
                 wrong = self.examiner.compare("", counts, seen)
             finally:
                 self.engine.restore()
-            seen = self.engine.send(self.hosts.names, counts, progress)
+            seen = self.engine.send(self.examiner.hosts.names, counts, progress)
             name = "the right table again"
             right = self.examiner.compare(name, counts, seen)
         noticed = [mismatch for check in wrong for mismatch in check.mismatches]
         if noticed:
-            self.result.caught = self._told(diversion, str(noticed[0]))
+            wiring, switch = self.examiner.build.wiring, diversion.switch
+            port = wiring.port_name(wiring.names.index(switch), diversion.port)
+            what = f"class {diversion.egress} of switch {switch} sent to {port}"
+            self.result.caught = f"{what}: {noticed[0]}"
             self.observer.note(f"a wrong table was caught: {self.result.caught}")
         self.result.checks.append(Check("a wrong table is caught", 1, min(len(noticed), 1)))
         self.result.checks += [check for check in right if not check.passed]
 
-    def _told(self, diversion: Diversion, first: str) -> str:
-        wiring, switch = self.build.wiring, diversion.switch
-        port = wiring.port_name(wiring.names.index(switch), diversion.port)
-        return f"class {diversion.egress} of switch {switch} sent to {port}: {first}"
-
     def _every_pair(self, version: int, of: str = "") -> None:
         """With `of` it is another build than the first, of which the scenario says nothing."""
-        counts = self.hosts.every_pair()
+        counts = self.examiner.hosts.every_pair()
         over = "" if version == 4 else f" over IPv{version}"
         name, step = f"{of}every pair{over}", f"{of}pairs" + f"{version}" * (version != 4)
         with self._step(step, f"check {of}every ordered pair{over}, {counts.sum():,}") as progress:
-            seen = self.engine.send(self.hosts.names, counts, progress, version)
+            seen = self.engine.send(self.examiner.hosts.names, counts, progress, version)
         expect = self.examiner.usual()
         if not of:
             expect = expect.model_copy(update=self.scenario.expect.model_dump(exclude_none=True))
@@ -158,7 +154,7 @@ class _Rehearsal:
 
     def _exercise(self, of: str = "") -> None:
         """Let packets reach the rules of the program that is live."""
-        wanted = rules_expected(self.scenario, len(self.hosts))
+        wanted = rules_expected(self.scenario, len(self.examiner.hosts))
         if wanted == "none" or "rules" not in self.abilities:
             return
         what = f"let packets reach every rule, and compare them{' (new build)' * bool(of)}"
@@ -169,35 +165,30 @@ class _Rehearsal:
 
     def _note(self, counts: Counts, seen: Observation) -> None:
         """What the result tells of the round of all pairs."""
-        wiring = self.build.wiring
-        switch, link = np.nonzero(wiring.far >= 0)
-        ports = by_node(seen.loads, wiring.names)
-        self.result.loads = ports[switch, wiring.port[switch, link]]
+        self.result.loads = self.examiner.of_links(seen.loads)
         came = (counts > 0) & (seen.longest >= 0)
         self.result.delivered = int(np.count_nonzero(came))
         sure = (counts > 0) & (self.examiner.fewest >= 0)
         self.result.reached[-1] = PairsReached.of("at first", sure, came)
-        if not self.prediction.varies:
+        if not self.examiner.prediction.varies:
             self.result.predicted_hops = histogram(self.examiner.most, counts > 0)
         self.result.seen_hops = histogram(seen.longest, counts > 0)
 
     def _sample(self, of: str = "") -> None:
-        counts = sample_counts(len(self.hosts))
+        counts = sample_counts(len(self.examiner.hosts))
         pairs = np.count_nonzero(counts)
         what = f"check {pairs} pairs with 1 to {pairs} packets each"
         with self._step(f"{of}sample", what) as progress:
-            seen = self.engine.send(self.hosts.names, counts, progress)
+            seen = self.engine.send(self.examiner.hosts.names, counts, progress)
         self.result.checks += self.examiner.compare(f"{of}sample", counts, seen)
 
     def _timeline(self) -> Prediction:
         """Run the timeline; another build is checked as the first one was."""
         if not self.plan.cases and self.scenario.traffic.probe is None:
-            return self.prediction
-        timeline = Timeline(self.plan, self.examiner, self.engine, self._step)
-        now = timeline.run(self.result)
+            return self.examiner.prediction
+        timeline = Timeline(self.plan, self.examiner, self.engine, self._step, self.result)
+        now = timeline.run()
         self.examiner = timeline.whole
-        self.hosts, self.build = timeline.hosts, timeline.whole.build
-        self.prediction = timeline.whole.prediction
         if timeline.moved:
             for version in self.engine.versions:
                 self._every_pair(version, NEW)
@@ -209,20 +200,19 @@ class _Rehearsal:
         """Let the flows of the scenario run, and judge what arrives."""
         spec, link_rate = self.scenario.traffic.flows, self.scenario.traffic.link_rate
         assert spec is not None  # noqa: S101
-        flows = host_flows(now.build, self.hosts, spec, spec.rate or link_rate or 10.0)
-        fair, _ = carry(now, self.hosts, flows, link_rate)
+        hosts = self.examiner.hosts
+        flows = host_flows(now.build, hosts, spec, spec.rate or link_rate or 10.0)
+        fair, _ = carry(now, hosts, flows, link_rate)
         what = f"{len(flows.rate)} {spec.protocol} flows, {spec.pattern}, for {spec.seconds:g} s"
         with self._step("flows", what):
-            rate, loads = self.engine.carry(self.hosts.names, flows, spec.seconds)
-        wiring = now.build.wiring
-        switch, link = np.nonzero(wiring.far >= 0)
+            rate, loads = self.engine.carry(hosts.names, flows, spec.seconds)
         self.result.throughput = CarriedRate(
             pattern=spec.pattern,
             protocol=spec.protocol,
             offered=flows.rate,
             carried=rate,
             fair=fair,
-            loads=by_node(loads, wiring.names)[switch, wiring.port[switch, link]],
+            loads=self.examiner.of_links(loads),
         )
         self.result.checks.append(_judge(self.scenario, self.result.throughput))
 
@@ -234,34 +224,32 @@ class _Rehearsal:
         self.result.seconds[name] = round(time.perf_counter() - begun, 2)
 
 
-def choose_diversion(
-    build: Build, prediction: Prediction, hosts: HostSample
-) -> tuple[Diversion, Counts] | None:
+def choose_diversion(examiner: Examiner) -> tuple[Diversion, Counts] | None:
     """A wrong table, and a packet for each pair of hosts that it leads astray.
 
     Rather over too many links than to be lost, which takes longer to see. Where a hash chooses
     among paths, every pair sends. None where by the tables no pair notices.
     """
+    prediction, hosts = examiner.prediction, examiner.hosts
     ends = hosts.switch
-    for switch, egress, port in _diversions(build, prediction, hosts):
+    for switch, egress, port in _diversions(prediction, hosts):
         wrong = prediction.with_port(switch, egress, port).first
         taken, least, most = (x[ends][:, ends] for x in (wrong, prediction.fewest, prediction.most))
         longer, lost = taken > most, taken < least
         if (longer | lost).any():
             noticing = (longer if longer.any() else lost).astype(np.int64)
             counts = hosts.every_pair() if prediction.varies else noticing
-            return Diversion(build.wiring.names[switch], egress, port), counts
+            return Diversion(examiner.build.wiring.names[switch], egress, port), counts
     return None
 
 
-def _diversions(
-    build: Build, prediction: Prediction, hosts: HostSample
-) -> Iterator[tuple[int, int, int]]:
+def _diversions(prediction: Prediction, hosts: HostSample) -> Iterator[tuple[int, int, int]]:
     """Classes of the middle switch with hosts and of one without, and ports of others for them.
 
     The class to most hosts first, without alternates if any is: its group leads packets from hosts,
     too. Where a hash chooses among paths a port to a host comes first: no path leads on from there.
     """
+    build = prediction.build
     bare = np.flatnonzero(build.topology.present & ~(build.wiring.host_port > 0).any(axis=1))
     for switch in (int(hosts.switch[len(hosts) // 2]), *bare[:1].tolist()):
         ports = build.tables.classes.port[switch]

@@ -24,10 +24,16 @@ from compilers.update.loss import loss
 from compilers.update.move_plan import plan as plan_move
 from compilers.update.update_proof import prove
 from inventory.problems import InputError, Problem
-from inventory.yamlfile import Document
 from mininet_scenarios.scenario.engine import Ability, Check, Event, Mismatch, Progress
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario, TimelineEntry
-from mininet_scenarios.scenario.timeline_events import Case, as_cabled, cases, ground_of, needs
+from mininet_scenarios.scenario.timeline_events import (
+    Case,
+    as_cabled,
+    cases,
+    ground_of,
+    needs,
+    of_moment,
+)
 
 
 class Observer(Protocol):
@@ -92,15 +98,9 @@ class Plan:
     cases: tuple[Case, ...] = ()
     promises: tuple[tuple[Check, str], ...] = ()
 
-    @classmethod
-    def of(cls, scenario: Scenario, build: Build) -> Plan:
-        """One without events, for a build that is not walked."""
-        return cls(scenario, (PlannedBuild(build),), build)
-
     def build(self, number: int) -> Build:
         """A build, from 0, as the cabled one names it."""
-        build = self.builds[number].build
-        return build if build is self.cabled else as_cabled(build, self.cabled)
+        return as_cabled(self.builds[number].build, self.cabled)
 
     @property
     def needs(self) -> dict[Ability, str]:
@@ -155,10 +155,10 @@ def plan(
     maker = _Maker(loaded, unverified, observer or Silent())
     builds, numbers = maker.builds()
     several = [planned.build for planned in builds]
-    cabled = ground_of(several) if len(several) > 1 else several[0]
+    cabled = ground_of(several)
     promises = tuple(map(maker.promise, pairwise(several)))
     moves = {moment: (n, several[n]) for moment, n in numbers.items()}
-    first = as_cabled(several[0], cabled) if len(several) > 1 else cabled
+    first = as_cabled(several[0], cabled)
     events = cases(loaded.scenario, first, loaded.document, moves, cabled, loaded.others)
     return Plan(loaded.scenario, tuple(builds), cabled, events, promises)
 
@@ -185,7 +185,7 @@ class _Maker:
             try:
                 found, fabric = self._of(moment, made[-1].build, fabric)
             except InputError as error:
-                problems += [_placed(p, number, moment, loaded.document) for p in error.problems]
+                problems += [of_moment(p, number, moment, loaded.document) for p in error.problems]
                 continue
             if found:
                 numbers[number] = len(made)
@@ -280,16 +280,6 @@ def _with_policy(fabric: LoadedFabric | None, moment: TimelineEntry) -> LoadedFa
         todo = "compile it with that policy, and write build: FOLDER"
         raise InputError.of(required, "a build folder, or a fabric that has grown", todo)
     return fabric.with_routing(**moment.policy.model_dump(mode="json", exclude_unset=True))
-
-
-def _placed(
-    problem: Problem, number: int, moment: TimelineEntry, document: Document | None
-) -> Problem:
-    """At the moment's line, where the problem has no better place."""
-    if document is None or (problem.file and problem.file != document.file):
-        return problem
-    path = ("timeline", number, moment.happens()[0])
-    return document.problem(path, problem.required, problem.given, problem.todo)
 
 
 def _said(event: Event) -> dict[str, Any]:

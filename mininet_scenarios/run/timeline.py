@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any
 
 import numpy as np
@@ -52,16 +52,15 @@ class Timeline:
         examiner: Examiner,
         engine: Engine,
         step: Step,
+        result: Result,
     ) -> None:
         self.plan, self.scenario = plan, plan.scenario
         self.first = self.whole = examiner
-        self.engine, self.step = engine, step
-        self.hosts = examiner.hosts
+        self.engine, self.step, self.result = engine, step, result
         self.outage = Outage()
         self.coming: Examiner | None = None
         self.controlled = True
         self.windows: list[Window] = []
-        self.reached: dict[int, PairsReached | None] = {}
         self.probed: list[HostPair] | None = None
         self.begin = self.interval = 0.0
         self.tally: dict[str, Check] = {}
@@ -72,25 +71,23 @@ class Timeline:
         whole = self.outage == Outage() and self.coming is None
         return whole and self.whole is not self.first
 
-    def run(self, result: Result) -> Prediction:
+    def run(self) -> Prediction:
         """All events in their order; what came of them is added to the result."""
-        cases = self.plan.cases
-        self._start_probe(cases, result)
+        cases, result = self.plan.cases, self.result
+        self._start_probe()
         self._watch("before anything happens", self.begin, self.whole.prediction)
-        soon = [case.soon for case in cases[1:]] + [False]
-        rushed = dict(zip(map(id, cases), soon, strict=False))  # of no cases there is one too many
-        for number, (group, alike) in enumerate(groupby(cases, lambda case: case.group), 1):
+        followed = groupby(zip_longest(cases, cases[1:]), lambda pair: pair[0].group)
+        for number, (group, alike) in enumerate(followed, 1):
             part = list(alike)
             with self.step(f"event {number}", group) as progress:
-                for done, case in enumerate(part, 1):
-                    ask = not rushed[id(case)]
+                for done, (case, then) in enumerate(part, 1):
+                    ask = then is None or not then.soon
                     result.happened.append(self._happen(case, ask))
                     progress(done, len(part))
         result.checks += self.tally.values()
-        result.reached |= self.reached
         if self.probed is not None:
             with self.step("probe", "wait for the last packets of the probe"):
-                self._stop_probe(result)
+                self._stop_probe()
         return self.whole.prediction.under(self.outage)
 
     def _happen(self, case: Case, ask: bool) -> Happened:
@@ -100,16 +97,15 @@ class Timeline:
         now = self._apply(case.what, case.event, case)
         happened = Happened(case.what, round(self.windows[-1].begin - self.begin, 3))
         if case.undo is None:
-            self.reached[case.moment] = None
+            self.result.reached[case.moment] = None
         if ask:
             refused = self.engine.settle(self.scenario.patience)
             if self.coming is not None and self.controlled:
-                self._add(case, [self._moved(case, refused)])
-            now = self._land(refused) or now
+                now = self._land(case, refused)
             could, sure, longest = self._ask(case, now)
             reached = longest > SILENT
             if case.undo is None and self.whole is self.first:
-                self.reached[case.moment] = PairsReached.of(case.what, sure, reached)
+                self.result.reached[case.moment] = PairsReached.of(case.what, sure, reached)
             happened = replace(
                 happened,
                 pairs=int(could.sum()),
@@ -148,30 +144,21 @@ class Timeline:
             return now
         return now.on_the_way(self.coming.prediction.under(self.outage))
 
-    def _moved(self, case: Case, refused: str) -> Check:
-        """Whether all switches have come to hold the other build."""
+    def _land(self, case: Case, refused: str) -> Prediction:
+        """A move is over, and all switches hold the other build or are back: what is predicted."""
         told = (Mismatch("the fabric", "moved", f"taken back: {refused}"),) if refused else ()
-        return Check(f"{case.group}: moved", 1, int(not refused), told)
-
-    def _land(self, refused: str) -> Prediction | None:
-        """Where a move has come to its end: what is predicted from now on."""
-        if self.coming is None or not self.controlled:
-            return None
-        if refused:
-            self.coming = None
-            return self._predicted()
-        self.whole, self.coming = self.coming, None
-        self.hosts = self.whole.hosts
+        self._add(case, [Check(f"{case.group}: moved", 1, int(not refused), told)])
+        if self.coming and not refused:
+            self.whole = self.coming
+        self.coming = None
         return self._predicted()
 
     def _watch(
         self, what: str, begin: float, prediction: Prediction, case: Case | None = None
     ) -> None:
         """Open a window, for the probe that runs."""
-        number = {name: i for i, name in enumerate(self.hosts.names)}
-        pairs = [[number.get(name, SILENT) for name in pair] for pair in self.probed or ()]
-        ends = np.array(pairs, np.int64).reshape(-1, 2)
-        known, at = (ends >= 0).all(axis=1), tuple(self.hosts.switch[ends].T)
+        ends = self.whole.hosts.ends(self.probed or ())
+        known, at = (ends >= 0).all(axis=1), tuple(self.whole.hosts.switch[ends].T)
         fewest = np.where(known, prediction.fewest[at], SILENT)
         most = np.where(known, prediction.most[at], 0)
         self.windows.append(Window(what, begin, fewest, most, case))
@@ -181,8 +168,9 @@ class Timeline:
 
         Returns pairs that could be asked, those that the tables deliver, and the longest paths.
         """
-        examiner = Examiner(now, self.hosts)
-        up = self.outage.up(self.whole.build.wiring.names)[self.hosts.switch]
+        hosts = self.whole.hosts
+        examiner = Examiner(now, hosts)
+        up = self.outage.up(self.whole.build.wiring.names)[hosts.switch]
         could = up[:, None] & up & ~np.eye(len(up), dtype=bool)
         sure = could & (examiner.fewest >= 0)
         longest = np.full(could.shape, SILENT)
@@ -190,7 +178,7 @@ class Timeline:
         for part, countable in ((sure, counted), (could & ~sure, False)):
             if part.any():
                 counts = part.astype(np.int64)
-                seen = self.engine.send(self.hosts.names, counts, lambda done, total: None)  # noqa: ARG005
+                seen = self.engine.send(hosts.names, counts, lambda done, total: None)  # noqa: ARG005
                 self._add(case, examiner.compare(case.group, counts, seen, countable))
                 longest = np.maximum(longest, seen.longest)
         self._add(case, examiner.judge(case.group, case.expect, could, longest, self.engine))
@@ -207,27 +195,28 @@ class Timeline:
             required = before.required + check.required
             self.tally[check.name] = Check(check.name, required, seen, all_wrong)
 
-    def _start_probe(self, cases: tuple[Case, ...], result: Result) -> None:
-        probe = self.scenario.traffic.probe
+    def _start_probe(self) -> None:
+        probe, hosts = self.scenario.traffic.probe, self.whole.hosts
         if probe is None:
             self.begin = self.engine.now()
             return
-        pairs = np.argwhere(self.hosts.every_pair())
+        pairs = np.argwhere(hosts.every_pair())
         if 0 < probe.pairs < len(pairs):
             random = np.random.default_rng(probe.seed)
             pairs = pairs[np.sort(random.permutation(len(pairs))[: probe.pairs])]
-        self.probed, self.interval = self.hosts.pairs(pairs), probe.interval
-        if any(isinstance(case.event, BuildChange) for case in cases):
-            sure = self.hosts.pairs(pairs[(self.whole.fewest >= 0)[tuple(pairs.T)]])
+        self.probed, self.interval = hosts.pairs(pairs), probe.interval
+        if any(isinstance(case.event, BuildChange) for case in self.plan.cases):
+            sure = hosts.pairs(pairs[(self.whole.fewest >= 0)[tuple(pairs.T)]])
             found = clean_interval(self.engine, sure, probe.interval, self.step)
-            self.interval, result.slowed = found
+            self.interval, self.result.slowed = found
         self.engine.probe_start(self.probed, self.interval)
         self.begin = self.engine.now()
         self.engine.wait(LEAD)
 
-    def _stop_probe(self, result: Result) -> None:
+    def _stop_probe(self) -> None:
         """Judge every window, and add to the result what was seen, and what each event lost."""
         assert self.probed is not None  # noqa: S101
+        result = self.result
         self.engine.wait(LEAD)
         ends = [*(window.begin for window in self.windows[1:]), self.engine.now() + GUARD]
         probed = self.engine.probe_stop()
@@ -283,7 +272,7 @@ class _Seen:
     """The packets of one window: pair (int[n]), seconds since the event, whether they came."""
 
     names: list[str]
-    pair: NDArray[np.int32]
+    pair: NDArray[np.int64]
     since: NDArray[np.float64]
     came: NDArray[np.bool_]
 

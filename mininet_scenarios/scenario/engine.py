@@ -139,6 +139,15 @@ class HostSample:
         """One packet for each ordered pair of different hosts."""
         return 1 - np.eye(len(self), dtype=np.int64)
 
+    def numbers(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """int64[n]: the number of each host, SILENT for one that does not take part."""
+        number = {name: i for i, name in enumerate(self.names)}
+        return np.array([number.get(name, SILENT) for name in names], np.int64)
+
+    def ends(self, pairs: Sequence[HostPair]) -> NDArray[np.int64]:
+        """int64[n, 2], the same of pairs."""
+        return self.numbers([name for pair in pairs for name in pair]).reshape(-1, 2)
+
     def pairs(self, numbers: NDArray[np.int64]) -> list[HostPair]:
         """The names of pairs, int64[n, 2]."""
         return [(self.names[i], self.names[j]) for i, j in numbers.tolist()]
@@ -255,13 +264,12 @@ Event = PhysicalChange | Miswire | ControllerChange | BuildChange
 class Probed:
     """The packets of a probe, one row each, in the order of sending.
 
-    pair: int32[n], which of the pairs. sequence: int32[n], from 0, a pair. sent and received:
-    float64[n], `Engine.now` when it left its host and when it came to the other; NaN where it never
-    did. hops: int16[n], links it has crossed, SILENT where it never came.
+    pair: int64[n], which of the pairs. sent and received: float64[n], `Engine.now` when it left its
+    host and when it came to the other; NaN where it never did. hops: int16[n], links it has
+    crossed, SILENT where it never came.
     """
 
-    pair: NDArray[np.int32]
-    sequence: NDArray[np.int32]
+    pair: NDArray[np.int64]
     sent: NDArray[np.float64]
     received: NDArray[np.float64]
     hops: NDArray[np.int16]
@@ -275,8 +283,8 @@ class Probed:
         hops: Counts,
     ) -> Probed:
         """Of packets that were sent one pair after the other, again and again."""
-        sequence, pair = np.divmod(np.arange(len(sent), dtype=np.int32), np.int32(max(1, pairs)))
-        return cls(pair, sequence, np.array(sent), received, hops.astype(np.int16))
+        pair = np.arange(len(sent)) % max(1, pairs)
+        return cls(pair, np.array(sent), received, hops.astype(np.int16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +323,7 @@ class Engine(ABC):
         self, hosts: Sequence[str], counts: Counts, progress: Progress, version: int = 4
     ) -> Observation:
         """Send packets between these hosts, from all at once, and see which arrive."""
-        number = self.numbers(hosts)
+        number = self.hosts.numbers(hosts)
         there = np.flatnonzero(number >= 0)
         asked, own = (np.ix_(some, some) for some in (there, number[there]))
         whole = np.zeros((len(self.hosts),) * 2, np.int64)
@@ -332,15 +340,6 @@ class Engine(ABC):
         """The same between all hosts that take part: arrived, shortest, longest, and int64[S,
         ports + 1], the loads.
         """
-
-    def numbers(self, hosts: Sequence[str]) -> NDArray[np.int64]:
-        """int64[n]: the number of each host here, SILENT for one that is not here."""
-        number = {name: i for i, name in enumerate(self.hosts.names)}
-        return np.array([number.get(name, SILENT) for name in hosts], np.int64)
-
-    def ends(self, pairs: Sequence[HostPair]) -> NDArray[np.int64]:
-        """int64[n, 2], the same of pairs."""
-        return self.numbers([name for pair in pairs for name in pair]).reshape(-1, 2)
 
     @abstractmethod
     def divert(self, diversion: Diversion) -> None:
@@ -385,7 +384,7 @@ class Engine(ABC):
         self, hosts: Sequence[str], flows: Flows, seconds: float
     ) -> tuple[Rates, Mapping[str, Rates]]:
         """Run all flows between these hosts at once for `seconds`: of each, and by switch."""
-        number = self.numbers(hosts)
+        number = self.hosts.numbers(hosts)
         source, destination = number[flows.source], number[flows.destination]
         rate, loads = self.flow(replace(flows, source=source, destination=destination), seconds)
         return rate, dict(zip(self.build.wiring.names, loads, strict=True))
@@ -411,19 +410,17 @@ class Engine(ABC):
         """Take everything down; harmless at any time."""
 
 
-def tally(
-    source: NDArray[np.int64], destination: NDArray[np.int64], hops: NDArray[np.int16], hosts: int
-) -> tuple[Counts, ...]:
+def tally(pairs: NDArray[np.int64], hops: NDArray[np.int16], hosts: int) -> tuple[Counts, ...]:
     """arrived, shortest and longest of an `Observation`, of packets between so many hosts.
 
-    hops: int16[n], links that each has crossed, SILENT where it was lost.
+    pairs: int64[n, 2]. hops: int16[n], links that each has crossed, SILENT where it was lost.
     """
-    pairs = source[hops != SILENT], destination[hops != SILENT]
+    came = tuple(pairs[hops != SILENT].T)
     arrived, longest = np.zeros((hosts, hosts), np.int64), np.full((hosts, hosts), SILENT, np.int64)
     shortest = np.full((hosts, hosts), np.iinfo(np.int64).max)
-    np.add.at(arrived, pairs, 1)
-    np.maximum.at(longest, pairs, hops[hops != SILENT])
-    np.minimum.at(shortest, pairs, hops[hops != SILENT])
+    np.add.at(arrived, came, 1)
+    np.maximum.at(longest, came, hops[hops != SILENT])
+    np.minimum.at(shortest, came, hops[hops != SILENT])
     return arrived, np.where(arrived > 0, shortest, SILENT), longest
 
 

@@ -89,17 +89,20 @@ def cases(
         except InputError as error:
             if any(_MomentReader(other).knows(moment) for other in others):
                 continue
-            word = moment.happens()[0]
-            for problem in error.problems:
-                if document is None:
-                    problems.append(problem)
-                else:
-                    path = ("timeline", number, word)
-                    more = (problem.required, problem.given, problem.todo)
-                    problems.append(document.problem(path, *more))
+            problems += [of_moment(p, number, moment, document) for p in error.problems]
     if problems:
         raise InputError(problems)
     return tuple(found)
+
+
+def of_moment(
+    problem: Problem, number: int, moment: TimelineEntry, document: Document | None
+) -> Problem:
+    """At the moment's line, where the problem has no better place."""
+    if document is None or (problem.file and problem.file != document.file):
+        return problem
+    path = ("timeline", number, moment.happens()[0])
+    return document.problem(path, problem.required, problem.given, problem.todo)
 
 
 def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
@@ -240,6 +243,8 @@ def _without_loss(expect: Expect) -> Expect:
 
 def as_cabled(build: Build, ground: Build) -> Build:
     """A build with the names that its switches and hosts have in the one that is cabled."""
+    if build is ground:
+        return build
     nodes, wiring = Matching.of(build, ground), build.wiring
     names, host_names = list(wiring.names), list(wiring.host_names)
     for here, there in zip(nodes.before.tolist(), nodes.after.tolist(), strict=True):

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Event, Thread
 from typing import Protocol
 
 import numpy as np
@@ -30,10 +29,8 @@ from mininet_scenarios.ovs.management_socket import (
     messages,
     settle,
 )
-from mininet_scenarios.ovs.openvswitch import OpenVSwitchError
 from mininet_scenarios.ovs.ovsfabric import COLLECTED, collector_name
-from mininet_scenarios.scenario.engine import SILENT, Probed, Progress
-from mininet_scenarios.traffic.probing import PROBE_LATE, probed, widen_receiving
+from mininet_scenarios.traffic.probing import Prober, widen_receiving
 
 PATIENCE = (0.1, 0.3, 1.0)
 """Seconds without any frame after which those that are missing are sent again, the last time lost.
@@ -58,40 +55,6 @@ class HostEnds(Protocol):
         """What hosts get first within so many seconds; nothing where that is nothing."""
 
 
-def send_all(
-    ends: HostEnds,
-    frames: Sequence[HostFrame],
-    awaited: Callable[[HostFrame], bool],
-    answers: int,
-    patience: float,
-    wave: int = WAVE,
-) -> list[HostFrame]:
-    """Send frames; what hosts get until so many awaited ones have come.
-
-    One that comes twice, as it was sent again, counts once. patience: seconds without any of
-    these after which it ends, too: others, like a controller's LLDP, may come for ever. wave: so
-    many are sent at once.
-    """
-    heard: list[HostFrame] = []
-    came: set[HostFrame] = set()
-    lost = 0
-    for first in range(0, len(frames), wave):
-        ends.send(frames[first : first + wave])
-        sent = min(first + wave, len(frames))
-        still = STILL if sent < len(frames) else patience
-        lost *= sent < len(frames)  # some may have come late
-        left = still
-        while len(came) + lost < min(answers, sent):
-            asked = time.monotonic()
-            heard += (more := ends.hear(left))
-            new = set(filter(awaited, more)) - came
-            came |= new
-            left = still if new else left - (time.monotonic() - asked)
-            if not more or left <= 0:
-                lost = min(answers, sent) - len(came)
-    return heard
-
-
 def exchanged(
     ends: HostEnds,
     frames: Sequence[HostFrame],
@@ -100,26 +63,33 @@ def exchanged(
 ) -> tuple[list[HostFrame], list[int]]:
     """Send frames, and again those of which nothing came; what hosts got, and how often each went.
 
+    Others, like a controller's LLDP, may come for ever. What is lost is waited for when all are
+    sent, not after each wave.
+
     due: what has to come of each frame; None where nothing has to. came: what a frame that a host
     gets is of those.
     """
     heard: list[HostFrame] = []
     waiting, times = list(range(len(frames))), [0] * len(frames)
     missing = {what for what in due if what is not None}
-
-    def awaited(frame: HostFrame) -> bool:
-        return came(frame) in missing
-
     for patience in PATIENCE:
-        for number in waiting:
-            times[number] += 1
-        answers = sum(due[number] in missing for number in waiting)
-        got = send_all(ends, [frames[n] for n in waiting], awaited, answers, patience)
-        heard += got
-        missing -= set(map(came, got))
+        for first in range(0, len(waiting), WAVE):
+            wave = waiting[first : first + WAVE]
+            ends.send([frames[number] for number in wave])
+            for number in wave:
+                times[number] += 1
+            last = first + WAVE >= len(waiting)
+            awaited = missing & {due[number] for number in (waiting if last else wave)}
+            left = still = patience if last else STILL
+            while awaited & missing and left > 0:
+                asked = time.monotonic()
+                heard += (more := ends.hear(left))
+                new = missing & set(map(came, more))
+                missing -= new
+                left = still if new else left - (time.monotonic() - asked)
+                if not more:
+                    break
         waiting = [number for number in waiting if due[number] in missing]
-        if not waiting:
-            break
     return heard, times
 
 
@@ -175,11 +145,10 @@ def _raw_socket(process: int) -> socket.socket:
     return end
 
 
-BLOCK, FIRST_PORT = 1 << 15, 1024
-"""Packets of a round that are in memory at the same time, and the TCP port of the first."""
-
-PROBE_FROM, PROBE_NUMBERS = 1023, 1 << 31
-"""The TCP port of a probe, and the first number of its packets: others are sent meanwhile."""
+FIRST_PORT, PORTS = 1024, 1 << 15
+"""The TCP port of the first pair, and of how many pairs it is another one."""
+PROBE_NUMBERS = 1 << 31
+"""The first number of a probe's packets: others are sent meanwhile."""
 
 
 class CollectorFrames:
@@ -219,36 +188,6 @@ class CollectorFrames:
         came, self.came = self.came, []
         return came
 
-    def send_pairs(
-        self, writer: FrameWriter, pairs: NDArray[np.int64], progress: Progress, first: int = 0
-    ) -> NDArray[np.int16]:
-        """A packet over each pair, int64[n, 2]; int16[n], links that it crossed, SILENT if lost.
-
-        One that comes to another host than it should is lost. first: the number of the first one.
-        """
-        hops = np.full(len(pairs), SILENT, np.int16)
-        # By chance: so each collector gets a few of a wave.
-        order = np.random.default_rng(1).permutation(len(pairs))
-        source, destination = pairs[order].T
-
-        def place(frame: HostFrame) -> int:
-            number = (marked(frame[1]) or 0) - first
-            return number if 0 <= number < len(pairs) else SILENT
-
-        for begin in range(0, len(pairs), BLOCK):
-            numbers = np.arange(begin, min(begin + BLOCK, len(pairs)))
-            ends, ports = (source[numbers], destination[numbers]), FIRST_PORT + numbers % BLOCK
-            frames = writer.of_kind(HASHED, *ends, ports, first + begin).by_host(self.hosts)
-            wave = WAVE * len(self.connections)
-            for frame in send_all(
-                self, frames, lambda f: place(f) >= 0, len(frames), PATIENCE[-1], wave
-            ):
-                at = place(frame)
-                if at >= 0 and frame[0] == self.hosts[destination[at]]:
-                    hops[order[at]] = links_of(frame[1])
-            progress(begin + len(frames), len(pairs))
-        return hops
-
     def _packets(self, heard: Sequence[tuple[int, int, bytes]]) -> list[HostFrame]:
         """Packet-ins of collectors, by the hosts that they are for."""
         return [
@@ -259,58 +198,41 @@ class CollectorFrames:
         ]
 
 
-class FabricProbe(Thread):
-    """Sends a packet over each pair of hosts (int64[n, 2]) every `interval` seconds."""
+class CollectorProber(Prober):
+    """Sends TCP from collector to collector, over each pair of hosts, int64[n, 2], by a port of
+    its own. One that comes to another host than it should is lost.
+    """
+
+    late = PATIENCE[-1]
 
     def __init__(
-        self, ends: CollectorFrames, writer: FrameWriter, pairs: NDArray[np.int64], interval: float
+        self, folder: Path, writer: FrameWriter, pairs: NDArray[np.int64], first: int
     ) -> None:
-        super().__init__(daemon=True)
-        self.ends, self.writer, self.pairs, self.interval = ends, writer, pairs, interval
-        self.sent: list[float] = []
-        self.heard: dict[int, tuple[float, int]] = {}
-        self.over, self.failure = Event(), ""
+        """folder: of Open vSwitch's sockets; first: the number of the first packet."""
+        super().__init__(len(pairs))
+        self.writer, self.at, self.first = writer, pairs, first
+        self.names = writer.hosts.names
+        self.ends = CollectorFrames(folder, self.names)
+        self.under_way = WAVE * len(self.ends.connections)
 
-    def run(self) -> None:
-        """Until `stop`, and then until the last packets are there or late."""
-        begin, rounds = time.monotonic(), 0
-        try:
-            while not self.over.is_set():
-                due = begin + rounds * self.interval
-                if time.monotonic() >= due:
-                    self._send()
-                    rounds += 1
-                self._hear(max(0.0, min(due - time.monotonic(), PROBE_LATE)))
-            end = time.monotonic() + PROBE_LATE
-            while len(self.heard) < len(self.sent) and (left := end - time.monotonic()) > 0:
-                self._hear(left)
-        except OpenVSwitchError as error:
-            self.failure = str(error)
-
-    def stop(self) -> Probed:
-        """What it saw.
-
-        Raises:
-            OpenVSwitchError: Open vSwitch hung up meanwhile.
-        """
-        self.over.set()
-        self.join()
+    def close(self) -> None:
+        """Hang up."""
         self.ends.close()
-        if self.failure:
-            raise OpenVSwitchError(self.failure)
-        return probed(self.sent, self.heard, len(self.pairs))
 
-    def _send(self) -> None:
-        source, destination = self.pairs.T
-        first = PROBE_NUMBERS + len(self.sent)
-        frames = self.writer.of_kind(HASHED, source, destination, PROBE_FROM, first)
-        self.sent += [time.monotonic()] * len(self.pairs)
-        self.ends.send(frames.by_host(self.ends.hosts))
+    def send(self, count: int) -> None:
+        """All at the same time."""
+        begin = len(self.sent)
+        number = np.arange(begin, begin + count) % self.pairs
+        (source, destination), ports = self.at[number].T, FIRST_PORT + number % PORTS
+        frames = self.writer.of_kind(HASHED, source, destination, ports, self.first + begin)
+        self.sent += [time.monotonic()] * len(frames)
+        self.ends.send(frames.by_host(self.names))
 
-    def _hear(self, patience: float) -> None:
+    def hear(self, patience: float) -> None:
+        """By the collectors' packet-ins."""
         for host, data in self.ends.hear(patience):
-            place = (marked(data) or 0) - PROBE_NUMBERS
+            place = (marked(data) or 0) - self.first
             if 0 <= place < len(self.sent):
-                destination = self.pairs[place % len(self.pairs), 1]
-                if self.ends.hosts[destination] == host:
+                destination = self.at[place % self.pairs, 1]
+                if self.names[destination] == host:
                     self.heard.setdefault(place, (time.monotonic(), links_of(data)))

@@ -1,8 +1,8 @@
-"""Numbered UDP packets between hosts, from sockets in their namespaces: a round, or a probe.
+"""Numbered packets between hosts: a round, or a probe; UDP from sockets in hosts' namespaces.
 
-A round sends so many over each pair, few at a time. A probe sends over some pairs at a constant
-rate, evenly spread in time, in a process of its own, so that nothing else makes it late. That reads
-its job, says that it is ready, and when it is asked tells what it saw.
+A round sends over each pair, few at a time. A probe sends over some pairs at a constant rate,
+evenly spread in time, in a process of its own, so that nothing else makes it late. That reads its
+job, says that it is ready, and when it is asked tells what it saw.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,37 +35,86 @@ SO_NO_CHECK, SO_RCVBUFFORCE, IP_RECVTTL, IPV6_RECVHOPLIMIT = 11, 33, 12, 51
 UDP_NO_CHECK6 = 101, 102
 """Of Linux; Python names none of them."""
 BUFFER = 1 << 22
-PROBE_LATE, ROUND_LATE = 2.0, 5.0
-"""Seconds after which a packet that has not come is lost; in a round, hosts meet first."""
+PROBE_LATE = 2.0
+"""Seconds after which a packet of a probe that has not come is lost."""
 AT_ONCE, FRESH = 64, 0.1
-"""Packets sent or heard before the other is looked at again; in a round, those under way, and the
-seconds without any after which they count no longer."""
+"""Packets sent or heard before the other is looked at again, and the most seconds until then; in a
+round without any that came, those under way count no longer."""
+
+
+class Prober(ABC):
+    """Sends packets, one pair after the other, and hears them, in one thread.
+
+    sent: when each was. heard: by the place among these, when it came, and the links that it had
+    crossed; each once. under_way: how many a round sends before any has come. late: seconds after
+    the last one of a round when those that have not come are lost.
+    """
+
+    under_way, late = AT_ONCE, 5.0  # hosts meet first
+
+    def __init__(self, pairs: int) -> None:
+        self.pairs = pairs
+        self.sent: list[float] = []
+        self.heard: dict[int, tuple[float, int]] = {}
+
+    @abstractmethod
+    def send(self, count: int) -> None:
+        """Send the next ones."""
+
+    @abstractmethod
+    def hear(self, patience: float) -> None:
+        """Take what comes within so many seconds."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Send and hear no more."""
+
+    def run(self, interval: float, over: Connection) -> Probed:
+        """Until something comes from there, and then until the last packets are there or late."""
+        apart, begin = interval / self.pairs, time.monotonic()
+        while not over.poll():
+            due = int((time.monotonic() - begin) / apart) + 1 - len(self.sent)
+            if due > 0:
+                self.send(min(due, AT_ONCE))
+            next_one = begin + len(self.sent) * apart - time.monotonic()
+            self.hear(min(max(0.0, next_one), FRESH))
+        return self._ended(PROBE_LATE)
+
+    def once(self, progress: Progress) -> NDArray[np.int16]:
+        """A packet over each pair; int16[n], the links it crossed, SILENT if it was lost."""
+        lost = 0
+        while (sent := len(self.sent)) < self.pairs:
+            heard = len(self.heard)
+            self.send(min(self.pairs - sent, self.under_way - (sent - heard - lost)))
+            self.hear(FRESH)
+            if len(self.heard) == heard:
+                lost = len(self.sent) - heard
+            progress(len(self.heard), self.pairs)
+        return self._ended(self.late).hops
+
+    def _ended(self, patience: float) -> Probed:
+        end = time.monotonic() + patience
+        while len(self.heard) < len(self.sent) and (left := end - time.monotonic()) > 0:
+            self.hear(left)
+        self.close()
+        received, hops = np.full(len(self.sent), np.nan), np.full(len(self.sent), SILENT)
+        for place, (at, links) in self.heard.items():
+            received[place], hops[place] = at, links
+        return Probed.of(self.pairs, self.sent, received, hops)
 
 
 class ProbeProcess:
     """A probe that runs."""
 
-    def __init__(
-        self,
-        ends: Sequence[tuple[int, str]],
-        pairs: Sequence[tuple[int, int]],
-        interval: float,
-        frames: Sequence[int] = (),
-    ) -> None:
-        """Start it; returns when its sockets are there.
-
-        Args:
-            ends: for each host the id of a process in its namespace, and its IPv4 address.
-            pairs: numbers of hosts.
-            interval: seconds between two packets of a pair.
-            frames: bytes of each pair's packets with all their headers; the fewest where left out.
+    def __init__(self, interval: float, make: Callable[..., Prober], *arguments: Any) -> None:
+        """Start what `make` makes of these arguments; returns when it has its sockets.
 
         Raises:
             EngineError: it could not be started.
         """
         self.process, self.end = module_process("mininet_scenarios.traffic.probing")
         try:
-            self.end.send((ends, pairs, frames, interval))
+            self.end.send((interval, make, arguments))
             self.end.recv()
         except (EOFError, OSError) as error:
             raise EngineError("the probe did not start") from error
@@ -82,107 +134,55 @@ class ProbeProcess:
         return probed
 
 
-def probed(sent: Sequence[float], heard: Mapping[int, tuple[float, int]], pairs: int) -> Probed:
-    """The packets of a probe or a round.
-
-    Args:
-        sent: when each packet was, those of a round one pair after the other.
-        heard: by the place among these, when a packet came, and the links that it had crossed.
-        pairs: how many.
-    """
-    received, hops = np.full(len(sent), np.nan), np.full(len(sent), SILENT)
-    for place, (at, links) in heard.items():
-        received[place], hops[place] = at, links
-    return Probed.of(pairs, sent, received, hops)
-
-
-def send_round(
-    ends: Sequence[tuple[int, str]], pairs: Sequence[tuple[int, int]], progress: Progress
-) -> NDArray[np.int16]:
-    """A packet over each of these pairs; int16[n], the links it crossed, SILENT if it was lost.
-
-    Args:
-        ends: for each host the id of a process in its namespace, and its address.
-        pairs: numbers of hosts.
-        progress: takes (arrived, all).
-    """
-    prober = _Prober(ends, pairs, (), ROUND_PORT)
-    prober.once(progress)
-    return probed(prober.sent, prober.heard, len(pairs)).hops
-
-
-class _Prober:
-    """Sends and hears, in one thread."""
+class UdpProber(Prober):
+    """UDP from host to host."""
 
     def __init__(
         self,
         ends: Sequence[tuple[int, str]],
         pairs: Sequence[tuple[int, int]],
-        frames: Sequence[int],
-        port: int,
+        port: int = ROUND_PORT,
+        frames: Sequence[int] = (),
     ) -> None:
+        """Get ready.
+
+        Args:
+            ends: for each host the id of a process in its namespace, and its address.
+            pairs: numbers of hosts.
+            port: at both ends.
+            frames: bytes of each pair's packets with all their headers; the fewest where left out.
+        """
+        super().__init__(len(pairs))
         self.filling = [
             bytes(max(0, n - HEADER_BYTES - PACKET.size)) for n in frames or [0] * len(pairs)
         ]
         used = sorted({host for pair in pairs for host in pair})
-        self.sockets = {host: _socket(*ends[host], port) for host in used}
-        self.of_file = {end.fileno(): end for end in self.sockets.values()}
-        self.to = [(self.sockets[s], (ends[d][1], port)) for s, d in pairs]
+        sockets = {host: _socket(*ends[host], port) for host in used}
+        self.of_file = {end.fileno(): end for end in sockets.values()}
+        self.to = [(sockets[s], (ends[d][1], port)) for s, d in pairs]
         self.own = os.urandom(4)
-        self.sent: list[float] = []
-        self.heard: dict[int, tuple[float, int]] = {}
         self.poll = select.epoll()
         for file in self.of_file:
             self.poll.register(file, select.EPOLLIN)
 
-    def run(self, interval: float, over: Connection) -> None:
-        """Until something comes from there, and then until the last packets are there or late."""
-        apart = interval / len(self.to)
-        begin = time.monotonic()
-        self.poll.register(over, select.EPOLLIN)
-        while self._hear(begin + len(self.sent) * apart - time.monotonic()):
-            for _ in range(AT_ONCE):
-                if begin + len(self.sent) * apart > time.monotonic():
-                    break
-                self._send()
-        self.poll.unregister(over)
-        self._last(PROBE_LATE)
-
-    def once(self, progress: Progress) -> None:
-        """A packet over each pair, and the sockets closed."""
-        lost = 0
-        while (sent := len(self.sent)) < len(self.to):
-            heard = len(self.heard)
-            for _ in range(min(len(self.to) - sent, AT_ONCE - (sent - heard - lost))):
-                self._send()
-            self._hear(FRESH)
-            if len(self.heard) == heard:
-                lost = len(self.sent) - heard
-            progress(len(self.heard), len(self.to))
-        self._last(ROUND_LATE)
+    def close(self) -> None:
+        """Close the sockets."""
         self.poll.close()
-        for end in self.sockets.values():
+        for end in self.of_file.values():
             end.close()
 
-    def _last(self, patience: float) -> None:
-        end = time.monotonic() + patience
-        while len(self.heard) < len(self.sent) and (left := end - time.monotonic()) > 0:
-            self._hear(left)
+    def send(self, count: int) -> None:
+        """Without a carrier or an answer to ARP a packet is lost like any other."""
+        for _ in range(count):
+            number, pair = divmod(len(self.sent), self.pairs)
+            end, address = self.to[pair]
+            self.sent.append(time.monotonic())
+            with suppress(OSError):
+                end.sendto(PACKET.pack(self.own, pair, number) + self.filling[pair], address)
 
-    def _send(self) -> None:
-        number, pair = divmod(len(self.sent), len(self.to))
-        end, address = self.to[pair]
-        self.sent.append(time.monotonic())
-        try:
-            end.sendto(PACKET.pack(self.own, pair, number) + self.filling[pair], address)
-        except OSError:
-            return  # without a carrier or an answer to ARP the packet is lost like any other
-
-    def _hear(self, patience: float) -> bool:
-        """Take what comes within so many seconds, each packet once; False when it is over."""
-        for file, _ in self.poll.poll(max(0.0, patience)):
-            if file not in self.of_file:
-                return False
+    def hear(self, patience: float) -> None:
+        """By the hosts' sockets."""
+        for file, _ in self.poll.poll(patience):
             for _ in range(AT_ONCE):
                 try:
                     data, more, _, _ = self.of_file[file].recvmsg(PACKET.size, 64)
@@ -192,8 +192,7 @@ class _Prober:
                     _, pair, number = PACKET.unpack(data)
                     # From a host of the same router: not even that took from its time to live.
                     hops = max(0, hops_of(int.from_bytes(more[0][2][:4], sys.byteorder)))
-                    self.heard.setdefault(number * len(self.to) + pair, (time.monotonic(), hops))
-        return True
+                    self.heard.setdefault(number * self.pairs + pair, (time.monotonic(), hops))
 
 
 def _socket(pid: int, address: str, port: int) -> socket.socket:
@@ -226,11 +225,10 @@ def widen_receiving(end: socket.socket) -> None:
 def main() -> None:
     """One probe."""
     end = Connection(0)
-    ends, pairs, frames, interval = end.recv()
-    prober = _Prober(ends, pairs, frames, PROBE_PORT)
+    interval, make, arguments = end.recv()
+    prober = make(*arguments)
     end.send("ready")
-    prober.run(interval, end)
-    end.send(probed(prober.sent, prober.heard, len(prober.to)))
+    end.send(prober.run(interval, end))
 
 
 if __name__ == "__main__":

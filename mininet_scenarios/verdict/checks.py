@@ -71,7 +71,13 @@ class Examiner:
         checks, lost = list[Check](), asked & (longest == SILENT)
         if expect.delivered is not None:
             delivered = int(np.count_nonzero(asked & ~lost))
-            short = self.lost_pairs(lost) if delivered != expect.delivered else ()
+            short: tuple[Mismatch, ...] = ()
+            if delivered != expect.delivered:
+                tables = [
+                    FAULTS.get(h, "the tables deliver it") for h in self.fewest[lost].tolist()
+                ]
+                said = [f"lost ({words})" for words in tables]
+                short = self._pairs(lost, ["delivered"] * len(said), said)
             checks.append(Check(f"{what}: delivered", expect.delivered, delivered, short))
         if expect.max_hops is not None:
             most = np.full_like(self.most, expect.max_hops)
@@ -83,13 +89,6 @@ class Examiner:
         if expect.paths:
             checks.append(self.check_paths(what, expect.paths, engine))
         return checks
-
-    def lost_pairs(self, lost: NDArray[np.bool_]) -> tuple[Mismatch, ...]:
-        """bool[H, H], as mismatches: what the tables say of each."""
-        excuse = [
-            f"lost ({FAULTS.get(h, 'the tables deliver it')})" for h in self.fewest[lost].tolist()
-        ]
-        return self._pairs(lost, ["delivered"] * len(excuse), excuse)
 
     def check_paths(self, what: str, wanted: Sequence[Sequence[str]], engine: Engine) -> Check:
         """Whether packets pass the nodes that a scenario names.
@@ -141,9 +140,8 @@ class Examiner:
         packets = self.hosts.by_switch(counts, len(wiring.names))
         fewest, most = self.prediction.load_bounds(packets)
         switch, link = np.nonzero(wiring.far >= 0)
-        port = wiring.port[switch, link]
-        counted = by_node(seen.loads, wiring.names)
-        least, limit, loads = (x[switch, port] for x in (fewest, most, counted))
+        port, loads = wiring.port[switch, link], self.of_links(seen.loads)
+        least, limit = (x[switch, port] for x in (fewest, most))
         mismatches = tuple(
             Mismatch(
                 self._link(int(switch[i]), int(link[i])),
@@ -153,6 +151,13 @@ class Examiner:
             for i in np.flatnonzero((loads < least) | (loads > limit))
         )
         return Check.of(name, len(port), mismatches)
+
+    def of_links(self, loads: Mapping[str, NDArray[N]]) -> NDArray[N]:
+        """[E], each direction of each link, of an `Observation`; 0 for a switch not there."""
+        wiring, nothing = self.build.wiring, np.zeros_like(next(iter(loads.values())))
+        ports = np.stack([loads.get(name, nothing) for name in wiring.names])
+        switch, link = np.nonzero(wiring.far >= 0)
+        return ports[switch, wiring.port[switch, link]]
 
     def within(self, name: str, most: NDArray[np.int64], longest: NDArray[np.int64]) -> Check:
         """Which of the longest paths seen have at most so many links, int64[H, H]."""
@@ -180,12 +185,6 @@ class Examiner:
         far, port, far_port = (int(x[switch, link]) for x in (w.far, w.port, w.far_port))
         here, there = w.port_name(switch, port), w.port_name(far, far_port)
         return f"link {w.names[switch]} {here} → {w.names[far]} {there}"
-
-
-def by_node(loads: Mapping[str, NDArray[N]], names: Sequence[str]) -> NDArray[N]:
-    """[S, ports + 1], a row for each of these switches; of zeros for one that is not there."""
-    nothing = np.zeros_like(next(iter(loads.values())))
-    return np.stack([loads.get(name, nothing) for name in names])
 
 
 def histogram(hops: NDArray[np.int64], asked: NDArray[np.bool_]) -> dict[int, int]:

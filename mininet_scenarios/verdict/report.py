@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -152,26 +151,21 @@ def panels(result: Result) -> list[Panel]:
         curves = (Curve("", seconds, tuple(arrived.tolist())),)
         up = "% of packets that arrived"
         found.append(Panel("Reachability over time", "seconds", up, curves, top=105))
-    happened = list(enumerate(result.happened, start=1))
+    happened = result.happened
+    missing = [(e.pairs or 0) - (e.reached or 0) for e in happened]
     for title, up, values in (
-        (
-            "Pairs of hosts not delivered after each event",
-            "ordered pairs",
-            {n: (e.pairs or 0) - e.reached for n, e in happened if e.reached is not None},
-        ),
-        (
-            "Longest path after each event",
-            "links",
-            {n: e.max_hops for n, e in happened if e.max_hops is not None},
-        ),
+        ("Pairs of hosts not delivered after each event", "ordered pairs", missing),
+        ("Longest path after each event", "links", [e.max_hops or 0 for e in happened]),
         (
             "Loss per event, of pairs that the tables deliver",
             "packets",
-            {n: e.lost for n, e in happened if e.lost is not None},
+            [e.lost or 0 for e in happened],
         ),
     ):
-        if any(values.values()):
-            found.append(_events(title, up, values, len(happened)))
+        if any(values):
+            edges = np.arange(len(values) + 1) + 0.5
+            across = "event, by its number in the timeline"
+            found.append(_bars(title, across, up, edges, np.array(values, np.float64)))
     if result.loads is not None:
         loads = result.loads.astype(np.float64)
         found.append(_histogram("Load per link, all pairs", "packets", loads))
@@ -181,12 +175,11 @@ def panels(result: Result) -> list[Panel]:
     return found
 
 
-def _events(title: str, up: str, values: Mapping[int, float], count: int) -> Panel:
-    """A bar for each event, at its number in the timeline; none where there is no value."""
-    edges = tuple(n + 0.5 for n in range(count + 1))
-    heights = tuple(float(values.get(n, 0)) for n in range(1, count + 1))
-    across = "event, by its number in the timeline"
-    return Panel(title, across, up, (Curve("", edges, heights),), steps=True)
+def _bars(
+    title: str, across: str, up: str, edges: NDArray[Any], heights: NDArray[np.float64]
+) -> Panel:
+    curve = Curve("", tuple(edges.tolist()), tuple(heights.tolist()))
+    return Panel(title, across, up, (curve,), steps=True)
 
 
 def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
@@ -200,9 +193,8 @@ def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
     else:
         edges = np.linspace(low, high, BINS + 1)
     counts = np.histogram(values, edges)[0].astype(float)
-    curve = Curve("", tuple(edges.tolist()), tuple(counts.tolist()))
     across = f"{unit} over a link in one direction"
-    return Panel(title, across, "links, each direction for itself", (curve,), steps=True)
+    return _bars(title, across, "links, each direction for itself", edges, counts)
 
 
 def _inline(panel: Panel) -> str:

@@ -17,7 +17,8 @@ import numpy as np
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
-from mininet_scenarios.engines.routers import Routers, Space, run
+from mininet_scenarios.engines.routers import Routers, Space
+from mininet_scenarios.machine.netns import run
 from mininet_scenarios.scenario.engine import EngineError, HostSample
 from tests.compilers.targets.live_probe import LATE, SURE, Probe
 from tests.waiting import until

@@ -23,7 +23,7 @@ from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
 from mininet_scenarios.scenario.engine import SILENT, HostSample
-from mininet_scenarios.traffic.frame_exchange import CollectorFrames
+from mininet_scenarios.traffic.frame_exchange import CollectorProber
 from tests.controller import makers
 from tests.controller.cluster.makers import group
 from tests.controller.makers import SWITCHES, compile_into, own_network, polarfab
@@ -53,14 +53,15 @@ class Probe:
 
     def __init__(self, ovs, build):
         self.hosts = HostSample.of(build, 1)
-        self.ends = CollectorFrames(ovs.folder, self.hosts.names)
-        self.writer, self.numbered = FrameWriter(build, self.hosts, 4), 0
+        self.folder, self.numbered = ovs.folder, 0
+        self.writer = FrameWriter(build, self.hosts, 4)
         self.pairs = np.repeat(np.argwhere(self.hosts.every_pair()), 2, axis=0)
 
     def lost(self):
         """The pairs of switches that have lost a packet, but for those of the bad one's host."""
         first, self.numbered = self.numbered, self.numbered + len(self.pairs)
-        hops = self.ends.send_pairs(self.writer, self.pairs, lambda *_: None, first)
+        prober = CollectorProber(self.folder, self.writer, self.pairs, first)
+        hops = prober.once(lambda *_: None)
         lost = self.pairs[hops == SILENT].tolist()
         return {(a, b) for a, b in lost if BAD not in (a, b)}
 

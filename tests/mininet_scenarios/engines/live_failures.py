@@ -22,7 +22,7 @@ import numpy as np
 
 from mininet_scenarios.engines.inner_child import OPEN_FILES
 from mininet_scenarios.engines.mininet_child import MininetChild
-from mininet_scenarios.engines.network import batch
+from mininet_scenarios.machine.netns import batch
 from mininet_scenarios.ovs.ovsfabric import port_interface
 from mininet_scenarios.scenario.engine import Setup
 
@@ -144,7 +144,7 @@ def main(build, logs, cases, flows, dead):
     setup = Setup((), (Path(build),), Path(logs), hosts=1, framework="ryu", unverified=True)
     inside = MininetChild(setup, lambda *_: None)
     inside.start()
-    inside.program(120)
+    inside.settle(120)
     inside.controller.kill()
     prober = Prober(inside.network)
     pairs = list(permutations(range(len(prober.ends)), 2))

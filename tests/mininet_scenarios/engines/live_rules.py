@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from mininet_scenarios.engines.mininet_child import MininetChild
-from mininet_scenarios.engines.network import batch
+from mininet_scenarios.machine.netns import batch
 from mininet_scenarios.scenario.engine import Setup
 
 ALTERNATES, DSCP, SOURCE, UDP, MTU = 2, 3, 4, 5, 6
@@ -66,7 +66,7 @@ def main(build, logs):
     setup = Setup((), (Path(build),), Path(logs), hosts=1, framework="os-ken", unverified=True)
     inside = MininetChild(setup, lambda *_: None)
     inside.start()
-    inside.program(120)
+    inside.settle(120)
     faults = Faults(inside)
     found = {"right": inside.exercise(False)}
     faults.make()

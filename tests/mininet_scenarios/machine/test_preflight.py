@@ -22,7 +22,7 @@ def test_everything_that_is_missing_at_once(monkeypatch):
     monkeypatch.setattr(preflight, "TUN", "/nowhere/tun")
     for engine in ("mininet", "ovs-fabric"):
         with pytest.raises(InputError) as error:
-            preflight.require("os-ken", engine)
+            preflight.require(engine, "os-ken")
         assert {problem.key for problem in error.value.problems} == {f"engine {engine}"}
     told = {problem.required: problem.todo for problem in error.value.problems}
     assert told == {
@@ -51,7 +51,7 @@ def test_what_routers_need(monkeypatch):
     monkeypatch.setattr(preflight, "_refused", lambda *_: "no")
     for engine, packages in [("linux", "util-linux"), ("frr", "frr util-linux")]:
         with pytest.raises(InputError) as error:
-            preflight.require_routers(engine)
+            preflight.require(engine)
         tools, space = error.value.problems
         assert (tools.key, tools.todo) == (f"engine {engine}", f"apt install {packages}")
         assert space.required == "namespaces of one's own (no)"

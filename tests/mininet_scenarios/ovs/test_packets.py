@@ -5,9 +5,10 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
+from compilers.targets.openflow.protocol import MessageType, header
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.ovs.frames import HASHED, FrameWriter, links_of, marked
-from mininet_scenarios.ovs.management_socket import frame_out, headers
+from mininet_scenarios.ovs.management_socket import frame_out
 from mininet_scenarios.ovs.openvswitch import BridgeRow, Port
 from mininet_scenarios.scenario.engine import HostSample
 
@@ -33,7 +34,7 @@ def test_an_independent_reader_finds_the_packet(build, version):
     ((name, data),) = frames.by_host(hosts.names)
     assert (name, marked(data), links_of(data)) == (hosts.names[3], 7, -1)
     out = frame_out(data, 4)
-    assert [(start, length) for start, _, length in headers(out)] == [(0, len(out))]
+    assert header(out)[:2] == (MessageType.PACKET_OUT, len(out))
     action = parser.OFPAction.parser(out, 24)
     assert (action.port, out[4:8]) == (4, b"\0\0\0\0")
     read = packet.Packet(out[40:])

@@ -11,14 +11,16 @@ from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import require
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.run.rehearsal import carry_out
-from mininet_scenarios.run.rehearsal_plan import Plan, plan
+from mininet_scenarios.run.rehearsal_plan import Plan, PlannedBuild, plan
 from mininet_scenarios.scenario.engine import ControllerChange, Miswire, PhysicalChange, Setup
 from mininet_scenarios.scenario.scenario_file import load_scenario, shipped
 from mininet_scenarios.scenario.timeline_events import cases, needs
 
 
 def rehearse(loaded, engine=ModelEngine, build=None):
-    made = Plan.of(loaded.scenario, build) if build else plan(loaded, unverified=True)
+    made = plan(loaded, unverified=True)
+    if build:
+        made = Plan(loaded.scenario, (PlannedBuild(build),), build)
     builds = tuple(planned.build for planned in made.builds)
     rate, hosts = loaded.scenario.traffic.link_rate, loaded.scenario.hosts
     setup = Setup(builds, (), Path(), builds.index(made.cabled), hosts, rate=rate)

@@ -297,7 +297,7 @@ def test_a_probe_that_is_silent_gives_no_verdict():
 
         def probe_stop(self):
             probed = super().probe_stop()
-            few = probed.sequence < 1
+            few = np.arange(len(probed.pair)) < len({*probed.pair.tolist()})
             columns = (getattr(probed, name)[few] for name in probed.__slots__)
             return type(probed)(*columns)
 

@@ -14,7 +14,7 @@ from mininet_scenarios.engines.inner_engine import InnerEngine
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.machine.preflight import namespaces
 from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
-from mininet_scenarios.run.rehearsal_plan import Plan
+from mininet_scenarios.run.rehearsal_plan import Plan, PlannedBuild
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of, tally
 from mininet_scenarios.scenario.scenario_file import Scenario
 from mininet_scenarios.verdict.checks import Examiner, histogram
@@ -72,7 +72,8 @@ def rehearse(build, engine=None, **keys):
     scenario = Scenario(name="trial", **keys)
     listener = Listener()
     engine = engine or model(build, scenario.hosts)
-    return carry_out(Plan.of(scenario, build), engine, listener), listener.notes
+    plan = Plan(scenario, (PlannedBuild(build),), build)
+    return carry_out(plan, engine, listener), listener.notes
 
 
 @pytest.mark.parametrize(("q", "hosts"), [(2, 1), (3, 1), (3, 2), (4, 1)])
@@ -177,7 +178,7 @@ def test_a_table_that_stays_wrong_fails(compiled):
 def test_every_diversion_is_seen_at_each_of_its_pairs(compiled, q):
     build = compiled(q)
     trial = Round(build)
-    diversion, counts = choose_diversion(build, Prediction.of(build), trial.hosts)
+    diversion, counts = choose_diversion(trial.examiner)
     assert isinstance(diversion, Diversion)
     assert counts.any()
     trial.engine.divert(diversion)
@@ -191,7 +192,7 @@ def test_every_diversion_is_seen_at_each_of_its_pairs(compiled, q):
 def test_where_every_class_has_alternates_packets_in_transit_are_diverted(marks, protect):
     build = routed(q=3, spread=True, protect=protect, bounces=not marks, marks=marks)
     trial = Round(build)
-    diversion, counts = choose_diversion(build, Prediction.of(build), trial.hosts)
+    diversion, counts = choose_diversion(trial.examiner)
     trial.engine.divert(diversion)
     answers, *_ = trial.examiner.compare("", counts, trial.send(counts))
     assert 0 < answers.required - answers.seen < counts.sum()
@@ -214,9 +215,7 @@ def test_the_wrong_table_is_one_that_packets_notice(family, balance, counted):
     routing |= {"minimal_share": 0.5} if balance == "compact-valiant" else {}
     spec = {"name": "lab", "topology": family, "routing": routing}
     trial = Round(Fabric.from_spec(spec).compile().build)
-    diversion, counts = choose_diversion(
-        trial.examiner.build, trial.examiner.prediction, trial.hosts
-    )
+    diversion, counts = choose_diversion(trial.examiner)
     trial.engine.divert(diversion)
     seen = trial.send(counts)
     checks = trial.examiner.compare("", counts, seen, counted)
@@ -243,10 +242,10 @@ def test_packets_of_a_round_that_come_or_are_lost(me):
     lost = "192.0.2.1" if "." in me else "2001:db8::1"
     script = (
         "import os, sys; from mininet_scenarios.engines.routers import Space; "
-        "from mininet_scenarios.traffic.probing import send_round; other = Space(); "
+        "from mininet_scenarios.traffic.probing import UdpProber; other = Space(); "
         "ends = [(os.getpid(), sys.argv[1]), (other.pid, sys.argv[2])]; "
         "pairs = [(0, 0)] * 3 + [(0, 1)] * 200 + [(0, 0)] * 200; "
-        "hops = send_round(ends, pairs, lambda *_: None); other.process.kill(); "
+        "hops = UdpProber(ends, pairs).once(lambda *_: None); other.process.kill(); "
         "print(hops.tolist() == [0] * 3 + [-1] * 200 + [0] * 200)"
     )
     words = ["sh", "-c", f'ip link set lo up; exec "$0" -c "$1" {me} {lost}']
@@ -258,7 +257,7 @@ def test_packets_of_a_round_that_come_or_are_lost(me):
 
 def test_arrivals_in_hops():
     hops = np.array([2, 3, SILENT], np.int16)
-    arrived, shortest, longest = tally(np.array([2, 2, 5]), np.array([7, 7, 1]), hops, 8)
+    arrived, shortest, longest = tally(np.array([[2, 7], [2, 7], [5, 1]]), hops, 8)
     assert (arrived[2, 7], shortest[2, 7], longest[2, 7]) == (2, 2, 3)
     assert (arrived.sum(), (longest >= 0).sum(), (shortest >= 0).sum()) == (2, 1, 1)
     assert (hops_of(61), hops_of(63), hops_of(0)) == (2, 0, 63)

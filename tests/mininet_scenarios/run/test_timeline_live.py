@@ -101,9 +101,10 @@ def test_the_probe_between_two_namespaces(tmp_path):
     )
     code = (
         "import pickle, sys, time\n"
-        "from mininet_scenarios.traffic.probing import ProbeProcess\n"
+        "from mininet_scenarios.traffic.probing import PROBE_PORT, ProbeProcess, UdpProber\n"
         "ends = [(int(sys.argv[1]), '10.9.0.1'), (int(sys.argv[2]), '10.9.0.2')]\n"
-        "probe = ProbeProcess(ends, [(0, 1), (1, 0)], 0.01)\n"
+        "pairs = [(0, 1), (1, 0)]\n"
+        "probe = ProbeProcess(0.01, UdpProber, ends, pairs, PROBE_PORT)\n"
         "time.sleep(1); print(pickle.dumps(probe.stop()).hex())\n"
     )
     done = subprocess.run(

@@ -1,6 +1,7 @@
 """Frames that a slow machine drops or holds back arrive all the same; those of a fault do not."""
 
-from mininet_scenarios.traffic.frame_exchange import PATIENCE, STILL, exchanged, send_all
+from mininet_scenarios.traffic import frame_exchange
+from mininet_scenarios.traffic.frame_exchange import PATIENCE, STILL, exchanged
 
 FRAMES = [(0, b"one"), (1, b"two"), (0, b"three"), (1, b"silent")]
 DUE = [b"one", b"two", b"three", None]
@@ -60,24 +61,26 @@ def test_other_frames_do_not_pass_for_those_that_are_awaited():
 
 def test_a_frame_that_comes_twice_does_not_stand_for_another(monkeypatch):
     """As when the first of two that were sent again came late."""
-    ends, late = SlowEnds({}), iter([[(1, b"one"), (1, b"one")], [(1, b"two")], []])
+    ends, late = SlowEnds({}), iter([[(1, b"one"), (1, b"one")], [(1, b"two")]])
     monkeypatch.setattr(ends, "hear", lambda _: next(late))
-    heard = send_all(ends, [(0, b"one"), (0, b"two")], lambda _: True, 2, PATIENCE[0])
+    heard, _ = exchanged(ends, [(0, b"one"), (0, b"two")], [b"one", b"two"], answer)
     assert {data for _, data in heard} == {b"one", b"two"}
 
 
-def test_what_is_lost_is_waited_for_once_and_at_the_end():
+def test_what_is_lost_is_waited_for_once_and_at_the_end(monkeypatch):
     """Not after each of the waves that follow."""
+    monkeypatch.setattr(frame_exchange, "WAVE", 1)
     ends = SlowEnds({b"lost": 9})
-    frames = [(0, data) for data in (b"lost", b"one", b"two")]
-    heard = send_all(ends, frames, lambda _: True, 3, PATIENCE[0], wave=1)
+    due = [b"lost", b"one", b"two"]
+    heard, _ = exchanged(ends, [(0, data) for data in due], due, answer)
     assert heard == [(9, b"one"), (9, b"two")]
-    assert ends.quiet == [STILL, PATIENCE[0]]
+    assert ends.quiet == [STILL, *PATIENCE]
 
 
 def test_frames_of_others_do_not_keep_it_waiting(monkeypatch):
     """As a controller's LLDP, which comes for ever."""
+    monkeypatch.setattr(frame_exchange, "PATIENCE", PATIENCE[:1])
     ends = SlowEnds({})
     monkeypatch.setattr(ends, "hear", lambda _: [(9, b"LLDP")])
-    heard = send_all(ends, [(0, b"lost")], lambda frame: frame[1] == b"lost", 1, PATIENCE[0])
+    heard, _ = exchanged(ends, [(0, b"lost")], [b"lost"], answer)
     assert set(heard) == {(9, b"LLDP")}
