@@ -331,10 +331,10 @@ class DevicePush:
         if one.plan.save:
             device.save(one.plan.save)
         plan = device.plan()
-        if left := (*plan.lines, *plan.save):
+        if left := plan.lines or plan.save:
             more = f" and {len(left) - 1:,} more" * (len(left) > 1)
             said = f"it has not taken {' '.join(left[0].split())}{more}"
-            if device.compares or plan.save:
+            if device.compares or not plan.lines:
                 raise DeviceError(said)
             one.notes = (*one.notes, f"{said}, or shows it in another form")
         one.state = "pushed"

@@ -67,16 +67,16 @@ class DeviceShell:
         """
         self.run("sh -se", "".join(f"{line}\n" for line in ("{", *lines, "} < /dev/null")))
 
-    def put(self, folder: str, files: Mapping[str, str]) -> None:
-        """Write text files into a folder there, each whole or not at all.
+    def put(self, folder: str, files: Mapping[str, str], *then: str) -> None:
+        """Write text files into a folder there, each whole or not at all, then run commands.
 
         Raises:
-            DeviceError: they cannot be written.
+            DeviceError: they cannot be written, or a command fails.
         """
         place = shlex.quote(folder)
-        lines = ["set -e", f"mkdir -p {place}", f"cd {place}"]
+        lines = [f"mkdir -p {place}", f"cd {place}"]
         for name, text in files.items():
             here = shlex.quote(name)
             lines += [f"cat > {here}.part <<'{END}'", text.rstrip("\n"), END]
             lines.append(f"mv {here}.part {here}")
-        self.run("sh -s", "\n".join(lines) + "\n")
+        self.script(*lines, *then)

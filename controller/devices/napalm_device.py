@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from compilers.audit.route_lines import RouteLine, junos_lines
 from controller.devices.configured_device import CONFIRM_MINUTES, ConfiguredDevice
-from controller.devices.device_shell import LAST_WORDS, DeviceError
+from controller.devices.device_shell import LAST_WORDS, SHELL_PATIENCE, DeviceError
 from controller.devices.router_device import LINES, DevicePlan
 from inventory.route_tables import eos_routes, junos_routes, nxos_routes
 
@@ -51,7 +51,8 @@ class NapalmSession:
             if self.device is None:
                 logging.getLogger("pyeapi").setLevel(logging.CRITICAL)  # it logs what it raises
                 kind = get_network_driver(self.kind)
-                options = {k: int(v) if v.isdecimal() else v for k, v in self.options.items()}
+                given = {k: int(v) if v.isdecimal() else v for k, v in self.options.items()}
+                options = {"read_timeout_override": SHELL_PATIENCE} | given  # Netmiko's is 10 s
                 device = kind(self.address, self.user, self.password, optional_args=options)
                 device.open()
                 self.device = device

@@ -7,7 +7,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from secrets import token_hex
 from typing import Any
 
@@ -170,9 +169,9 @@ class SonicDevice(ConfiguredDevice):
         """
         if not lines:
             return
-        name = f"polarfab-{token_hex(4)}"
+        name, conf = f"polarfab-{token_hex(4)}", f"{WRITE}{self._place}"
         begin, self.back = [STOP, f"config checkpoint {name}"], (f"config rollback {name}",)
-        if f"{WRITE}{self._place}" in lines:
+        if conf in lines:
             place = shlex.quote(self._place)
             begin += [f"touch {place}", f"cp -p {place} {place}.before"]
             restarts = (RESTART,) * (RESTART in lines)
@@ -181,13 +180,12 @@ class SonicDevice(ConfiguredDevice):
         timer = f"systemd-run --on-active={CONFIRM_MINUTES}m --unit={name} {back}"
         self.shell.script(*begin, timer)
         self.pending = name
-        for written, group in groupby(lines, lambda line: line.startswith(WRITE)):
-            if written:
-                self.shell.put(
-                    f"{self.etc}/sonic/frr", {"frr.conf": self._conf(self._file("frr/frr.conf"))}
-                )
-            else:
-                self.shell.script(*group)
+        at = lines.index(conf) if conf in lines else len(lines)
+        if before := lines[:at]:
+            self.shell.script(*before)
+        if conf in lines:  # what starts FRR again arrives with the file, or neither does
+            text = self._conf(self._file("frr/frr.conf"))
+            self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text}, *lines[at + 1 :])
 
     def confirm(self) -> None:
         """See `RouterDevice.confirm`."""

@@ -40,9 +40,11 @@ class StandIn:
         assert self.before is None, "a change is waiting for its confirmation"
         self.before, self.config = self.config, config
 
-    def put(self, folder, files):
-        self.answer(f"put {folder}")
+    def put(self, folder, files, *then):
+        self.answer("\n".join((f"put {folder}", *then)))
         self.files |= {f"{folder}/{name}": text for name, text in files.items()}
+        for line in then:
+            self.do(shlex.split(line))
 
     def reboot(self):
         """It starts from what was saved."""
@@ -405,11 +407,9 @@ class Frr(Sections):
         text = self.files.get("/etc/polarfab/sysctl.conf", "") if self.unit else ""
         self.kernel.run("sysctl", "".join(f"{s}\n" for s in text.splitlines() if " = " in s))
         for name in ("links.batch", "addresses.batch", "rules.batch") if self.unit else ():
-            family = "-4"
-            for line in self.files.get(f"/etc/polarfab/{name}", "").splitlines():
-                if line.startswith("#"):
-                    family = "-6" if "v6" in line else family
-                elif line:
+            lines = self.files.get(f"/etc/polarfab/{name}", "").splitlines()
+            for line in (line for line in lines if line and not line.startswith("#")):
+                for family in ("-4", "-6") if line.startswith("rule ") else ("-4",):
                     self.kernel.type(family, line.split())
 
     def put_line(self, config, line):

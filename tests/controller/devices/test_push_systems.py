@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from napalm import get_network_driver
 
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import hostname
@@ -17,7 +18,7 @@ from controller.devices import device_push, push_proof
 from controller.devices.device_push import DevicePush, PushSettings
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.frr_device import FrrDevice
-from controller.devices.napalm_device import EosDevice
+from controller.devices.napalm_device import EosDevice, NapalmSession
 from controller.devices.push_rounds import PushRounds
 from controller.devices.sonic_device import SonicDevice
 from inventory.problems import InputError
@@ -53,7 +54,7 @@ class Site:
     def __init__(self, system, folder, monkeypatch, **options):
         self.system, self.folder, self.options = system, folder, options
         self.build = replace(routed(q=2, spread=system in ALTERNATES), identity="0123456789abcdef")
-        stand_in, empty = SYSTEMS.get(system, SYSTEMS["eos"])
+        stand_in, empty = SYSTEMS.get(system, (Frr, dict))
         self.devices = {
             name: stand_in(folder / "devices" / name, empty()) for name in self.build.wiring.names
         }
@@ -400,9 +401,7 @@ def test_what_a_system_cannot_overrule_is_refused(system, tmp_path, monkeypatch)
 
 
 def test_lines_of_others_go_from_frr_where_that_is_asked_for(tmp_path, monkeypatch):
-    site = Site("sonic", tmp_path, monkeypatch)
-    site.system = "frr"
-    site.devices = {n: Frr(tmp_path / n, {}) for n in site.build.wiring.names}
+    site = Site("frr", tmp_path, monkeypatch)
     assert states(site.push()) == {"pushed"}
     name, one = next(iter(site.devices.items()))
     section = next(s for s in one.config if s.startswith("interface eth1"))
@@ -413,7 +412,8 @@ def test_lines_of_others_go_from_frr_where_that_is_asked_for(tmp_path, monkeypat
     assert "ip ospf cost 7" not in str(one.config)
 
 
-def test_sonic_speaks_bgp_and_bfd_after_a_push(tmp_path, monkeypatch):
+def speaking(tmp_path, monkeypatch):
+    """SONiC whose BGP finds the routes of the build."""
     site = Site("sonic", tmp_path, monkeypatch, routing="bgp")
     site.build = replace(routed(q=2), identity="0123456789abcdef")
     system = target("sonic")
@@ -425,6 +425,11 @@ def test_sonic_speaks_bgp_and_bfd_after_a_push(tmp_path, monkeypatch):
             for table, routes in held(vertex).items()
             for prefix, choices in routes.items()
         }
+    return site
+
+
+def test_sonic_speaks_bgp_and_bfd_after_a_push(tmp_path, monkeypatch):
+    site = speaking(tmp_path, monkeypatch)
     found = site.push()
     assert [one.error for one in found.values() if one.error] == []
     for device in site.devices.values():
@@ -437,6 +442,20 @@ def test_sonic_speaks_bgp_and_bfd_after_a_push(tmp_path, monkeypatch):
         )
     assert states(site.push()) == {"as built"}
     assert {device.started for device in site.devices.values()} == {1}
+
+
+def test_bgp_of_sonic_starts_again_though_a_push_was_cut_off(tmp_path, monkeypatch):
+    """No frr.conf is written that BGP does not start from: the next push would not see it."""
+    site = speaking(tmp_path, monkeypatch)
+    name, one = next(iter(site.devices.items()))
+    one.reachable = lambda: "\nsystemctl restart bgp" not in one.log[-1]
+    assert site.push(nodes=[name])[name].state == "failed"
+    assert "systemctl restart bgp" in one.log[-1]
+    one.reachable = lambda: True
+    found = site.push(nodes=[name])[name]
+    assert (found.state, found.error, "router bgp" in one.frr) == ("pushed", "", True)
+    assert site.push(nodes=[name])[name].state == "as built"
+    assert (one.started, one.timers) == (1, {})
 
 
 @pytest.mark.parametrize(("made", "batch"), [(partial(routed, q=3), 5), (shared_at_every_hop, 0)])
@@ -777,6 +796,15 @@ def test_a_drain_that_ended_after_it_was_saved_is_saved_again(system, tmp_path, 
     assert one.saved != one.config
 
 
+def test_a_save_may_take_longer_than_netmiko_waits(monkeypatch):
+    """Ten seconds, unless its own `save_config` is called, which has 100 for NX-OS."""
+    monkeypatch.setattr(get_network_driver("nxos_ssh"), "open", lambda _: None)
+    session = NapalmSession("nxos_ssh", "192.0.2.1", "", "", {"port": "22"})
+    assert session.call("is_alive") == {"is_alive": False}
+    given = session.device.netmiko_optional_args
+    assert (given["port"], given["read_timeout_override"] >= 100) == (22, True)
+
+
 def test_a_save_that_fails_is_a_failure(tmp_path, monkeypatch):
     """A full disk: the switch says so, and shows the old configuration as that of the start."""
     site = Site("nxos", tmp_path, monkeypatch)
@@ -928,14 +956,15 @@ def test_lines_of_others_are_shown_and_stay(system, tmp_path, monkeypatch):
     assert ("router ospf 1" in one.config) == (system != "junos")
 
 
-def test_lines_that_are_not_taken_are_told(tmp_path, monkeypatch):
-    site = Site("nxos", tmp_path, monkeypatch)
+@pytest.mark.parametrize("system", ["nxos", "frr"])
+def test_lines_that_are_not_taken_are_told(system, tmp_path, monkeypatch):
+    site = Site(system, tmp_path, monkeypatch)
     put = Sections.put_line
     monkeypatch.setattr(
         Sections, "put_line", lambda d, c, line: "description" in line or put(d, c, line)
     )
     first = next(iter(site.push().values()))
-    assert first.state == "pushed"
+    assert (first.state, first.error) == ("pushed", "")
     assert "it has not taken interface" in first.kept[-1]
 
 
