@@ -168,6 +168,15 @@ def test_what_was_added_is_counted_where_it_was(capsys) -> None:
     ]
 
 
+def test_a_dry_run_prints_what_saves(capsys) -> None:
+    """Also where that is all: a push that was cut off before it had saved."""
+    plans = DevicePlan(("a",), ("b",), ("c",), save=("s",)), DevicePlan(save=("s",)), DevicePlan()
+    switches = [PushedSwitch(f"n{i}", i, DEVICE, "to do", plan) for i, plan in enumerate(plans)]
+    _print(PushReport("frr", tuple(switches)), dry=True)
+    assert capsys.readouterr().out.split() == ["#", "n0", *"abcs", "#", "n1", "s"]
+    assert switches[1].as_dict()["save"] == ("s",)
+
+
 def test_an_answer_that_is_no_table(polarfab, build) -> None:
     """A shell that answers, but not with what was asked for."""
     for target in ("linux", "frr"):

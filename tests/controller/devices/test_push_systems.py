@@ -7,6 +7,7 @@ import signal
 import threading
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from napalm import get_network_driver
@@ -15,6 +16,7 @@ from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
 from controller.devices import device_push, push_proof
+from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.device_push import DevicePush, PushSettings
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.frr_device import FrrDevice
@@ -794,6 +796,29 @@ def test_a_drain_that_ended_after_it_was_saved_is_saved_again(system, tmp_path, 
     one.config[""].append("route-map announced-ipv4 permit 5")
     assert site.push()[name].state == "as built"
     assert one.saved != one.config
+
+
+def test_the_unit_of_another_build_is_replaced(tmp_path, monkeypatch):
+    site = Site("frr", tmp_path, monkeypatch)
+    site.push()
+    name, one = next(iter(site.devices.items()))
+    unit, one.unit = one.unit, "another build's\n"
+    found = site.push()[name]
+    assert (found.state, found.plan.lines, len(found.plan.save)) == ("pushed", (), 3)
+    assert one.unit == unit
+
+
+def test_a_file_that_frr_started_from_is_saved(tmp_path):
+    """As Ansible copies it: FRR shows some of its lines in another form and order."""
+    build = routed(q=2)
+    target("frr").render(build, tmp_path, options={"routing": "bgp"}, only=[0])
+    files, pools = tmp_path / build.wiring.names[0], tuple(fabric_pools(build.addressing))
+    device = FrrDevice(SimpleNamespace(), files, "/etc", pools, bgp=True)
+    answers = {"cat /etc/frr/frr.conf 2>&- || true": device.text("frr.conf")}
+    answers["vtysh -c 'show running-config'"] = device.rendered()
+    device.shell.run = answers.__getitem__
+    plan = ConfiguredDevice.plan(device)
+    assert (plan.lines, plan.save) == ((), ())
 
 
 def test_a_save_may_take_longer_than_netmiko_waits(monkeypatch):
