@@ -145,6 +145,14 @@ def did_you_mean(word: str, words: Iterable[str], otherwise: str = "") -> str:
     return f"did you mean {meant}?" if meant else otherwise
 
 
+def not_among(word: str, words: Iterable[str], key: str = "", otherwise: str = "") -> Problem:
+    """The problem of a word that is none of `words`, which are all that there are."""
+    known = list(words)
+    return Problem(
+        f"one of {', '.join(known)}", word, did_you_mean(word, known, otherwise), key=key
+    )
+
+
 def few(problems: Iterable[Problem], most: int = 10) -> list[Problem]:
     """The problems, of each kind `most` and one that tells how many more there are.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inventory.problems import InputError
+from inventory.problems import InputError, not_among
 
 if TYPE_CHECKING:
     from networkx import Graph
@@ -60,7 +60,7 @@ def export(fabric: Fabric, form: str) -> dict[str, str]:
     from compilers.entry_points import EXPORTS, load, registered
 
     if form not in registered(EXPORTS):
-        raise InputError.of(f"one of {', '.join(registered(EXPORTS))}", form, key="format")
+        raise InputError(not_among(form, registered(EXPORTS), "format"))
     return dict(load(registered(EXPORTS)[form][0])(fabric.builds))
 
 

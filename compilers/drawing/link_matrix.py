@@ -20,7 +20,7 @@ from compilers.forwarding.walks import BlockWalk, Numbers, Progress, Walks
 from compilers.tables.build import Build
 from compilers.topology.layout import layout, layouts, places_in
 from compilers.workers.shards import THIS_PROCESS
-from inventory.problems import InputError, did_you_mean
+from inventory.problems import InputError, not_among
 
 MOST_ROWS_OF_SWITCHES = MOST_GROUPS = 200
 MATRIX_PIXELS = 380
@@ -116,8 +116,7 @@ def load_chart(build: Build, pattern: str) -> Chart:
         InputError: there is no such pattern, or it has no traffic in this fabric.
     """
     if pattern not in PATTERNS:
-        todo = did_you_mean(pattern, PATTERNS, "choose one of these")
-        raise InputError.of(", ".join(PATTERNS), pattern, todo, key="pattern")
+        raise InputError(not_among(pattern, PATTERNS, "pattern"))
     hosts = max(1, build.wiring.host_port.shape[1])
     found = LinkLoads.of(build, pattern, hosts)
     if not found.flows:

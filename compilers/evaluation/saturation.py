@@ -25,7 +25,7 @@ from compilers.tables.build import Build
 from compilers.topology.adjacency import Graph
 from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, reported
-from inventory.problems import InputError, Problem, did_you_mean
+from inventory.problems import InputError, not_among
 
 PATHS_TO_FIT = 300_000
 DESTINATIONS_AT_ONCE = 128
@@ -196,7 +196,9 @@ def saturations(
     Raises:
         InputError: there is no such pattern.
     """
-    if problems := [_unknown(name) for name in patterns if name not in PATTERNS]:
+    if problems := [
+        not_among(name, PATTERNS, "pattern") for name in patterns if name not in PATTERNS
+    ]:
         raise InputError(problems)
     names = patterns or tuple(PATTERNS)
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
@@ -208,8 +210,3 @@ def saturations(
 
 def _follower(build: Build, hosts: int, seed: int) -> Callable[[str], PatternThroughput]:
     return lambda pattern: throughput(build, pattern, hosts, seed)
-
-
-def _unknown(name: str) -> Problem:
-    todo = did_you_mean(name, PATTERNS, "choose one of these")
-    return Problem(", ".join(PATTERNS), name, todo, key="pattern")

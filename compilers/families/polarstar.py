@@ -17,7 +17,7 @@ from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
 from compilers.topology.polarity import order
 from compilers.topology.supernodes import SUPERNODE_KINDS, Supernode, SupernodeShape, shape
-from inventory.problems import Problem, did_you_mean
+from inventory.problems import Problem, not_among
 
 LARGEST_DEGREE = 255
 SHORT = {"inductive-quad": "IQ", "paley": "Paley", "complete": "K"}
@@ -39,9 +39,7 @@ class PolarStar(Family):
         problems = polarity.check_q(parameters["q"])
         kind, degree = parameters["supernode"], parameters["degree"]
         if kind not in SUPERNODE_KINDS:
-            todo = did_you_mean(str(kind), SUPERNODE_KINDS)
-            known = f"one of {', '.join(SUPERNODE_KINDS)}"
-            problems.append(Problem(key="supernode", required=known, given=str(kind), todo=todo))
+            problems.append(not_among(str(kind), SUPERNODE_KINDS, "supernode"))
         else:
             problems += _check_degree(str(kind), degree)
         return problems

@@ -14,7 +14,7 @@ from compilers.entry_points import TARGETS, broken, load, package, registered
 from compilers.spec.features import FEATURES
 from compilers.spec.target_names import BUILT_IN, SHIPPED, target_names
 from compilers.targets.target import Target
-from inventory.problems import InputError, Problem, did_you_mean, shown
+from inventory.problems import InputError, Problem, not_among
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -36,8 +36,7 @@ def target(name: str) -> Target:
     if entries:
         return _load(entries[0])
     if name not in BUILT_IN:
-        required = f"one of {', '.join(names := target_names())}"
-        raise InputError.of(required, shown(name), did_you_mean(name, names), key="target")
+        raise InputError(not_among(name, target_names(), "target"))
     return _built_in(BUILT_IN[name])
 
 

@@ -23,7 +23,7 @@ from compilers.topology.family import Family
 from compilers.topology.field import LARGEST_Q, prime_powers_near
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.supernodes import SUPERNODE_KINDS, exists
-from inventory.problems import InputError, Problem, did_you_mean, nearest
+from inventory.problems import InputError, Problem, did_you_mean, nearest, not_among
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -151,11 +151,8 @@ def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[P
     """Problems of a family's name and parameters; each key is `family` or the parameter."""
     found = family_named(family)
     if found is None:
-        known = known_families()
-        todo = did_you_mean(
-            family, known, "name a family and its parameters, not a file or a build"
-        )
-        wrong = Problem(f"one of {', '.join(known)}", family, todo, key="family")
+        todo = "name a family and its parameters, not a file or a build"
+        wrong = not_among(family, known_families(), "family", todo)
         meant = _meant(family, given)
         return [wrong, *(check_topology(meant, given) if meant else ())]
     wanted, optional = found.parameters, found.optional

@@ -7,22 +7,18 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from compilers.workers.shards import groups, in_window, reported
+from compilers.workers.shards import Workers, groups, in_window, reported
 
 if TYPE_CHECKING:
     from multiprocessing.pool import AsyncResult, Pool
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from compilers.workers.shards import Workers
-
-if TYPE_CHECKING:
     from compilers.tables.build import Build
+
 
 LEAST_SWITCHES = 64
 """Switches below which another process costs more than it saves."""

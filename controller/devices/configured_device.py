@@ -95,9 +95,10 @@ class ConfiguredDevice(RouterDevice):
         """
         wanted = self.lines(self.rendered()) if wanted is None else list(wanted)
         plan = self._plan(wanted, self.running())
-        kept = not self.saves or self._plan(wanted, self.saved()).lines == plan.lines
-        typed_here = plan.lines and not self.driver
-        return replace(plan, save=self.saves if typed_here or not kept else ())
+        saved = self._plan(wanted, self.saved()) if self.saves else plan
+        unlike = saved.lines != plan.lines or saved.drained > plan.drained
+        save = unlike or (plan.lines and not self.driver)  # drivers save what they commit
+        return replace(plan, save=self.saves if save else ())
 
     def _plan(self, wanted: Iterable[RouteLine], running: str) -> DevicePlan:
         plan, routes = self.compared(running), self.lacking(wanted, running)

@@ -334,7 +334,7 @@ class DevicePush:
         if left := (*plan.lines, *plan.save):
             more = f" and {len(left) - 1:,} more" * (len(left) > 1)
             said = f"it has not taken {' '.join(left[0].split())}{more}"
-            if device.compares:
+            if device.compares or plan.save:
                 raise DeviceError(said)
             one.notes = (*one.notes, f"{said}, or shows it in another form")
         one.state = "pushed"

@@ -232,9 +232,7 @@ class JunosDevice(NapalmDevice):
         ports = {line.split()[2] for line in wanted if line.startswith("set interfaces ")}
         inside = [line for line in there if line.split()[1:2] == ["interfaces"]]
         inside = [line for line in inside if line.split()[2] in ports and line not in wanted]
-        closed = [
-            one for one in inside if one[:11] == "deactivate " or one.split()[3:] == ["disable"]
-        ]
+        closed = [one for one in inside if re.match(r"deactivate |set \S+ \S+ disable$", one)]
         foreign = [
             line for line in inside if line not in closed and line.split()[3:4] != ["description"]
         ]

@@ -2,11 +2,267 @@
 
 from __future__ import annotations
 
-from extensions.host_paths import localise_verb, paths_verb
-from polarfab.shared_options import Words
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from inventory.problems import InputError
+from polarfab.output.verb_output import (
+    chosen_format,
+    json_option,
+    print_csv,
+    print_json,
+    print_table,
+    say,
+    say_written,
+    write_file,
+)
+from polarfab.shared_options import Words, format_option, output_option, shared
+
+if TYPE_CHECKING:
+    from compilers.targets.options import Chosen
+    from extensions.host_paths.host_path_set import HostPathSet
+    from extensions.host_paths.localisation import Probing
+    from polarfab.fabric import Fabric
+
+
+@click.command("localise")
+@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.argument("report", metavar="[REPORT]", type=click.Path(path_type=Path), required=False)
+@shared("--set", "those of target srv6", "words")
+@format_option("csv")
+@json_option
+def localise(
+    folder: Path, report: Path | None, words: tuple[str, ...], form: str | None, as_json: bool
+) -> None:
+    """The fewest probes that cross every link of BUILD in both directions; what failed, by REPORT.
+
+    Without REPORT: the probes, each a path from a host to another with its SRv6 carrier. With
+    REPORT, which tells of each probe whether it arrived: the link or switch that is down. Two
+    candidates that the report cannot distinguish are both named. Ends with 1 if something is down.
+
+    \b
+        polarfab hosts localise build --format csv > probes.csv
+        polarfab hosts localise build report.csv   (columns probe,result: 17,lost)
+    """
+    from compilers.targets.options import read
+    from extensions.host_paths import probing as probing_of
+    from extensions.host_paths.probe_report import ProbeReport
+    from polarfab.fabric import Fabric
+
+    printed = chosen_format(form, as_json)
+    probing = probing_of(Fabric.load(folder), read(words))
+    if report is None:
+        _print_probing(probing, printed)
+        return
+    if printed == "csv":
+        raise click.UsageError("--format csv prints the probes; leave REPORT or --format csv out")
+    reported = ProbeReport.read(report, [probing.carrier(probe) for probe in probing.probes])
+    found = probing.localise(reported.lost, reported.arrived)
+    if printed == "json":
+        print_json({"found": found.found or None, **asdict(found), "sentence": found.sentence()})
+    else:
+        click.echo(found.sentence())
+    if unknown := len(probing.probes) - found.lost - found.arrived:
+        say(f"the report does not tell of {unknown:,} of {len(probing.probes):,} probes")
+    if found.found:
+        say(f"paths without it: polarfab hosts paths {folder} SRC DST --fail {found.found}")
+    if found.lost:
+        raise click.exceptions.Exit(1)
+
+
+def _print_probing(probing: Probing, form: str) -> None:
+    rows = [probing.as_dict(probe) for probe in probing.probes]
+    links = len(probing.links)
+    switches = sum(int(build.topology.present.sum()) for build in probing.builds)
+    if form == "csv":
+        print_csv([row | {"nodes": " ".join(row["nodes"]), "sids": row["sids"][0]} for row in rows])
+        return
+    alike = probing.alike()
+    if form == "json":
+        counts = {"links": links, "switches": switches, "fewest": probing.fewest}
+        print_json({**counts, "alike": alike, "probes": rows})
+        return
+    print_table(
+        f"{len(rows):,} probes over {links:,} links and {switches:,} switches",
+        ["probe", "plane", "path", "from", "to", "carrier"],
+        [
+            [
+                *(row["probe"], row["plane"], " ".join(row["nodes"])),
+                *(row["source"], row["destination"], row["sids"][0]),
+            ]
+            for row in rows
+        ],
+    )
+    say(f"no set of probes over all links in both directions has fewer than {probing.fewest:,}")
+    for names in alike:
+        say(f"no report distinguishes these: {', '.join(names)}")
+
+
+FORMS = ("linux", "frr", "fabric", "library")
+
+
+def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:
+    """The planes that are named, none for all.
+
+    Raises:
+        InputError: it is neither `all` nor numbers.
+    """
+    if text == "all":
+        return ()
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise InputError.of("all, or planes such as 1,3", text, key="--planes")
+    return tuple(map(int, parts))
+
+
+@click.command("paths")
+@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.argument("source", metavar="[SRC]", required=False)
+@click.argument("destination", metavar="[DST]", required=False)
+@click.option(
+    "--count", type=click.IntRange(1, 1024), default=8, help="Paths, one for each entropy value."
+)
+@click.option(
+    "--planes",
+    metavar="all|P,…",
+    default="all",
+    callback=_planes,
+    help="The planes that paths may take, from 1.",
+)
+@shared("--fail", "", "failures")
+@shared("--set", "those of target srv6", "words")
+@format_option(*FORMS)
+@output_option("a file; else standard output")
+@json_option
+def paths(
+    folder: Path,
+    source: str | None,
+    destination: str | None,
+    count: int,
+    planes: tuple[int, ...],
+    failures: tuple[str, ...],
+    words: tuple[str, ...],
+    form: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """The paths from SRC to DST that a host of BUILD chooses from, over all planes.
+
+    SRC and DST are hosts, node names, vertex numbers or addresses. Path i is that of entropy value
+    i: edge-disjoint paths first, then those that load links evenly. With --fail, paths that need
+    what is down give their places to others, and the rest keep theirs.
+
+    \b
+    linux    for ip -batch: a weighted group of nexthops with SRv6 carriers
+    frr      static routes for FRR 10.7 and later
+    fabric   without SRC and DST: the fabric JSON of segmentrouting/polarfly
+    library  without SRC and DST: a Python file that computes the same sets
+    """
+    from compilers.targets.options import read
+    from polarfab.fabric import Fabric
+
+    fabric, options = Fabric.load(folder), read(words)
+    printed = chosen_format(form, as_json)
+    if printed in ("fabric", "library"):
+        alone = _library(fabric) if printed == "library" else _fabric(fabric, planes, options)
+        _write(alone, output)
+        return
+    if source is None or destination is None:
+        raise click.UsageError("name both ends: polarfab hosts paths BUILD SRC DST")
+    from extensions.host_paths import host_paths
+
+    found = host_paths(fabric, source, destination, count, planes, failures, options)
+    if printed == "table" and not output:
+        _print_paths(found, " and ".join(failures))
+    else:
+        _write(_text(found, printed), output)
+    if len(found.paths) < count:
+        say(f"there are no more than {_paths(found)}")
+
+
+def _text(found: HostPathSet, form: str) -> Iterable[str]:
+    from extensions.host_paths.path_texts import frr_lines, linux_batch
+
+    if form == "table":
+        raise click.UsageError("-o writes a file: say which with --format, as in --format linux")
+    if form == "json":
+        return [json.dumps(found.as_dict(), indent=2), "\n"]
+    return linux_batch(found) if form == "linux" else frr_lines(found)
+
+
+def _fabric(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterable[str]:
+    from extensions.host_paths.host_path_set import Carriers
+    from extensions.host_paths.path_texts import fabric_document
+
+    carriers = Carriers.of(fabric.builds, options)
+    chosen = planes or tuple(range(1, len(fabric.builds) + 1))
+    if len(chosen) != 1 or not 1 <= chosen[0] <= len(fabric.builds):
+        required = f"one plane from 1 to {len(fabric.builds)}"
+        given = ", ".join(map(str, chosen))
+        raise InputError.of(required, given, "name one, as in --planes 1", key="--planes")
+    plane = chosen[0] - 1
+    document = fabric_document(fabric.builds[plane], carriers.usids[plane])
+    return [json.dumps(document, indent=2), "\n"]
+
+
+def _library(fabric: Fabric) -> Iterable[str]:
+    """The file that hosts copy, where it computes what the build has."""
+    from compilers.topology import conway
+    from compilers.topology.polarity import is_whole
+    from extensions.host_paths import path_sets
+
+    for build in fabric.builds:
+        if not is_whole(build.topology):
+            required = "a whole PolarFly in every plane: the library knows no other graph"
+            todo = "use --format json or linux"
+            raise InputError.of(required, build.topology.title(), todo, key="--format")
+    table = re.sub(r"\A.*?(?=^CONWAY)", "", Path(conway.__file__).read_text(), flags=re.S | re.M)
+    imported = r"^from \S*conway import CONWAY\n+"
+    return [re.sub(imported, table, Path(path_sets.__file__).read_text(), flags=re.M)]
+
+
+def _write(text: Iterable[str], output: Path | None) -> None:
+    if output is None:
+        click.echo("".join(text), nl=False)
+    else:
+        write_file(output, text)
+        say_written(output)
+
+
+def _print_paths(found: HostPathSet, failed: str) -> None:
+    shown = found.as_dict()
+    values = {each["entropy"] for each in shown["dropped"]}
+    title = f"{found.source.name} to {found.destination.name}: {_paths(found)}"
+    columns = ["entropy", "plane", "path", "weight", "carrier"]
+    rows = [
+        [each["entropy"], each["plane"], _nodes(each), each["weight"], each["sids"][0]]
+        + ["new" if each["entropy"] in values else "–"] * bool(failed)
+        for each in shown["paths"]
+    ]
+    print_table(title, columns + ["with " + failed + " down"] * bool(failed), rows)
+    if values:
+        lost = [[each["entropy"], each["plane"], _nodes(each)] for each in shown["dropped"]]
+        print_table("dropped", ["entropy", "plane", "path"], lost)
+
+
+def _paths(found: HostPathSet) -> str:
+    count = len(found.paths)
+    return f"{count} path{'s' * (count > 1)}"
+
+
+def _nodes(path: dict[str, object]) -> str:
+    nodes = path["nodes"]
+    return " ".join(nodes) if isinstance(nodes, list) else ""
+
 
 command = Words(
     "hosts",
-    commands=[paths_verb.command, localise_verb.command],
+    commands=[paths, localise],
     help="Paths that hosts choose by SRv6; probes of all links, and what failed.",
 )

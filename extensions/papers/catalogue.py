@@ -9,7 +9,7 @@ from pathlib import Path
 from compilers.workers.shards import THIS_PROCESS, Workers
 from extensions.papers.exhibit import Evidence, Exhibit
 from extensions.papers.kept_points import keeping
-from inventory.problems import InputError, did_you_mean
+from inventory.problems import InputError, did_you_mean, not_among
 
 PAPERS = {
     "polarfly": "PolarFly: A Cost-Effective and Flexible Low-Diameter Topology",
@@ -26,8 +26,7 @@ def exhibits(paper: str = "") -> list[Exhibit]:
         InputError: there is no such paper here.
     """
     if paper and paper not in PAPERS:
-        todo = did_you_mean(paper, PAPERS)
-        raise InputError.of(f"one of {', '.join(PAPERS)}", paper, todo, key="paper")
+        raise InputError(not_among(paper, PAPERS, "paper"))
     names = [paper] if paper else list(PAPERS)
     modules = (import_module(f"{__package__}.{name}.{name}_paper") for name in names)
     return [each for module in modules for each in module.EXHIBITS]

@@ -15,7 +15,7 @@ from compilers.evaluation.comparison.prices import prices
 from compilers.topology.families import BASELINES, FAMILIES
 from compilers.topology.family import Design
 from extensions.papers.limits import structural
-from inventory.problems import InputError, did_you_mean
+from inventory.problems import InputError, not_among
 from inventory.yamlfile import read
 
 SOURCE = Path(__file__).with_name("papers.yaml")
@@ -112,8 +112,7 @@ def paper_table(name: str) -> PaperTable:
     """
     known = read(SOURCE).data
     if name not in known:
-        required, todo = f"one of {', '.join(known)}", did_you_mean(name, known)
-        raise InputError.of(required, name, todo, key="table")
+        raise InputError(not_among(name, known, "table"))
     data = known[name]
     cells = _structural(data) if name == "projective-3" else _compared(data)
     return PaperTable(name, data["title"], tuple(cells), tuple(data.get("corrections", ())))

@@ -30,7 +30,7 @@ from extensions.simulation.load_point import (
     TimedFailure,
 )
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
-from inventory.problems import InputError, at_key, did_you_mean
+from inventory.problems import InputError, at_key, not_among
 from inventory.yamlfile import read_text
 
 CHOICES = {"routing": POLICIES, "scheme": SCHEMES, "level": LEVELS, "paths": PATHS}
@@ -66,7 +66,7 @@ def settings_for(
         if name not in known:
             raise InputError.of("a setting of SimulationSettings", name, ", ".join(sorted(known)))
         if name in CHOICES and value not in CHOICES[name]:
-            raise InputError.of(", ".join(CHOICES[name]), str(value), key=name)
+            raise InputError(not_among(str(value), CHOICES[name], name))
         if name in LEAST and not (isinstance(value, int) and value >= LEAST[name]):
             raise InputError.of(f"a number from {LEAST[name]}", str(value), key=name)
     for load in loads:
@@ -166,8 +166,7 @@ def _check_paths(settings: SimulationSettings) -> None:
 
 def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> HostTraffic:
     if pattern not in PATTERNS:
-        todo = did_you_mean(pattern, PATTERNS, "choose one of these")
-        raise InputError.of(", ".join(PATTERNS), pattern, todo, key="pattern")
+        raise InputError(not_among(pattern, PATTERNS, "pattern"))
     traffic = HostTraffic.of_pattern(pattern, build.topology, hosts, seed)
     if not traffic.volume.any():
         given = f"{pattern}, which has none in {build.topology.title()}"

@@ -85,7 +85,9 @@ class Prober(ABC):
         lost = 0
         while (sent := len(self.sent)) < self.pairs:
             heard = len(self.heard)
-            self.send(min(self.pairs - sent, self.under_way - (sent - heard - lost)))
+            free = self.under_way - (sent - heard - lost)
+            if 2 * free > self.under_way:  # else a round with losses goes on by ones and twos
+                self.send(min(self.pairs - sent, free))
             self.hear(FRESH)
             if len(self.heard) == heard:
                 lost = len(self.sent) - heard

@@ -15,7 +15,7 @@ from compilers.evaluation.analysis.path_diversity import PATH_LENGTHS, diversity
 from compilers.evaluation.analysis.resilience import RUNS, resilience
 from compilers.topology.labelled_graph import Topology
 from compilers.workers.shards import THIS_PROCESS, Workers
-from inventory.problems import InputError, Problem, did_you_mean
+from inventory.problems import InputError, Problem, not_among
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,7 @@ Analyser = Callable[[Topology, Options, Report | None], Analysis]
 
 def check(names: list[str]) -> list[Problem]:
     """A problem for every unknown analysis."""
-    required = f"one of {', '.join(ANALYSES)}"
-    return [
-        Problem(
-            key="what",
-            required=required,
-            given=name,
-            todo=did_you_mean(name, ANALYSES),
-        )
-        for name in names
-        if name not in ANALYSES
-    ]
+    return [not_among(name, ANALYSES, "what") for name in names if name not in ANALYSES]
 
 
 def applicable(topology: Topology) -> list[str]:

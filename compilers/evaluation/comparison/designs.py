@@ -16,7 +16,7 @@ from compilers.evaluation.comparison.formulas import formulas
 from compilers.evaluation.comparison.prices import Prices
 from compilers.topology.families import BASELINES, FAMILIES
 from compilers.topology.family import Design, Family
-from inventory.problems import InputError, Problem, did_you_mean
+from inventory.problems import InputError, not_among
 
 LARGEST_RADIX = 1025
 SWITCHES_PER_LEAF = 4
@@ -87,18 +87,8 @@ def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]
     names = list(names)
     own = not baselines and all(name in FAMILIES for name in names)
     known = {**FAMILIES, **({} if own else BASELINES)}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        required = f"one of {', '.join(known)}"
-        raise InputError(
-            Problem(
-                key="family",
-                required=required,
-                given=name,
-                todo=did_you_mean(name, known),
-            )
-            for name in unknown
-        )
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(not_among(name, known, "family") for name in unknown)
     return list(dict.fromkeys(known[name] for name in names or known))
 
 
@@ -212,8 +202,7 @@ def ranked(candidates: Iterable[Candidate], key: str) -> list[Candidate]:
         InputError: there is no such figure.
     """
     if key not in KEYS:
-        todo = did_you_mean(key, KEYS)
-        raise InputError.of(f"one of {', '.join(KEYS)}", key, todo, key="sort")
+        raise InputError(not_among(key, KEYS, "sort"))
     sign = 1 if key in LESS_IS_BETTER else -1
 
     def place(candidate: Candidate) -> tuple[bool, float]:

@@ -174,17 +174,6 @@ class Walked:
     failures: tuple[FailureReport, ...]
 
 
-def walk_alternates(
-    build: Build,
-    progress: Progress | None = None,
-    destinations: Numbers | None = None,
-    walks: Walks | None = None,
-    workers: Workers = THIS_PROCESS,
-) -> Alternates:
-    """Walk every path that packets of hosts may take, without failures; arguments as of `walk`."""
-    return walk(build, (), progress, destinations, walks, workers).alternates
-
-
 def walk(
     build: Build,
     kinds: Sequence[str],

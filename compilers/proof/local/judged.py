@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.walks import Alternates, Begun, Walks
-from compilers.proof.failures.failure_walks import FailureReport, walk_alternates, walk_failures
+from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
 from compilers.proof.local.local_proof import Bits, LocalProof
 from compilers.tables.build import Build
 from compilers.tables.build_parts import towards
@@ -120,8 +120,10 @@ class _Walks:
         """All paths without failures, and whether a walk contradicts the proof."""
         ends, delivers = self.found.destinations, self.found.delivers
         longest = int(self.found.longest[delivers].max(initial=0))
-        left = walk_alternates(self.part, None, ends[~delivers], self.walks)
-        sample = walk_alternates(self.part, None, ends[delivers & self.some], self.walks)
+        left, sample = (
+            walk(self.part, (), None, ends[some], self.walks).alternates
+            for some in (~delivers, delivers & self.some)
+        )
         unlike = sample.strays > 0 or sample.max_hops > longest
         strays, seen = left.strays + sample.strays, max(left.max_hops, sample.max_hops)
         count = int(self.found.paths[delivers].sum()) + left.paths

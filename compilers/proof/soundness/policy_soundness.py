@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.soundness.port_use import Bits, Ports, PortUse, Sets, has, packed_alternates
 from compilers.proof.soundness.unsound import Unsound, where
-from compilers.proof.walks.detours import ANYTHING, BACK, LATER, NEXT_HOP, ClassDetours
+from compilers.proof.walks.detours import ANYTHING, BACK, LATER, NEXT_HOP, Detours
 from compilers.spec.balances import Balance, balance_named, balance_names, own_balances
 from compilers.spec.policy import EVERY_HOP, PROMISED, share
 from compilers.tables.build import Build
@@ -156,7 +156,7 @@ def bounces(build: Build) -> bool:
     return build.policy.get("adjacent") == "bounce"
 
 
-def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound]:
+def detours(build: Build, use: PortUse, found: Detours) -> Iterator[Unsound]:
     """Alternates and orders of repair that lack a port, or have one that does not serve.
 
     A neighbour, which has other alternates or none, shares no class with what lies behind it; nor
@@ -228,7 +228,7 @@ def alternates(build: Build, use: PortUse, links: Sets) -> Iterator[Unsound]:
     yield from wrong_links(build, use, "alternate", wrong, "a path that the policy allows", "{}")
 
 
-def _class_numbers(build: Build, found: ClassDetours) -> Iterator[Unsound]:
+def _class_numbers(build: Build, found: Detours) -> Iterator[Unsound]:
     """Classes that targets would take for what they are not, by their numbers.
 
     That of a neighbour itself is the second of its port, from K to 2K where packets are marked.

@@ -8,7 +8,6 @@ or another switch of its minimal path.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,28 +19,6 @@ from compilers.tables.fib import MOST_HOPS, Fib
 LATER, NEXT_HOP, BACK, ANYTHING = 1, 2, 3, 4
 DETOUR_CELLS_AT_ONCE = 1 << 22
 Vertices = NDArray[np.int32]
-
-
-class ClassDetours(Protocol):
-    """What the paths of S switches meet, asked of their classes; as of `Detours`."""
-
-    @property
-    def direct(self) -> Bits:
-        """bool[S, C], classes by which some destination is reached that is the neighbour."""
-
-    @property
-    def behind(self) -> Bits:
-        """bool[S, C], those by which one is that lies behind it."""
-
-    @property
-    def used(self) -> Bits:
-        """bool[S, C], both."""
-
-    def without(self, least: int) -> Sets:
-        """Other links whose paths meet nothing from this on, for classes in use."""
-
-    def uneven(self, least: int) -> Bits:
-        """bool[S, C]: classes with destinations to which not the same paths meet such things."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

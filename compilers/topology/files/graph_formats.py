@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.labelled_graph import Topology
-from inventory.problems import InputError, did_you_mean
+from inventory.problems import InputError, not_among
 
 
 def pieces(topology: Topology, format: str, hosts_per_node: int = 1) -> Iterator[str]:
@@ -29,9 +29,7 @@ def pieces(topology: Topology, format: str, hosts_per_node: int = 1) -> Iterator
         InputError: the format is unknown.
     """
     if format not in GRAPH_FORMATS:
-        todo = did_you_mean(format, GRAPH_FORMATS)
-        known = ", ".join(GRAPH_FORMATS)
-        raise InputError.of(key="format", required=known, given=format, todo=todo)
+        raise InputError(not_among(format, GRAPH_FORMATS, "format"))
     if format == "anynet":
         return _anynet(topology, hosts_per_node)
     return GRAPH_FORMATS[format](topology)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from compilers.demand.fitted_tables import CLOSE, worst_case
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths
-from compilers.demand.worst_case import CLOSE, worst_case
 from compilers.evaluation.traffic import PATTERNS
 from inventory.problems import InputError
 from polarfab.fabric import Fabric

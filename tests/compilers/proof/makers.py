@@ -14,7 +14,7 @@ from compilers.forwarding.walks import Alternates
 from compilers.pipeline import compile_fabric
 from compilers.proof.failures.failure_walks import (
     FailureReport,
-    walk_alternates,
+    walk,
     walk_failures,
 )
 from compilers.proof.local.judged import Judged, judged
@@ -163,7 +163,7 @@ def fabric(name: str, spread: bool) -> Build:
 def assert_alike(build: Build, note: str = "") -> tuple[Judged, LocalProof]:
     """The proof and the walks that it asks for find what walking everything does."""
     assert provable(build)
-    alternates, walked = walk_alternates(build), [walk_failures(build, kind) for kind in KINDS]
+    alternates, walked = walk(build, ()).alternates, [walk_failures(build, kind) for kind in KINDS]
     proof = local_proof(build, KINDS)
     found = judged(build, proof, KINDS, seed=1)
     assert_found(found, alternates, walked, note)

@@ -10,7 +10,7 @@ import pytest
 
 from compilers.forwarding import machine_code
 from compilers.forwarding.rule import Program
-from compilers.proof.failures.failure_walks import walk_alternates
+from compilers.proof.failures.failure_walks import walk
 from compilers.proof.local import local_proof as local
 from compilers.proof.local.judged import LocalUse
 from compilers.proof.local.local_proof import columns_of, local_proof, provable
@@ -47,7 +47,7 @@ SMALL = [name for name in FABRICS if name not in ("seven", "eight")]
 @pytest.mark.parametrize("name", [*SMALL, "damaged", BOUNCED, MARKED])
 def test_it_agrees_with_the_walk(name: str, spread: bool) -> None:
     found, proof = assert_alike(fabric(name, spread))
-    assert found.alternates.max_hops == walk_alternates(fabric(name, spread)).max_hops
+    assert found.alternates.max_hops == walk(fabric(name, spread), ()).alternates.max_hops
     assert not any(report.lost_pairs for report in found.failures)
     if name not in ("oft", "damaged"):
         assert not len(proof.open)
@@ -134,7 +134,7 @@ def test_what_is_proved_holds_whatever_the_weights(name: str) -> None:
 def test_hosts_without_a_weighted_path_take_as_many_links_as_others() -> None:
     build = fabric("odd", False)
     nothing = with_classes(build, weight=np.zeros_like(build.tables.classes.weight))
-    assert walk_alternates(nothing).max_hops == walk_alternates(build).max_hops == 2
+    assert walk(nothing, ()).alternates.max_hops == walk(build, ()).alternates.max_hops == 2
     assert_alike(nothing)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from compilers.proof.failures.failure_walks import walk_alternates
+from compilers.proof.failures.failure_walks import walk
 from compilers.proof.local.local_proof import provable
 from compilers.proof.walks.delivery import verify
 from compilers.routing.marked_spread import onward_links
@@ -104,7 +104,7 @@ def test_whatever_links_packets_are_spread_over(
 def test_packets_that_cannot_be_spread_are_lost(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spread_by(none, monkeypatch)
     build = marked(name)
-    walked = walk_alternates(build)
+    walked = walk(build, ()).alternates
     assert walked.strays
     assert not provable(build)
     report = verify(build, method="local")

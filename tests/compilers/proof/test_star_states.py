@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.walks import Walks
-from compilers.proof.failures.failure_walks import walk_alternates, walk_failures
+from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.local.local_proof import LocalProof, local_proof
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
@@ -36,7 +36,7 @@ def spoilt(build: Build, count: int, random: np.random.Generator) -> Iterator[Bu
 def require_walks_agree(build: Build, found: LocalProof) -> None:
     """Pass where walks find nothing that the proof excludes."""
     walks = Walks.of(build)
-    alternates = walk_alternates(build, None, found.destinations[found.delivers], walks)
+    alternates = walk(build, (), None, found.destinations[found.delivers], walks).alternates
     assert not alternates.strays
     assert alternates.max_hops <= found.longest.max(initial=0, where=found.delivers)
     assert alternates.paths == found.paths[found.delivers].sum()

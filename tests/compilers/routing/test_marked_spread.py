@@ -18,7 +18,7 @@ from compilers.forwarding.many_packets import ManyPackets
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.dead_switches import links_taken
-from compilers.proof.failures.failure_walks import walk_alternates, walk_failures
+from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.lossless.channels import channels
 from compilers.proof.soundness.build_soundness import promise
 from compilers.proof.walks.delivery import verify
@@ -193,7 +193,7 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
         topology, wiring = remaining(build.topology, build.wiring, damage)
         tables = repaired(intact, damage.links).tables
         after = replace(build, topology=topology, wiring=wiring, tables=tables)
-        found = walk_alternates(after)
+        found = walk(after, ()).alternates
         assert found.strays == 0
         assert found.max_hops <= {"polarfly": 7, "oft": 8, "pn": 9}[family]
 

@@ -762,6 +762,33 @@ def test_a_push_that_is_cut_off_anywhere_is_ended_by_the_next(
         assert ("failed", False, True) in seen or reboots, "it was to have the save alone, once"
 
 
+@pytest.mark.parametrize("system", ["eos", "nxos"])
+def test_a_drain_that_ended_after_it_was_saved_is_saved_again(system, tmp_path, monkeypatch):
+    """A reboot would drain the switch; the drain that runs is not saved by a push."""
+    site = Site(system, tmp_path, monkeypatch)
+    site.push()
+    name, one = next(iter(site.devices.items()))
+    one.saved[""].append("route-map announced-ipv4 permit 5")
+    found = site.push()[name]
+    assert (found.state, found.plan.lines, bool(found.plan.save)) == ("pushed", (), True)
+    assert one.saved == one.config
+    one.config[""].append("route-map announced-ipv4 permit 5")
+    assert site.push()[name].state == "as built"
+    assert one.saved != one.config
+
+
+def test_a_save_that_fails_is_a_failure(tmp_path, monkeypatch):
+    """A full disk: the switch says so, and shows the old configuration as that of the start."""
+    site = Site("nxos", tmp_path, monkeypatch)
+    site.push()
+    name, one = next(iter(site.devices.items()))
+    one.saved, said = {}, one.send_command
+    full = {"copy running-config startup-config": "Copy failed: no space left on device"}
+    one.send_command = lambda line, **more: full.get(line) or said(line, **more)
+    found = site.push(stop_on=0)[name]
+    assert (found.state, "it has not taken copy running-config" in found.error) == ("failed", True)
+
+
 WRITES = re.compile(
     r"commit|abort|write|copy|configure|checkpoint|load|rollback|config |HSET|batch|sysctl"
 )

@@ -8,8 +8,13 @@ import pytest
 from compilers.tables.build import Build
 from extensions.simulation import completion_time as time_on
 from extensions.simulation.build_simulation import settings_for
-from extensions.simulation.collective_completion import FLIT, CompletionTime, completion_time
-from extensions.simulation.collectives import BLOCKS, COLLECTIVES
+from extensions.simulation.collective_completion import (
+    BLOCKS,
+    COLLECTIVES,
+    FLIT,
+    CompletionTime,
+    completion_time,
+)
 from extensions.simulation.host_messages import HostMessages
 from inventory.problems import InputError
 from polarfab.fabric import Fabric

@@ -10,8 +10,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
-from extensions.simulation.collective_completion import run_messages
-from extensions.simulation.collectives import COLLECTIVES
+from extensions.simulation.collective_completion import COLLECTIVES, run_messages
 from extensions.simulation.host_messages import HostMessages
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement

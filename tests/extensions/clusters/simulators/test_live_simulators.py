@@ -22,8 +22,7 @@ from extensions.bench.simulation_timings import simgrid_speed
 from extensions.clusters.simulators.host_pair_paths import HostPairPaths
 from extensions.clusters.simulators.rated_links import LATENCY, RatedLinks
 from extensions.simulation.build_simulation import settings_for
-from extensions.simulation.collective_completion import FLIT, completion_time
-from extensions.simulation.collectives import COLLECTIVES
+from extensions.simulation.collective_completion import COLLECTIVES, FLIT, completion_time
 from tests.extensions.clusters.exported import exported
 
 pytestmark = pytest.mark.live

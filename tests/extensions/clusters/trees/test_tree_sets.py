@@ -12,9 +12,8 @@ from compilers.topology.families import build_topology
 from extensions.clusters.trees import trees as trees_of
 from extensions.clusters.trees.allreduce_time import AllreduceTime
 from extensions.clusters.trees.forest_packing import disjoint_trees
-from extensions.clusters.trees.published_trees import published_trees
+from extensions.clusters.trees.published_trees import hamiltonian_paths, published_trees
 from extensions.clusters.trees.shallow_trees import polarfly_trees
-from extensions.clusters.trees.singer_paths import hamiltonian_paths
 from extensions.clusters.trees.tree_set import _of_kind
 from inventory.problems import InputError
 
