@@ -36,7 +36,7 @@ UDP_NO_CHECK6 = 101, 102
 """Of Linux; Python names none of them."""
 BUFFER = 1 << 22
 PROBE_LATE = 2.0
-"""Seconds after which a packet of a probe that has not come is lost."""
+"""Seconds without any that came, after the end of a probe, when the others are lost."""
 AT_ONCE, FRESH = 64, 0.1
 """Packets sent or heard before the other is looked at again, and the most seconds until then; in a
 round without any that came, those under way count no longer."""
@@ -46,8 +46,8 @@ class Prober(ABC):
     """Sends packets, one pair after the other, and hears them, in one thread.
 
     sent: when each was. heard: by the place among these, when it came, and the links that it had
-    crossed; each once. under_way: how many a round sends before any has come. late: seconds after
-    the last one of a round when those that have not come are lost.
+    crossed; each once. under_way: how many a round sends before any has come. late: when all of a
+    round are sent, seconds without any that came after which the others are lost.
     """
 
     under_way, late = AT_ONCE, 5.0  # hosts meet first
@@ -85,7 +85,9 @@ class Prober(ABC):
         lost = 0
         while (sent := len(self.sent)) < self.pairs:
             heard = len(self.heard)
-            self.send(min(self.pairs - sent, self.under_way - (sent - heard - lost)))
+            free = self.under_way - (sent - heard - lost)
+            if 2 * free > self.under_way:  # else a round with losses goes on by ones and twos
+                self.send(min(self.pairs - sent, free))
             self.hear(FRESH)
             if len(self.heard) == heard:
                 lost = len(self.sent) - heard
@@ -94,8 +96,10 @@ class Prober(ABC):
 
     def _ended(self, patience: float) -> Probed:
         end = time.monotonic() + patience
-        while len(self.heard) < len(self.sent) and (left := end - time.monotonic()) > 0:
+        while (heard := len(self.heard)) < len(self.sent) and (left := end - time.monotonic()) > 0:
             self.hear(left)
+            if len(self.heard) > heard:
+                end = time.monotonic() + patience
         self.close()
         received, hops = np.full(len(self.sent), np.nan), np.full(len(self.sent), SILENT)
         for place, (at, links) in self.heard.items():

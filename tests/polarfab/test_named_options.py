@@ -29,7 +29,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("simulate build --pattern nope", "--pattern: required uniform"),
+        ("simulate build --pattern nope", "--pattern: required one of uniform"),
         ("simulate build --fail nope@5", "--fail: required a node, a vertex number"),
         ("simulate build --scheme valley --vcs 1", "; --vcs 2, or --scheme single, which may"),
         ("explain build 0 1 --fail nope", "--fail: required a node, a vertex number"),

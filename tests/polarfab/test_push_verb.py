@@ -119,7 +119,7 @@ case "$1" in *route*) echo '{routes}';; ip*) echo '[]';; esac
         "sha256sum ",
         "cd /proc/sys && xargs grep ",
         "if [ ! -d /run/systemd/",
-        "elif systemctl --quiet is-enabled ",
+        "elif systemctl -q is-enabled ",
     )
     asked = (tmp_path / "asked").read_text().splitlines()
     assert [line for line in asked if not line.startswith(reads)] == []

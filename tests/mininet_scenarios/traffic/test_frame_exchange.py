@@ -1,7 +1,20 @@
 """Frames that a slow machine drops or holds back arrive all the same; those of a fault do not."""
 
-from mininet_scenarios.traffic import frame_exchange
-from mininet_scenarios.traffic.frame_exchange import PATIENCE, STILL, exchanged
+from pathlib import Path
+
+import numpy as np
+
+from mininet_scenarios.ovs.frames import HASHED, FrameWriter
+from mininet_scenarios.scenario.engine import SILENT, HostSample
+from mininet_scenarios.traffic import frame_exchange, probing
+from mininet_scenarios.traffic.frame_exchange import (
+    FIRST_PORT,
+    PATIENCE,
+    STILL,
+    CollectorProber,
+    exchanged,
+)
+from polarfab.fabric import Fabric
 
 FRAMES = [(0, b"one"), (1, b"two"), (0, b"three"), (1, b"silent")]
 DUE = [b"one", b"two", b"three", None]
@@ -84,3 +97,59 @@ def test_frames_of_others_do_not_keep_it_waiting(monkeypatch):
     monkeypatch.setattr(ends, "hear", lambda _: [(9, b"LLDP")])
     heard, _ = exchanged(ends, [(0, b"lost")], [b"lost"], answer)
     assert set(heard) == {(9, b"LLDP")}
+
+
+class Clock:
+    """For which waiting costs nothing."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+class HoldingCollectors:
+    """Hands over a frame every .09 s, the last one first, and a second time over more links.
+
+    Those to the first host come to the second, and one of the round before comes late.
+    """
+
+    def __init__(self, clock, hosts, address):
+        self.clock, self.hosts, self.connections = clock, hosts, [None]
+        self.names = {row.tobytes(): name for row, name in zip(address, hosts, strict=True)}
+        self.held = []
+
+    def close(self):
+        pass
+
+    def send(self, frames):
+        self.held += [data for _, data in frames]
+
+    def hear(self, patience):
+        self.clock.now += min(patience, 0.09)
+        if patience < 0.09 or not self.held:
+            return []
+        data = self.held.pop()
+        name = self.names[data[30:34]]
+        host = self.hosts[1] if name == self.hosts[0] else name
+        return [(host, data[:22] + bytes([ttl]) + data[23:]) for ttl in (61, 60)]
+
+
+def test_frames_held_back_doubled_and_led_astray(monkeypatch):
+    """Those that are late count as long as some come; once, and at the host they are for."""
+    clock = Clock()
+    monkeypatch.setattr(probing, "time", clock)
+    monkeypatch.setattr(frame_exchange, "time", clock)
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+    build = Fabric.from_spec(spec).compile().build
+    hosts = HostSample.of(build, 1)
+    writer = FrameWriter(build, hosts, 4)
+    ends = HoldingCollectors(clock, hosts.names, writer.address)
+    monkeypatch.setattr(frame_exchange, "CollectorFrames", lambda *_: ends)
+    pairs = np.argwhere(hosts.every_pair())
+    prober = CollectorProber(Path(), writer, pairs, 7)
+    late = writer.of_kind(HASHED, pairs[5:6, 0], pairs[5:6, 1], FIRST_PORT, 6)
+    ends.send(late.by_host(hosts.names))
+    hops = prober.once(lambda *_: None)
+    assert np.array_equal(hops, np.where(pairs[:, 1] == 0, SILENT, 2))
