@@ -33,7 +33,7 @@ NEXTHOPS = "ip -json nexthop"
 RULES = ("ip -json -4 rule", "ip -json -6 rule")
 UNIT, NO_SYSTEMD = "polarfab.service", "no systemd\n"
 ENABLED = f"""if [ ! -d /run/systemd/system ]; then echo {NO_SYSTEMD.strip()}
-elif systemctl -q is-enabled polarfab; then cat {{etc}}/systemd/system/{UNIT}; fi"""
+elif systemctl -q is-enabled polarfab; then cat {{etc}}/systemd/system/{UNIT} 2>&- || true; fi"""
 """The unit that brings the files back after a reboot."""
 WRITE, SETTING = "write ", "net/"
 PROGRAMS = {

@@ -20,6 +20,7 @@ from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.device_push import DevicePush, PushSettings
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.frr_device import FrrDevice
+from controller.devices.linux_device import ENABLED
 from controller.devices.napalm_device import EosDevice, NapalmSession
 from controller.devices.push_rounds import PushRounds
 from controller.devices.sonic_device import SonicDevice
@@ -806,6 +807,19 @@ def test_the_unit_of_another_build_is_replaced(tmp_path, monkeypatch):
     found = site.push()[name]
     assert (found.state, found.plan.lines, len(found.plan.save)) == ("pushed", (), 3)
     assert one.unit == unit
+
+
+def test_a_unit_that_is_enabled_elsewhere_is_none_of_the_push(tmp_path, monkeypatch):
+    """An image may have one in /usr/lib/systemd/system; that of /etc comes first (systemd.unit)."""
+    (tmp_path / "system").mkdir()
+    (tmp_path / "systemctl").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    command = ENABLED.replace("/run/systemd", str(tmp_path))
+    shell, unit = DeviceShell(("sh", "-c")), tmp_path / "systemd" / "system" / "polarfab.service"
+    assert shell.run(command.format(etc=tmp_path)) == ""
+    unit.parent.mkdir(parents=True)
+    unit.write_text("[Unit]\n")
+    assert shell.run(command.format(etc=tmp_path)) == "[Unit]\n"
 
 
 def test_a_file_that_frr_started_from_is_saved(tmp_path):
