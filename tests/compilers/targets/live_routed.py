@@ -82,6 +82,13 @@ class Fabric(Routers):
         return dict(zip(names, (after - before)[ports > 0].tolist(), strict=True))
 
 
+def lacks_carrier(fabric, vertex, link):
+    """Whether the far end of a link that is down has seen it."""
+    far = int(fabric.build.wiring.far[vertex, link])
+    back = fabric.build.wiring.far[far].tolist().index(vertex)
+    return "NO-CARRIER" in fabric.switches[far].run("ip", "link", "show", fabric.name(far, back))
+
+
 def main(build, out, target, folder, wanted):
     fabric = Fabric(build, out, target, HostSample.of(build), folder)
     fabric.start()
@@ -97,7 +104,8 @@ def main(build, out, target, folder, wanted):
         fabric.set_link(*wanted["down"], up=False)
         if "after" in wanted:  # BGP looks for other paths
             until(lambda: fabric.pings(4) == wanted["after"])
-        elif target == "frr":  # zebra puts other routes in the place of those that went
+        else:  # the far end loses its carrier a moment later; zebra replaces the routes that went
+            until(lambda: lacks_carrier(fabric, *wanted["down"]))
             fabric.settle()
         seen["down"] = [fabric.pings(version) for version in (4, 6)]
         fabric.set_link(*wanted["down"], up=True)
