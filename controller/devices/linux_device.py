@@ -67,10 +67,10 @@ class KernelDevice(RouterDevice):
     def kernel_plan(self) -> DevicePlan:
         """The part of the plan that is about the kernel, but for routes.
 
-        A port is shut by hand if it is down although an earlier push has set it up, and a reboot
-        would: links.batch is written once its lines have been typed, and has a unit once a push
-        has saved. The other files come first: the unit of an earlier push loads them whenever a
-        link comes up.
+        A port is shut by hand if it is down although an earlier push has set it up, and the unit
+        sets it up after a reboot. So links.batch counts only if it is written, which is after its
+        lines were typed, and if the unit is enabled, which is after a push has saved. The other
+        files come first: the unit of an earlier push loads them whenever a link comes up.
         """
         shown = {one["ifname"]: one for one in json.loads(self.shell.run(PORTS))}
         unit = self._ask(ENABLED)

@@ -77,6 +77,7 @@ class Running:
     def __init__(self, switches, folder, command, port=None, bridges=None, **environment):
         self.port = port or next(PORTS)
         self.status_file, self.log = folder / "status.json", folder / "log"
+        self.status_file.unlink(missing_ok=True)  # what an earlier one said is not its word
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
