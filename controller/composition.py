@@ -19,7 +19,7 @@ from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import journalled
 from controller.settings import Settings
-from controller.state import State
+from controller.state import Overview, State
 from controller.switches import events
 from controller.switches.connections import listening
 from controller.switches.connections.listening import Entrance, half_open_room
@@ -102,7 +102,6 @@ class Controller:
 
         from controller.management.http_api import Api
         from controller.management.metrics import Metrics
-        from controller.management.overview import Overview
 
         fabric, tls = self.fabric, self.entrance.tls
         overview = Overview(self.state)

@@ -25,9 +25,8 @@ from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY
 from compilers.tables.build import Build
 from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.target_lookup import target
-from controller.management import action_log  # noqa: F401 - kinds of events of their own
 from controller.switches.events import KINDS
-from extensions.load_balancing import adaptation  # noqa: F401
+from extensions.load_balancing import adaptation  # noqa: F401 - a kind of event of its own
 from polarfab.cli import cli
 
 ROOT = Path(__file__).parents[1]

@@ -10,32 +10,20 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from controller.switches.events import Event, Kind, TrialOver
+from controller.switches.events import ActionTaken, Event, TrialOver
 from inventory.problems import InputError
 
 MOST_BYTES = 8 << 20
 """Size at which the log goes on in another file: some 40,000 lines."""
 KEPT = 12
 """Full files that are kept."""
-LINES_SHOWN = 200
-"""The newest lines that the API shows."""
-
-
-ActionTaken = Kind(
-    "action",
-    "who; role; address; action; what; outcome",
-    "A change was requested; outcome is `asked`, or why it was refused.",
-    "{node}: {text}",
-    "{action} {what} ({role} {address}): {outcome}",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +82,6 @@ class ActionLog:
             raise InputError.of(required, given, file=str(self.file)) from error
         self._tell(event)
 
-    def last(self) -> list[dict[str, Any]]:
-        """The newest lines, the newest last.
-
-        Raises:
-            InputError: it cannot be read.
-        """
-        lines = deque[bytes](maxlen=LINES_SHOWN)
-        try:
-            for place in (self.file.with_name(f"{self.file.name}.1"), self.file):
-                with suppress(FileNotFoundError), place.open("rb") as file:
-                    lines.extend(file)
-            return [line for line in map(_line, lines) if line is not None]
-        except OSError as error:
-            given = error.strerror or str(error)
-            raise InputError.of("an action log to read", given, file=str(self.file)) from error
-
     def _make_room(self) -> None:
         """Begin another file if this one is full; one that may not be moved is written on."""
         with suppress(OSError):
@@ -137,12 +109,3 @@ def _append(file: BinaryIO, line: bytes) -> None:
         line = line if file.read(1) == b"\n" else b"\n" + line
     if file.write(line) < len(line):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _line(text: bytes) -> dict[str, Any] | None:
-    """A line; None for one that was cut off when the disk was full."""
-    try:
-        line = json.loads(text)
-    except ValueError:
-        return None
-    return line if isinstance(line, dict) else None

@@ -29,10 +29,10 @@ from werkzeug.wrappers import Request, Response
 
 from controller.management.action_log import ActionLog, Actor
 from controller.management.metrics import Metrics
-from controller.management.overview import Overview
 from controller.management.tokens import Role, Tokens
 from controller.rollout.build_archive import MOST_BUILD, identity_in
 from controller.rollout.mover import Mover
+from controller.state import Overview
 from controller.switches.events import Event, TokenRefused, TokensKept, TokensLoaded
 from inventory.problems import InputError
 from templates import TEMPLATES
@@ -171,11 +171,6 @@ class Api:
         self._authorise(request, "read")
         return Response(self.mover.running(), content_type="application/zip")
 
-    def past_actions(self, request: _Request) -> Response:
-        """Who asked for what, the newest last."""
-        self._authorise(request, "read")
-        return _json(self.actions.last())
-
     def history(self, _: _Request) -> Response:
         """The builds that the fabric held, the newest last."""
         return _json(self.mover.history.past())
@@ -260,9 +255,7 @@ _GET = {
     "/style.css": ("page", "pages/style.css", "text/css"),
     "/metrics": ("exposition",),
     **{f"/api/{what}": ("overview_of", what) for what in ("state", "floor")},
-    **{f"/api/{name}": (name,) for name in ("health", "events", "build", "move")},
-    "/api/history": ("history",),
-    "/api/actions": ("past_actions",),
+    **{f"/api/{name}": (name,) for name in ("health", "events", "build", "move", "history")},
 }
 _POST: dict[str, tuple[Any, ...]] = {
     "/api/reconcile": ("operate", "reconcile"),

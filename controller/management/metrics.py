@@ -15,8 +15,7 @@ from prometheus_client.registry import Collector
 
 from compilers.tables.build import Build
 from compilers.wiring.wiring import Wiring
-from controller.management.overview import Overview, dead_links, in_words
-from controller.state import State
+from controller.state import Overview, State, dead_links, in_words
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.events import KINDS, Event, SwitchProgrammed, TablesRepaired, TokenRefused
 from controller.upkeep.port_counters import PortCounters
@@ -75,7 +74,6 @@ class Metrics(Collector):
             ("switches_in_error", "Switches that refuse or report errors.", health["errors"]),
             ("switches_shadowed", "Switches with rows of others over ours.", health["shadowed"]),
             ("oldest_audit_seconds", "Age of the oldest audit.", health["oldest_audit"] or 0.0),
-            ("routes_in_sync", "Routes of the switches that hold their program.", _routes(state)),
             ("alive", "1 while the loop that repairs and reports runs.", health["alive"]),
             ("leader", "1 where this controller leads.", health["role"] == "leader"),
             ("links_dead", "Links that traffic is routed around.", health["dead_links"]),
@@ -148,11 +146,6 @@ def _named(state: State) -> Iterator[Metric]:
     yield _gauge("switch_rows", "Rows and groups read last.", rows, "switch", "what")
     dead = [([*link.values()], 1) for link in dead_links(state)]
     yield _gauge("link_dead", "1 for a link that traffic goes around.", dead, *ends)
-
-
-def _routes(state: State) -> int:
-    rows, there = state.build.tables.routes.rows(), {*state.in_sync}
-    return int(rows[[name in there for name in state.build.wiring.names]].sum())
 
 
 def _loads(wiring: Wiring, load: NDArray[np.float64]) -> Iterator[Sample]:

@@ -326,6 +326,13 @@ TrialOver = Kind(
     "build {node} was not confirmed: the fabric goes back to build {text}",
     "{before}",
 )
+ActionTaken = Kind(
+    "action",
+    "who; role; address; action; what; outcome",
+    "A change was requested; outcome is `asked`, or why it was refused.",
+    "{node}: {text}",
+    "{action} {what} ({role} {address}): {outcome}",
+)
 ApiOpened = Kind(
     "api",
     "url; access",

@@ -17,8 +17,7 @@ from prometheus_client import generate_latest
 
 from compilers.targets.openflow.encoder import Encoder
 from controller.management.metrics import Metrics
-from controller.management.overview import Overview
-from controller.state import State
+from controller.state import Overview, State
 from controller.switches.current import current_of
 from controller.switches.events import (
     BuildKept,

@@ -21,13 +21,12 @@ from controller.management import action_log, http_api
 from controller.management.action_log import ActionLog, Actor
 from controller.management.http_api import MOST_GUESSES, Api
 from controller.management.metrics import Metrics
-from controller.management.overview import KEPT, Overview
 from controller.management.tokens import Token, Tokens
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import FabricRecord, Record
 from controller.rollout.mover import Mover, journalled
 from controller.rollout.rollout import Rollout
-from controller.state import State
+from controller.state import KEPT, Overview, State
 from controller.switches.admission import RETELL
 from controller.switches.current import current_of, read_build
 from controller.switches.events import (

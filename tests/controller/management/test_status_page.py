@@ -15,9 +15,8 @@ from werkzeug.serving import make_server
 from compilers.targets.openflow.encoder import Encoder
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
-from controller.management.overview import BUSIEST, Overview
 from controller.management.tokens import Tokens
-from controller.state import State
+from controller.state import BUSIEST, Overview, State
 from controller.switches.current import current_of
 from controller.switches.events import LinkDown, SwitchLeft
 from controller.switches.session import LiveFabric

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from controller.management import action_log  # noqa: F401 - kinds of events of their own
 from controller.switches.events import KINDS, TablesRepaired
 from extensions.load_balancing import adaptation  # noqa: F401
 
@@ -72,9 +71,8 @@ def test_whoever_reports_an_event_gives_all_its_fields():
 
 
 def _named():
-    from controller.management.action_log import ActionTaken
     from controller.switches import events
     from extensions.load_balancing.adaptation import WeightsShifted
 
-    known = vars(events) | {"ActionTaken": ActionTaken, "WeightsShifted": WeightsShifted}
+    known = vars(events) | {"WeightsShifted": WeightsShifted}
     return {name: kind for name, kind in known.items() if isinstance(kind, events.Kind)}
