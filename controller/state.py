@@ -247,7 +247,7 @@ class Overview:
             before = self._since.get(place)
             if before is None or before.kind != event.kind:
                 self._since[place] = event
-        if event.of is not ActionTaken:  # who did what is for tokens that may read it
+        if event.of is not ActionTaken:  # who did what is for who may read the file
             line = str(event)
             self._events.append({"number": self._number, **event.record(), "line": line})
 

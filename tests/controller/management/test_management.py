@@ -318,7 +318,7 @@ def test_good_token_files(tmp_path):
 
 
 ROLES = {
-    "read": [("GET", "/api/actions"), ("GET", "/api/build")],
+    "read": [("GET", "/api/build")],
     "operate": [("POST", "/api/reconcile")],
     "apply": [("POST", "/api/apply"), ("POST", "/api/confirm"), ("POST", "/api/rollback")],
 }
@@ -346,20 +346,19 @@ def test_every_request_is_written_down(api, overview, tmp_path, fabric):
     ]
     assert lines[0]["address"] == "192.0.2.9"
     assert lines[0]["at"] == pytest.approx(time(), abs=60)
-    assert api.get("/api/actions", headers=bearer(READER)).json == lines
     assert (tmp_path / ".build.actions").stat().st_mode & 0o777 == 0o600
     told = [event for event in fabric.drain() if event.kind == "action"]
     assert str(told[0]) == "otto: reconcile every switch (operate 192.0.2.9): asked"
     overview.happened(told[0])
-    assert "otto" not in api.get("/api/events").text, "it is for tokens that may read it"
+    assert "otto" not in api.get("/api/events").text, "it is for who may read the file"
 
 
 def test_a_line_that_the_full_disk_cut_off_spoils_no_other(api, tmp_path):
     log = tmp_path / ".build.actions"
     log.write_bytes(b'{"at": 1.0, "who"')
     assert api.post("/api/reconcile", headers=bearer(OPERATOR)).status_code == 202
-    assert [one["who"] for one in api.get("/api/actions", headers=bearer(READER)).json] == ["otto"]
-    assert len(log.read_bytes().splitlines()) == 2
+    _, line = log.read_bytes().splitlines()
+    assert json.loads(line)["who"] == "otto"
 
 
 def test_a_full_log_goes_on_in_another_file(tmp_path, monkeypatch):
@@ -372,9 +371,7 @@ def test_a_full_log_goes_on_in_another_file(tmp_path, monkeypatch):
     lines = [line for name in names for line in (tmp_path / name).read_text().splitlines()]
     kept = [json.loads(line)["what"] for line in lines]
     assert kept == [str(number) for number in range(200)][-len(kept) :]
-    shown = [line["what"] for line in actions.last()]
-    assert shown == kept[-len(shown) :]
-    assert max((tmp_path / name).stat().st_size for name in names) < 1200 < len(shown) * 200
+    assert max((tmp_path / name).stat().st_size for name in names) < 1200
 
 
 def test_logrotate_may_move_the_log(tmp_path):
@@ -384,7 +381,7 @@ def test_logrotate_may_move_the_log(tmp_path):
         actions.write(Actor(who, "apply", ""), "apply", "", "asked")
         log.rename(tmp_path / who)
     assert "anna" in (tmp_path / "anna").read_text()
-    assert actions.last() == []
+    assert not log.exists()
 
 
 def test_nothing_is_done_that_cannot_be_written_down(api, fabric, tmp_path):
@@ -555,8 +552,7 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     assert (late.status_code, "not written down" in late.json["error"]) == (503, True)
     journal.rmdir()
     assert api.post("/api/drain", json=link, headers=bearer(OPERATOR)).status_code == 202
-    asked = [(one["action"], one["outcome"]) for one in actions.last()]
-    assert ("drain", "asked") in asked
+    assert '"drain", ' in actions.file.read_text()
 
 
 @pytest.mark.parametrize("moves", [False, True])
