@@ -18,7 +18,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from controller.switches.events import Event, Kind, TrialOver
+from controller.switches.events import Event, Kind
 from inventory.problems import InputError
 
 MOST_BYTES = 8 << 20
@@ -45,10 +45,6 @@ class Actor:
     name: str
     role: str
     address: str
-
-
-CONTROLLER = Actor("controller", "", "")
-"""The controller itself, where time runs out."""
 
 
 class ActionLog:
@@ -115,14 +111,6 @@ class ActionLog:
         with suppress(OSError):
             if self.file.stat().st_size >= MOST_BYTES:
                 RotatingFileHandler(self.file, backupCount=KEPT, delay=True).doRollover()
-
-    def happened(self, event: Event) -> None:
-        """Write down that the controller goes back by itself; also where that cannot be written."""
-        if event.of is TrialOver:
-            try:
-                self.write(CONTROLLER, "rollback", event.before, "not confirmed")
-            except InputError:
-                return  # a fabric is not left on trial for the sake of a line
 
 
 def _private(path: str, flags: int) -> int:
