@@ -162,19 +162,15 @@ def app_class(framework: Framework) -> Any:
     handler, hub = framework.handler, framework.hub
 
     class App(framework.app):  # type: ignore[misc, name-defined]
-        """Programs the switches of a build. All threads are the hub's: one runs at a time.
-
-        others: whether other apps run with this one.
-        """
+        """Programs the switches of a build. All threads are the hub's: one runs at a time."""
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
 
-        def __init__(
-            self, *args: Any, controller: Controller, others: bool = False, **kwargs: Any
-        ) -> None:
+        def __init__(self, *args: Any, controller: Controller, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self.controller, self.hung_up = controller, False
             self.inbox = Inbox(hub, controller)
+            others = bool(controller.settings.apps)
             controller.fabric.send = connection.use(framework, self.inbox, others).enqueue
 
         def start(self) -> None:
@@ -224,23 +220,22 @@ def serve(
     """Program switches until SIGINT or SIGTERM; the arguments are those of `Controller`.
 
     Raises:
-        InputError: insecure settings, files that cannot be read or written, too few open files, or
-        an address where we cannot listen.
+        InputError: insecure settings, files that cannot be read or written, too few open files, an
+        address where we cannot listen, or an app of others that cannot be loaded.
         RuntimeError: the controller has stopped working.
     """
     settings.check()
     framework.quieten()
-    framework.configure(settings.listen.host, settings.listen.port)
-    where = f"{framework.name} listens on {'TLS, ' if settings.tls else ''}{settings.listen}"
-    controller = Controller(framework, read, settings, write, folder, where)
+    framework.configure(settings.listen.host, settings.listen.port, settings.apps)
+    controller = Controller(framework, read, settings, write, folder)
     stop: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda received, _: stop.append(received))
     manager = framework.app_manager.AppManager.get_instance()
-    manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
     manager.instantiate(app_class(framework), controller=controller)
     controller.begin()
-    services = manager.instantiate_apps()
+    services = manager.instantiate_apps(**manager.create_contexts())
+    framework.serve_web(manager)
     while not stop:
         if all(getattr(service, "dead", False) for service in services):
             raise RuntimeError(f"{framework.name} stopped listening")

@@ -45,8 +45,8 @@ class Controller:
     """The parts of a controller, put together from its settings; nothing listens for switches yet.
 
     read: returns the build, again at each SIGHUP. write: gets a line of output at a time. folder:
-    where the build came from; a build applied over the API replaces it. where: the beginning of the
-    first line. member: set if this is one of several controllers. api: set while it is served.
+    where the build came from; a build applied over the API replaces it. member: set if this is one
+    of several controllers. api: set while it is served.
 
     Raises:
         InputError: files that cannot be read or written, too few open files, or an address where we
@@ -60,7 +60,6 @@ class Controller:
         settings: Settings,
         write: Callable[[str], None],
         folder: Path,
-        where: str,
     ) -> None:
         self.settings, self.folder, self._read = settings, folder, read
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
@@ -83,7 +82,8 @@ class Controller:
             self.member = cluster_member.join(settings, fabric, keeper, history)
         self.mover = self.member.mover if self.member else journalled(fabric, history, keeper)
         self._reporter = Reporter(fabric, self.state, write, settings.as_json, settings.status_file)
-        self._reporter.start(where, own)
+        where = f"{'TLS, ' if settings.tls else ''}{settings.listen}"
+        self._reporter.start(f"{framework.name} listens on {where}", own)
 
     def state(self) -> State:
         """The state now."""

@@ -249,7 +249,7 @@ class Settings:
     file of the tokens that allow changes. token_to_read: reading needs one, too. duties: failures
     and loads. audit: seconds in which every switch is read once; 0: only those that were changed.
     group: the other controllers of the fabric, or None. unverified: builds whose walk finds faults
-    are taken from a store, too.
+    are taken from a store, too. apps: of others, in the same process: a module and its options.
     """
 
     listen: Address
@@ -266,9 +266,10 @@ class Settings:
     audit: float = AUDIT_PERIOD
     group: StoreGroup | None = None
     unverified: bool = False
+    apps: tuple[str, ...] = ()
 
-    def check(self, listener: bool = True) -> None:
-        """Refuse settings that would let strangers in by oversight; listener: look there, too.
+    def check(self) -> None:
+        """Refuse settings that would let strangers in by oversight.
 
         Raises:
             InputError: plain text beyond loopback without `insecure`, or no token to read with.
@@ -297,7 +298,7 @@ class Settings:
                 todo="give `tls_key`, `tls_cert` and `tls_ca`, or `insecure` to allow it",
             )
             for address, risk in (
-                (self.listen if listener else None, "impersonate a switch"),
+                (self.listen, "impersonate a switch"),
                 (self.http, "read everything, including tokens"),
             )
             if address and not _loopback(address.host) and not self.tls

@@ -5,9 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shlex
+import sys
 import warnings
+from collections.abc import Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from importlib import import_module, metadata
+from io import StringIO
 from types import ModuleType
 from typing import Any
 
@@ -49,9 +54,29 @@ class Framework:
         names = self.ofproto.ofp_error_type_to_str, self.ofproto.ofp_error_code_to_str
         return str(names[0](type_)), str(names[1](type_, code))
 
-    def configure(self, host: str, port: int) -> None:
-        """Set the address to listen on, and the timeout that a loaded switch needs."""
-        self.conf(args=[], project=_PACKAGES[self.name], default_config_files=[])
+    def configure(self, host: str, port: int, apps: Sequence[str]) -> None:
+        """Load the apps of others, each a module and its options, and set the address to listen on
+        and the timeout that a loaded switch needs.
+
+        Raises:
+            InputError: an app cannot be loaded, or has no such option.
+        """
+        words, said = [shlex.split(app) for app in apps], StringIO()
+        handler = self.ofp_event.__name__.replace("ofp_event", "ofp_handler")
+        options = [option for _, *own in words for option in own]
+        try:
+            manager = self.app_manager.AppManager.get_instance()
+            manager.load_apps([handler, *(module for module, *_ in words)])
+            with redirect_stderr(said):  # else it prints all options that there are
+                self.conf(args=options, project=_PACKAGES[self.name], default_config_files=[])
+        except (Exception, SystemExit) as error:
+            raise InputError.of(
+                key="app",
+                required=f"modules of apps for {self.name}, with options that they have",
+                given=said.getvalue().strip().rpartition("\n")[2] or repr(error),
+            ) from error
+        if apps:  # what they say is read on standard error, as under ryu-manager
+            logging.basicConfig(level=logging.INFO)
         self.conf.set_override("ofp_listen_host", host)
         self.conf.set_override("ofp_tcp_listen_port", port)
         self.conf.set_override("socket_timeout", SOCKET_TIMEOUT)
@@ -66,6 +91,12 @@ class Framework:
         logging.getLogger(package).setLevel(logging.CRITICAL)
         logging.getLogger(f"{package}.base.app_manager").setLevel(logging.ERROR)
         logging.getLogger("ofp_event").setLevel(logging.CRITICAL)
+
+    def serve_web(self, manager: Any) -> None:
+        """Start the web server of other apps, if one of them has a use for it."""
+        wsgi = sys.modules.get(f"{_PACKAGES[self.name]}.app.wsgi")
+        if wsgi and (server := wsgi.start_service(manager)):
+            self.hub.spawn(server)
 
     def drop_error_log(self) -> None:
         """Remove the framework's own handler of OpenFlow errors (once the apps are loaded)."""

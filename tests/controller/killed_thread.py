@@ -1,13 +1,13 @@
 """The command line, with a controller one of whose threads dies at SIGUSR1.
 
-argv: the thread, ticks (it repairs) or inbox (it handles messages), and the words of the command;
-ryu-manager and its options instead start that, with our app.
+argv: the thread, ticks (it repairs) or inbox (it handles messages), and the words of the command.
 """
 
 import signal
 import sys
 
 from controller import app, pulse
+from polarfab import cli
 
 THREAD = {"ticks": "_ticks", "inbox": "work"}[sys.argv.pop(1)]
 MADE = app.app_class
@@ -28,10 +28,4 @@ def mortal(framework):
 
 
 app.app_class = mortal
-if sys.argv[1] == "ryu-manager":
-    from controller.ryu_app import main
-
-    del sys.argv[1]
-else:
-    from polarfab.cli import main
-main()
+cli.main()

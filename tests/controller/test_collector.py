@@ -40,7 +40,8 @@ def start(monkeypatch):
         drop_error_log=lambda: None,
     )
     fabric, pulse = SimpleNamespace(), SimpleNamespace(follow=lambda *_: None)
-    controller = SimpleNamespace(fabric=fabric, member=None, pulse=pulse)
+    settings = SimpleNamespace(apps=())
+    controller = SimpleNamespace(fabric=fabric, member=None, pulse=pulse, settings=settings)
     return app.app_class(framework)(controller=controller).start
 
 

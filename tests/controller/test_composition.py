@@ -33,19 +33,14 @@ def lines():
 
 @pytest.fixture
 def controller(tmp_path, lines):
-    framework = SimpleNamespace(error_names=None, controller=SimpleNamespace())
+    framework = SimpleNamespace(name="ryu", error_names=None, controller=SimpleNamespace())
     current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
     settings = Settings(Address("127.0.0.1", 0, "--listen"))
-    folder = tmp_path / "build"
-    return Controller(framework, lambda: current, settings, lines.append, folder, "here")
+    return Controller(framework, lambda: current, settings, lines.append, tmp_path / "build")
 
 
-def test_peers_are_half_open_by_the_clock_by_which_switches_are_silent(tmp_path):
-    framework = SimpleNamespace(error_names=None, controller=SimpleNamespace())
-    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
-    settings = Settings(Address("127.0.0.1", 0, "--listen"))
-    made = Controller(framework, lambda: current, settings, print, tmp_path / "build", "here")
-    assert made.entrance._half_open._clock is made.fabric.heard
+def test_peers_are_half_open_by_the_clock_by_which_switches_are_silent(controller):
+    assert controller.entrance._half_open._clock is controller.fabric.heard
 
 
 def test_a_step_that_fails_keeps_no_other_from_its_turn(controller, lines, monkeypatch):

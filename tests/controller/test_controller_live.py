@@ -43,7 +43,6 @@ HOSTILE = {
     "impostor": HELLO + struct.pack("!BBHIQ", 4, 6, 32, 1, 5) + os.urandom(3000),
     "nothing": b"",
 }
-OTHER_APP = "tests.controller.learning_switch"
 SPOILED = {
     "ryu": ("group", "group mod failed: bad type (group "),
     "os-ken": ("flow", "bad action: bad type ("),
@@ -187,56 +186,6 @@ def test_tls_with_certificates_of_switches(switches, builds, framework, certific
     secure.stop()
 
 
-@pytest.mark.parametrize(
-    ("apps", "number"), [((), signal.SIGINT), ((OTHER_APP,), signal.SIGTERM)], ids=["alone", "two"]
-)
-def test_under_ryu_manager(builds, run, tmp_path, apps, number):
-    """Alone, and with another app that is named before the options."""
-
-    def command(port, _):
-        options = ["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", port]
-        return [sys.executable, "-m", "controller.ryu_app", *apps, *options]
-
-    status_file, seen = str(tmp_path / "status.json"), str(tmp_path / "seen")
-    environment = {"POLARFAB_STATUS_FILE": status_file, "OTHER_APPS_FILE": seen}
-    managed = run(command, POLARFAB_BUILD=str(builds[0]), **environment)
-    managed.wait_for(SWITCHES, "complete")
-    assert Path(seen).exists() == bool(apps), "the other app hears of switches"
-    managed.stop(number)
-
-
-@pytest.mark.long
-def test_ryu_manager_with_certificates(builds, run, certificates):
-    """Ryu's own listener forgets its certificates after the first connection; ours does not."""
-
-    def command(port, _):
-        files = ["--ctl-privkey", certificates["ours-key"], "--ctl-cert", certificates["ours"]]
-        files += ["--ca-certs", certificates["authority"]]
-        options = ["--ofp-listen-host", "127.0.0.1", "--ofp-ssl-listen-port", port, *files]
-        return [sys.executable, "-m", "controller.ryu_app", *options]
-
-    managed = run(command, bridges=(), POLARFAB_BUILD=str(builds[0]))
-    for _ in range(2):
-        assert handshake(managed.port, certificates, "switch")[0] == 4
-        for who in (None, "stranger"):
-            with pytest.raises(ssl.SSLError):
-                handshake(managed.port, certificates, who)
-    managed.stop(signal.SIGINT)
-
-
-def test_ryu_manager_without_a_build_is_one_message(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "controller.ryu_app"],
-        env={**os.environ, "POLARFAB_BUILD": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert "required a build folder" in done.stderr
-
-
 def test_a_port_in_use_is_one_message(builds):
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -245,18 +194,9 @@ def test_a_port_in_use_is_one_message(builds):
         port = str(taken.getsockname()[1])
         command = [POLARFAB, "controller", builds[0], "--listen", f"127.0.0.1:{port}"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-        managed = [sys.executable, "-m", "controller.ryu_app", "--ofp-listen-host", "127.0.0.1"]
-        ryu = subprocess.run(
-            [*managed, "--ofp-tcp-listen-port", port],
-            env={**os.environ, "POLARFAB_BUILD": str(builds[0])},
-            capture_output=True,
-            text=True,
-            timeout=20,
-        )
-    assert (done.returncode, ryu.returncode) == (2, 2)
+    assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "in use" in done.stderr
-    assert "in use" in ryu.stderr
 
 
 @pytest.mark.parametrize("used", ["ryu", pytest.param("os-ken", marks=pytest.mark.long)])

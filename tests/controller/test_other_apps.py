@@ -1,4 +1,4 @@
-"""Our Ryu app beside those of others: each gets its own events, none gets in the other's way.
+"""Our app with those of others: each gets its own events, none gets in the other's way.
 
 Limits hold there, too: more idle connections than files keep no switch out, and a thread that dies
 ends the process.
@@ -6,6 +6,7 @@ ends the process.
 
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -13,6 +14,8 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+
+import pytest
 
 from compilers.tables.folders.build_folder import load
 from tests.controller.makers import compile_into
@@ -44,19 +47,18 @@ def test_a_learning_switch_and_a_poller_run_beside_ours(tmp_path):
     file.touch()
     environment = {
         **os.environ,
-        "POLARFAB_BUILD": str(folder),
-        "POLARFAB_STATUS_FILE": str(status),
         "OTHER_APPS_FILE": str(file),
         "PYTHONWARNINGS": "ignore",
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
     environment.pop("PYTHONUNBUFFERED", None)  # what is told is in the log at once all the same
-    apps = ["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", str(port)]
+    apps = [word for app in THEIRS for word in ("--app", app)]
+    where = ("--listen", f"127.0.0.1:{port}", "--status-file", status, "--http", "none")
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
             [
-                *("prlimit", f"--nofile={FILES}:{FILES}", sys.executable),
-                *(MORTAL, "ticks", "ryu-manager", *THEIRS, *apps),
+                *("prlimit", f"--nofile={FILES}:{FILES}", sys.executable, MORTAL, "ticks"),
+                *("controller", folder, "--framework", "ryu", *where, *apps),
             ],
             stdout=log,
             stderr=log,
@@ -116,3 +118,19 @@ def run(net, status, file):
         assert ours.isdisjoint(FOREIGN)
     finally:
         net.close()
+
+
+@pytest.mark.parametrize(
+    ("app", "given"),
+    [
+        ("no.such_app", "No module named 'no'"),
+        (f"{THEIRS[0]} --nope 1", "unrecognized arguments: --nope"),
+    ],
+)
+def test_an_app_that_cannot_be_used_is_one_message(tmp_path, app, given):
+    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
+    folder = compile_into(tmp_path / "build", tmp_path / "fabric.yaml", quick=True)
+    words = ["-m", "polarfab", "controller", folder, "--framework", "ryu", "--app", app]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert re.search(f"--app: required modules of apps for ryu.*{given}", done.stderr)

@@ -14,8 +14,8 @@ from polarfab.verb_list import verb, verb_names
 from tests.polarfab.conftest import Run
 
 ROOT = Path(__file__).parents[2]
-OWN_COMMAND_LINE = {"controller/ryu_app.py", "controller/composition.py"}
-"""The app under ryu-manager, whose options these are; what the controller says of itself."""
+OWN_COMMAND_LINE = {"controller/composition.py"}
+"""What the controller says of itself."""
 
 
 @pytest.fixture(scope="module")

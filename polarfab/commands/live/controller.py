@@ -116,6 +116,13 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     help="etcd, where several controllers of a fabric agree on a leader; one alone needs none.",
 )
 @shared("--name", "what the others call this controller  [default: the host's]")
+@click.option(
+    "--app",
+    "apps",
+    multiple=True,
+    metavar="'MODULE [OPTION…]'",
+    help="Run this app of Ryu or os-ken, too, in the same process.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines; an event a line.")
 def command(
     folder: Path,
@@ -143,6 +150,7 @@ def command(
     unverified: bool,
     store: str | None,
     name: str | None,
+    apps: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Give every switch of BUILD its program when it connects, until SIGINT or SIGTERM.
@@ -172,7 +180,8 @@ def command(
         audit=audit,
         duties=Duties(
             repair=repair,
-            discover=repair if discover is None else discover,
+            # Other apps may have LLDP of their own.
+            discover=repair and not apps if discover is None else discover,
             adapt=adapt,
             link_rate=link_rate * 1e6 if link_rate else None,
             patience=patience,
@@ -181,6 +190,7 @@ def command(
         ),
         group=StoreGroup.parse(store, name or gethostname()) if store else None,
         unverified=unverified,
+        apps=apps,
     )
     if unverified:
         say(f"{folder} may be unverified: it is not proved that its tables deliver every packet")

@@ -75,13 +75,3 @@ def test_the_second_controller_at_an_address_is_refused_before_either_serves():
     use(ryu, None, address)
     with pytest.raises(InputError, match="in use"):
         use(ryu, None, address)
-
-
-@pytest.mark.parametrize("given", [("key", None, None), ("key", "certificate", None)])
-def test_tls_under_ryu_manager_asks_switches_for_certificates(monkeypatch, given):
-    """Without an authority it let in whoever came."""
-    ryu_app = pytest.importorskip("controller.ryu_app")
-    files = dict(zip(("ctl_privkey", "ctl_cert", "ca_certs"), given, strict=True))
-    monkeypatch.setattr(ryu_app, "RYU", SimpleNamespace(conf=SimpleNamespace(**files)))
-    with pytest.raises(InputError, match="all of --ctl-privkey, --ctl-cert and --ca-certs"):
-        ryu_app._controller()
