@@ -319,13 +319,6 @@ BuildSurveyed = Kind(
     "the fabric has build {node}: {text}",
     "{switches} of {read} switches hold it",
 )
-TrialOver = Kind(
-    "unconfirmed",
-    "build; before",
-    "A build that was applied for a trial was not confirmed: the fabric goes back.",
-    "build {node} was not confirmed: the fabric goes back to build {text}",
-    "{before}",
-)
 ActionTaken = Kind(
     "action",
     "who; role; address; action; what; outcome",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain, pairwise
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from compilers.readers.bgp import bgp_failures
@@ -318,18 +319,20 @@ def test_paths_over_another_neighbour_are_last_among_equals(tmp_path):
     build = build_of({"spread": True, "q": 3})
     write("frr", build, tmp_path, BGP)
     reader = target("frr").reader(target("frr").check(build, BGP)[1])
-    w, routers, others = build.wiring, PathVectors(build, tmp_path), PathVectors(build, None)
+    reader(tmp_path / build.wiring.names[0])
+    family, *_ = reader._families
+    vertices = [build.wiring.names.index(name) for name in reader._places]
+    source, far = np.array(vertices)[np.array(family.columns[:2])]
+    routers, others = PathVectors(build, tmp_path), PathVectors(build, None)
     differ = 0
     for u, v in build.topology.graph.edges().tolist():
         closed = {frozenset((u, v))}
         paths, usual = routers.converged(closed), others.converged(closed)
         differ += paths != usual
-        port = w.port_name(u, int(w.port[u][w.far[u] == v][0]))
-        left = reader.ports_left(tmp_path, {(w.names[u], port)})
+        up = ~(((source == u) & (far == v)) | ((source == v) & (far == u)))
+        best = family.converged(np.ones(len(family.own), np.bool_), up)[2]
         for (at, to), path in paths.items():
             if at != to:
-                (over,) = w.port[at][w.far[at] == path[1]].tolist()
-                assert left[w.names[at]][str(build.addressing.network(to))] == {
-                    w.port_name(at, over)
-                }
+                place = family.place[str(build.addressing.network(to))]
+                assert far[best[vertices.index(at), place]] == path[1]
     assert differ
