@@ -44,7 +44,7 @@ from controller.devices.router_device import NAMES, RouterDevice
 from controller.devices.sonic_device import SonicDevice
 from inventory.problems import InputError, Problem, install_extra
 
-AROUND = "go around what is shut or drained, and are not proved"
+AROUND = "go around what is shut or drained"
 VARIABLE = "POLARFAB_PASSWORD"
 """The environment variable with the password for NAPALM's drivers."""
 AT_ONCE = 20
@@ -150,7 +150,7 @@ class DevicePush:
         try:
             for number, (task, batch) in enumerate(stages):
                 if number == 1:
-                    self.proof.note_shut(self.switches)
+                    self.proof.note_shut(self.switches, system, self.rendered)
                 if self._stopped():
                     break
                 self._each(task, batch)
@@ -241,7 +241,7 @@ class DevicePush:
     def _read(self, one: PushedSwitch) -> None:
         self._identify(one)
         device = one.device
-        one.plan, routes, tables = device.plan(), self.proof.held(one.vertex), device.tables()
+        one.plan, routes, tables = device.plan(), self.proof.routes(one), device.tables()
         compare = cache(partial(self.proof.differences, one, routes))
         if tables.strip():
             # Those that cannot be read prove nothing: better seen before anything is changed.
@@ -298,7 +298,7 @@ class DevicePush:
         """
         if one.plan.lines:
             one.device.type(one.plan.add)
-            self.proof.wait(one, self.proof.held(one.vertex), one.right)
+            self.proof.wait(one, self.proof.routes(one), one.right)
             one.device.confirm()
 
     def _finish(self, one: PushedSwitch) -> None:
@@ -320,9 +320,11 @@ class DevicePush:
 
     def _end(self, one: PushedSwitch) -> None:
         """Prove from the switch's own tables, and save; then nothing is left to do."""
-        device = one.device
-        if around := self.proof.wait(one, self.proof.held(one.vertex)):
-            one.notes = (f"{len(around):,} routes {AROUND}",)
+        device, proof = one.device, self.proof
+        excused, proved = len(proof.wait(one, proof.routes(one))), proof.around(one)
+        if around := excused + proved:
+            how = f": {proved:,} proved, {excused:,} not" * proof.bgp
+            one.notes = (f"{around:,} routes {AROUND}{how}",)
         if one.state == "as built":
             return
         device.confirm()

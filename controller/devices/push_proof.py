@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from ipaddress import ip_network
+from pathlib import Path
+
+import numpy as np
 
 from compilers.audit.route_differences import RouteDifference, route_differences
 from compilers.audit.route_lines import Place
 from compilers.audit.route_report import own_blocks
+from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING, weighs
+from compilers.targets.target import Target
 from controller.devices.device_shell import DeviceError
 from controller.devices.push_report import PushedSwitch, named
 from inventory.problems import InputError
-from inventory.route_tables.held_routes import RouteTables
+from inventory.route_tables.held_routes import ANY, MAIN, RouteTables
 from inventory.route_tables.route_table_file import read_tables
 
 PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
@@ -30,6 +35,7 @@ class PushProof:
     build: with the names of ports that the system has. chosen: the value of every option. pools:
     the addresses of the fabric. held: the routes of the build by vertex. shut: the ports that stay
     shut, and those at the other end of their cables: (node, port). drained: whether a switch is.
+    left: the ports of BGP's paths without the shut ones by switch and prefix, where they are known.
     """
 
     build: Build
@@ -38,14 +44,18 @@ class PushProof:
     held: Callable[[int], RouteTables]
     shut: frozenset[tuple[str, str]] = frozenset()
     drained: bool = False
+    left: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
 
     @property
     def bgp(self) -> bool:
         """Whether BGP finds the routes of the main table."""
         return self.chosen.get(ROUTING) == "bgp"
 
-    def note_shut(self, switches: Sequence[PushedSwitch]) -> None:
-        """Take what was read: nothing is expected over what is shut."""
+    def note_shut(self, switches: Sequence[PushedSwitch], system: Target, rendered: Path) -> None:
+        """Take what was read: nothing is expected over what is shut.
+
+        BGP's paths are not known if only some switches were read, as others may have shut ports.
+        """
         w, shut = self.build.wiring, set()
         for one in switches:
             columns = (column[one.vertex].tolist() for column in (w.port, w.far, w.far_port))
@@ -54,13 +64,32 @@ class PushProof:
                     shut.add((w.names[far], w.port_name(far, far_port)))
             shut |= {(one.node, port) for port in one.plan.shut}
         self.shut, self.drained = frozenset(shut), any(one.plan.drained for one in switches)
+        reader = system.reader(self.chosen)
+        every = len(switches) == np.count_nonzero(self.build.topology.present)
+        if self.bgp and shut and every and not self.drained and isinstance(reader, BgpReader):
+            self.left = reader.ports_left(rendered, self.shut)
+
+    def routes(self, one: PushedSwitch) -> RouteTables:
+        """The routes of the build, by BGP's outcome while ports are shut."""
+        found, left = self.held(one.vertex), self.left.get(one.node, {})
+        main = dict(found.get(MAIN, {}))
+        for prefix, choices in main.items():
+            if prefix in left and left[prefix] != {hop[1] for hops in choices for hop in hops}:
+                hops = tuple((ANY, port, 1) for port in sorted(left[prefix]))
+                main[prefix] = (hops,) if hops else ()
+        return {**found, MAIN: main}
+
+    def around(self, one: PushedSwitch) -> int:
+        """How many of its routes are others than the build's."""
+        main = self.routes(one)[MAIN]
+        return sum(main[p] != hops for p, hops in self.held(one.vertex).get(MAIN, {}).items())
 
     def wait(
         self, one: PushedSwitch, wanted: RouteTables, asked: Collection[Place] | None = None
     ) -> list[RouteDifference]:
         """Wait until a switch's own tables are these, or only other places than the asked differ.
 
-        Returns the routes that are not proved: they go around what is shut or drained.
+        Returns the routes that go around what is shut or drained.
 
         Raises:
             DeviceError: they are not.
@@ -83,8 +112,11 @@ class PushProof:
     def _excused(self, one: RouteDifference) -> bool:
         """Whether only next hops over ports that stay shut are missing.
 
-        BGP finds others, also behind the neighbours of these ports, and around drained switches.
+        BGP finds others, also behind the neighbours of these ports, and around drained switches:
+        where they are known they are expected, by ports and not by weights.
         """
+        if one.table == MAIN and one.prefix in self.left.get(one.switch, ()):
+            return one.kind == "weight"
         wanted, found = (
             {hop for hops in settings for hop in hops} for settings in (one.wanted, one.found)
         )

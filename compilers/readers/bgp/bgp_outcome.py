@@ -9,7 +9,7 @@ neighbour is heard.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from ipaddress import ip_address, ip_network
 
@@ -118,6 +118,28 @@ class SpeakerFamily:
         second = np.where(best >= 0, far[best], -1)[far]
         return self.near[source[:, None], second] & (second >= 0) & (self.again >= 0)
 
+    def ports_left(self, closed: Collection[tuple[int, str]]) -> list[dict[str, frozenset[str]]]:
+        """Of each switch the ports of BGP's best paths to every prefix.
+
+        Args:
+            closed: (switch, port) of sessions that are down; their other ends are down, too.
+        """
+        sessions = [(at, end, s.port) for at, ends in enumerate(self.ends) for s, end in ends]
+        cut = {frozenset((at, end)) for at, end, port in sessions if (at, port) in closed}
+        up = np.array([frozenset((at, end)) not in cut for at, end, _ in sessions], np.bool_)
+        _, away, paths = self.converged(np.ones(len(self.own), np.bool_), up)
+        over = self._over(paths)
+        first = np.cumsum([0, *map(len, self.ends)]).tolist()
+        found = []
+        for at, ends in enumerate(self.ends):
+            rows = slice(first[at], first[at + 1])
+            best = self._best(at, away, up[rows], np.where(over[rows], self.again[rows], -1))
+            reached = (best & (away[at] < NO_PATH)).T
+            ports = [frozenset(ends[end][0].port for end in np.flatnonzero(row)) for row in reached]
+            known = zip(self.prefixes, ports, away[at].tolist(), strict=True)
+            found.append({prefix: by for prefix, by, links in known if links})
+        return found
+
     def _away(
         self, alive: NDArray[np.bool_], joined: NDArray[np.float32], *, bounded: bool = True
     ) -> Integers:
@@ -159,10 +181,27 @@ class SpeakerFamily:
             for place, end in zip(there.tolist(), best, strict=True)
         }
 
-    def _best(self, at: int) -> NDArray[np.bool_]:
-        """bool[E, P]: which of its sessions a switch takes to every prefix that it reaches."""
-        far, metric = np.array([end for _, end in self.ends[at]], np.int64), self._metrics(at)
-        length = np.where(self.away[far] < self.away[at], self.away[far], NO_PATH)
+    def _best(
+        self,
+        at: int,
+        away: Integers | None = None,
+        up: NDArray[np.bool_] | bool = True,
+        again: Integers | int = -1,
+    ) -> NDArray[np.bool_]:
+        """bool[E, P]: which of its sessions a switch takes to every prefix that it reaches.
+
+        Args:
+            at: the switch.
+            away: the links to every prefix, `away` of the class unless something is down.
+            up: bool[E], its sessions that are up.
+            again: int64[E, P], metrics of paths over another neighbour, -1 of others.
+        """
+        away = self.away if away is None else away
+        ends = self.ends[at]
+        far, metric = np.array([end for _, end in ends], np.int64), self._metrics(at)
+        metric = np.where(np.greater_equal(again, 0), again, metric)
+        there = np.broadcast_to(up, len(far))[:, None]
+        length = np.where(there & (away[far] < away[at]), away[far], NO_PATH)
         order = length * (int(metric.max(initial=0)) + 1) + metric
         place = (order * len(self.own) + self.rank[far][:, None]).argsort(axis=0).argsort(axis=0)
         best: NDArray[np.bool_] = (order == order.min(axis=0, initial=NO_ORDER)) & (

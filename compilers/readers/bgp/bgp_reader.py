@@ -8,7 +8,7 @@ followed then, too (`bgp_failures`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -86,6 +86,24 @@ class BgpReader:
             self._read_all(folder)
         shares = any(family.vias.any() for family in self._families)
         return share_failures(self._all, self._families) if shares else None
+
+    def ports_left(
+        self, folder: Path, closed: Collection[tuple[str, str]]
+    ) -> dict[str, dict[str, frozenset[str]]]:
+        """{switch: {prefix: ports}} of BGP's outcome with ports closed; see `SpeakerFamily`.
+
+        Args:
+            folder: that of all switches.
+            closed: (switch, port).
+        """
+        if not self._places:
+            self._read_all(folder)
+        places = {(self._places[node], port) for node, port in closed if node in self._places}
+        families = [family.ports_left(places) for family in self._families]
+        return {
+            node: {prefix: ports for found in families for prefix, ports in found[at].items()}
+            for node, at in self._places.items()
+        }
 
     def _read_all(self, folder: Path) -> None:
         for each in sorted(path for path in folder.iterdir() if path.is_dir()):

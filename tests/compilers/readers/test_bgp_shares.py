@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import chain, pairwise
 
 import networkx as nx
-import numpy as np
 import pytest
 
 from compilers.readers.bgp import bgp_failures
@@ -319,20 +318,18 @@ def test_paths_over_another_neighbour_are_last_among_equals(tmp_path):
     build = build_of({"spread": True, "q": 3})
     write("frr", build, tmp_path, BGP)
     reader = target("frr").reader(target("frr").check(build, BGP)[1])
-    reader(tmp_path / build.wiring.names[0])
-    family, *_ = reader._families
-    vertices = [build.wiring.names.index(name) for name in reader._places]
-    source, far = np.array(vertices)[np.array(family.columns[:2])]
-    routers, others = PathVectors(build, tmp_path), PathVectors(build, None)
+    w, routers, others = build.wiring, PathVectors(build, tmp_path), PathVectors(build, None)
     differ = 0
     for u, v in build.topology.graph.edges().tolist():
         closed = {frozenset((u, v))}
         paths, usual = routers.converged(closed), others.converged(closed)
         differ += paths != usual
-        up = ~(((source == u) & (far == v)) | ((source == v) & (far == u)))
-        best = family.converged(np.ones(len(family.own), np.bool_), up)[2]
+        port = w.port_name(u, int(w.port[u][w.far[u] == v][0]))
+        left = reader.ports_left(tmp_path, {(w.names[u], port)})
         for (at, to), path in paths.items():
             if at != to:
-                place = family.place[str(build.addressing.network(to))]
-                assert far[best[vertices.index(at), place]] == path[1]
+                (over,) = w.port[at][w.far[at] == path[1]].tolist()
+                assert left[w.names[at]][str(build.addressing.network(to))] == {
+                    w.port_name(at, over)
+                }
     assert differ

@@ -6,6 +6,7 @@ import re
 import signal
 import threading
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -24,6 +25,7 @@ from controller.devices.napalm_device import EosDevice, NapalmSession
 from controller.devices.push_rounds import PushRounds
 from controller.devices.sonic_device import SonicDevice
 from inventory.problems import InputError
+from tests.compilers.readers.test_bgp_reader import shared_at_every_hop
 from tests.compilers.routed import routed
 from tests.compilers.update.makers import POLARFLY, quadrics_link
 from tests.compilers.update.updates import MINIMAL, build
@@ -459,29 +461,54 @@ def test_bgp_of_sonic_starts_again_though_a_push_was_cut_off(tmp_path, monkeypat
     assert (one.started, one.timers) == (1, {})
 
 
-def test_routes_of_bgp_around_a_shut_port_are_not_proved(tmp_path, monkeypatch):
-    """BGP finds others there, also at other switches; with no port shut they are differences."""
-    site = speaking(tmp_path, monkeypatch)
-    site.push()
-    name, one = next(iter(site.devices.items()))
-    (_, other, *_) = site.devices.values()
+@pytest.mark.parametrize(("made", "batch"), [(partial(routed, q=3), 5), (shared_at_every_hop, 0)])
+def test_routes_of_bgp_around_a_shut_port_are_proved(made, batch, tmp_path, monkeypatch):
+    """Those that BGP finds without its cable; any other is a difference, at other switches, too."""
+    site = Site("sonic", tmp_path, monkeypatch, routing="bgp")
+    site.build = build = replace(made(), identity="0123456789abcdef")
+    names, last = build.wiring.names, len(build.wiring.names) - 1
+    site.devices = {n: Sonic(tmp_path / n, {}) for n in names}
+    system = target("sonic")
+    named, chosen = system.check(build, site.options)
+    held = [system.routes_held(named, chosen)(v) for v in range(len(names))]
 
-    def away(routes):
-        place = next(p for p, c in routes.items() if p[0] == "main" and c[0][0][1])
-        ((_, port, _),) = routes[place][0]
-        other_hop = next(c[0][0] for c in routes.values() if c[0][0][1] not in ("", port))
-        routes[place] = [[other_hop]]
+    def learn(left):
+        for vertex, (name, device) in enumerate(site.devices.items()):
+            found = device.learned = {}
+            for table, routes in held[vertex].items():
+                via = {(port, ":" in p): gate for p, (w,) in routes.items() for gate, port, _ in w}
+                for prefix, (hops,) in routes.items():
+                    ports = left.get(name, {}).get(prefix, {port for _, port, _ in hops})
+                    next_hops = [(via[port, ":" in prefix], port, 1) for port in sorted(ports)]
+                    found[table, prefix] = [next_hops]
 
-    other.spoiled = away
-    assert site.push(stop_on=0)[site.build.wiring.names[1]].state == "failed"
-    one.config["PORT"]["Ethernet0"]["admin_status"] = "down"
-    one.spoiled = without("Ethernet0")
-    found = site.push()
-    assert states(found) == {"as built"}, [one.error for one in found.values()]
-    for kept in (found[name].kept, found[site.build.wiring.names[1]].kept):
-        assert re.fullmatch(r"\d+ routes go around .*, and are not proved", kept[-1])
-    other.spoiled = lambda routes: routes.popitem()
-    assert site.push(stop_on=0)[site.build.wiring.names[1]].state == "failed", "one is not there"
+    learn({})
+    assert states(site.push()) == {"pushed"}
+    w = named.wiring
+    port, far = w.port_name(last, int(w.port[last, 0])), int(w.far[last, 0])
+    other = w.port_name(far, int(w.far_port[last, 0]))
+    site.devices[names[last]].config["PORT"][port]["admin_status"] = "down"
+    reader = system.reader(chosen)
+    left = reader.ports_left(tmp_path / "out" / build.identity, {(names[last], port)})
+    assert port not in set().union(*left[names[last]].values())
+    assert other not in set().union(*left[names[far]].values())
+    third = next(v for v in range(last) if v != far and v not in w.far[far])
+    assert site.push(stop_on=0)[names[last]].state == "failed", "routes over it are still there"
+    learn(left)
+    found = site.push(batch=batch)
+    assert [one.error for one in found.values() if one.error] == []
+    assert states(found) == {"as built"}
+    kept = " ".join(found[names[last]].kept)
+    assert re.search(r"(\d+) routes go around what is shut or drained: \1 proved, 0 not$", kept), (
+        kept
+    )
+    some = site.push(nodes=[names[last], names[far]])
+    assert states(some) == {"as built"}, [one.error for one in some.values()]
+    assert all(re.search(r": 0 proved, [1-9]\d* not$", one.kept[-1]) for one in some.values())
+    prefix = min(left[names[third]])
+    wrong = set().union(*left[names[third]].values()) - left[names[third]][prefix]
+    learn({**left, names[third]: {**left[names[third]], prefix: wrong}})
+    assert site.push(stop_on=0)[names[third]].state == "failed"
 
 
 def test_sonic_goes_back_to_the_sessions_that_it_had(tmp_path):
