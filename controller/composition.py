@@ -145,6 +145,7 @@ class Controller:
         """Report what has happened to all who keep or print it."""
         told = self.fabric.drain()
         for event in told:
+            self.actions.happened(event)
             if self.api:
                 self.api.happened(event)
         self._reporter.report(told, last)

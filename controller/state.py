@@ -177,6 +177,7 @@ class State:
             "shadowed": len(self._by_name("shadowed")),
             "oldest_audit": max((age for age in audited if age is not None), default=None),
             "dead_links": int(np.count_nonzero(self.dead)) // 2,
+            "trial_until": (self.rollout or {}).get("until"),
             "alive": self.beats,
             "bugs": self.bugs,
             "rejected_peers": self.rejected.total() - self.rejected[TokenRefused.name],

@@ -75,13 +75,17 @@ class Client:
         accept_loss: bool = False,
         unverified: bool = False,
         progress: Callable[[int, int], None] | None = None,
+        confirm_within: int = 0,
     ) -> dict[str, Any]:
         """Move the fabric to a packed build; returns the state in which the move ended.
+
+        With confirm_within it is on trial for so many seconds.
 
         Raises:
             InputError: there is no answer, or it is a refusal.
         """
         options = f"accept_loss={accept_loss:d}&unverified={unverified:d}"
+        options += f"&confirm_within={confirm_within}"
         return self._followed(self.post(f"apply?{options}", archive), progress)
 
     def roll_back(

@@ -1,6 +1,35 @@
-"""Durations in words."""
+"""Durations on the command line: 90s, 10m, 2h."""
 
 from __future__ import annotations
+
+import re
+
+import click
+
+from inventory.problems import InputError
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg]
+    """A duration with its unit, as whole seconds."""
+
+    name = "time"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, _ctx: click.Context | None
+    ) -> int:
+        """The seconds of a text such as 10m."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([1-9][0-9]{0,6})([smhd])", value, re.ASCII)
+        if found is None:
+            raise InputError.of(
+                "a number with s, m, h or d, such as 10m",
+                value,
+                key="".join(param.opts[:1]) if param else "",
+            )
+        return int(found[1]) * UNITS[found[2]]
 
 
 def in_words(seconds: float) -> str:

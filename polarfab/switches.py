@@ -48,11 +48,13 @@ def apply(
     accept_loss: bool = False,
     unverified: bool = False,
     progress: Progress | None = None,
+    confirm_within: int = 0,
 ) -> dict[str, Any]:
     """Have a controller move its fabric to this one; returns how the move ended.
 
     url, token_file and authority are as for `running`; with accept_loss it goes on although
-    pairs of hosts lose packets; progress is called with (rounds done, all rounds).
+    pairs of hosts lose packets; progress is called with (rounds done, all rounds); unless
+    it is confirmed within confirm_within seconds the fabric goes back, 0: it stays.
 
     Raises:
         InputError: it does not answer, or refuses.
@@ -63,7 +65,7 @@ def apply(
     with fabric.usable(unverified) as kept:
         client = Client.to(url, "to", token_file, authority)
         packed = pack(kept.folders[0])
-        return client.apply(packed, accept_loss, unverified, progress)
+        return client.apply(packed, accept_loss, unverified, progress, confirm_within)
 
 
 def check_routes(

@@ -17,7 +17,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import BinaryIO
 
-from controller.switches.events import ActionTaken, Event
+from controller.switches.events import ActionTaken, Event, TrialOver
 from inventory.problems import InputError
 
 MOST_BYTES = 8 << 20
@@ -33,6 +33,10 @@ class Actor:
     name: str
     role: str
     address: str
+
+
+CONTROLLER = Actor("controller", "", "")
+"""The controller itself, where time runs out."""
 
 
 class ActionLog:
@@ -83,6 +87,14 @@ class ActionLog:
         with suppress(OSError):
             if self.file.stat().st_size >= MOST_BYTES:
                 RotatingFileHandler(self.file, backupCount=KEPT, delay=True).doRollover()
+
+    def happened(self, event: Event) -> None:
+        """Write down that the controller goes back by itself; also where that cannot be written."""
+        if event.of is TrialOver:
+            try:
+                self.write(CONTROLLER, "rollback", event.before, "not confirmed")
+            except InputError:
+                return  # a fabric is not left on trial for the sake of a line
 
 
 def _private(path: str, flags: int) -> int:

@@ -48,6 +48,8 @@ MOST_WRITING, WRITING_POLL = 5.0, 0.01
 """Seconds that an answer waits at most until the record is written, and between two looks."""
 MOST_GUESSES = 10
 """Wrong tokens that a host may send in a minute (`RETELL`)."""
+LONGEST_TRIAL = 7 * 86400
+"""Most seconds that a build may be on trial."""
 
 
 class _Request(Request):
@@ -179,11 +181,17 @@ class Api:
         accept_loss, unverified = (
             request.args.get(word) == "1" for word in ("accept_loss", "unverified")
         )
-        data = request.get_data()
+        within, data = _seconds(request.args.get("confirm_within", "0")), request.get_data()
         with self.actions.asked(actor, "apply", identity_in(data)):
             target = self.mover.receive(data, unverified, self.breathe)
-            self.mover.move(target, accept_loss, actor.name)
+            self.mover.move(target, accept_loss, actor.name, within)
         return _json(self.mover.progress(), 202)
+
+    def confirm(self, _: _Request, actor: Actor) -> Response:
+        """Keep the build that is on trial."""
+        with self.actions.asked(actor, "confirm", self.mover.fabric.identity):
+            self.mover.confirm()
+        return _json(self.mover.progress())
 
     def rollback(self, request: _Request, actor: Actor) -> Response:
         """Move to an earlier build, round by round."""
@@ -253,7 +261,7 @@ _POST: dict[str, tuple[Any, ...]] = {
     "/api/reconcile": ("operate", "reconcile"),
     "/api/drain": ("operate", "drain", False),
     "/api/undrain": ("operate", "drain", True),
-    **{f"/api/{name}": ("apply", name) for name in ("apply", "rollback")},
+    **{f"/api/{name}": ("apply", name) for name in ("apply", "confirm", "rollback")},
 }
 _ROUTES = Map(
     [
@@ -275,6 +283,12 @@ def _body(request: _Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise BadRequest("required a JSON object")
     return body
+
+
+def _seconds(text: str) -> float:
+    if not (text.isascii() and text.isdigit() and int(text) <= LONGEST_TRIAL):
+        raise BadRequest(f"confirm_within: required seconds, at most {LONGEST_TRIAL:,}")
+    return float(text)
 
 
 def _json(value: Any, status: int = 200) -> Response:

@@ -29,18 +29,22 @@ class Record:
     begun, and whether it is carried out ("forth") or undone ("back").
 
     known: dead links, drained switches and the like (`Keeper.known`).
+    before, until: of a build on trial, the build that the fabric falls back to at this time, in
+    seconds since the epoch, unless it is confirmed.
     """
 
     build: str
     to: str = ""
     round: int = 0
     direction: Literal["forth", "back"] = "forth"
+    before: str = ""
+    until: float = 0.0
     known: dict[str, Any] = field(default_factory=dict)
 
     @property
     def builds(self) -> set[str]:
         """The identities of the builds that it names."""
-        return {self.build, self.to} - {""}
+        return {self.build, self.to, self.before} - {""}
 
 
 class FabricRecord:
@@ -91,7 +95,8 @@ def decoded(text: bytes) -> Record:
         raise ValueError("a record of a form that this version of polarfab does not know")
     said = {one.name: found[one.name] for one in fields(Record) if one.name in found}
     for name, value in asdict(Record("")).items():
-        if not isinstance(said.get(name, value), type(value)):
+        kind = (int, float) if isinstance(value, float) else type(value)
+        if not isinstance(said.get(name, value), kind):
             raise ValueError(f"{name}: {said[name]!r}")
     return Record(**said)
 
@@ -100,7 +105,8 @@ class MoveJournal(FabricRecord):
     """The record of a controller without a store, in `.NAME.journal` next to its build folder.
 
     Each round is on the disk before it is sent, so a controller that was killed goes on with the
-    move when it starts again. Between moves there is a file where links or switches are dead.
+    move when it starts again. Between moves there is a file where a build is on trial, or links or
+    switches are dead.
 
     damaged: it could not be read, and the switches have not yet said what they hold.
     """
@@ -145,7 +151,7 @@ class MoveJournal(FabricRecord):
     def _write(self, record: Record) -> None:
         """Write it; a failure is reported once, until a record can be written again."""
         try:
-            if record.to or record.known:
+            if record.to or record.before or record.known:
                 replace_file(self.file, [encoded(record)])
                 flush(self.file.parent)
             else:

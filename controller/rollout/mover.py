@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
+from time import time
 from typing import Any
 
 from compilers.tables.build import Build
@@ -25,18 +26,32 @@ from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError, Problem
 
+FALL_BACK_RETRY = 30.0
+"""Seconds after which a fall back that failed is tried again."""
+RETURN_PATIENCE = 30.0
+"""Seconds that a fall back waits for switches that are missing, as after a restart."""
 SURVEY_PATIENCE = 30.0
 """Seconds after the first reading after which the switches that have been read decide."""
 LEAST_ROOM, GROWTH = 100, 4
 """Switches that a build from elsewhere may have, and how many times those that the fabric has."""
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A build on trial: the one before it, and when (seconds since the epoch) that comes back."""
+
+    before: str
+    until: float
+
+
 class Mover:
     """Moves a fabric to other builds; `rollout` is the last move, None before the first.
 
     What the keeper knows of links and switches goes into each record, and into the tables that the
-    switches of another build will hold. record: has to agree before each step. by: who asked for
-    the last move. unwritten: why the folder or the history could not be written after it.
+    switches of another build will hold. record: has to agree before each step. wall: the time of
+    day, as trials outlive a process. trial: the build on trial that the fabric holds or is moved
+    to. by: who asked for the last move. unwritten: why the folder or the history could not be
+    written after it.
     """
 
     def __init__(
@@ -45,13 +60,15 @@ class Mover:
         keeper: Keeper,
         history: BuildHistory,
         record: FabricRecord | None = None,
+        wall: Callable[[], float] = time,
     ) -> None:
         self.fabric, self.keeper, self.history = fabric, keeper, history
         self.rollout: Rollout | None = None
+        self.trial: Trial | None = None
         self.by = self.unwritten = ""
-        self._record = record or FabricRecord()
+        self._record, self._wall = record or FabricRecord(), wall
         self._asked = Record(fabric.identity)
-        self._decides, self._noted = inf, False
+        self._retry, self._over, self._decides, self._noted = 0.0, inf, inf, False
 
     @property
     def busy(self) -> bool:
@@ -59,14 +76,30 @@ class Mover:
         return self.rollout is not None and not self.rollout.over
 
     def status(self) -> dict[str, Any] | None:
-        """The progress of the last move; None if there was none."""
-        return self.progress() if self.rollout else None
+        """The progress of the last move, and a build on trial; None if there is neither."""
+        return self.progress() if self.rollout or self.trial else None
 
     def progress(self) -> dict[str, Any]:
         """The progress of the last move; the state is none if there was none."""
         still = {"state": "none", "build": self.fabric.identity}
+        trial = self.trial or Trial("", 0.0)
         progress = self.rollout.status() if self.rollout else still
-        return progress | {"unwritten": self.unwritten}
+        kept = {"before": trial.before, "until": trial.until or None}
+        return progress | kept | {"unwritten": self.unwritten}
+
+    def require_settled(self) -> None:
+        """Refuse where a move is in progress, or a build is on trial.
+
+        Raises:
+            InputError: so it is.
+        """
+        self._require_idle()
+        if self.trial:
+            raise InputError.of(
+                required="a fabric whose build is confirmed",
+                given=f"build {self.fabric.identity} on trial",
+                todo="confirm it, or roll it back",
+            )
 
     def _require_idle(self) -> None:
         if self.busy:
@@ -84,17 +117,29 @@ class Mover:
         target: Current,
         accept_loss: bool = False,
         by: str = "",
+        within: float = 0.0,
         all_or_none: bool = True,
     ) -> None:
         """Move to a build, round by round; for the current build, read all switches again.
 
-        accept_loss: whether pairs may lose packets if that is unavoidable. all_or_none: whether all
+        accept_loss: whether pairs may lose packets if that is unavoidable. within: seconds in which
+        it has to be confirmed, or the fabric falls back; 0: for good. all_or_none: whether all
         switches have to be in sync; else it goes without the others.
 
         Raises:
-            InputError: a move is in progress, pairs would lose packets, or no order is safe.
+            InputError: a move is in progress, the current build is on trial, pairs would lose
+                packets, or no order is safe.
         """
-        self._require_idle()
+        self.require_settled()
+        if target.identity != self.fabric.identity and within:
+            self.trial, self._over = Trial(self.fabric.identity, self._wall() + within), inf
+        try:
+            self._move(target, accept_loss, by, all_or_none)
+        except InputError:
+            self.trial = None
+            raise
+
+    def _move(self, target: Current, accept_loss: bool, by: str, all_or_none: bool) -> None:
         self.by = by
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
@@ -115,10 +160,10 @@ class Mover:
         """Prove and keep a packed build that was sent here, to move to it.
 
         Raises:
-            InputError: a move is in progress, or it is no build, loses packets, or has more
-                switches than this fabric can grow to.
+            InputError: a move is in progress, a build is on trial, or this one is none, loses
+                packets, or has more switches than this fabric can grow to.
         """
-        self._require_idle()
+        self.require_settled()
         self.history.tidy()
         most = max(LEAST_ROOM, GROWTH * self.fabric.expected)
         return self.history.receive(data, unverified, breathe, switches=most)
@@ -136,6 +181,18 @@ class Mover:
             raise InputError.of("the running build in its folder", there)
         return packed
 
+    def confirm(self) -> None:
+        """Keep the build that is on trial.
+
+        Raises:
+            InputError: a move is in progress, or no build is on trial.
+        """
+        if self.busy or self.trial is None:
+            given = "a move in progress" if self.busy else "none"
+            raise InputError.of("a build on trial", given, "`confirm_within` begins a trial")
+        self.trial = None
+        self.remember()
+
     def remember(self) -> bool:
         """Write down what is known of links and switches, in a move with its last step; whether
         what follows may be done.
@@ -147,18 +204,30 @@ class Mover:
         return self.remember() and self._record.knows(self.keeper.known())
 
     def roll_back(self, build: str = "", by: str = "") -> None:
-        """Return to a build of the history: the one before by default.
+        """Return to a build of the history: the one before by default; it ends a trial.
 
         Raises:
             InputError: it is not kept, a move is in progress, or no order of rows is safe.
         """
-        target = self.history.read(build or self.history.before(self.fabric.identity))
-        self.move(target, accept_loss=True, by=by, all_or_none=False)
+        self._require_idle()
+        trial = self.trial
+        chosen = build or (trial.before if trial else self.history.before(self.fabric.identity))
+        target = self.history.read(chosen)
+        if trial and chosen != trial.before:
+            self.trial = None
+        try:
+            self._move(target, accept_loss=True, by=by, all_or_none=False)
+        except InputError:
+            self.trial = trial
+            raise
 
     def agree(self, record: Record) -> bool:
-        """Whether this record is written, and what is dead with it."""
+        """Whether this record is written; a build on trial and what is dead are added to it."""
         self._asked = record
-        return self._record.agree(replace(record, known=self.keeper.known()))
+        record = replace(record, known=self.keeper.known())
+        if self.trial:
+            record = replace(record, before=self.trial.before, until=self.trial.until)
+        return self._record.agree(record)
 
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
         """Go on where a controller stopped; call it before switches connect.
@@ -173,6 +242,8 @@ class Mover:
             current if name == current.identity else read(name)
             for name in (record.build, record.to or record.build)
         )
+        if record.before:
+            self.trial = Trial(record.before, record.until)
         if current.identity not in (record.build, record.to):
             self.fabric.tell(events.BuildInherited(record.to or record.build, current.identity))
         if record.to:
@@ -237,7 +308,7 @@ class Mover:
             self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree, record)
 
     def tick(self) -> None:
-        """Time passes: take the next steps of a move or a survey."""
+        """Time passes: take the next steps of a move, a trial or a survey."""
         if self.fabric.survey is not None:
             self._survey(self.fabric.survey)
         if self.rollout is not None and not self.rollout.over:
@@ -248,14 +319,32 @@ class Mover:
             self._settled()
 
     def _settled(self) -> None:
-        """Between moves. The first build that the fabric comes to hold is noted then, and not when
-        it is left.
+        """Between moves: a trial that is over ends, or the fabric falls back. The first build that
+        the fabric comes to hold is noted then, and not when it is left.
         """
         if self.fabric.complete and not self._noted:
             self._noted = True
             with self._told():
                 self.history.note(self.fabric.current, "")
-        self.remember()
+        if self.trial and self.fabric.identity == self.trial.before:
+            self.trial = None
+        if self.remember() and self.trial:
+            self._end(self.trial)
+
+    def _end(self, trial: Trial) -> None:
+        """Fall back if it is time, in rounds if the switches that are missing come back soon."""
+        now = self._wall()
+        if now < max(trial.until, self._retry):
+            return
+        self._over = min(self._over, now)
+        if not self.fabric.complete and now < self._over + RETURN_PATIENCE:
+            return
+        self._retry = now + FALL_BACK_RETRY
+        self.fabric.tell(events.TrialOver(self.fabric.identity, trial.before))
+        try:
+            self.roll_back(by="not confirmed")
+        except InputError as error:
+            self.fabric.cannot_load(str(error))
 
     def _keep(self, old: Current, target: Current) -> None:
         """Keep both builds before anything changes."""

@@ -326,6 +326,13 @@ ActionTaken = Kind(
     "{node}: {text}",
     "{action} {what} ({role} {address}): {outcome}",
 )
+TrialOver = Kind(
+    "unconfirmed",
+    "build; before",
+    "A build that was applied for a trial was not confirmed: the fabric goes back.",
+    "build {node} was not confirmed: the fabric goes back to build {text}",
+    "{before}",
+)
 ApiOpened = Kind(
     "api",
     "url; access",

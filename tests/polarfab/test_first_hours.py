@@ -104,7 +104,7 @@ def test_push_shows_no_log_of_the_drivers(
 
 
 def test_a_refusal_of_the_controller_is_its_own_sentence() -> None:
-    said = "required one of the builds that are kept (none), given 7"
+    said = "required a build on trial, given none; `confirm_within` begins a trial"
     client = Client.to("http://127.0.0.1:8080", "--to")
     assert str(client._refused(400, json.dumps({"error": said}).encode())) == said
     assert "--to: required a request that" in str(client._refused(409, b'{"error": "n2 leads"}'))

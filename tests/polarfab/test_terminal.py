@@ -243,6 +243,7 @@ def test_first_what_a_newcomer_asks(polarfab: Run, tmp_path: Path) -> None:
         ("diff", "a", "b"),
         ("rehearse", "a", "b"),
         ("apply",),
+        ("apply", "b", "--confirm"),
         ("apply", "--undo", "--accept-loss"),
     ],
 )

@@ -1,12 +1,14 @@
-"""`polarfab apply`: move a running fabric to another build, or go back."""
+"""`polarfab apply`: move a running fabric to another build, keep it, or go back."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from time import localtime, strftime
 from typing import Any
 
 import click
 
+from polarfab.durations import Seconds
 from polarfab.output.verb_output import json_option, print_json, progress, say
 from polarfab.output.verification_output import say_caveats
 from polarfab.shared_options import ControllerAddress, controller_options, shared
@@ -17,6 +19,15 @@ from polarfab.shared_options import ControllerAddress, controller_options, share
 @controller_options
 @click.option("--accept-loss", is_flag=True, help="Go on although pairs of hosts lose packets.")
 @shared("--unverified")
+@click.option(
+    "--confirm-within",
+    type=Seconds(),
+    default=0,
+    show_default=False,
+    metavar="TIME",
+    help="Go back after this time (90s, 10m, 2h) unless `polarfab apply --confirm` comes before.",
+)
+@click.option("--confirm", is_flag=True, help="Keep the build that is on trial.")
 @click.option("--undo", is_flag=True, help="Go back to the build before, or to BUILD, an identity.")
 @json_option
 def command(
@@ -24,6 +35,8 @@ def command(
     controller: ControllerAddress,
     accept_loss: bool,
     unverified: bool,
+    confirm_within: int,
+    confirm: bool,
     undo: bool,
     as_json: bool,
 ) -> None:
@@ -32,13 +45,25 @@ def command(
     At the first refusal the rounds are taken back and the running build stays: exit code 1.
     `polarfab plan BUILD --to URL` shows before what it would do.
 
+    With --confirm-within the build is on trial: without `polarfab apply --confirm` the fabric goes
+    back when the time is over, also if the controller was killed or restarted meanwhile.
+
     \b
-        polarfab apply build
+        polarfab apply build --confirm-within 10m
+        polarfab apply --confirm
         polarfab apply --undo            the build before
         polarfab apply 3f2a91c0 --undo   one of `polarfab status --history`
     """
-    if not (folder or undo) or (undo and (accept_loss or unverified)):
-        raise click.UsageError("say BUILD and its options, or --undo alone")
+    wanted = (bool(folder) and not undo) + confirm + undo
+    if wanted != 1 or ((confirm or undo) and (accept_loss or unverified or confirm_within)):
+        raise click.UsageError("say BUILD and its options, --confirm alone, or --undo alone")
+    if confirm:
+        state = controller.client().post("confirm", {})
+        if as_json:
+            print_json(state)
+        else:
+            say(f"build {state.get('to') or state['build']} stays")
+        return
     with progress("moving") as report:
         if undo or folder is None:
             state = controller.client().roll_back(str(folder or ""), report)
@@ -57,6 +82,7 @@ def command(
                 accept_loss=accept_loss,
                 unverified=unverified,
                 progress=report,
+                confirm_within=confirm_within,
             )
             identity = fabric.build.identity
     _say_moved(state, as_json, identity)
@@ -79,4 +105,8 @@ def _words(state: dict[str, Any], identity: str) -> str:
         return f"the fabric has build {identity}; its switches are read again"
     if state["state"] == "failed":
         return f"build {state['from']} stays: {state['reason']}"
-    return f"moved from build {state['from']} to {state['to']} in {state['rounds']} rounds"
+    words = f"moved from build {state['from']} to {state['to']} in {state['rounds']} rounds"
+    if state["until"]:
+        until = strftime("%H:%M:%S", localtime(state["until"]))
+        words += f"; unless polarfab apply --confirm comes before {until} the fabric goes back"
+    return words

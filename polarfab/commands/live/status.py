@@ -50,6 +50,9 @@ def _show(state: dict[str, Any]) -> None:
         f"switches in sync{_audited(state)}, {state['dead_links']} dead links; {proved}; held for "
         f"{in_words(state['build_age'])}, this controller runs for {in_words(state['age'])}"
     )
+    if state["trial_until"]:
+        until = strftime("%H:%M:%S", localtime(state["trial_until"]))
+        say(f"the build is on trial: unless polarfab apply --confirm comes before {until} it goes")
     rows = [
         [
             *(one["name"], one["state"], in_words(one["age"]), one["peer"]),

@@ -132,6 +132,7 @@ CASES = {
     "Drift": told(DriftFound("3", 1, 0, 0)),
     "AuditLate": exports("polarfab_oldest_audit_seconds", "1300"),
     "MoveFailed": told(BuildKept("x", "why")),
+    "BuildOnTrial": lambda site: site.parts.update(rollout={"until": 1e9}),
     "PortBusy": busy,
     "NoLeader": lambda site: site.parts.update(leading=FOLLOW),
     "ControllerGone": exports(UP, "0"),

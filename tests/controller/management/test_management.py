@@ -320,7 +320,7 @@ def test_good_token_files(tmp_path):
 ROLES = {
     "read": [("GET", "/api/build")],
     "operate": [("POST", "/api/reconcile")],
-    "apply": [("POST", "/api/apply"), ("POST", "/api/rollback")],
+    "apply": [("POST", "/api/apply"), ("POST", "/api/confirm"), ("POST", "/api/rollback")],
 }
 
 
@@ -337,7 +337,7 @@ def test_a_role_is_for_what_it_names_and_less(api, token, good):
 
 def test_every_request_is_written_down(api, overview, tmp_path, fabric):
     api.post("/api/reconcile", headers=bearer(OPERATOR), environ_base={"REMOTE_ADDR": "192.0.2.9"})
-    api.post("/api/rollback", headers=bearer(OPERATOR))
+    api.post("/api/confirm", headers=bearer(OPERATOR))
     api.post("/api/rollback", headers=bearer("nobody-0123456789"))
     lines = [json.loads(line) for line in (tmp_path / ".build.actions").read_text().splitlines()]
     assert [(one["who"], one["role"], one["action"], one["outcome"]) for one in lines] == [

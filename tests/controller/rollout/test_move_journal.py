@@ -1,4 +1,4 @@
-"""A lone controller that is killed in a move, and its next process."""
+"""A lone controller that is killed in a move or while a build is on trial, and its next process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
 from controller.rollout import build_history
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.mover import SURVEY_PATIENCE, journalled
+from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE, SURVEY_PATIENCE, journalled
 from controller.rollout.rollout import SETTLE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
@@ -25,6 +25,7 @@ from tests.controller.makers import Unwatched
 from tests.controller.switches.conforming_fabric import numbers, strict
 
 Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
+WITHIN = 600.0
 
 
 class Site:
@@ -46,6 +47,7 @@ class Site:
         history = BuildHistory(self.folder)
         keeper = Keeper(self.fabric) if watched else Unwatched()
         self.mover = journalled(self.fabric, history, keeper)
+        self.mover._wall = lambda: self.now
         for number in self.ends:
             self.fabric.connected(number, number)
         return keeper
@@ -283,8 +285,7 @@ def test_records_of_other_versions_are_read(site):
     assert said["version"] == 1
     name = site.fabric.names[3]
     said |= {"hosts": ["of a later version"], "known": {"drained": [[name]], "suns": [["1", 2]]}}
-    del said["version"]
-    said |= {"before": site.new.identity, "until": 1.0}  # of a version that had trials
+    del said["before"], said["version"]
     said["known"] |= {"links": [[name, 1], 7], "down": "3", "switches": [[3, 0.0], [name, "soon"]]}
     site.journal.write_text(json.dumps(said))
     keeper = site.start(watched=True)
@@ -341,6 +342,53 @@ def test_a_folder_that_cannot_be_written_after_a_move_is_said(site, monkeypatch)
     assert "a full disk" in site.mover.status()["unwritten"]
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_build_that_nobody_confirms_goes(site, killed):
+    site.move(within=WITHIN)
+    site.until(lambda: site.holds(site.new.identity))
+    site.walking = True
+    assert site.mover.status()["before"] == site.old.identity
+    with pytest.raises(InputError, match="on trial"):
+        site.mover.move(read_build(site.folder, unverified=True), True, all_or_none=False)
+    if killed:
+        site.start()
+        site.until(lambda: site.fabric.complete)
+        assert site.fabric.identity == site.new.identity
+    site.now += WITHIN
+    site.step()
+    assert site.told("unconfirmed") == [site.old.identity]
+    if killed:
+        site.until(lambda: site.mover.rollout.round == 1)
+        site.start()
+    site.until(lambda: site.holds(site.old.identity))
+    site.step()
+    assert (site.mover.trial, site.journal.exists()) == (None, False)
+    assert load(site.folder).identity == site.old.identity
+
+
+def test_a_build_that_is_confirmed_stays(site):
+    with pytest.raises(InputError, match="a build on trial"):
+        site.mover.confirm()
+    site.move(within=WITHIN, by="alice")
+    site.until(lambda: site.holds(site.new.identity))
+    site.mover.confirm()
+    site.now += WITHIN
+    site.step()
+    assert site.holds(site.new.identity)
+    assert not site.journal.exists()
+
+
+def test_a_fall_back_that_is_refused_is_tried_again(site):
+    site.move(within=1.0)
+    site.until(lambda: site.holds(site.new.identity))
+    site.ends[3].takes = 0
+    site.now += WITHIN
+    site.until(lambda: site.mover.rollout.state == "failed")
+    site.ends[3].takes = 1 << 30
+    site.now += FALL_BACK_RETRY
+    site.until(lambda: site.holds(site.old.identity))
+
+
 def test_rollback_and_history(site):
     site.until(lambda: site.fabric.complete)
     with pytest.raises(InputError, match="none is kept"):
@@ -377,3 +425,38 @@ def test_a_record_is_written_as_soon_as_it_can_be(site):
     site.journal.rmdir()
     site.step()
     assert site.start(watched=True).drained[3]
+
+
+def test_a_rollback_that_is_refused_leaves_the_trial(site):
+    site.move(within=WITHIN)
+    site.until(lambda: site.holds(site.new.identity))
+    with pytest.raises(InputError, match="one of the builds that are kept"):
+        site.mover.roll_back("2" * 16)
+    assert site.mover.status()["before"] == site.old.identity
+    site.now += WITHIN
+    site.until(lambda: site.holds(site.old.identity))
+
+
+def test_a_trial_that_ended_while_the_controller_was_away_is_taken_back_in_rounds(site):
+    site.move(within=WITHIN)
+    site.until(lambda: site.holds(site.new.identity))
+    site.now += WITHIN
+    site.walking = True
+    site.start()
+    site.step(only=[3])
+    assert site.fabric.identity == site.new.identity, "others are not back yet"
+    site.start()
+    site.until(lambda: site.holds(site.old.identity))
+    assert site.mover.rollout.state == "done"
+
+
+def test_a_fall_back_does_not_wait_for_ever_for_switches(site):
+    """A build that keeps a switch away is what trials are for."""
+    site.move(within=WITHIN)
+    site.until(lambda: site.holds(site.new.identity))
+    site.now += WITHIN
+    site.fabric.closed(site.ends.popitem()[0])
+    site.step()
+    assert site.fabric.identity == site.new.identity
+    site.now += RETURN_PATIENCE
+    site.until(lambda: site.fabric.identity == site.old.identity)

@@ -124,6 +124,12 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
 
     code, state, _ = call("apply", "--undo")
     assert (code, state["state"], state["to"]) == (0, "done", before)
+    code, state, _ = call("apply", then, "--confirm-within", "1m")
+    assert (code, state["state"], state["before"]) == (0, "done", before)
+    code, _, error = call("apply", then)
+    assert (code, "on trial" in error) == (2, True)
+    assert call("apply", "--confirm")[1]["until"] is None
+    assert call("apply", "--confirm")[0] == 2
     past = subprocess.run(
         [POLARFAB, "status", "--to", url, "--history"], capture_output=True, text=True
     )
@@ -131,4 +137,4 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
     lines = (tmp_path / "one" / ".build.actions").read_text().splitlines()
     actions = [json.loads(line) for line in lines]
     asked = [one["action"] for one in actions if one["outcome"] == "asked"]
-    assert asked == ["apply"] * 3 + ["rollback"]
+    assert asked == ["apply"] * 3 + ["rollback"] + ["apply"] * 2 + ["confirm"] * 2
