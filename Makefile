@@ -39,24 +39,22 @@ help: ## this list
 demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it
 	$(BIN)/polarfab emulate first-light-q3 --engine auto
 
+ALONE := alone and not long
+test-all: ALONE := alone
+
 test: checks | debian ## set up, then lint, types, import arrows, the manual and the tests
-	$(BIN)/pytest -m 'alone and not long'
 	$(PYTEST) -m 'not alone and not long'
 
 test-all: checks | debian ## the same with the tests marked long
-	$(BIN)/pytest -m alone
 	$(PYTEST) -m 'not alone'
 
-# Side by side, since each keeps one core busy. Collecting once compiles the tests, which else every
-# worker does for itself.
+# Side by side: the tests that run alone mostly wait for routers. Collecting theirs compiles all tests, which
+# else every worker does for itself.
 checks: $(STAMP) | debian
-	@{
-	  $(BIN)/pytest -q --collect-only -m "" > $(VENV)/collected.log 2>&1 || { tail -n 60 $(VENV)/collected.log; exit 1; }
-	  $(MAKE) --no-print-directory DEBIAN_PACKAGES= docs
-	} &
-	manual=$$!
-	$(MAKE) --no-print-directory DEBIAN_PACKAGES= lint || { wait; exit 1; }
-	wait $$manual
+	@$(MAKE) --no-print-directory DEBIAN_PACKAGES= lint docs &
+	checked=$$!
+	$(BIN)/pytest -m '$(ALONE)' || { wait; exit 1; }
+	wait $$checked
 
 # Quick tests that use every dependency, with the lowest versions that pyproject.toml allows on the
 # oldest Python that is here, and with the newest that there are on the newest Python and that of
@@ -77,15 +75,16 @@ test-versions: $(STAMP) ## the wheel on every other Python here, quick tests wit
 	  $(BIN)/uv pip install --quiet --python $$python "$$@" --group test --editable '.[os-ken,http,placement,plots]'
 	  $$python -m pytest -q -m 'not (live or browser or long)' --ignore-glob '*_page.py' $(QUICK)
 	}
-	tail -n 1 $$pythons | quick newest > $(VENV)/newest.log 2>&1 &
+	own=$$($(BIN)/python -c 'import sys; print("%d.%d " % sys.version_info[:2])')
+	{ tail -n 1 $$pythons; sed '$$d' $$pythons | grep "^$$own" || :; } | while read -r line; do
+	  echo "$$line" | quick newest
+	done > $(VENV)/newest.log 2>&1 &
 	newest=$$!
 	head -n 1 $$pythons | quick lowest --constraint $$lowest &
 	wait $$! || { wait; exit 1; }
+	$(PYTEST) tests/test_packaging.py --other-pythons || { wait; exit 1; }
 	wait $$newest || { cat $(VENV)/newest.log; exit 1; }
 	cat $(VENV)/newest.log
-	own=$$($(BIN)/python -c 'import sys; print("%d.%d " % sys.version_info[:2])')
-	if line=$$(sed '$$d' $$pythons | grep "^$$own"); then echo "$$line" | quick newest; fi
-	$(PYTEST) tests/test_packaging.py --other-pythons
 
 mutants: $(STAMP) ## change builds and sources on purpose: verify and the tests have to see it
 	$(BIN)/pytest -n 2 -m '' tests/mutants
