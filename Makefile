@@ -49,9 +49,9 @@ test-all: checks | debian ## the same with the tests marked long
 	$(PYTEST) -m 'not alone'
 
 # Side by side: the tests that run alone mostly wait for routers. Collecting theirs compiles all tests, which
-# else every worker does for itself.
+# else every worker does for itself. (A recipe that names MAKE would run under make -n, too.)
 checks: $(STAMP) | debian
-	@$(MAKE) --no-print-directory DEBIAN_PACKAGES= lint docs &
+	@$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= lint docs &
 	checked=$$!
 	$(BIN)/pytest -m '$(ALONE)' || { wait; exit 1; }
 	wait $$checked

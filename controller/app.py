@@ -158,10 +158,10 @@ class Inbox:
 
 
 def app_class(framework: Framework) -> Any:
-    """The app as a class of the framework: `App(controller=…)`."""
+    """The app as a class of the framework: `PolarfabApp(controller=…)`."""
     handler, hub = framework.handler, framework.hub
 
-    class App(framework.app):  # type: ignore[misc, name-defined]
+    class PolarfabApp(framework.app):  # type: ignore[misc, name-defined]
         """Programs the switches of a build. All threads are the hub's: one runs at a time."""
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
@@ -203,7 +203,7 @@ def app_class(framework: Framework) -> Any:
                 ticks += 1
                 hub.sleep(TICK)
 
-    return App
+    return PolarfabApp
 
 
 SIGNAL_POLL = 0.1
@@ -221,7 +221,7 @@ def serve(
 
     Raises:
         InputError: insecure settings, files that cannot be read or written, too few open files, an
-        address where we cannot listen, or an app of others that cannot be loaded.
+        address where we cannot listen, or an app of others that cannot be used.
         RuntimeError: the controller has stopped working.
     """
     settings.check()
@@ -234,10 +234,9 @@ def serve(
     manager = framework.app_manager.AppManager.get_instance()
     manager.instantiate(app_class(framework), controller=controller)
     controller.begin()
-    services = manager.instantiate_apps(**manager.create_contexts())
-    framework.serve_web(manager)
+    listener = framework.start(settings.apps)
     while not stop:
-        if all(getattr(service, "dead", False) for service in services):
+        if getattr(listener, "dead", False):
             raise RuntimeError(f"{framework.name} stopped listening")
         controller.pulse.look()
         framework.hub.sleep(SIGNAL_POLL)

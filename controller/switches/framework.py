@@ -8,8 +8,8 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Sequence
-from contextlib import redirect_stderr
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from io import StringIO
@@ -61,20 +61,18 @@ class Framework:
         Raises:
             InputError: an app cannot be loaded, or has no such option.
         """
-        words, said = [shlex.split(app) for app in apps], StringIO()
+        manager, said = self.app_manager.AppManager.get_instance(), StringIO()
         handler = self.ofp_event.__name__.replace("ofp_event", "ofp_handler")
-        options = [option for _, *own in words for option in own]
-        try:
-            manager = self.app_manager.AppManager.get_instance()
-            manager.load_apps([handler, *(module for module, *_ in words)])
+        with self._blaming(apps, said):
+            words = [shlex.split(app) or [""] for app in apps]
+            names = [name for module, *_ in words for name in module.split(",")]
+            manager.load_apps([handler, *names])
+            found = {one.__module__ for one in manager.contexts_cls.values()}
+            if none := [name for name in names if name not in found | {*manager.applications_cls}]:
+                raise ImportError(f"no class of an app in {none[0]}")
+            options = [option for _, *own in words for option in own]
             with redirect_stderr(said):  # else it prints all options that there are
                 self.conf(args=options, project=_PACKAGES[self.name], default_config_files=[])
-        except (Exception, SystemExit) as error:
-            raise InputError.of(
-                key="app",
-                required=f"modules of apps for {self.name}, with options that they have",
-                given=said.getvalue().strip().rpartition("\n")[2] or repr(error),
-            ) from error
         if apps:  # what they say is read on standard error, as under ryu-manager
             logging.basicConfig(level=logging.INFO)
         self.conf.set_override("ofp_listen_host", host)
@@ -92,11 +90,34 @@ class Framework:
         logging.getLogger(f"{package}.base.app_manager").setLevel(logging.ERROR)
         logging.getLogger("ofp_event").setLevel(logging.CRITICAL)
 
-    def serve_web(self, manager: Any) -> None:
-        """Start the web server of other apps, if one of them has a use for it."""
+    def start(self, apps: Sequence[str]) -> Any:
+        """Start all apps, and the web server of others that have a use for one; returns the thread
+        that listens for switches.
+
+        Raises:
+            InputError: an app of others does not start.
+        """
+        manager = self.app_manager.AppManager.get_instance()
         wsgi = sys.modules.get(f"{_PACKAGES[self.name]}.app.wsgi")
-        if wsgi and (server := wsgi.start_service(manager)):
-            self.hub.spawn(server)
+        with self._blaming(apps):
+            manager.instantiate_apps(**manager.create_contexts())
+            if wsgi and (server := wsgi.start_service(manager)):
+                self.hub.spawn(server)
+        return self.app_manager.lookup_service_brick("ofp_event").main_thread
+
+    @contextmanager
+    def _blaming(self, apps: Sequence[str], said: StringIO | None = None) -> Iterator[None]:
+        """What is raised, or else said, is the fault of the apps of others, if there are any."""
+        try:
+            yield
+        except (Exception, SystemExit) as error:
+            if not apps or isinstance(error, InputError):
+                raise
+            raise InputError.of(
+                key="app",
+                required=f"modules of apps for {self.name} that start, with options that they have",
+                given=(said.getvalue() if said else "").strip().rpartition("\n")[2] or repr(error),
+            ) from error
 
     def drop_error_log(self) -> None:
         """Remove the framework's own handler of OpenFlow errors (once the apps are loaded)."""

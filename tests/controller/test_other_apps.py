@@ -41,9 +41,7 @@ def test_a_learning_switch_and_a_poller_run_beside_ours(tmp_path):
     (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
     folder, status, file = tmp_path / "build", tmp_path / "status.json", tmp_path / "seen"
     compile_into(folder, tmp_path / "fabric.yaml", quick=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     file.touch()
     environment = {
         **os.environ,
@@ -79,6 +77,12 @@ def test_a_learning_switch_and_a_poller_run_beside_ours(tmp_path):
     finally:
         process.kill()
         process.wait(20)
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def listens(port):
@@ -120,17 +124,53 @@ def run(net, status, file):
         net.close()
 
 
+NO_START = """
+from ryu.base.app_manager import RyuApp
+class NoStart(RyuApp):
+    start = None
+"""
+NO_LISTENER = """
+from ryu.base.app_manager import RyuApp, lookup_service_brick
+from ryu.lib import hub
+class App(RyuApp):
+    def start(self):
+        super().start()
+        hub.spawn(lambda: hub.kill(lookup_service_brick("ofp_event").main_thread))
+        return hub.spawn(hub.sleep, 99)
+"""
+
+
 @pytest.mark.parametrize(
     ("app", "given"),
     [
         ("no.such_app", "No module named 'no'"),
+        ("tests.waiting", "no class of an app in tests.waiting"),
         (f"{THEIRS[0]} --nope 1", "unrecognized arguments: --nope"),
+        (f"{THEIRS[0]} 'open", "No closing quotation"),
+        (" ", "Empty module name"),
+        (NO_START, "'NoneType' object is not callable"),
     ],
 )
 def test_an_app_that_cannot_be_used_is_one_message(tmp_path, app, given):
-    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
-    folder = compile_into(tmp_path / "build", tmp_path / "fabric.yaml", quick=True)
-    words = ["-m", "polarfab", "controller", folder, "--framework", "ryu", "--app", app]
+    status, error = with_app(tmp_path, app)
+    assert (status, len(error.splitlines())) == (2, 1), error
+    assert re.search(f"--app: required modules of apps for ryu.*{given}", error)
+
+
+def test_the_controller_ends_with_its_listener_whatever_other_apps_go_on(tmp_path):
+    """The app has the name that ours had."""
+    status, error = with_app(tmp_path, NO_LISTENER)
+    assert (status, "ryu stopped listening" in error) == (1, True), error
+
+
+def with_app(folder, app):
+    """The exit status of a controller with a module, or the text of one, and its errors."""
+    (folder / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
+    build = compile_into(folder / "build", folder / "fabric.yaml", quick=True)
+    if "\n" in app:
+        (folder / "app.py").write_text(app)
+        app = str(folder / "app.py")
+    where = ("--listen", f"127.0.0.1:{free_port()}", "--http", "none")
+    words = ["-m", "polarfab", "controller", build, "--framework", "ryu", *where, "--app", app]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
-    assert re.search(f"--app: required modules of apps for ryu.*{given}", done.stderr)
+    return done.returncode, done.stderr
