@@ -129,6 +129,20 @@ def test_readme_names_the_command(command: str) -> None:
     assert re.search(rf"^\W*{command}\b", readme, re.MULTILINE)
 
 
+def test_make_n_prints_only(tmp_path: Path) -> None:
+    """A recipe that names MAKE runs under -n, too, and with .ONESHELL the whole of it does."""
+    for name in ("pyproject.toml", "constraints.txt", "build-constraints.txt"):
+        (tmp_path / name).touch()
+    stub = tmp_path / ".venv/bin/pytest"
+    stub.parent.mkdir(parents=True)
+    stub.write_text("#!/bin/sh\necho it ran\n")
+    stub.chmod(0o755)
+    command = ["make", "-n", "-f", ROOT / "Makefile", "-C", tmp_path, "test"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "pytest -m" in printed
+    assert "it ran" not in printed
+
+
 def test_ci_runs_what_the_readme_says() -> None:
     script = (ROOT / ".ci/run").read_text().splitlines()
     assert [line for line in script if line.startswith("make ")] == [
