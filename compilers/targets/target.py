@@ -254,6 +254,9 @@ class Target(ABC):
         wanted = [v for v in vertices if only is None or v in only]
         checked = list(on_all_cores(check.switch, wanted, progress))
         report = check.report(self.name, checked, whole=len(wanted) == len(vertices))
+        reader = check.reader
+        if only is None and isinstance(reader, BgpReader) and (found := reader.failures(folder)):
+            report = report.also(found.differences(folder))
         more = self.more_differences(build, chosen, folder, only)
         return report.also(more) if more else report
 
@@ -268,19 +271,12 @@ class Target(ABC):
     def more_differences(
         self,
         build: Build,  # noqa: ARG002
-        chosen: Chosen,
-        folder: Path,
-        only: Collection[int] | None,
+        chosen: Chosen,  # noqa: ARG002
+        folder: Path,  # noqa: ARG002
+        only: Collection[int] | None,  # noqa: ARG002
     ) -> DifferenceList | None:
-        """Of what the files of switches say besides where packets go; see `check_emitted`.
-
-        Here: what is lost under a failure, where BGP finds the next hops of shares.
-        """
-        reader = self.reader(chosen)
-        if only is not None or not isinstance(reader, BgpReader):
-            return None
-        found = reader.failures(folder)
-        return found.differences(folder) if found else None
+        """Of what the files of switches say besides where packets go; see `check_emitted`."""
+        return None
 
     def write_fabric(
         self, renderer: Renderer, build: Build, chosen: Chosen, out: Path, progress: Progress

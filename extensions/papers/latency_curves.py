@@ -21,8 +21,12 @@ from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic
 
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""Of whole sizes; `NEAR` more lie between the last sustained one and the next, halving the gap."""
-NEAR = 2
+"""Of whole sizes, up to `BEYOND` that are not sustained."""
+BEYOND, NEAR, ENOUGH = 2, 2, 10
+"""Of whole sizes: at least so many more loads lie between the last sustained one and the next, each
+halving the gap, and at least so many are simulated in all."""
+DRAIN = 2_000
+"""Most cycles that whole sizes wait for what was measured: no sustained load waits for 800."""
 SEEDS = 5
 """Runs of each load of whole sizes; a load is sustained if it is in each of them."""
 
@@ -113,7 +117,11 @@ def setup_of(fabrics: Iterable[PaperFabric], quick: bool) -> tuple[str, ...]:
     known = SimulationSettings(**A_LOOK.windows()) if quick else SimulationSettings()
     loads = A_LOOK.loads if quick else LOADS
     seeds = f"each of the seeds 0 to {SEEDS - 1}"
-    near = "" if quick else f" and {NEAR} more near saturation"
+    near = (
+        ""
+        if quick
+        else f", up to the second that is not sustained, and {NEAR} or more near saturation"
+    )
     lines = [
         f"Switches: {known.vcs} virtual channels, any free one is taken; {known.buffer} flits a"
         f" port; packets of {known.packet} flits, made at random (Bernoulli).",
@@ -161,14 +169,19 @@ def simulated_curve(
         runs = (PointOf(fabric.text(), pattern, load, seed) for seed in range(SEEDS))
         return LoadPoint.of_runs([kept_point(run, partial(simulated_point, run)) for run in runs])
 
-    curve = LatencyCurve(tuple(map(point, LOADS)))
-    for _ in range(NEAR):
+    points = list[LoadPoint]()
+    for load in LOADS:
+        points.append(point(load))
+        if sum(not each.sustained for each in points) == BEYOND:
+            break
+    curve = LatencyCurve(tuple(points))
+    for _ in range(max(NEAR, ENOUGH - len(points))):
         low = curve.saturation or 0.0
         above = [each.offered for each in curve.points if each.offered > low]
         if not above:
             break
         more = point(round((low + min(above)) / 2, 4))
-        points = sorted((*curve.points, more), key=lambda each: each.offered)
+        points = sorted((*points, more), key=lambda each: each.offered)
         curve = LatencyCurve(tuple(points))
     return curve
 
@@ -182,7 +195,7 @@ def simulated_point(what: PointOf) -> LoadPoint:
 
 @lru_cache(maxsize=1)
 def _whole(fabric: str, pattern: str) -> Simulated:
-    return _prepared(PaperFabric(**json.loads(fabric)), pattern, LOADS, {})
+    return _prepared(PaperFabric(**json.loads(fabric)), pattern, LOADS, {"drain": DRAIN})
 
 
 def _prepared(
@@ -212,6 +225,6 @@ def sustained(curve: LatencyCurve) -> float:
 
 
 def latency_at(curve: LatencyCurve, load: float) -> float:
-    """The mean latency at an offered load of the curve; endless where no packet came."""
-    found = {each.offered: each.mean_latency for each in curve.points}[load]
+    """The mean latency at an offered load; endless where no packet came, or the curve has ended."""
+    found = {each.offered: each.mean_latency for each in curve.points}.get(load)
     return inf if found is None else found

@@ -12,6 +12,7 @@ import networkx as nx
 import pytest
 
 from compilers.readers.bgp import bgp_failures
+from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from inventory.route_tables.route_table_file import read_routes
@@ -35,6 +36,16 @@ def test_nothing_differs(name, parameters, tmp_path):
     ends = int(build.topology.endpoints.sum())
     assert (report.differences, report.examples) == (0, ())
     assert report.pairs == report.delivered == ends * (ends - 1)
+
+
+def test_files_are_read_once(tmp_path, monkeypatch):
+    """For the outcome and for what becomes of shares under failures."""
+    build = build_of({"spread": True, "q": 3})
+    write("frr", build, tmp_path, BGP)
+    read, real = [], BgpReader._read_all
+    monkeypatch.setattr(BgpReader, "_read_all", lambda *given: read.append(given) or real(*given))
+    assert check("frr", build, tmp_path, BGP).differences == 0
+    assert len(read) == 1
 
 
 def shares(build, folder):

@@ -5,15 +5,24 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
 
 from extensions.papers import kept_points, latency_curves
 from extensions.papers.catalogue import exhibit
-from extensions.papers.kept_points import from_points, keeping, points_digest
-from extensions.papers.latency_curves import PaperFabric, simulated_curve, simulated_point
+from extensions.papers.kept_points import PointOf, from_points, keeping, points_digest
+from extensions.papers.latency_curves import (
+    LOADS,
+    PaperFabric,
+    latency_at,
+    simulated_curve,
+    simulated_point,
+)
 from extensions.simulation.latency_curve import LatencyCurve
+from extensions.simulation.load_point import LoadPoint
 from inventory.problems import InputError
 from inventory.yamlfile import read_text
 from manual.papers import WHOLE, of_kept_points
@@ -69,6 +78,33 @@ def test_the_page_says_how_far_the_code_of_today_is_from_kept_points() -> None:
     assert new[0] == pytest.approx(old[0], rel=0.005)
     for load, point in now.items():
         assert point.accepted == pytest.approx(kept[load].point.accepted, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("knee", "loads"),
+    [
+        (0.06, (0.05, 0.1, 0.2, 0.075, 0.0625, 0.0563, 0.0594, 0.061, 0.0602, 0.0598)),
+        (0.5, (*LOADS[:8], 0.55, 0.525)),
+        (0.93, (*LOADS, 0.925, 0.9375)),
+        (1.0, LOADS),
+    ],
+)
+def test_loads_lie_around_the_knee(
+    knee: float, loads: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that are not sustained, and halvings of the gap until there are ten and at least two."""
+    some = simulated_point(PointOf(FABRIC.text(), "uniform", 0.1, 0))
+    asked = list[float]()
+
+    def point(what: PointOf, _: object) -> LoadPoint:
+        asked.append(what.load)
+        return replace(some, offered=what.load, sustained=what.load <= knee)
+
+    monkeypatch.setattr(latency_curves, "kept_point", point)
+    found = simulated_curve(FABRIC, "uniform", quick=False)
+    assert tuple(dict.fromkeys(asked)) == loads
+    assert [each.offered for each in found.points] == sorted(loads)
+    assert latency_at(found, 2.0) == inf
 
 
 def curve(folder: Path | None) -> LatencyCurve:
