@@ -226,5 +226,6 @@ def sustained(curve: LatencyCurve) -> float:
 
 def latency_at(curve: LatencyCurve, load: float) -> float:
     """The mean latency at an offered load; endless where no packet came, or the curve has ended."""
-    found = {each.offered: each.mean_latency for each in curve.points}.get(load)
+    known = {each.offered: each.mean_latency for each in curve.points}
+    found = None if load > max(known) else known[load]
     return inf if found is None else found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from types import SimpleNamespace
 
 import pytest
@@ -67,8 +68,9 @@ def test_a_load_at_which_nothing_came_is_not_the_fastest() -> None:
     curve = LatencyCurve((point(0.4, mean_latency=None), point(0.5)))
     claim = PaperClaim("faster", latency_at(curve, 0.5), latency_at(curve, 0.4), "<=")
     assert claim.verdict == "contradicts"
+    assert latency_at(curve, 0.7) == inf
     with pytest.raises(KeyError):
-        latency_at(curve, 0.7)
+        latency_at(curve, 0.45)
 
 
 def test_a_motif_that_does_not_end_is_not_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
