@@ -76,7 +76,8 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--discover/--no-discover",
     default=None,
-    help="Find cables with LLDP frames: dead links, miswires.  [default: where tables change]",
+    help="Find cables with LLDP frames: dead links, miswires."
+    "  [default: where tables change, without --app]",
 )
 @click.option(
     "--adapt/--no-adapt",
