@@ -215,7 +215,7 @@ def _prepared(
 
 
 def most_accepted(curve: LatencyCurve) -> float:
-    """The largest throughput, also above saturation."""
+    """The largest throughput of the loads that were simulated, also above saturation."""
     return max(point.accepted for point in curve.points)
 
 
