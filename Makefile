@@ -48,8 +48,8 @@ test: checks | debian ## set up, then lint, types, import arrows, the manual and
 test-all: checks | debian ## the same with the tests marked long
 	$(PYTEST) -m 'not alone'
 
-# Side by side: the tests that run alone mostly wait for routers. Collecting theirs compiles all tests, which
-# else every worker does for itself. (A recipe that names MAKE would run under make -n, too.)
+# Side by side: no test runs beside those that run alone, but lint may. Collecting them compiles all tests,
+# which else every worker does for itself. (A recipe that names MAKE would run under make -n, too.)
 checks: $(STAMP) | debian
 	@$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= lint docs &
 	checked=$$!

@@ -252,10 +252,11 @@ class Target(ABC):
         check = self.emitted_check(build, chosen, folder, accept)
         vertices = np.flatnonzero(build.topology.present).tolist()
         wanted = [v for v in vertices if only is None or v in only]
-        checked = list(on_all_cores(check.switch, wanted, progress))
-        report = check.report(self.name, checked, whole=len(wanted) == len(vertices))
         reader = check.reader
-        if only is None and isinstance(reader, BgpReader) and (found := reader.failures(folder)):
+        found = reader.failures(folder) if only is None and isinstance(reader, BgpReader) else None
+        checked = list(on_all_cores(check.switch, wanted, progress))  # by what was read for that
+        report = check.report(self.name, checked, whole=len(wanted) == len(vertices))
+        if found:
             report = report.also(found.differences(folder))
         more = self.more_differences(build, chosen, folder, only)
         return report.also(more) if more else report
