@@ -91,9 +91,8 @@ class BuildHistory:
         Raises:
             InputError: it is not kept, or damaged.
         """
-        for place in (self.place / identity, self.folder):
-            if _identity(place) == identity:
-                return read_build(place, unverified=True)
+        if place := self._place(identity):
+            return read_build(place, unverified=True)
         required = f"one of the builds that are kept ({', '.join(self.kept()) or 'none'})"
         raise InputError.of(required, identity, key="build", file=str(self.place))
 
@@ -103,10 +102,12 @@ class BuildHistory:
         Raises:
             InputError: it cannot be read.
         """
-        for place in (self.folder, self.place / identity):
-            if _identity(place) == identity:
-                return pack(place)
-        return None
+        return pack(place) if (place := self._place(identity)) else None
+
+    def _place(self, identity: str) -> Path | None:
+        """Where a build is that is kept, or the controller's own."""
+        places = self.place / identity, self.folder
+        return next((place for place in places if _identity(place) == identity), None)
 
     def kept(self) -> list[str]:
         """The identities of the builds that are kept."""

@@ -95,9 +95,8 @@ class Discovery:
         self._vertex = {d: v for v, d in enumerate(wiring.datapath_id.tolist())}
         order = len(wiring.far)
         self._last, self._allowed = 0.0, 0.0
-        self._there: dict[int, NDArray[np.int64]] = {}
         self._sends, self._hears = np.zeros(order, np.bool_), np.zeros(order, np.bool_)
-        self._ports = np.zeros(order * ports.width, np.bool_)
+        self._ports = np.zeros((order, ports.width), np.bool_)
         self._round = np.zeros(order, np.int64)
         self._turn = np.full(order, np.inf)
         self._since = np.full(order, np.inf)
@@ -119,22 +118,15 @@ class Discovery:
 
         Its first turn is now, later ones at an offset of its own.
         """
-        self._there.pop(vertex, None)
-        self._ports[vertex * self._width : (vertex + 1) * self._width] = False
-        self._turn[vertex] = self._since[vertex] = np.inf
+        self._ports[vertex] = False
+        self._turn[vertex] = self._since[vertex] = np.inf if ports is None else now
         if ports is not None:
-            kept = ports[(ports > 0) & (ports < self._width)]
-            self._there[vertex] = np.asarray(kept, np.int64)
-            self._ports[vertex * self._width + self._there[vertex]] = True
-            self._turn[vertex] = self._since[vertex] = now
+            self._ports[vertex, ports[(ports > 0) & (ports < self._width)]] = True
 
     def port(self, vertex: int, port: int, there: bool) -> None:
         """A port of a switch with a session has been added or removed."""
-        if vertex not in self._there or not 0 < port < self._width:
-            return
-        others = self._there[vertex][self._there[vertex] != port]
-        self._there[vertex] = np.append(others, port) if there else others
-        self._ports[vertex * self._width + port] = there
+        if np.isfinite(self._since[vertex]) and 0 < port < self._width:
+            self._ports[vertex, port] = there
 
     def due(self, now: float) -> list[tuple[int, bytes]]:
         """The packet-outs to send now, by vertex: those of switches that are due."""
@@ -173,7 +165,7 @@ class Discovery:
         """
         a, b = self.cables.ends[:, 0, 0], self.cables.ends[:, 1, 0]
         ready = now - np.maximum(self._since[a], self._since[b]) > self.age
-        ready &= self._ports[self._near] & self._ports[self._far]
+        ready &= self._ports.take(self._near) & self._ports.take(self._far)
         at_a = self._fresh(now, self._near) & (self._from[self._near] == self._far)
         at_b = self._fresh(now, self._far) & (self._from[self._far] == self._near)
         missed = self._sends[b] & self._hears[a] & ~at_a | self._sends[a] & self._hears[b] & ~at_b
@@ -209,7 +201,7 @@ class Discovery:
 
     def _frames(self, vertex: int) -> bytes:
         self._round[vertex] += 1
-        ports = self._there[vertex]
+        ports = np.flatnonzero(self._ports[vertex])
         seconds = min(0xFFFF, round(self.age) + 1)
         datapath_id = int(self.wiring.datapath_id[vertex])
         made = frames(datapath_id, ports, int(self._round[vertex]), seconds, self._key)
