@@ -145,10 +145,10 @@ class ClusterMember:
         self.fabric = self.mover.fabric
         self.state: Literal["follower", "preparing", "leader"] = "follower"
         self.term = 0
-        self.roles = Roles(self.fabric, self._refused, self.fabric.clock)
+        self.roles = Roles(self.fabric)
         self._election = election
         self._retry: float | None = None
-        self._leader, self._trouble, self._told = "", "", set[int]()
+        self._leader, self._trouble = "", ""
 
     @property
     def lapsed(self) -> bool:
@@ -208,13 +208,6 @@ class ClusterMember:
         self.record.lead(self.term, record)
         self.roles.lead(self.term)
         self.mover.keeper.expect()
-
-    # Events
-
-    def _refused(self, datapath_id: int) -> None:
-        if datapath_id not in self._told:
-            self._told.add(datapath_id)
-            self.fabric.tell(events.RoleContested(f"{datapath_id:016x}"))
 
     def _tell_changes(self) -> None:
         view = self._election.view

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from compilers.audit.resolve import PortFinder, Wired, likeliest
 from compilers.audit.wiring_audit import WiringAudit, check
-from compilers.forwarding.program import cable_numbers, far_links
 from compilers.targets.openflow.protocol import WireLayout
 from compilers.wiring.wiring import Wiring, links_by_port
 from controller.openflow.messages import packet_in, packets_out
@@ -74,13 +73,13 @@ class LinkEnds:
     @classmethod
     def of(cls, wiring: Wiring) -> LinkEnds:
         """Number the links of a wiring by their first end."""
-        far, (switch, link) = wiring.far, wiring.links()
-        place = links_by_port(far, wiring.port)
-        back = far_links(wiring, place)
-        number, count = cable_numbers(far, back)
-        ends = np.stack((switch, link, far[switch, link], back[switch, link]), axis=1)
-        number = np.where(number < 0, count, number)
-        return cls(*(x.astype(np.int64) for x in (number, ends.reshape(-1, 2, 2), place)))
+        (switch, link), place = wiring.links(), links_by_port(wiring.far, wiring.port)
+        far = wiring.far[switch, link]
+        back = place[far, wiring.far_port[switch, link]]
+        number = np.full(wiring.far.shape, len(far))
+        number[switch, link] = number[far, back] = np.arange(len(far))
+        ends = np.stack((switch, link, far, back), axis=1).reshape(-1, 2, 2)
+        return cls(number, ends.astype(np.int64), place.astype(np.int64))
 
 
 class Discovery:

@@ -167,19 +167,6 @@ class Links:
         if self.discovery:
             self.discovery.port(vertex, said.port, there)
 
-    def packet_in(self, vertex: int, message: bytes, now: float) -> None:
-        """A packet-in has arrived.
-
-        Raises:
-            Malformed: it cannot be read.
-        """
-        if self.discovery:
-            self.discovery.received(vertex, message, now)
-
-    def frames(self, now: float) -> list[tuple[int, bytes]]:
-        """Packet-outs to send now, by vertex."""
-        return self.discovery.due(now) if self.discovery else []
-
     def ports(self, vertex: int, faults: dict[int, str], now: float) -> None:
         """Set all ports of a switch, by number: what is wrong, or ""; a missing port is down.
 

@@ -400,8 +400,8 @@ class Keeper(Upkeep):
 
     def packet_in(self, vertex: int, message: bytes) -> None:
         """A switch sends a packet: one of discovery, perhaps."""
-        if kept := self._watched(vertex):
-            kept.links.packet_in(vertex, message, self._now())
+        if (kept := self._watched(vertex)) and (discovery := kept.links.discovery):
+            discovery.received(vertex, message, self._now())
 
     def tick(self) -> None:
         """Time passes."""
@@ -409,7 +409,8 @@ class Keeper(Upkeep):
         if kept is None:
             return
         self.rounds.tick()
-        for vertex, frames in kept.links.frames(self._now()):
+        discovery = kept.links.discovery
+        for vertex, frames in discovery.due(self._now()) if discovery else ():
             if switch := self.fabric.present.get(vertex):
                 switch.talk.send(SendPriority.URGENT, frames)
         kept.links.look(self._now())
