@@ -111,11 +111,7 @@ class State:
 
     @property
     def build(self) -> Build:
-        """The current build.
-
-        Raises:
-            ValueError: the fabric has none.
-        """
+        """The current build."""
         if self.current.build is None:
             raise ValueError("a fabric without a build")
         return self.current.build

@@ -81,11 +81,7 @@ class Roles:
         self._ask(key)
 
     def received(self, key: Hashable, message: bytes) -> None:
-        """A switch has sent a message.
-
-        Raises:
-            Malformed: it cannot be read; the caller closes the connection.
-        """
+        """A switch has sent a message; the caller closes the connection if it is malformed."""
         peer = self._peers.get(key)
         kind, _, xid = header(message)
         if peer is None:
