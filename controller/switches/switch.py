@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from math import inf
+from typing import TYPE_CHECKING, Literal
 
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import generation_of
@@ -23,12 +24,13 @@ from controller.openflow.switch_features import (
     is_open_vswitch,
     lowered,
 )
-from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Conversation, Outcome
-from controller.switches.current import Current
-from controller.switches.events import Event, ProfileLowered
+from controller.switches.events import ProfileLowered
+
+if TYPE_CHECKING:
+    from controller.switches.session import LiveFabric
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
 """Asks a switch whether it is alive."""
@@ -59,42 +61,28 @@ AMISS: frozenset[State] = frozenset({"refused", "unknown", "drifting"})
 Replies = Mapping[Multipart, bytes | None]
 
 
-class _Owner(Protocol):
-    """What a switch asks of its fabric (`controller.switches.session.LiveFabric`), and tells it."""
-
-    current: Current
-    foreign: ForeignRows
-
-    def ask_turn(self, switch: Switch) -> None: ...
-    def turn_over(self, switch: Switch) -> None: ...
-    def described(self, switch: Switch, ports: bytes) -> None: ...
-    def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None: ...
-    def surveyed(self, switch: Switch, marker: int | None) -> bool: ...
-    def synced(self, switch: Switch) -> None: ...
-    def tell(self, event: Event) -> None: ...
-    def refused(self, switch: Switch, outcome: Outcome | None) -> None: ...
-    def forgets(self, switch: Switch, found: reconcile.Difference) -> None: ...
-
-
 @dataclass(slots=True, eq=False)
 class Switch:
-    """A connected switch: its vertex (None if not in this build), address and state.
+    """A connected switch: its vertex, address and state. It has no vertex while it is not in the
+    build or another connection has its place, and when its own has ended.
 
     certificate: the nodes that its certificate names; None without TLS.
     foreign: rows and groups of others in the switch. shadowing: rows of others over ours.
     compared: when it was last read in full, by the fabric's clock. holds: how many rows and groups
     in all it held then. unread: it has confirmed changes since. drifts: readings in a row that
     found something else than it had confirmed. tries: how often it was read again without success.
-    again: read it once more afterwards. generation: of the class and group numbers in its program.
-    heard: when it said something last. asked: since when it leaves a probe unanswered; slow: for
-    long. told: its silence was reported.
+    retry: when it is read again, while it is amiss. again: read it once more afterwards.
+    generation: of the class and group numbers in its program. placed: when it got its place, until
+    it holds its program. heard: when it said something last. asked: since when it leaves a probe
+    unanswered; slow: for long. duplicate: who else has its datapath id; doubled: when that one came
+    last.
     """
 
     key: Hashable
     datapath_id: int
     peer: str
     talk: Conversation
-    owner: _Owner
+    owner: LiveFabric
     certificate: frozenset[str] | None = None
     vertex: int | None = None
     state: State = "waiting"
@@ -110,8 +98,10 @@ class Switch:
     heard: float = 0.0
     asked: float | None = None
     slow: bool = False
-    told: bool = False
-    gone: bool = False
+    placed: float | None = None
+    retry: float = inf
+    duplicate: str = ""
+    doubled: float = -inf
     able: Profile = OVS
     _sent: int = 0
     _known: bool = False
@@ -132,8 +122,8 @@ class Switch:
         if self.state in ("reading", "changing", "checking"):
             self.again = True
             return
-        self.state = "waiting"
-        self.owner.ask_turn(self)
+        self.state, self.retry = "waiting", inf
+        self.owner.admission.ask(self)
 
     @property
     def rest(self) -> float:
@@ -190,18 +180,15 @@ class Switch:
 
     def lost(self) -> None:
         """The connection has ended."""
-        self.gone = True
-        self.owner.turn_over(self)
+        self.owner.admission.end(self)
         self.talk.lost()
 
     def _told_ports(self, body: bytes | None) -> None:
-        if body is not None and not self.gone:
-            self.owner.described(self, body)
+        if body is not None and self.vertex is not None:
+            self.owner.upkeep.described(self.vertex, body)
 
     def _told(self, replies: Replies) -> None:
         """All replies have arrived, or refusals (None): reconcile."""
-        if self.gone:
-            return
         if self.vertex is None or self.again:
             self._end_turn()
             return
@@ -210,7 +197,7 @@ class Switch:
             self._refuse(None)
         elif self._known or is_open_vswitch(replies[Multipart.DESC]):
             self._known = True
-            self._put_right(held)
+            self._correct(self.vertex, held)
         else:
             self._learn()
 
@@ -218,8 +205,6 @@ class Switch:
         """Ask the switch for its features, and read it again: it may take time to tell them."""
 
         def told(replies: Replies) -> None:
-            if self.gone:
-                return
             self._known = True
             able, self._limits = features(*(replies[kind] for kind in FEATURES))
             self.able = self.able.within(able)
@@ -255,8 +240,9 @@ class Switch:
         self.holds = sum(map(len, held.blocks)) + len(held.foreign), len(held.groups)
         return program, reconcile.difference(program, held, self.owner.foreign)
 
-    def _put_right(self, held: reconcile.Held) -> None:
-        if self.owner.surveyed(self, held.marker):
+    def _correct(self, vertex: int, held: reconcile.Held) -> None:
+        if self.owner.survey is not None:
+            self.owner.survey[vertex] = held.marker
             self._end_turn()
             return
         program, found = self._difference(held)
@@ -331,8 +317,6 @@ class Switch:
                 self._refuse(refusal)
 
         def told(replies: Replies) -> None:
-            if self.gone:
-                return
             now = _held(replies)
             if now is None or self._before is None:
                 self._refuse(refusal)
@@ -350,7 +334,7 @@ class Switch:
 
     def _counted(self, replies: Replies) -> None:
         self._asked = self.state != "changing"  # else it does not answer in order: asked again
-        if self.gone or self.state != "checking":
+        if self.state != "checking":
             return
         if self.vertex is None or self.again:
             self._end_turn()
@@ -365,29 +349,34 @@ class Switch:
             self._sync()
 
     def _sync(self) -> None:
-        self.state, self._before, self._timeouts = "in sync", None, 0
-        self._total = None
+        self._over("in sync")
         if not self.again:
             self.owner.synced(self)
         self._end_turn()
 
     def forget(self, found: reconcile.Difference | None = None) -> None:
         """It is taken not to keep what it is given, until a later reading finds that untouched."""
-        self.state, self._before, self._total, self._timeouts = "drifting", None, None, 0
+        self._over("drifting")
         if found:
             self.owner.forgets(self, found)
         self._end_turn()
 
     def _refuse(self, outcome: Outcome | None) -> None:
-        self.state = "unknown" if outcome is None else "refused"
-        self._before, self._total, self._timeouts = None, None, 0
+        self._over("unknown" if outcome is None else "refused")
         self.owner.refused(self, outcome)
         self._end_turn()
 
+    def _over(self, state: State) -> None:
+        self.state, self._before, self._total, self._timeouts = state, None, None, 0
+
     def _end_turn(self) -> None:
-        if self.state not in ("in sync", *AMISS):
+        """Another switch may be read; this one is read again after a while if it is amiss."""
+        if self.state in AMISS:
+            self.retry = self.owner.clock() + self.rest
+            self.tries += 1
+        elif self.state != "in sync":
             self.state = "waiting"
-        self.owner.turn_over(self)
+        self.owner.admission.end(self)
         if self.again and self.vertex is not None:
             self.again = False
             self.wait()
