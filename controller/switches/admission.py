@@ -1,4 +1,4 @@
-"""Who is heard, whose turn it is, who is turned away. No I/O."""
+"""Who is heard, and who is turned away. No I/O."""
 
 from __future__ import annotations
 
@@ -6,59 +6,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
 
 from controller.switches.events import Event, Kind
 
-if TYPE_CHECKING:
-    from controller.switches.switch import Switch
-
-SWITCHES_AT_ONCE, ADMITTED_ROWS = 1024, 1_200_000
-"""Switches that are read and programmed at the same time, and about how many rows they hold.
-
-Both bound the memory used, and how long the answer of one waits behind those of others. Not fewer
-switches: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection in each
-iteration, and an iteration costs the same for one bridge as for all.
-"""
 MOST_BETWEEN = 1.0
 """Seconds between two looks that count as heard at most."""
-
-
-def most_at_once(switches: int) -> int:
-    """The switches of a fabric that are read at the same time: each has a row for about each."""
-    return min(SWITCHES_AT_ONCE, 1 + ADMITTED_ROWS // max(switches, 1))
-
-
-@dataclass(slots=True)
-class Admission:
-    """Admission to reading and programming: first come, first served, at most so many at once.
-
-    A program is computed when its switch is admitted, so memory holds only a few programs, and the
-    first switches are ready early.
-    """
-
-    most: int
-    _now: set[Switch] = field(default_factory=set)
-    _waiting: dict[Switch, None] = field(default_factory=dict)
-
-    def ask(self, switch: Switch) -> None:
-        """Admit a switch, at once or later; a second request has no effect."""
-        if switch not in self._now:
-            self._waiting[switch] = None
-            self._fill()
-
-    def end(self, switch: Switch) -> None:
-        """Release an admitted switch, or drop a waiting one."""
-        self._waiting.pop(switch, None)
-        self._now.discard(switch)
-        self._fill()
-
-    def _fill(self) -> None:
-        while self._waiting and len(self._now) < self.most:
-            switch = next(iter(self._waiting))
-            del self._waiting[switch]
-            self._now.add(switch)
-            switch.read()
 
 
 @dataclass(slots=True)

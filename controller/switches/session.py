@@ -16,13 +16,13 @@ from compilers.targets.openflow.protocol import MessageType, header
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
 from controller.switches import events
-from controller.switches.admission import Admission, ListeningClock, RejectedPeers, most_at_once
+from controller.switches.admission import ListeningClock, RejectedPeers
 from controller.switches.connections.sending import Outbox, SendPriority
 from controller.switches.conversation import Conversation, Outcome
-from controller.switches.current import Current
+from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, Kind
 from controller.switches.reconcile import Difference
-from controller.switches.switch import MOST_DRIFTS, Switch
+from controller.switches.switch import MOST_DRIFTS, Admission, Switch, most_at_once
 
 MOST_UNKNOWN = 1000
 """Datapath ids that are not in the build and are kept for the status."""
@@ -43,41 +43,6 @@ WORKING, WORK_RATE = 64, 200_000
 """SLOW and SILENCE are as long again for each so many switches that we keep busy at the time, as
 they may all be one busy process, and longer for a switch that carries out a change, by a second for
 so many bytes of it: a thousand rows."""
-
-
-class Upkeep:
-    """Who watches a fabric and adapts its programs, as `controller.upkeep.repair_keeper`; this one
-    does nothing.
-    """
-
-    def adopt(self, current: Current) -> Current:
-        """A build is being loaded; returns it, or a replacement."""
-        return current
-
-    def arrived(self, vertex: int) -> None:
-        """A switch has connected."""
-
-    def described(self, vertex: int, ports: bytes) -> None:
-        """A switch has described its ports (`ofp_port`), before its rows are read."""
-
-    def port_status(self, vertex: int, message: bytes) -> None:
-        """A switch reports a change of a port."""
-
-    def packet_in(self, vertex: int, message: bytes) -> None:
-        """A switch sends a packet."""
-
-    def fit(self, vertex: int, fit: bool) -> None:
-        """A switch was read to hold its program, or it is known not to."""
-
-    def left(self, vertex: int) -> None:
-        """A switch has left."""
-
-    def carries(self, vertex: int) -> bool:  # noqa: ARG002
-        """Whether it is known that traffic is routed through a switch."""
-        return False
-
-    def tick(self) -> None:
-        """Time passes."""
 
 
 @dataclass(slots=True)
@@ -212,7 +177,7 @@ class LiveFabric:
         self.rejected.tick()
         self._look_for_silence()
         for switch in list(self.present.values()):
-            if switch.retry <= self.clock():
+            if switch.retry <= self.heard():
                 switch.wait()
         self.upkeep.tick()
 

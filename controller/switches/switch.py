@@ -7,9 +7,9 @@ counted and its groups read; the rolling audit then reads it in full.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import generation_of
@@ -24,13 +24,12 @@ from controller.openflow.switch_features import (
     is_open_vswitch,
     lowered,
 )
+from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Conversation, Outcome
-from controller.switches.events import ProfileLowered
-
-if TYPE_CHECKING:
-    from controller.switches.session import LiveFabric
+from controller.switches.current import Current, Upkeep
+from controller.switches.events import Event, ProfileLowered
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
 """Asks a switch whether it is alive."""
@@ -52,6 +51,13 @@ ROWS_RESENT, MOST_DOUBLED = 150, 20
 """Rows a second: a large program that a switch refuses is sent again no faster than that; and how
 often waits double."""
 
+SWITCHES_AT_ONCE, ADMITTED_ROWS = 1024, 1_200_000
+"""Switches that are read and programmed at the same time, and about how many rows they hold.
+
+Both bound the memory used, and how long the answer of one waits behind those of others. Not fewer
+switches: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection in each
+iteration, and an iteration costs the same for one bridge as for all.
+"""
 State = Literal[
     "waiting", "reading", "changing", "checking", "in sync", "refused", "unknown", "drifting"
 ]
@@ -59,6 +65,22 @@ State = Literal[
 its program and does not keep it. These three are read again with growing waits."""
 AMISS: frozenset[State] = frozenset({"refused", "unknown", "drifting"})
 Replies = Mapping[Multipart, bytes | None]
+
+
+class _Owner(Protocol):
+    """What a switch needs of its fabric (`controller.switches.session.LiveFabric`)."""
+
+    current: Current
+    foreign: ForeignRows
+    upkeep: Upkeep
+    admission: Admission
+    survey: dict[int, int | None] | None
+
+    def tell(self, event: Event) -> None: ...
+    def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None: ...
+    def synced(self, switch: Switch) -> None: ...
+    def refused(self, switch: Switch, outcome: Outcome | None) -> None: ...
+    def forgets(self, switch: Switch, found: reconcile.Difference) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -82,7 +104,7 @@ class Switch:
     datapath_id: int
     peer: str
     talk: Conversation
-    owner: LiveFabric
+    owner: _Owner
     certificate: frozenset[str] | None = None
     vertex: int | None = None
     state: State = "waiting"
@@ -372,7 +394,7 @@ class Switch:
     def _end_turn(self) -> None:
         """Another switch may be read; this one is read again after a while if it is amiss."""
         if self.state in AMISS:
-            self.retry = self.owner.clock() + self.rest
+            self.retry = self.talk.clock() + self.rest
             self.tries += 1
         elif self.state != "in sync":
             self.state = "waiting"
@@ -380,6 +402,43 @@ class Switch:
         if self.again and self.vertex is not None:
             self.again = False
             self.wait()
+
+
+def most_at_once(switches: int) -> int:
+    """The switches of a fabric that are read at the same time: each has a row for about each."""
+    return min(SWITCHES_AT_ONCE, 1 + ADMITTED_ROWS // max(switches, 1))
+
+
+@dataclass(slots=True)
+class Admission:
+    """Admission to reading and programming: first come, first served, at most so many at once.
+
+    A program is computed when its switch is admitted, so memory holds only a few programs, and the
+    first switches are ready early.
+    """
+
+    most: int
+    _now: set[Switch] = field(default_factory=set)
+    _waiting: dict[Switch, None] = field(default_factory=dict)
+
+    def ask(self, switch: Switch) -> None:
+        """Admit a switch, at once or later; a second request has no effect."""
+        if switch not in self._now:
+            self._waiting[switch] = None
+            self._fill()
+
+    def end(self, switch: Switch) -> None:
+        """Release an admitted switch, or drop a waiting one."""
+        self._waiting.pop(switch, None)
+        self._now.discard(switch)
+        self._fill()
+
+    def _fill(self) -> None:
+        while self._waiting and len(self._now) < self.most:
+            switch = next(iter(self._waiting))
+            del self._waiting[switch]
+            self._now.add(switch)
+            switch.read()
 
 
 def _held(replies: Replies) -> reconcile.Held | None:

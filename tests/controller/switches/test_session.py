@@ -13,7 +13,6 @@ from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.profiles import PROFILES
 from controller.openflow.messages import SessionXid
 from controller.state import State
-from controller.switches.admission import SWITCHES_AT_ONCE
 from controller.switches.current import Current
 from controller.switches.events import FabricComplete, ProgramRefused, SwitchProgrammed
 from controller.switches.session import (
@@ -26,7 +25,7 @@ from controller.switches.session import (
     SWITCH_PATIENCE,
     LiveFabric,
 )
-from controller.switches.switch import MOST_TIMEOUTS, PROBE
+from controller.switches.switch import MOST_TIMEOUTS, PROBE, SWITCHES_AT_ONCE
 from tests.controller.reported import as_entries
 from tests.controller.switches.session_talk import (
     BAD_GROUP_TYPE,
