@@ -185,9 +185,8 @@ class LiveFabric:
         """Ask those that have said nothing for a while, and cut off who does not answer."""
         awaited = [one for one in self._switches.values() if one.talk.awaits]
         for switch in awaited:
-            switch.talk.tick()
             patience = SWITCH_PATIENCE + switch.talk.changing / WORK_RATE
-            if switch.talk.overdue(patience):
+            if switch.talk.tick(patience):
                 self._silent(switch, patience)
         now, load = self.heard(), 1 + len(awaited) // WORKING
         rest = max(ASK_AFTER, len(self.present) / MOST_ASKED)

@@ -188,7 +188,7 @@ class Switch:
 
         def told(replies: Replies) -> None:
             found: reconcile.Difference | None = None
-            unmoved = self.vertex is not None and self.state == "in sync" and not self.talk.busy
+            unmoved = self.vertex is not None and self.state == "in sync" and not self.talk.changing
             try:
                 if unmoved and (held := _held(replies)) is not None:
                     _, found = self._difference(held)
