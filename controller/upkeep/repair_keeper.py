@@ -30,10 +30,10 @@ from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Outcome
-from controller.switches.current import Current
+from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, TablesRepaired
 from controller.switches.rounds import Messages, Rounds
-from controller.switches.session import LiveFabric, Upkeep
+from controller.switches.session import LiveFabric
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.link_state import Links
 from inventory.problems import InputError, did_you_mean
