@@ -107,12 +107,18 @@ def test_a_module_and_a_rack_are_drained_under_traffic(engine, tmp_path):
         ]
         used = tuple(np.array(ends).T)
         assert (loads(engine)[used] > 0).all()
-        loses_nothing(engine, INTERVALS, lambda _: drain("module:n3/m1"))
-        assert not loads(engine)[used].any()
-        loses_nothing(engine, INTERVALS, lambda _: drain("module:n3/m1", "--end"))
-        assert (loads(engine)[used] > 0).all()
         rack = groups(wiring, engine.build.hardware, "rack")[1]
         inside = list(rack.switches)
         assert loads(engine, inside)[inside].any()
-        loses_nothing(engine, INTERVALS, lambda _: drain(rack.name))
+
+        def drains(_):
+            drain(module.name)
+            drain(module.name, "--end")
+            drain(rack.name)
+
+        loses_nothing(engine, INTERVALS, drains)
         assert not loads(engine, inside)[inside].any()
+        drain(rack.name, "--end")
+        assert (loads(engine)[used] > 0).all()
+        drain(module.name)
+        assert not loads(engine)[used].any()
