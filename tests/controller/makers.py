@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from unittest.mock import create_autospec
@@ -145,18 +146,19 @@ def rows(ovs, vertex):
     return [row for row in found if "cookie=0x504600000000000d" not in row]
 
 
-def marker(build):
-    return f"cookie=0x5047{load(build).identity[:12]}"
+@cache
+def program_of(build):
+    """The encoder of a build folder, and how many classes each switch has."""
+    made = load(build)
+    return Encoder(made), (made.tables.classes.port > 0).sum(axis=1).tolist()
 
 
 def has_program(ovs, vertex, build):
-    found = rows(ovs, f"s{vertex}")
+    found, (encoder, classes) = rows(ovs, f"s{vertex}"), program_of(build)
     groups = ovs.ofctl("dump-groups", f"s{vertex}").count("group_id=")
-    expected = Encoder(load(build)).rows(vertex)
-    classes = int((load(build).tables.classes.port[vertex] > 0).sum())
-    return (
-        len(found) == expected and groups == classes and any(marker(build) in row for row in found)
-    )
+    mark = f"cookie=0x5047{encoder.build.identity[:12]}"
+    counted = len(found), groups
+    return counted == (encoder.rows(vertex), classes[vertex]) and any(mark in row for row in found)
 
 
 class Unwatched:

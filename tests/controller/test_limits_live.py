@@ -1,19 +1,15 @@
-"""What a controller bears: idle connections, slow clients, few files, threads that die."""
+"""What a controller bears: idle connections and slow clients."""
 
 import json
 import resource
-import signal
 import socket
-import subprocess
-import sys
 import time
 import urllib.request
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
-from tests.controller.makers import POLARFAB, SWITCHES, connect, leave, polarfab
+from tests.controller.makers import SWITCHES, connect, leave, polarfab
 
 pytestmark = pytest.mark.live
 HTTP = 17690
@@ -38,18 +34,12 @@ def idle(stack, port, count, first=b""):
         peer.sendall(first)
 
 
-@pytest.mark.parametrize(
-    ("used", "count"),
-    [
-        ("ryu", 1500),
-        pytest.param("ryu", 10_000, marks=pytest.mark.long),
-        pytest.param("os-ken", 10_000, marks=pytest.mark.long),
-    ],
-)
-def test_idle_connections_stop_nothing(switches, builds, run, used, count):
+@pytest.mark.long
+@pytest.mark.parametrize("used", ["ryu", "os-ken"])
+def test_idle_connections_stop_nothing(switches, builds, run, used):
     """More than it may open files: switches come and go, health answers, the log is short."""
     command = limited(1024, polarfab(builds[0], used, "--http", f"127.0.0.1:{HTTP}"))
-    crowded = run(command)
+    crowded, count = run(command), 10_000
     crowded.wait_for(SWITCHES, "complete")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -77,22 +67,3 @@ def test_slow_http_clients_do_not_stall_health(builds, run):
         idle(stack, HTTP, 100, b"POST /api/apply HTTP/1.1\r\nContent-Length: 90\r\n\r\n{")
         assert health()[1] < 5
     slow.stop()
-
-
-def test_too_few_files_are_refused_at_start(builds):
-    command = limited(150, lambda *_: [POLARFAB, "controller", builds[0]])()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert "at least 218 open files for 13 switches, given a hard limit of 150" in done.stderr
-
-
-@pytest.mark.parametrize("thread", ["ticks", pytest.param("inbox", marks=pytest.mark.long)])
-def test_a_controller_without_one_of_its_threads_ends(builds, run, thread):
-    """Its rows stay in the switches, and systemd starts it anew."""
-    script = Path(__file__).with_name("killed_thread.py")
-    command = polarfab(builds[0], "ryu")
-    started = run(lambda *where: [sys.executable, script, thread, *command(*where)[1:]])
-    started.wait_for(SWITCHES, "complete")
-    started.process.send_signal(signal.SIGUSR1)
-    assert started.process.wait(60) != 0
-    assert "has stopped: " in started.log.read_text()

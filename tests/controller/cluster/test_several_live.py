@@ -21,13 +21,19 @@ from mininet_scenarios.engines.inner_child import RUN
 from mininet_scenarios.scenario.engine import ControllerChange
 from tests.controller.cluster.makers import PORTS, group
 from tests.controller.makers import BRIDGES, POLARFAB, SWITCHES, rows
-from tests.controller.rollout.makers import FULL, MINIMAL, Site, compiled, controller_of, dump
+from tests.controller.rollout.makers import (
+    FULL,
+    INTERVALS,
+    MINIMAL,
+    Site,
+    compiled,
+    controller_of,
+    dump,
+)
 from tests.controller.rollout.windows import loses_nothing
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
-INTERVALS = 0.04, 0.08, 0.16
-"""Seconds between two packets of a pair."""
 
 
 def join(ovs, bridges, *instances):

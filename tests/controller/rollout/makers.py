@@ -15,8 +15,7 @@ from compilers.tables.folders.generations import mark_verified
 from controller.rollout.build_archive import pack
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, Setup
-from tests.controller.makers import SWITCHES, compile_into
-from tests.controller.rollout.windows import loses_nothing
+from tests.controller.makers import compile_into
 from tests.waiting import until
 
 INTERVALS = 0.04, 0.08, 0.16
@@ -85,11 +84,6 @@ class Site:
         self.engine.apply(ControllerChange(running=True))
         until(lambda: self.log.count("all switches hold build") > before, "the move is over", 60)
         self.engine.settle(60)
-
-    def moves_without_loss(self, build):
-        """Move while 13 hosts send to each other."""
-        loses_nothing(self.engine, INTERVALS, lambda _: self.move(build), SWITCHES)
-        assert "round 1 of" in self.log
 
 
 def dump(ovs, vertex):

@@ -39,27 +39,6 @@ def test_a_controller_that_is_killed_in_a_move_goes_on_and_loses_nothing(tmp_pat
         assert not (tmp_path / ".current.journal").exists()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("old", "new"), [(MINIMAL, FULL), (FULL, MINIMAL)])
-def test_a_policy_change_loses_nothing(tmp_path, old, new):
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    first, then = compiled(tmp_path / "one", old), compiled(tmp_path / "two", new)
-    with Site(tmp_path, first) as site:
-        site.moves_without_loss(then)
-
-
-@pytest.mark.long
-def test_an_expansion_loses_nothing(tmp_path):
-    (tmp_path / "one").mkdir()
-    first = compiled(tmp_path / "one", FULL)
-    then = tmp_path / "larger"
-    subprocess.run([POLARFAB, "expand", first, "--clusters", "quadric:1", "-o", then], check=True)
-    with Site(tmp_path, then) as site:  # all switches are cabled; the new ones are not in use
-        site.move(first)
-        site.moves_without_loss(then)
-
-
 @pytest.mark.long  # test_rollout has a refusal in every round, without switches
 def test_a_refusal_in_the_last_round_takes_all_back(tmp_path, switches, run):
     """A switch whose class table is full once both generations are in it."""

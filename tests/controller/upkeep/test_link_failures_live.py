@@ -142,56 +142,6 @@ def test_a_link_that_goes_is_repaired_and_what_comes_back_is_as_compiled(kept, f
     running.stop()
 
 
-@pytest.mark.long
-def test_a_switch_without_power_and_its_return(kept, fabric, switches, expected):
-    running = kept("--patience", "0.5")
-    node = 6
-    near = [(node, k) for k in np.flatnonzero(expected.build.wiring.far[node] >= 0)]
-    repair = expected.of(near, [node])
-    hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
-    fabric.suffer(outage(fabric.build, switches=[node]))
-    expected.come(hurt)
-    fabric.suffer(Outage())
-    makers.connect(switches, running.port, f"s{node}")
-    running.wait_for(SWITCHES, "complete")
-    expected.come(whole)
-    assert running.status()["links"]["down"] == []
-    running.stop()
-
-
-@pytest.mark.long
-def test_a_switch_that_loses_its_controller_gets_no_transit(kept, switches, expected):
-    repair = expected.of(drained=[4])
-    hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
-    running = kept("--patience", "0.5")
-    makers.leave(switches, "s4")
-    running.says("switch 4 has been disconnected for 0.5 s: traffic is routed around it")
-    reaches(running, "1 drained switch")
-    assert expected.hold(hurt)
-    makers.connect(switches, running.port, "s4")
-    running.says("switch 4 is back")
-    expected.come(whole)
-    running.stop()
-
-
-@pytest.mark.long
-def test_a_flapping_link_is_suppressed_until_it_is_calm(kept, fabric, expected):
-    u, k, v = links_of(expected.build)[9]
-    repair = expected.of([(u, k)])
-    hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
-    running = kept("--damping", "4,2200,1000,60")
-    for _ in range(3):
-        fabric.suffer(outage(fabric.build, [(u, v)]))
-        fabric.suffer(Outage())
-    running.says("flaps and is not used for")
-    until(lambda: not running.status()["links"]["down"], "the link is up")
-    expected.come(hurt)
-    assert running.status()["links"]["suppressed"]
-    running.says("is stable and is used again")
-    expected.come(whole)
-    running.stop()
-
-
 def test_swapped_cables_are_told_with_the_move_that_repairs_them(kept, fabric, expected):
     links = links_of(expected.build)
     (u, k, v), (x, j, y) = next(
