@@ -19,6 +19,7 @@ import pytest
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from controller.rollout.build_history import BuildHistory
+from controller.switches.current import current_of
 from polarfab.fabric import Fabric
 from tests.waiting import until
 
@@ -159,6 +160,11 @@ def has_program(ovs, vertex, build):
     mark = f"cookie=0x5047{encoder.build.identity[:12]}"
     counted = len(found), groups
     return counted == (encoder.rows(vertex), classes[vertex]) and any(mark in row for row in found)
+
+
+def loaded(build):
+    """A build as a controller has it that has loaded it."""
+    return current_of(build, Encoder(build))
 
 
 class Unwatched:

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import Client
 
-from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
@@ -28,7 +27,7 @@ from controller.rollout.mover import Mover, journalled
 from controller.rollout.rollout import Rollout
 from controller.state import KEPT, Overview, State
 from controller.switches.admission import RETELL
-from controller.switches.current import current_of, read_build
+from controller.switches.current import read_build
 from controller.switches.events import (
     BuildLoaded,
     LinkDown,
@@ -44,7 +43,7 @@ from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.update import updates
-from tests.controller.makers import Unwatched, no_history
+from tests.controller.makers import Unwatched, loaded, no_history
 
 TOKEN = "0123456789abcdef"  # noqa: S105
 READER, OPERATOR = "reader-0123456789", "operator-0123456789"
@@ -54,7 +53,7 @@ OTHERS = Token("rita", "read", READER.encode()), Token("otto", "operate", OPERAT
 @pytest.fixture
 def fabric():
     build = replace(polarfly_build(3), identity="0123456789abcdef")
-    fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
+    fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
     fabric.connected("here", 4, "192.0.2.4:40000")
     fabric.connected("there", 5, "192.0.2.5:40000")
     return fabric
@@ -152,14 +151,14 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
     """Both were errors for as long as the move went on."""
     old = updates.build("{family: polarfly, q: 3}")
     new = updates.grown(old, "quadric", 1)
-    fabric = LiveFabric(current_of(old, Encoder(old)), lambda *_: ("type", "code"))
+    fabric = LiveFabric(loaded(old), lambda *_: ("type", "code"))
     keeper = Keeper(fabric)
     overview = Overview(lambda: State.of(fabric, keeper))
     counters = PortCounters(fabric)
     metrics = Metrics(overview, counters=counters)
     counters.tick()
     counters.known[0] = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
-    Rollout(fabric, SwitchPrograms(plan(old, new)), current_of(new, Encoder(new)))
+    Rollout(fabric, SwitchPrograms(plan(old, new)), loaded(new))
     for datapath_id in fabric.current.programs.by_datapath_id:
         fabric.connected(datapath_id, datapath_id)
     fabric._programmed.update(fabric.present)
@@ -486,7 +485,7 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
 def repairing():
     """A fabric without switches, and its keeper."""
     build = replace(polarfly_build(3), identity="0123456789abcdef")
-    fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
+    fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
     return fabric, Keeper(fabric)
 
 

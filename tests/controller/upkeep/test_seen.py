@@ -12,13 +12,12 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import Multipart
 from controller.rollout.mover import Mover
 from controller.settings import Damping
-from controller.switches.current import Current
 from controller.switches.session import ASK_AFTER, SILENCE, SLOW, WORK_RATE, WORKING
 from controller.switches.switch import LAST_RETRY, MOST_DRIFTS, ROWS_RESENT
 from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
 from tests.compilers.routed import routed
-from tests.controller.makers import no_history
+from tests.controller.makers import loaded, no_history
 from tests.controller.switches.conforming_switch import Shape
 from tests.controller.switches.session_talk import slow
 from tests.controller.switches.test_conforming_switches import in_memory
@@ -207,7 +206,7 @@ def moving(net, seconds=0.06):
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     mover, worst = Mover(net.sessions, net.keeper, no_history()), []
     net.also.append(mover.tick)
-    mover.move(Current(new.identity, new.wiring.names, Encoder(new), new), True, all_or_none=False)
+    mover.move(loaded(new), True, all_or_none=False)
     for vertex, switch in enumerate(net.fabric.switches):
 
         def changed(before=switch._changed, vertex=vertex):
@@ -252,7 +251,7 @@ def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
     """The move began with tables that led through it."""
     net = network()
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
-    target = Current(new.identity, new.wiring.names, Encoder(new), new)
+    target = loaded(new)
     mover = Mover(net.sessions, net.keeper, no_history())
     net.also.append(mover.tick)
     net.fabric.switches[BAD].shape = Shape(lies=True)
@@ -281,7 +280,7 @@ def test_a_fabric_whose_switches_refuse_its_build_moves_to_another():
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     mover = Mover(net.sessions, net.keeper, no_history())
     net.also.append(mover.tick)
-    mover.move(Current(new.identity, new.wiring.names, Encoder(new), new), True, all_or_none=False)
+    mover.move(loaded(new), True, all_or_none=False)
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
     for switch in net.fabric.switches:
