@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Thread
 from time import localtime, strftime, time
 
@@ -20,6 +20,7 @@ from controller.switches.events import LinkDown, SwitchLeft
 from controller.switches.session import LiveFabric
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.makers import loaded
+from tests.controller.management.test_alerts import Ports
 from tests.page_checks import faults
 from tests.waiting import until
 
@@ -33,18 +34,6 @@ window.fetch = (_, { signal }) =>
 heard = 1;
 turn();
 """
-
-
-@dataclass
-class Ports:
-    """The keeper's arrays."""
-
-    dead: np.ndarray
-    drained: np.ndarray
-    utilisation: np.ndarray
-
-    def status(self):
-        return {}
 
 
 @pytest.fixture(scope="module")
