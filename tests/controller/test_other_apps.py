@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
-from tests.controller.makers import compile_into
+from tests.controller.makers import compile_into, free_port, listens
 from tests.controller.switches.conforming_fabric import Loopback
 from tests.controller.switches.conforming_switch import Shape
 from tests.waiting import until
@@ -75,17 +75,6 @@ def test_a_learning_switch_and_a_poller_run_beside_ours(tmp_path):
     finally:
         process.kill()
         process.wait(20)
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def listens(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def run(net, status, file):

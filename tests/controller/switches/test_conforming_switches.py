@@ -7,7 +7,6 @@ what they lack, forward by what they were told, and are followed for every pair 
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -22,7 +21,7 @@ from controller.state import State
 from controller.switches.session import ASK_AFTER, SILENCE, SLOW
 from controller.switches.switch import FEATURES_PATIENCE
 from tests.compilers.routed import routed
-from tests.controller.makers import compile_into, loaded
+from tests.controller.makers import compile_into, free_port, listens, loaded
 from tests.controller.switches.conforming_fabric import Loopback
 from tests.controller.switches.conforming_switch import ConformingSwitch, Shape
 from tests.controller.upkeep.makers import unconnected
@@ -254,27 +253,20 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module", params=[pytest.param("ryu", marks=pytest.mark.long), "os-ken"])
 def controller(request, folder, tmp_path_factory):
     """The port of a controller, and its status file."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     status = tmp_path_factory.mktemp("controller") / "status.json"
     words = [sys.executable, "-m", "polarfab", "controller", folder, "--framework", request.param]
     words += ["--listen", f"127.0.0.1:{port}", "--status-file", status]
     with (status.parent / "log").open("w") as log:
         process = subprocess.Popen([*map(str, words)], stdout=log, stderr=log, env=os.environ)
     try:
-        until(lambda: process.poll() is None and status.exists() and _listens(port), "listening")
+        until(lambda: process.poll() is None and status.exists() and listens(port), "listening")
         yield port, status
         assert process.poll() is None
         assert "Traceback" not in (status.parent / "log").read_text()
     finally:
         process.terminate()
         process.wait(20)
-
-
-def _listens(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.parametrize("shape", ["everything", "nothing optional"])
