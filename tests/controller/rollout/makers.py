@@ -35,6 +35,13 @@ def compiled(folder, routing, more="", q=3):
     return compile_into(folder / "build", folder / "fabric.yaml")
 
 
+def two_builds(tmp_path):
+    """Builds of two policies in folders of their own."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    return compiled(tmp_path / "one", MINIMAL), compiled(tmp_path / "two", FULL)
+
+
 def step(*_):
     return nullcontext(lambda *_: None)
 

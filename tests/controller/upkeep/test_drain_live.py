@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from compilers.wiring.shared_risk import find, groups
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, Setup
 from tests.controller.makers import POLARFAB, compile_into
+from tests.controller.rollout.makers import step
 from tests.controller.rollout.windows import loses_nothing
 from tests.waiting import until
 
@@ -34,10 +35,6 @@ INVENTORY = {
     "generate": {"type": "leaf", "racks": {"units": 4}},
 }
 TOKEN = "0123456789abcdef"  # noqa: S105
-
-
-def step(*_words):
-    return nullcontext(lambda *_: None)
 
 
 @pytest.fixture
