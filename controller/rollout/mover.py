@@ -277,7 +277,7 @@ class Mover:
             try:
                 self._inherit(build)
             except InputError as error:
-                fabric.cannot_load(str(error))
+                fabric.tell(events.BuildKept(fabric.identity, str(error)))
         self._record.put_aside()
         for switch in fabric.present.values():
             switch.wait()
@@ -344,7 +344,7 @@ class Mover:
         try:
             self.roll_back(by="not confirmed")
         except InputError as error:
-            self.fabric.cannot_load(str(error))
+            self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 
     def _keep(self, old: Current, target: Current) -> None:
         """Keep both builds before anything changes."""
@@ -412,7 +412,8 @@ def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper) -> Mov
         try:
             mover.go_on(record, history.read)
         except InputError as error:
-            fabric.cannot_load(f"the move in {journal.file.name} cannot be continued: {error}")
+            reason = f"the move in {journal.file.name} cannot be continued: {error}"
+            fabric.tell(events.BuildKept(fabric.identity, reason))
     if journal.damaged:
         mover.survey()
     return mover

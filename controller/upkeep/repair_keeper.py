@@ -29,10 +29,10 @@ from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Outcome
-from controller.switches.current import Current
+from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event
 from controller.switches.rounds import Messages, Rounds
-from controller.switches.session import LiveFabric, Upkeep
+from controller.switches.session import LiveFabric
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.link_state import Links
 from controller.upkeep.table_repair import Failures, TableRepair

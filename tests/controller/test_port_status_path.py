@@ -18,7 +18,7 @@ import pytest
 
 from compilers.targets.openflow.protocol import PORT_MODIFIED, PORT_STATUS, MessageType, message
 from controller.app import Inbox
-from controller.switches.connections.connection import datapath_class
+from controller.switches.connections.connection import use
 from controller.switches.connections.sending import Outbox, SendQueue
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
@@ -78,13 +78,15 @@ def test_ten_functions_that_a_reader_can_follow(monkeypatch: pytest.MonkeyPatch)
     event = SimpleNamespace(Event=Once, sleep=lambda _: None, spawn=lambda _: None)
     names = "MAIN", "DEAD", "CONFIG"
     handler = SimpleNamespace(**{f"{name}_DISPATCHER": name.lower() for name in names})
-    framework: Any = SimpleNamespace(hub=event, handler=handler, datapath=FrameworkDatapath)
+    framework: Any = SimpleNamespace(
+        hub=event, handler=handler, datapath=FrameworkDatapath, controller=SimpleNamespace()
+    )
     controller = SimpleNamespace(fabric=fabric, member=None, entrance=None)
     controller.pulse = SimpleNamespace(bug=lambda _, error: (_ for _ in ()).throw(error))
     inbox = Inbox(event, controller)  # type: ignore[arg-type] # the parts that it uses
     ours, theirs = tcp_pair()
     with ours, theirs:
-        datapath = datapath_class(framework, inbox)(ours, ("127.0.0.1", 1))
+        datapath = use(framework, inbox)(ours, ("127.0.0.1", 1))
         datapath.id, vertex = int(build.wiring.datapath_id[0]), 0
         switch = fabric.present[vertex]
         fabric._switches[datapath] = fabric._switches.pop(switch.key)
