@@ -40,11 +40,7 @@ class NapalmSession:
     device: Any = None
 
     def call(self, method: str, *words: Any, **named: Any) -> Any:
-        """What a method of the driver returns.
-
-        Raises:
-            DeviceError: the device is not reached, or it refuses.
-        """
+        """What a method of the driver returns."""
         from napalm import get_network_driver
 
         try:

@@ -61,7 +61,7 @@ def test_a_leader_whose_lease_ends_says_so_once_and_restarts(controller, lines, 
     """Whenever in a tick it ends: it was said twice if that was between two looks."""
     etcd, now = Etcd(), [0.0]
     election = Election(Wire(etcd), "a", lambda: now[0])
-    record = SharedRecord(Later(None), controller.mover.history)
+    record = SharedRecord(None, controller.mover.history, Later)
     mover = Mover(controller.fabric, controller.keeper, no_history(), record)
     controller.mover, controller.member = mover, ClusterMember(mover, record, election)
     election.step()

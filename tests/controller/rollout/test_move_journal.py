@@ -196,7 +196,7 @@ def test_links_are_watched_after_a_move_that_the_next_process_has_ended(site):
     keeper = site.start(watched=True)
     site.until(lambda: site.holds(site.new.identity))
     assert keeper.change is not None
-    assert site.fabric.current.programs is keeper._need.programs
+    assert site.fabric.current.programs is keeper._kept.programs
 
 
 def damage(site):

@@ -158,14 +158,14 @@ def test_a_round_that_was_made_for_some_only_takes_all_back(monkeypatch):
     """The next one began: switches that had not got the first lost packets."""
     site = Site(build(Q3), build(Q3, POLICY)).start()
     site.settle()
-    make = site.rollout._round_programs.forth
+    make = site.rollout._round_programs.step
 
-    def fails(vertex):
-        if site.rollout.round == 1 and vertex == 7:
+    def fails(vertex, back):
+        if site.rollout.round == 1 and vertex == 7 and not back:
             raise ZeroDivisionError
-        return make(vertex)
+        return make(vertex, back)
 
-    monkeypatch.setattr(site.rollout._round_programs, "forth", fails)
+    monkeypatch.setattr(site.rollout._round_programs, "step", fails)
     with pytest.raises(ZeroDivisionError):
         site.run()
     site.run("failed")

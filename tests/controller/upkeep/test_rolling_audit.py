@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from compilers.targets.openflow.protocol import MessageType
-from controller.state import State
+from controller.state import Overview, State
 from controller.upkeep.rolling_audit import RollingAudit
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.upkeep.makers import network
@@ -62,7 +62,8 @@ def test_every_switch_is_read_once_in_a_period_and_says_so(audited):
         wait(audited, PERIOD)
         assert max(ages(audited)) <= PERIOD + 1
     assert kinds(audited) == []
-    assert State.of(audited.sessions).health["oldest_audit"] == max(ages(audited)) <= PERIOD + 1
+    health = Overview(lambda: State.of(audited.sessions)).health()
+    assert health["oldest_audit"] == max(ages(audited)) <= PERIOD + 1
     assert len(set(ages(audited))) > 6, "they are spread over the period"
 
 
@@ -74,7 +75,7 @@ def test_rows_of_others_over_ours_are_told_once_and_stay(audited):
     assert kinds(audited) == [("shadowed", "3")]
     status = State.of(audited.sessions).status
     assert (status["foreign"], status["shadowed"]) == ({"2": 1, "3": 1}, {"3": 1})
-    assert State.of(audited.sessions).health["shadowed"] == 1
+    assert Overview(lambda: State.of(audited.sessions)).health()["shadowed"] == 1
     assert audited.switches[2].rows.keys() == {*before, harmless}
     del audited.switches[3].rows[over_all]
     wait(audited, PERIOD + 1)

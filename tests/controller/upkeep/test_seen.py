@@ -367,7 +367,7 @@ def test_a_reboot_whose_new_connection_claims_the_place_counts_as_leaving():
 
 def test_every_reboot_counts_for_damping():
     net = in_memory(Shape(), BUILD)
-    net.keeper._need.links.flaps.damping = Damping()
+    net.keeper._kept.links.flaps.damping = Damping()
     keys, datapath_id = [BAD], net.fabric.switches[BAD].datapath_id
     for number in range(4):
         keys.append(f"again {number}")
@@ -376,7 +376,7 @@ def test_every_reboot_counts_for_damping():
         net.hung.add(keys[-1])
         net.run()
     net.tick(TICK)
-    assert net.keeper._need.links.flaps.suppressed[BAD]
+    assert net.keeper._kept.links.flaps.suppressed[BAD]
 
 
 def test_without_an_audit_what_was_changed_is_read_in_full_all_the_same():
