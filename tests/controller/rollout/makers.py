@@ -18,7 +18,7 @@ from mininet_scenarios.scenario.engine import ControllerChange, Setup
 from tests.controller.makers import compile_into
 from tests.waiting import until
 
-INTERVALS = 0.04, 0.08, 0.16
+INTERVALS = 0.08, 0.16
 """Seconds between two packets of a pair: the first that the machine carries counts."""
 
 SPEC = "name: lab\ntopology: {{family: polarfly, q: {}}}\nrouting: {}\ninventory: inventory.yaml\n"
