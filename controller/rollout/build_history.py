@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
-from shutil import disk_usage
+from shutil import copytree, disk_usage
 from time import time
 from typing import Any
 
@@ -136,7 +136,7 @@ class BuildHistory:
         """Put a build that is kept into the controller's folder, if that has this other one."""
         if _identity(self.folder) == instead_of and _identity(self.place / identity) == identity:
             source = self.place / identity
-            put(self.folder, lambda beside: _copy(source, beside))
+            put(self.folder, lambda beside: copytree(source, beside, dirs_exist_ok=True))
 
     def entries(self) -> list[HeldBuild]:
         """The builds that the fabric held, the newest last; none if the list cannot be read."""
@@ -209,9 +209,3 @@ def _identity(folder: Path) -> str:
         return load(folder).identity
     except InputError:
         return ""
-
-
-def _copy(source: Path, place: Path) -> Any:
-    from shutil import copytree
-
-    return copytree(source, place, dirs_exist_ok=True)

@@ -395,6 +395,18 @@ def test_nothing_is_agreed_while_another_record_is_on_its_way():
     assert not record.agree(calm), "the store gets the other one after this"
 
 
+def test_a_record_that_is_none_is_said_to_who_would_inherit_it():
+    store, answers = Store(Etcd()), []
+    store.values["record"] = b"{"
+    record = SharedRecord(store, SimpleNamespace(packed=lambda _: None), Later)
+    record.inherit("x", answers.append)
+    record.poll()
+    record.poll()
+    (answer,) = answers
+    assert isinstance(answer, Unavailable)
+    assert "content cannot be used: JSONDecodeError" in str(answer)
+
+
 def test_builds_larger_than_a_value_come_back_whole():
     etcd = Etcd()
     etcd.key = (1, "a", 7)
