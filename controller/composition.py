@@ -193,7 +193,7 @@ class Controller:
             with self.actions.asked(HANGUP, "reload", str(self.folder)):
                 self.mover.move(self._read(), True, HANGUP.name, all_or_none=False)
         except InputError as error:
-            self.fabric.cannot_load(str(error))
+            self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 
 
 def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:

@@ -72,7 +72,7 @@ class Door:
 
     def _wait(self, address: Any) -> None:
         """A connection waits for its client; another one may have to end for it."""
-        oldest = self._idle.enter(address, address[0])
+        oldest = self._idle.enter(address)
         if oldest is not None and (sock := self._sockets.pop(oldest, None)):
             shut_down(sock)
 

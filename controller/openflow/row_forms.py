@@ -2,18 +2,15 @@
 
 A switch may report the fields of a match, or instructions, in another order than they were sent,
 and a mask that is all ones or all zeros in another way (OpenFlow 1.3.5, §7.2.3.5). Rows are given
-as `compilers.targets.openflow.bundled_blocks.ROW`. Overlap is looked for between arrays of matches
-with the same fields.
+as `compilers.targets.openflow.bundled_blocks.ROW`.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from math import inf
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from compilers.targets.openflow.bundled_blocks import ROW
 from compilers.targets.openflow.protocol import (
@@ -92,30 +89,6 @@ def _fields(head: Any, fields: bytes) -> Match:
     return tuple(sorted(found))
 
 
-ROWS_AT_ONCE = 64
-"""Foreign rows that are compared with all of ours at once, which bounds the memory used."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Alike:
-    """Rows of one table whose matches have the same fields.
-
-    priority: int64[n]; value, mask: uint8[n, L], of all fields together.
-    """
-
-    table: int
-    fields: tuple[Field, ...]
-    rows: list[bytes]
-    priority: NDArray[np.int64]
-    value: NDArray[np.uint8]
-    mask: NDArray[np.uint8]
-
-    def columns(self, chosen: list[Field]) -> list[int]:
-        """The bytes of these fields in `value` and `mask`."""
-        starts = dict(zip(self.fields, np.cumsum([0, *(f[2] for f in self.fields)]), strict=False))
-        return [int(starts[field]) + i for field in chosen for i in range(field[2])]
-
-
 def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[bytes]:
     """The foreign rows that a packet may match instead of our own.
 
@@ -125,52 +98,35 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[bytes]:
     Raises:
         Malformed: a row cannot be read.
     """
-    others, own = _alike(foreign), [one for one in _alike(ours) if one.fields]
-    found: set[bytes] = set()
-    for other in others:
-        over = np.zeros(len(other.rows), np.bool_)
-        for one in own:
-            if one.table == other.table and one.priority.min() <= other.priority.max():
-                over |= _over(other, one)
-        found.update(row for row, hit in zip(other.rows, over.tolist(), strict=True) if hit)
+    starts: dict[Field, int] = {}
+    own = [one for one in (_bits(row, starts) for row in ours) if one[-1]]
+    others = defaultdict[tuple[int, int], list[tuple[bytes, int, int]]](list)
+    for row in foreign:
+        table, priority, value, mask = _bits(row, starts)
+        others[table, mask].append((row, priority, value))
+    found: list[bytes] = []
+    for (table, mask), alike in others.items():
+        least = defaultdict[int, dict[int, int]](dict)  # our priorities by mask and value in common
+        for its_table, priority, value, its_mask in own:
+            if its_table == table:
+                there, common = least[mask & its_mask], value & mask & its_mask
+                there[common] = min(priority, there.get(common, priority))
+        found += [
+            row
+            for row, priority, value in alike
+            if any(priority >= one.get(value & both, inf) for both, one in least.items())
+        ]
     return sorted(found)
 
 
-def _over(other: _Alike, one: _Alike) -> NDArray[np.bool_]:
-    """bool[n]: which rows of `other` take precedence over one of `one`."""
-    common = [field for field in other.fields if field in one.fields]
-    at, own_at = other.columns(common), one.columns(common)
-    own_value, own_mask = one.value[:, own_at], one.mask[:, own_at]
-    hits = []
-    for place in range(0, len(other.rows), ROWS_AT_ONCE):
-        some = slice(place, place + ROWS_AT_ONCE)
-        value, mask = other.value[some, None, at], other.mask[some, None, at]
-        apart = ((value ^ own_value) & mask & own_mask).any(axis=2)
-        hits.append((~apart & (other.priority[some, None] >= one.priority)).any(axis=1))
-    return np.concatenate(hits)
-
-
-def _alike(rows: Iterable[bytes]) -> list[_Alike]:
-    """Rows by table and fields of their matches."""
-    groups: dict[tuple[int, tuple[Field, ...]], list[tuple[bytes, int, bytes, bytes]]] = {}
-    for row in rows:
-        table, priority, match = place(row)
-        key = table, tuple(field for field, _, _ in match)
-        value = b"".join(value for _, value, _ in match)
-        mask = b"".join(mask for _, _, mask in match)
-        groups.setdefault(key, []).append((row, priority, value, mask))
-    return [
-        _Alike(
-            table,
-            fields,
-            [row for row, *_ in found],
-            np.array([priority for _, priority, _, _ in found]),
-            _bytes([value for _, _, value, _ in found]),
-            _bytes([mask for _, _, _, mask in found]),
-        )
-        for (table, fields), found in groups.items()
-    ]
-
-
-def _bytes(rows: list[bytes]) -> NDArray[np.uint8]:
-    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+def _bits(row: bytes, starts: dict[Field, int]) -> tuple[int, int, int, int]:
+    """Table and priority of a row, the value and the mask of its match as numbers, in which each
+    field has bits of its own, from `starts` on.
+    """
+    table, priority, match = place(row)
+    value = mask = 0
+    for field, own_value, own_mask in match:
+        start = starts.setdefault(field, 8 * sum(length for _, _, length in starts))
+        value |= int.from_bytes(own_value, "big") << start
+        mask |= int.from_bytes(own_mask, "big") << start
+    return table, priority, value, mask

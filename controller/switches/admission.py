@@ -1,117 +1,16 @@
-"""Who is heard, who has the place of a switch, whose turn it is, who is turned away. No I/O."""
+"""Who is heard, and who is turned away. No I/O."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
 from controller.switches.events import Event, Kind
 
-SWITCHES_AT_ONCE, ADMITTED_ROWS = 1024, 1_200_000
-"""Switches that are read and programmed at the same time, and about how many rows they hold.
-
-Both bound the memory used, and how long the answer of one waits behind those of others. Not fewer
-switches: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection in each
-iteration, and an iteration costs the same for one bridge as for all.
-"""
-PROBE_PATIENCE = 5.0
-"""Seconds that a switch may take to answer a probe; then its place goes to the claim."""
-DUPLICATE_TOLD = 10.0
-"""Seconds without another claim after which a duplicate counts as gone; Open vSwitch tries again
-after 8 s."""
 MOST_BETWEEN = 1.0
 """Seconds between two looks that count as heard at most."""
-
-
-def most_at_once(switches: int) -> int:
-    """The switches of a fabric that are read at the same time: each has a row for about each."""
-    return min(SWITCHES_AT_ONCE, 1 + ADMITTED_ROWS // max(switches, 1))
-
-
-@dataclass(slots=True)
-class Admission:
-    """Admission to programming: first come, first served; begin is called with an admitted key.
-
-    A program is computed when its switch is admitted, so memory holds only a few programs, and the
-    first switches are ready early. At most `most` keys are admitted at once.
-    """
-
-    most: int
-    begin: Callable[[Hashable], None]
-    _now: set[Hashable] = field(default_factory=set)
-    _waiting: dict[Hashable, None] = field(default_factory=dict)
-
-    def ask(self, key: Hashable) -> None:
-        """Admit a key, at once or later; a second request has no effect."""
-        if key not in self._now:
-            self._waiting[key] = None
-            self._fill()
-
-    def end(self, key: Hashable) -> None:
-        """Release an admitted key, or drop a waiting one."""
-        self._waiting.pop(key, None)
-        self._now.discard(key)
-        self._fill()
-
-    def _fill(self) -> None:
-        while self._waiting and len(self._now) < self.most:
-            key = next(iter(self._waiting))
-            del self._waiting[key]
-            self._now.add(key)
-            self.begin(key)
-
-
-@dataclass(slots=True)
-class Claims:
-    """Connections that name the datapath id of a switch that is connected already.
-
-    The switch that has the place keeps it until it is dead: until its connection has ended, or
-    until it has not answered a probe. A switch that returns may come before its old connection is
-    known to be dead; one that was given another's datapath id comes while that one lives.
-
-    At most one claim a vertex. duplicates: a message for each whose switch has answered.
-    """
-
-    clock: Callable[[], float]
-    duplicates: dict[int, str] = field(default_factory=dict)
-    _claims: dict[int, tuple[Hashable, float]] = field(default_factory=dict)
-    _answered: dict[int, float] = field(default_factory=dict)
-
-    def add(self, vertex: int, key: Hashable) -> bool:
-        """A connection claims a place; False if another one does already."""
-        if vertex in self._claims:
-            return False
-        self._claims[vertex] = key, self.clock()
-        return True
-
-    def take(self, vertex: int) -> Hashable | None:
-        """The connection that claims this place, if any; the claim is over."""
-        return self._claims.pop(vertex, (None, 0.0))[0]
-
-    def ended(self, key: Hashable) -> None:
-        """A connection has ended, and with it its claim."""
-        for vertex in [v for v, (other, _) in self._claims.items() if other == key]:
-            del self._claims[vertex]
-
-    def answered(self, vertex: int, text: str) -> bool:
-        """The switch that has the place is alive; whether this is news."""
-        news = vertex not in self.duplicates
-        self.duplicates[vertex], self._answered[vertex] = text, self.clock()
-        return news
-
-    def unanswered(self) -> list[int]:
-        """Places whose switches have not answered in time; forgets duplicates that are gone."""
-        now = self.clock()
-        for vertex in [v for v, at in self._answered.items() if now - at > DUPLICATE_TOLD]:
-            del self._answered[vertex], self.duplicates[vertex]
-        return [v for v, (_, since) in self._claims.items() if now - since > PROBE_PATIENCE]
-
-    def clear(self) -> None:
-        """Forget all."""
-        for kept in (self.duplicates, self._claims, self._answered):
-            kept.clear()
 
 
 @dataclass(slots=True)

@@ -315,28 +315,22 @@ class Conversation:
         for request in requests.values():
             request.answer(None)
 
-    def tick(self) -> None:
-        """Time passes: requests that have waited for longer than their patience are refused."""
+    def tick(self, patience: float) -> bool:
+        """Time passes: requests that have waited for longer than their own patience are refused.
+        Returns whether any answer has been outstanding for longer than `patience` seconds.
+        """
         now = self.clock()
         late = [n for n, one in self._requests.items() if now - one.since > one.patience]
         for number in late:
             self._requests.pop(number).answer(None)
-
-    def overdue(self, patience: float) -> bool:
-        """Whether an answer has been outstanding for longer than `patience` seconds."""
         oldest = [request.since for request in self._requests.values()]
         oldest += [self._since] if self._running else []
-        return bool(oldest) and self.clock() - min(oldest) > patience
+        return bool(oldest) and now - min(oldest) > patience
 
     @property
     def awaits(self) -> bool:
         """Whether an answer is outstanding."""
         return bool(self._requests) or self._running is not None
-
-    @property
-    def busy(self) -> bool:
-        """Whether a bundle is in progress or queued."""
-        return self._running is not None
 
     @property
     def changing(self) -> int:

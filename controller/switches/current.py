@@ -1,4 +1,4 @@
-"""The current build: the one that switches are programmed with."""
+"""The current build: the one that switches are programmed with; and who adapts it to failures."""
 
 from __future__ import annotations
 
@@ -54,6 +54,41 @@ class Current:
     def switches(self) -> int:
         """The number of switches that have a program."""
         return len(self.programs.by_datapath_id)
+
+
+class Upkeep:
+    """Who watches a fabric and adapts its programs, as `controller.upkeep.repair_keeper`; this one
+    does nothing.
+    """
+
+    def adopt(self, current: Current) -> Current:
+        """A build is being loaded; returns it, or a replacement."""
+        return current
+
+    def arrived(self, vertex: int) -> None:
+        """A switch has connected."""
+
+    def described(self, vertex: int, ports: bytes) -> None:
+        """A switch has described its ports (`ofp_port`), before its rows are read."""
+
+    def port_status(self, vertex: int, message: bytes) -> None:
+        """A switch reports a change of a port."""
+
+    def packet_in(self, vertex: int, message: bytes) -> None:
+        """A switch sends a packet."""
+
+    def fit(self, vertex: int, fit: bool) -> None:
+        """A switch was read to hold its program, or it is known not to."""
+
+    def left(self, vertex: int) -> None:
+        """A switch has left."""
+
+    def carries(self, vertex: int) -> bool:  # noqa: ARG002
+        """Whether it is known that traffic is routed through a switch."""
+        return False
+
+    def tick(self) -> None:
+        """Time passes."""
 
 
 def read_build(folder: Path, unverified: bool = False) -> Current:

@@ -51,9 +51,6 @@ from controller.openflow.row_forms import shadowing
 from controller.settings import ForeignRows
 
 SHIFT = np.uint64(COOKIE_SHIFT)
-WORD = np.dtype(np.uint64)
-FACTORS = np.random.default_rng(0).integers(0, 1 << 63, (1 << 16) // WORD.itemsize, WORD) * 2 + 1
-"""Odd numbers, one for each word of the longest row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,14 +208,9 @@ def _groups(block: Block, layout: WireLayout, place: int = 0) -> Iterator[tuple[
     return zip(numbers, entries(restated(block, layout, GROUP_FORM, place)), strict=True)
 
 
-def _form(block: Block) -> Block:
-    """The canonical form of the rows that a block adds."""
-    return restated(block, FLOW_MOD, ROW, BUNDLED)
-
-
 def _rows(block: Block) -> list[bytes]:
-    """The same, a bytes object a row."""
-    return entries(_form(block))
+    """The canonical form of each row that a block adds."""
+    return entries(restated(block, FLOW_MOD, ROW, BUNDLED))
 
 
 def _whole(blocks: Iterable[Block]) -> list[bytes]:
@@ -253,11 +245,9 @@ def _flow_part(blocks: Sequence[Block], held: Held) -> tuple[list[bytes], int, i
     """Messages that add rows, the counts of new and replacing ones, and the surplus rows."""
     if not held.blocks:
         return _whole(blocks), sum(map(len, blocks)), 0, []
-    if _same(held.blocks, [_form(block) for block in blocks]):
-        return [], 0, 0, []
     there, forms = held.rows, [(block, _rows(block)) for block in blocks]
-    lacking = {row for _, form in forms for row in form if row not in there}
-    surplus = there.difference(*(form for _, form in forms))
+    ours = frozenset(row for _, form in forms for row in form)
+    lacking, surplus = ours - there, there - ours
     changed = 0
     if lacking and surplus:
         lacking, surplus, changed = _alike(lacking, surplus)
@@ -269,35 +259,9 @@ def _flow_part(blocks: Sequence[Block], held: Held) -> tuple[list[bytes], int, i
     return parts, len(lacking) - changed, changed, sorted(surplus)
 
 
-def _same(some: Iterable[Block], others: Iterable[Block]) -> bool:
-    """Whether these are the same rows; False if that cannot be decided at once."""
-    one, other = _by_length(some), _by_length(others)
-    return one.keys() == other.keys() and all(
-        np.array_equal(rows, other[length]) for length, rows in one.items()
-    )
-
-
-def _by_length(blocks: Iterable[Block]) -> dict[int, Block]:
-    """All rows of each length, in an order that follows from what they say."""
-    found: dict[int, list[Block]] = {}
-    for block in blocks:
-        if len(block):
-            found.setdefault(block.shape[1], []).append(block)
-    return {length: _ordered(np.concatenate(alike)) for length, alike in found.items()}
-
-
-def _ordered(block: Block) -> Block:
-    """The rows in the order of a sum of their words, each times an odd number (modulo 2^64)."""
-    words = -(-block.shape[1] // WORD.itemsize)
-    padded = np.zeros((len(block), words * WORD.itemsize), np.uint8)
-    padded[:, : block.shape[1]] = block
-    sums = padded.view(WORD) @ FACTORS[:words]
-    return block[np.argsort(sums)]
-
-
 def _alike(
-    lacking: set[bytes], surplus: frozenset[bytes]
-) -> tuple[set[bytes], frozenset[bytes], int]:
+    lacking: frozenset[bytes], surplus: frozenset[bytes]
+) -> tuple[frozenset[bytes], frozenset[bytes], int]:
     """Drop rows that only look different, and surplus rows that an added row replaces.
 
     Returns the missing rows, the surplus rows, and how many missing rows replace one.

@@ -16,19 +16,13 @@ from compilers.targets.openflow.protocol import MessageType, header
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
 from controller.switches import events
-from controller.switches.admission import (
-    Admission,
-    Claims,
-    ListeningClock,
-    RejectedPeers,
-    most_at_once,
-)
+from controller.switches.admission import ListeningClock, RejectedPeers
 from controller.switches.connections.sending import Outbox, SendPriority
 from controller.switches.conversation import Conversation, Outcome
-from controller.switches.current import Current
+from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, Kind
 from controller.switches.reconcile import Difference
-from controller.switches.switch import AMISS, MOST_DRIFTS, Switch
+from controller.switches.switch import MOST_DRIFTS, Admission, Switch, most_at_once
 
 MOST_UNKNOWN = 1000
 """Datapath ids that are not in the build and are kept for the status."""
@@ -40,45 +34,15 @@ second at most: a larger fabric asks less often."""
 SLOW, SILENCE = 1.0, 8.0
 """Seconds without an answer after which others do not wait for a switch, and after which it is cut
 off."""
+PROBE_PATIENCE = 5.0
+"""The same where another connection claims to be that switch, which may have returned."""
+DUPLICATE_TOLD = 10.0
+"""Seconds without another claim after which a duplicate counts as gone; Open vSwitch tries again
+after 8 s."""
 WORKING, WORK_RATE = 64, 200_000
-"""Either is as long again for each so many switches that we keep busy at the time, as they may
-all be one busy process, and longer for a switch that carries out a change, by a second for so many
-bytes of it: a thousand rows."""
-
-
-class Upkeep:
-    """Who watches a fabric and adapts its programs, as `controller.upkeep.repair_keeper`; this one
-    does nothing.
-    """
-
-    def adopt(self, current: Current) -> Current:
-        """A build is being loaded; returns it, or a replacement."""
-        return current
-
-    def arrived(self, vertex: int) -> None:
-        """A switch has connected."""
-
-    def described(self, vertex: int, ports: bytes) -> None:
-        """A switch has described its ports (`ofp_port`), before its rows are read."""
-
-    def port_status(self, vertex: int, message: bytes) -> None:
-        """A switch reports a change of a port."""
-
-    def packet_in(self, vertex: int, message: bytes) -> None:
-        """A switch sends a packet."""
-
-    def fit(self, vertex: int, fit: bool) -> None:
-        """A switch was read to hold its program, or it is known not to."""
-
-    def left(self, vertex: int) -> None:
-        """A switch has left."""
-
-    def carries(self, vertex: int) -> bool:  # noqa: ARG002
-        """Whether it is known that traffic is routed through a switch."""
-        return False
-
-    def tick(self) -> None:
-        """Time passes."""
+"""SLOW and SILENCE are as long again for each so many switches that we keep busy at the time, as
+they may all be one busy process, and longer for a switch that carries out a change, by a second for
+so many bytes of it: a thousand rows."""
 
 
 @dataclass(slots=True)
@@ -89,8 +53,9 @@ class LiveFabric:
     error numbers. survey: the switches that were read and the cookies of their markers, while
     nothing is to be changed; else None.
     rejected: peers that were turned away. heard: the clock by which switches are silent or gone.
-    present: the connected switches by vertex. send: puts bytes into a connection's queue, or closes
-    it where there are none (None).
+    present: the connected switches by vertex; the others have none (None). admission: whose turn it
+    is to be read. send: puts bytes into a connection's queue, or closes it where there are none
+    (None).
     """
 
     current: Current
@@ -108,21 +73,18 @@ class LiveFabric:
     send: Callable[[Any, SendPriority, bytes | None], None] = field(default_factory=Outbox)
     _switches: dict[Hashable, Switch] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
-    _retries: dict[Hashable, float] = field(default_factory=dict)
-    _connected: dict[int, float] = field(default_factory=dict)
+    _claims: dict[int, Switch] = field(default_factory=dict)
     _began: float | None = None
     _silent_load: bool = False
     _events: list[Event] = field(default_factory=list)
-    _admission: Admission = field(init=False)
-    _claims: Claims = field(init=False)
+    admission: Admission = field(init=False)
     rejected: RejectedPeers = field(init=False)
     heard: ListeningClock = field(init=False)
 
     def __post_init__(self) -> None:
         self.heard = ListeningClock(self.clock)
-        self._claims = Claims(self.heard)
         self.rejected = RejectedPeers(self.tell, self.clock)
-        self._admission = Admission(most_at_once(self.expected), self._begin)
+        self.admission = Admission(most_at_once(self.expected))
 
     @property
     def identity(self) -> str:
@@ -177,11 +139,9 @@ class LiveFabric:
         kind, _, xid = header(message)
         switch.heard, switch.asked, switch.slow = self.heard(), None, False
         if (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.PROBE):
-            self._alive(switch)
+            self._alive(switch, switch.vertex)
         elif kind in _ANSWERS:
             switch.talk.received(message)
-        elif self.present.get(switch.vertex) is not switch:
-            return
         elif kind == MessageType.PORT_STATUS:
             self.upkeep.port_status(switch.vertex, message)
         elif kind == MessageType.PACKET_IN:
@@ -189,12 +149,19 @@ class LiveFabric:
 
     def closed(self, key: Hashable) -> None:
         """A connection has ended."""
-        switch = self._switches.pop(key, None)
-        if switch is None:
+        if (switch := self._switches.pop(key, None)) is None:
             return
-        self._one_less(switch)
-        self._claims.ended(key)
-        self._retries.pop(key, None)
+        for claimed in [v for v, one in self._claims.items() if one is switch]:
+            del self._claims[claimed]
+        vertex, switch.vertex = switch.vertex, None
+        if vertex is not None:
+            del self.present[vertex]
+            self._programmed.discard(vertex)
+            self.upkeep.left(vertex)
+            if claimant := self._claims.pop(vertex, None):
+                self._settle(claimant, vertex)
+            else:
+                self.tell(events.SwitchLeft(self.names[vertex]))
         switch.lost()
 
     def malformed(self, key: Hashable, text: str) -> None:
@@ -204,51 +171,41 @@ class LiveFabric:
             self.tell(events.MalformedMessage(self.names[switch.vertex], text))
 
     def tick(self) -> None:
-        """Time passes: settle claims, give requests up, close silent connections, read switches
-        again that are not in sync; and for the keeper.
+        """Time passes: give requests up, close silent connections, read switches again that are not
+        in sync; and for the keeper.
         """
         self.rejected.tick()
-        for vertex in self._claims.unanswered():
-            dead = self.present[vertex]
-            self._close(dead.key)
-            self._one_less(dead)
-            dead.vertex = None
         self._look_for_silence()
-        now = self.clock()
-        for key in [key for key, at in self._retries.items() if at <= now]:
-            del self._retries[key]
-            if key in self._switches and self._switches[key].state in AMISS:
-                self._switches[key].wait()
+        for switch in list(self.present.values()):
+            if switch.retry <= self.heard():
+                switch.wait()
         self.upkeep.tick()
 
     def _look_for_silence(self) -> None:
         """Ask those that have said nothing for a while, and cut off who does not answer."""
         awaited = [one for one in self._switches.values() if one.talk.awaits]
         for switch in awaited:
-            switch.talk.tick()
             patience = SWITCH_PATIENCE + switch.talk.changing / WORK_RATE
-            if switch.talk.overdue(patience):
+            if switch.talk.tick(patience):
                 self._silent(switch, patience)
         now, load = self.heard(), 1 + len(awaited) // WORKING
         rest = max(ASK_AFTER, len(self.present) / MOST_ASKED)
-        for switch in list(self.present.values()):  # other apps may run while one is closed
-            if switch.told:
-                continue
+        for vertex, switch in list(self.present.items()):  # apps may run while one is closed
             if switch.asked is None:
                 if now - switch.heard >= rest:
                     switch.probe()
                 continue
             work = switch.talk.changing / WORK_RATE
             switch.slow |= now - switch.asked > SLOW * load + work
-            if now - switch.asked > (patience := SILENCE * load + work):
+            patience = PROBE_PATIENCE if vertex in self._claims else SILENCE * load + work
+            if now - switch.asked > patience:
                 self._silent(switch, patience)
 
     def _silent(self, switch: Switch, patience: float) -> None:
-        if not switch.told:
-            switch.told = True
-            if switch.vertex is not None:
-                self.tell(events.SwitchSilent(self.names[switch.vertex], patience))
-            self._close(switch.key)
+        if switch.vertex is not None:
+            self.tell(events.SwitchSilent(self.names[switch.vertex], patience))
+        self._close(switch.key)
+        self.closed(switch.key)
 
     # Called by other parts of the controller
 
@@ -258,7 +215,7 @@ class LiveFabric:
         silent: it is one of a move, in which switches hold two builds: no event tells of it.
         """
         self.current = self.upkeep.adopt(current)
-        self._admission.most = most_at_once(self.expected)
+        self.admission.most = most_at_once(self.expected)
         self._programmed.clear()
         self.present.clear()
         self._claims.clear()
@@ -275,10 +232,6 @@ class LiveFabric:
         """Have the fabric watched, and its current build adopted."""
         self.upkeep = upkeep
         self.current = upkeep.adopt(self.current)
-
-    def cannot_load(self, text: str) -> None:
-        """A build could not be loaded: the current one stays."""
-        self.tell(events.BuildKept(self.identity, text))
 
     def drifted(self, vertex: int, found: Difference) -> None:
         """The audit has found that a switch in sync does not hold its program any more.
@@ -313,7 +266,8 @@ class LiveFabric:
     @property
     def duplicates(self) -> dict[int, str]:
         """A message for each vertex whose datapath id another switch has as well."""
-        return self._claims.duplicates
+        since = self.heard() - DUPLICATE_TOLD
+        return {v: one.duplicate for v, one in self.present.items() if one.doubled >= since}
 
     # Called by reports
 
@@ -333,7 +287,7 @@ class LiveFabric:
         """Find the vertex of a connection, and queue it for reading."""
         vertex = self.current.programs.by_datapath_id.get(switch.datapath_id)
         if vertex is None:
-            self._admission.end(key)
+            self.admission.end(switch)
             if switch.datapath_id not in self.unknown and len(self.unknown) < MOST_UNKNOWN:
                 self.unknown.add(switch.datapath_id)
                 self.tell(events.UnknownDatapath(f"{switch.datapath_id:016x}", switch.peer))
@@ -345,7 +299,7 @@ class LiveFabric:
             self.rejected.add(events.PeerMisnamed, switch.peer.rpartition(":")[0], reason)
             self._close(key)
         elif vertex in self.present:
-            if self._claims.add(vertex, key):
+            if self._claims.setdefault(vertex, switch) is switch:
                 self.present[vertex].probe()
             else:
                 self._close(key)
@@ -357,55 +311,28 @@ class LiveFabric:
         switch.vertex = vertex
         self.present[vertex] = switch
         self._programmed.discard(vertex)
-        self._connected[vertex] = now = self.clock()
-        self._began = now if self._began is None else self._began
+        switch.placed = self.clock()
+        self._began = switch.placed if self._began is None else self._began
         number = f"{switch.datapath_id:016x}"
         self.tell(events.SwitchConnected(self.names[vertex], number, switch.peer))
         self.upkeep.arrived(vertex)
         switch.wait()
 
-    def _one_less(self, switch: Switch) -> None:
-        """A connection of a switch has ended: the one that claims its place gets it, if any."""
-        vertex = self._place_of(switch)
-        if vertex is None:
+    def _alive(self, switch: Switch, vertex: int) -> None:
+        """A switch has answered: a connection that claims its place does not get it."""
+        if (claimant := self._claims.pop(vertex, None)) is None:
             return
-        del self.present[vertex]
-        self._programmed.discard(vertex)
-        self.upkeep.left(vertex)
-        claims = self._claims.take(vertex)
-        if claims is None:
-            self.tell(events.SwitchLeft(self.names[vertex]))
-        else:
-            self._settle(self._switches[claims], vertex)
-
-    def _alive(self, switch: Switch) -> None:
-        """A switch has answered while another connection claims its place: it keeps it."""
-        vertex = self._place_of(switch)
-        if vertex is None:
-            return
-        claims = self._claims.take(vertex)
-        if claims is None:
-            return
-        peers = switch.peer, self._switches[claims].peer
-        event = events.DuplicateDatapath(self.names[vertex], f"{switch.datapath_id:016x}", peers)
-        if self._claims.answered(vertex, event.text):
+        peers, number = (switch.peer, claimant.peer), f"{switch.datapath_id:016x}"
+        event = events.DuplicateDatapath(self.names[vertex], number, peers)
+        if vertex not in self.duplicates:
             self.tell(event)
-        self._close(claims)
+        switch.duplicate, switch.doubled = event.text, self.heard()
+        self._close(claimant.key)
 
     def _close(self, key: Hashable) -> None:
         self.send(key, SendPriority.URGENT, None)
 
-    def _place_of(self, switch: Switch) -> int | None:
-        """The vertex of a connection if it is the one of its switch."""
-        vertex = switch.vertex
-        return vertex if vertex is not None and self.present.get(vertex) is switch else None
-
     # Called by switches
-
-    def described(self, switch: Switch, ports: bytes) -> None:
-        """A switch has described its ports."""
-        if (vertex := self._place_of(switch)) is not None:
-            self.upkeep.described(vertex, ports)
 
     def compared(self, switch: Switch, found: Difference, corrects: bool) -> None:
         """A switch has been read; if `corrects`, it gets the difference now."""
@@ -424,22 +351,14 @@ class LiveFabric:
             self.differences[what] += getattr(found, what)
         self.differences["none"] += not found.parts
 
-    def surveyed(self, switch: Switch, marker: int | None) -> bool:
-        """Whether switches are only read, and nothing is changed."""
-        if self.survey is None or switch.vertex is None:
-            return False
-        self.survey[switch.vertex] = marker
-        return True
-
     def synced(self, switch: Switch) -> None:
         """A switch holds its program, as it was read to do."""
-        vertex = self._place_of(switch)
-        if vertex is None:
+        if (vertex := switch.vertex) is None:
             return
         name = self.names[vertex]
         self._programmed.add(vertex)
         self.errors.pop(name, None)
-        now, since = self.clock(), self._connected.pop(vertex, None)
+        now, since, switch.placed = self.clock(), switch.placed, None
         self.tell(events.SwitchProgrammed(name, None if since is None else now - since))
         self.upkeep.fit(vertex, True)
         if self.complete:
@@ -469,20 +388,6 @@ class LiveFabric:
     def _unfit(self, vertex: int) -> None:
         self._programmed.discard(vertex)
         self.upkeep.fit(vertex, False)
-
-    def turn_over(self, switch: Switch) -> None:
-        """Another switch may be read and programmed; this one is read again if it is amiss."""
-        self._admission.end(switch.key)
-        if switch.state in AMISS and not switch.gone:
-            self._retries[switch.key] = self.clock() + switch.rest
-            switch.tries += 1
-
-    def ask_turn(self, switch: Switch) -> None:
-        """Queue a switch for reading."""
-        self._admission.ask(switch.key)
-
-    def _begin(self, key: Hashable) -> None:
-        self._switches[key].read()
 
     def _fault(self, key: Hashable, error: Error) -> None:
         """A switch has given up a bundle, or an error has arrived that answers nothing."""

@@ -7,7 +7,8 @@ counted and its groups read; the rolling audit then reads it in full.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 from typing import Literal, Protocol
 
 from compilers.targets.openflow.encoder import FlowProgram
@@ -27,7 +28,7 @@ from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Conversation, Outcome
-from controller.switches.current import Current
+from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, ProfileLowered
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
@@ -50,6 +51,13 @@ ROWS_RESENT, MOST_DOUBLED = 150, 20
 """Rows a second: a large program that a switch refuses is sent again no faster than that; and how
 often waits double."""
 
+SWITCHES_AT_ONCE, ADMITTED_ROWS = 1024, 1_200_000
+"""Switches that are read and programmed at the same time, and about how many rows they hold.
+
+Both bound the memory used, and how long the answer of one waits behind those of others. Not fewer
+switches: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection in each
+iteration, and an iteration costs the same for one bridge as for all.
+"""
 State = Literal[
     "waiting", "reading", "changing", "checking", "in sync", "refused", "unknown", "drifting"
 ]
@@ -60,34 +68,36 @@ Replies = Mapping[Multipart, bytes | None]
 
 
 class _Owner(Protocol):
-    """What a switch asks of its fabric (`controller.switches.session.LiveFabric`), and tells it."""
+    """What a switch needs of its fabric (`controller.switches.session.LiveFabric`)."""
 
     current: Current
     foreign: ForeignRows
+    upkeep: Upkeep
+    admission: Admission
+    survey: dict[int, int | None] | None
 
-    def ask_turn(self, switch: Switch) -> None: ...
-    def turn_over(self, switch: Switch) -> None: ...
-    def described(self, switch: Switch, ports: bytes) -> None: ...
-    def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None: ...
-    def surveyed(self, switch: Switch, marker: int | None) -> bool: ...
-    def synced(self, switch: Switch) -> None: ...
     def tell(self, event: Event) -> None: ...
+    def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None: ...
+    def synced(self, switch: Switch) -> None: ...
     def refused(self, switch: Switch, outcome: Outcome | None) -> None: ...
     def forgets(self, switch: Switch, found: reconcile.Difference) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
 class Switch:
-    """A connected switch: its vertex (None if not in this build), address and state.
+    """A connected switch: its vertex, address and state. It has no vertex while it is not in the
+    build or another connection has its place, and when its own has ended.
 
     certificate: the nodes that its certificate names; None without TLS.
     foreign: rows and groups of others in the switch. shadowing: rows of others over ours.
     compared: when it was last read in full, by the fabric's clock. holds: how many rows and groups
     in all it held then. unread: it has confirmed changes since. drifts: readings in a row that
     found something else than it had confirmed. tries: how often it was read again without success.
-    again: read it once more afterwards. generation: of the class and group numbers in its program.
-    heard: when it said something last. asked: since when it leaves a probe unanswered; slow: for
-    long. told: its silence was reported.
+    retry: when it is read again, while it is amiss. again: read it once more afterwards.
+    generation: of the class and group numbers in its program. placed: when it got its place, until
+    it holds its program. heard: when it said something last. asked: since when it leaves a probe
+    unanswered; slow: for long. duplicate: who else has its datapath id; doubled: when that one came
+    last.
     """
 
     key: Hashable
@@ -110,8 +120,10 @@ class Switch:
     heard: float = 0.0
     asked: float | None = None
     slow: bool = False
-    told: bool = False
-    gone: bool = False
+    placed: float | None = None
+    retry: float = inf
+    duplicate: str = ""
+    doubled: float = -inf
     able: Profile = OVS
     _sent: int = 0
     _known: bool = False
@@ -132,8 +144,8 @@ class Switch:
         if self.state in ("reading", "changing", "checking"):
             self.again = True
             return
-        self.state = "waiting"
-        self.owner.ask_turn(self)
+        self.state, self.retry = "waiting", inf
+        self.owner.admission.ask(self)
 
     @property
     def rest(self) -> float:
@@ -176,7 +188,7 @@ class Switch:
 
         def told(replies: Replies) -> None:
             found: reconcile.Difference | None = None
-            unmoved = self.vertex is not None and self.state == "in sync" and not self.talk.busy
+            unmoved = self.vertex is not None and self.state == "in sync" and not self.talk.changing
             try:
                 if unmoved and (held := _held(replies)) is not None:
                     _, found = self._difference(held)
@@ -190,18 +202,15 @@ class Switch:
 
     def lost(self) -> None:
         """The connection has ended."""
-        self.gone = True
-        self.owner.turn_over(self)
+        self.owner.admission.end(self)
         self.talk.lost()
 
     def _told_ports(self, body: bytes | None) -> None:
-        if body is not None and not self.gone:
-            self.owner.described(self, body)
+        if body is not None and self.vertex is not None:
+            self.owner.upkeep.described(self.vertex, body)
 
     def _told(self, replies: Replies) -> None:
         """All replies have arrived, or refusals (None): reconcile."""
-        if self.gone:
-            return
         if self.vertex is None or self.again:
             self._end_turn()
             return
@@ -210,7 +219,7 @@ class Switch:
             self._refuse(None)
         elif self._known or is_open_vswitch(replies[Multipart.DESC]):
             self._known = True
-            self._put_right(held)
+            self._correct(self.vertex, held)
         else:
             self._learn()
 
@@ -218,8 +227,6 @@ class Switch:
         """Ask the switch for its features, and read it again: it may take time to tell them."""
 
         def told(replies: Replies) -> None:
-            if self.gone:
-                return
             self._known = True
             able, self._limits = features(*(replies[kind] for kind in FEATURES))
             self.able = self.able.within(able)
@@ -255,8 +262,9 @@ class Switch:
         self.holds = sum(map(len, held.blocks)) + len(held.foreign), len(held.groups)
         return program, reconcile.difference(program, held, self.owner.foreign)
 
-    def _put_right(self, held: reconcile.Held) -> None:
-        if self.owner.surveyed(self, held.marker):
+    def _correct(self, vertex: int, held: reconcile.Held) -> None:
+        if self.owner.survey is not None:
+            self.owner.survey[vertex] = held.marker
             self._end_turn()
             return
         program, found = self._difference(held)
@@ -331,8 +339,6 @@ class Switch:
                 self._refuse(refusal)
 
         def told(replies: Replies) -> None:
-            if self.gone:
-                return
             now = _held(replies)
             if now is None or self._before is None:
                 self._refuse(refusal)
@@ -350,7 +356,7 @@ class Switch:
 
     def _counted(self, replies: Replies) -> None:
         self._asked = self.state != "changing"  # else it does not answer in order: asked again
-        if self.gone or self.state != "checking":
+        if self.state != "checking":
             return
         if self.vertex is None or self.again:
             self._end_turn()
@@ -365,32 +371,74 @@ class Switch:
             self._sync()
 
     def _sync(self) -> None:
-        self.state, self._before, self._timeouts = "in sync", None, 0
-        self._total = None
+        self._over("in sync")
         if not self.again:
             self.owner.synced(self)
         self._end_turn()
 
     def forget(self, found: reconcile.Difference | None = None) -> None:
         """It is taken not to keep what it is given, until a later reading finds that untouched."""
-        self.state, self._before, self._total, self._timeouts = "drifting", None, None, 0
+        self._over("drifting")
         if found:
             self.owner.forgets(self, found)
         self._end_turn()
 
     def _refuse(self, outcome: Outcome | None) -> None:
-        self.state = "unknown" if outcome is None else "refused"
-        self._before, self._total, self._timeouts = None, None, 0
+        self._over("unknown" if outcome is None else "refused")
         self.owner.refused(self, outcome)
         self._end_turn()
 
+    def _over(self, state: State) -> None:
+        self.state, self._before, self._total, self._timeouts = state, None, None, 0
+
     def _end_turn(self) -> None:
-        if self.state not in ("in sync", *AMISS):
+        """Another switch may be read; this one is read again after a while if it is amiss."""
+        if self.state in AMISS:
+            self.retry = self.talk.clock() + self.rest
+            self.tries += 1
+        elif self.state != "in sync":
             self.state = "waiting"
-        self.owner.turn_over(self)
+        self.owner.admission.end(self)
         if self.again and self.vertex is not None:
             self.again = False
             self.wait()
+
+
+def most_at_once(switches: int) -> int:
+    """The switches of a fabric that are read at the same time: each has a row for about each."""
+    return min(SWITCHES_AT_ONCE, 1 + ADMITTED_ROWS // max(switches, 1))
+
+
+@dataclass(slots=True)
+class Admission:
+    """Admission to reading and programming: first come, first served, at most so many at once.
+
+    A program is computed when its switch is admitted, so memory holds only a few programs, and the
+    first switches are ready early.
+    """
+
+    most: int
+    _now: set[Switch] = field(default_factory=set)
+    _waiting: dict[Switch, None] = field(default_factory=dict)
+
+    def ask(self, switch: Switch) -> None:
+        """Admit a switch, at once or later; a second request has no effect."""
+        if switch not in self._now:
+            self._waiting[switch] = None
+            self._fill()
+
+    def end(self, switch: Switch) -> None:
+        """Release an admitted switch, or drop a waiting one."""
+        self._waiting.pop(switch, None)
+        self._now.discard(switch)
+        self._fill()
+
+    def _fill(self) -> None:
+        while self._waiting and len(self._now) < self.most:
+            switch = next(iter(self._waiting))
+            del self._waiting[switch]
+            self._now.add(switch)
+            switch.read()
 
 
 def _held(replies: Replies) -> reconcile.Held | None:

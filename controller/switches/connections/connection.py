@@ -54,23 +54,10 @@ TOLD = frozenset({MessageType.PORT_STATUS, MessageType.PACKET_IN, MessageType.FL
 def use(framework: Framework, edge: Any, others: bool = False) -> Any:
     """Make the framework use our datapath class, which is returned, from now on; its instances are
     the keys of connections. edge: gets what arrives (`controller.app.Inbox`).
-    """
-    own = datapath_class(framework, edge, others)
 
-    def serve(sock: Any, address: Any) -> None:
-        with closing(own(sock, address)) as datapath:
-            datapath.serve()
-
-    framework.controller.datapath_connection_factory = serve  # type: ignore[attr-defined]
-    return own
-
-
-def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any:
-    """Our class of connections; with `others`, other apps get their events, too.
-
-    What a switch tells of itself goes to us and to them, an answer to who has asked: the framework
-    numbers their messages in a range of their own. Switches of no build are theirs alone, and hello
-    and features take the framework's own path.
+    With `others`, other apps get their events, too. What a switch tells of itself goes to us and to
+    them, an answer to who has asked: the framework numbers their messages in a range of their own.
+    Switches of no build are theirs alone, and hello and features take the framework's own path.
     """
     from eventlet.hubs import trampoline
 
@@ -280,4 +267,9 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
             for handler in self.ofp_brick.get_handlers(event, self.state):
                 handler(event)
 
+    def serve(sock: Any, address: Any) -> None:
+        with closing(OwnDatapath(sock, address)) as datapath:
+            datapath.serve()
+
+    framework.controller.datapath_connection_factory = serve  # type: ignore[attr-defined]
     return OwnDatapath

@@ -6,7 +6,8 @@ import _socket
 import errno
 import resource
 import socket
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 from time import monotonic
@@ -34,7 +35,7 @@ LEAST_HALF_OPEN, MOST_HALF_OPEN = 64, 1024
 
 
 class HalfOpen:
-    """Half-open connections: those of peers that have not shown yet that they belong here.
+    """Half-open connections, by address: their peers have not shown yet that they belong here.
 
     There is room for `most`, since each is an open file. When it is full, the host that has most of
     them loses its oldest one, so that neither many idle connections nor many from one host keep
@@ -43,37 +44,31 @@ class HalfOpen:
 
     def __init__(self, most: int, clock: Callable[[], float] = monotonic) -> None:
         self._most, self._clock = most, clock
-        self._since: dict[str, dict[Hashable, float]] = {}
-        self._host: dict[Hashable, str] = {}
+        self._since: dict[Any, float] = {}
 
-    def enter(self, key: Hashable, host: str) -> Hashable | None:
+    def enter(self, address: Any) -> Any:
         """Add a connection; returns the one that has to give way to it, which is out already."""
-        self._host[key] = host
-        self._since.setdefault(host, {})[key] = self._clock()
-        if len(self._host) <= self._most:
+        self._since[address] = self._clock()
+        if len(self._since) <= self._most:
             return None
-        crowd = max(self._since.values(), key=len)
-        oldest = next(iter(crowd))
+        ((crowd, _),) = Counter(host for host, *_ in self._since).most_common(1)
+        oldest = next(address for address in self._since if address[0] == crowd)
         self.leave(oldest)
         return oldest
 
-    def leave(self, key: Hashable) -> None:
+    def leave(self, address: Any) -> None:
         """A connection is not half-open any more, or has ended."""
-        host = self._host.pop(key, None)
-        if host is not None:
-            del self._since[host][key]
-            if not self._since[host]:
-                del self._since[host]
+        self._since.pop(address, None)
 
-    def wait(self, key: Hashable) -> None:
+    def wait(self, address: Any) -> None:
         """A connection is never late from now on, but still gives way to others."""
-        if key in self._host:
-            self._since[self._host[key]][key] = inf
+        if address in self._since:
+            self._since[address] = inf
 
-    def late(self, patience: float) -> list[Hashable]:
+    def late(self, patience: float) -> list[Any]:
         """The connections that have been half-open for longer than `patience` seconds."""
         before = self._clock() - patience
-        return [key for crowd in self._since.values() for key, at in crowd.items() if at < before]
+        return [address for address, since in self._since.items() if since < before]
 
 
 class Entrance:
@@ -95,7 +90,7 @@ class Entrance:
     def accepted(self, sock: Any, address: Any) -> None:
         """A connection was accepted, and is about to be served."""
         self._served[address] = sock
-        if oldest := self._half_open.enter(address, str(address[0])):
+        if oldest := self._half_open.enter(address):
             self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
 
     def identified(self, address: Any, known: bool) -> None:

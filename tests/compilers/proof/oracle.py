@@ -72,6 +72,12 @@ class Oracle:
         )
         self.link_of = [{int(p): k for k, p in enumerate(row) if p} for row in wiring.port.tolist()]
         self.ends = [int(v) for v, has in enumerate(build.topology.endpoints) if has]
+        self.elements = {
+            (s, p): (frozenset((s, far)), far) for (s, p), (far, _) in self.cable.items()
+        }
+        self.asked = set[Element]()
+        self.known: dict[tuple[int, int], int] = {}
+        self.whole: dict[tuple[int, int], tuple[list[tuple[list[int], str]], set[Element]]] = {}
         self.fail(links, switches)
 
     def fail(self, links: Iterable[Link] = (), switches: Iterable[int] = ()) -> None:
@@ -80,11 +86,18 @@ class Oracle:
 
     def is_up(self, switch: int, port: int) -> bool:
         """Whether a port's link, and the switch behind it, are up."""
-        far = self.cable[switch, port][0]
-        return far not in self.down and frozenset((switch, far)) not in self.links
+        link, far = elements = self.elements[switch, port]
+        self.asked.update(elements)
+        return far not in self.down and link not in self.links
 
     def number(self, switch: int, destination: int) -> int:
         """The egress value by the longest prefix; `nothing` where there is none."""
+        found = self.known.get((switch, destination))
+        if found is None:
+            found = self.known[switch, destination] = self._looked_up(switch, destination)
+        return found
+
+    def _looked_up(self, switch: int, destination: int) -> int:
         for prefix in (destination, self.aggregate[destination]):
             row = self.rows[switch].get(prefix)
             if row is not None and self.egress[switch][row] != self.nothing:
@@ -173,11 +186,22 @@ class Oracle:
                 waiting += [([*path, state.switch], state) for state in reversed(states)]
 
     def outcomes(self) -> Iterator[tuple[int, int, list[tuple[list[int], str]]]]:
-        """The paths of every pair of switches that are up."""
+        """The paths of every pair of switches that are up.
+
+        Those of a whole fabric, where what is down is nothing that they asked for.
+        """
+        links, down = self.links, self.down
         for s in self.ends:
             for d in self.ends:
-                if s != d and not {s, d} & self.down:
-                    yield s, d, list(self.paths(s, d))
+                if s != d and not {s, d} & down:
+                    if (s, d) not in self.whole:
+                        self.fail()
+                        self.asked = set()
+                        self.whole[s, d] = list(self.paths(s, d)), self.asked
+                        self.fail(links, down)
+                    paths, asked = self.whole[s, d]
+                    same = asked.isdisjoint(links) and asked.isdisjoint(down)
+                    yield s, d, paths if same else list(self.paths(s, d))
 
     def reached(self, begin: Iterable[At], destination: int) -> tuple[dict[At, int], str, int]:
         """All states that packets come to, with the most links they can have taken.

@@ -123,13 +123,14 @@ def test_every_three_failures_are_tried_where_they_are_few() -> None:
 
 def test_three_failures_agree_with_single_packets() -> None:
     build = protected("polarfly", q=3)
-    walks = Walks.of(build)
+    walks, oracle = Walks.of(build), Oracle(build)
     rows = FailureCases.of(walks, "3", 30).rows
     assert rows is not None
     lost = 0
     for case in rows.tolist():
         links = {frozenset(walks.link_ends[part].tolist()) for part in case if part < walks.links}
         switches = {part - walks.links for part in case if part >= walks.links}
-        for _, _, paths in Oracle(build, links, switches).outcomes():
+        oracle.fail(links, switches)
+        for _, _, paths in oracle.outcomes():
             lost += any(outcome != ARRIVED for _, outcome in paths)
     assert walk_failures(build, "3", 30).lost_pairs == lost

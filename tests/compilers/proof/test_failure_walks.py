@@ -91,11 +91,12 @@ def by_oracle(build: Build, kind: str) -> tuple[int, int, int]:
         cases = [({frozenset(edge)}, set[int]()) for edge in edges]
     else:
         cases = [(set[frozenset[int]](), {v}) for v in range(order)]
-    whole = Oracle(build, set(), set())
-    usual = {(s, d): {tuple(p) for p, _ in paths} for s, d, paths in whole.outcomes()}
+    oracle = Oracle(build)
+    usual = {(s, d): {tuple(p) for p, _ in paths} for s, d, paths in oracle.outcomes()}
     lost = looped = longest = 0
     for links, switches in cases:
-        for s, d, paths in Oracle(build, links, switches).outcomes():
+        oracle.fail(links, switches)
+        for s, d, paths in oracle.outcomes():
             ends = [outcome for _, outcome in paths]
             lost += any(end != ARRIVED for end in ends)
             looped += LOOPED in ends
@@ -180,14 +181,15 @@ def test_a_switch_that_forgets_where_a_packet_came_in_is_found(
 
 def two_by_oracle(build: Build, sample: int = SAMPLE) -> tuple[int, int]:
     """Lost and looping pairs over cases of two failures."""
-    walks = Walks.of(build)
+    walks, oracle = Walks.of(build), Oracle(build)
     lost = looped = 0
     cases = FailureCases.of(walks, "2", sample)
     every = combinations(range(walks.elements), 2) if cases.rows is None else cases.rows
     for case in every:
         links = {frozenset(walks.link_ends[part].tolist()) for part in case if part < walks.links}
         switches = {part - walks.links for part in case if part >= walks.links}
-        for _, _, paths in Oracle(build, links, switches).outcomes():
+        oracle.fail(links, switches)
+        for _, _, paths in oracle.outcomes():
             lost += any(outcome != ARRIVED for _, outcome in paths)
             looped += any(outcome == LOOPED for _, outcome in paths)
     return lost, looped

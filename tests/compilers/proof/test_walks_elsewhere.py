@@ -47,10 +47,12 @@ def agree(build, kinds=("link", "node")):
     nodes = np.flatnonzero((far >= 0).any(axis=1)).tolist()
     some = {"link": [({frozenset(link)}, set()) for link in links]}
     some["node"] = [(set(), {node}) for node in nodes]
+    oracle = Oracle(build)
     for kind in kinds:
         lost = longest = 0
         for gone, down in some[kind]:
-            for _, _, paths in Oracle(build, gone, down).outcomes():
+            oracle.fail(gone, down)
+            for _, _, paths in oracle.outcomes():
                 lost += any(outcome != ARRIVED for _, outcome in paths)
                 longest = max([longest, *(len(p) - 1 for p, end in paths if end == ARRIVED)])
         report = walk_failures(build, kind)

@@ -27,33 +27,33 @@ def now():
 
 def test_the_host_with_most_connections_loses_its_oldest(now):
     room = HalfOpen(4, lambda: now[0])
-    assert [room.enter(key, "flood") for key in "abc"] == [None] * 3
-    assert room.enter("switch", "other") is None
-    assert room.enter("d", "flood") == "a"
-    assert room.enter("late", "other") == "b"
-    assert len(room._host) == 4
+    assert [room.enter(("flood", port)) for port in (1, 2, 3)] == [None] * 3
+    assert room.enter(("other", 1)) is None
+    assert room.enter(("flood", 4)) == ("flood", 1)
+    assert room.enter(("other", 2)) == ("flood", 2)
+    now[0] = 1.0
+    assert len(room.late(0)) == 4
 
 
 def test_ten_thousand_idle_connections_leave_room_for_switches(now):
     room = HalfOpen(100, lambda: now[0])
-    for key in range(10_000):
-        room.enter(key, "10.0.0.9")
-        if key % 100 == 0:
-            room.enter(f"switch {key}", "10.0.0.1")
-            room.leave(f"switch {key}")
-    assert len(room._host) == 100
+    for port in range(10_000):
+        room.enter(("10.0.0.9", port))
+        if port % 100 == 0:
+            room.enter(("10.0.0.1", port))
+            room.leave(("10.0.0.1", port))
     now[0] = 10.5
     assert len(room.late(10)) == 100
 
 
 def test_who_waits_is_never_late_but_gives_way(now):
     room = HalfOpen(2, lambda: now[0])
-    room.enter("unknown", "a")
-    room.wait("unknown")
+    room.enter(("a", 1))
+    room.wait(("a", 1))
     now[0] = 1e6
     assert room.late(10) == []
-    room.enter("b", "a")
-    assert room.enter("c", "a") == "unknown"
+    room.enter(("a", 2))
+    assert room.enter(("a", 3)) == ("a", 1)
 
 
 @pytest.fixture

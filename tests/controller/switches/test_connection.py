@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from compilers.targets.openflow.protocol import FEATURES, MessageType, header, message
-from controller.switches.connections.connection import HELLO, datapath_class
+from controller.switches.connections.connection import HELLO, use
 from controller.switches.connections.sending import SEND_CHUNK_BYTES, SendPriority
 
 
@@ -39,14 +39,16 @@ def pair() -> Iterator[tuple[Any, socket.socket]]:
     names = "MAIN", "DEAD", "CONFIG"
     handler = SimpleNamespace(**{f"{name}_DISPATCHER": name.lower() for name in names})
     hub = SimpleNamespace(spawn=lambda do: spawned.append(do) or do, sleep=lambda _: None)
-    framework: Any = SimpleNamespace(hub=hub, handler=handler, datapath=FrameworkDatapath)
+    framework: Any = SimpleNamespace(
+        hub=hub, handler=handler, datapath=FrameworkDatapath, controller=SimpleNamespace()
+    )
     states: list[str] = []
     said = {"changed": lambda one, **_: states.append(one.state), "put": lambda *_: None}
     can = {"of_build": lambda _: True, "full": lambda _: False, "unsent": lambda _: None}
     edge: Any = SimpleNamespace(silenced=False, **said, **can)
     ours, theirs = tcp_pair()
     with ours, theirs:
-        connection = datapath_class(framework, edge)(ours, ("127.0.0.1", 1))
+        connection = use(framework, edge)(ours, ("127.0.0.1", 1))
         connection.told, connection.spawned = states, spawned
         yield connection, theirs
 

@@ -13,18 +13,19 @@ from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.profiles import PROFILES
 from controller.openflow.messages import SessionXid
 from controller.state import State
-from controller.switches.admission import DUPLICATE_TOLD, PROBE_PATIENCE, SWITCHES_AT_ONCE
 from controller.switches.current import Current
 from controller.switches.events import FabricComplete, ProgramRefused, SwitchProgrammed
 from controller.switches.session import (
     ASK_AFTER,
+    DUPLICATE_TOLD,
     MOST_UNKNOWN,
+    PROBE_PATIENCE,
     SILENCE,
     SLOW,
     SWITCH_PATIENCE,
     LiveFabric,
 )
-from controller.switches.switch import MOST_TIMEOUTS, PROBE
+from controller.switches.switch import MOST_TIMEOUTS, PROBE, SWITCHES_AT_ONCE
 from tests.controller.reported import as_entries
 from tests.controller.switches.session_talk import (
     BAD_GROUP_TYPE,
@@ -426,7 +427,7 @@ def test_a_silent_switch_is_cut_off_and_told_once(fabric, now):
     fabric.tick()
     fabric.tick()
     assert [out.data for out in fabric.send.take()] == [None]
-    assert kinds(fabric) == [("silent", "a")]
+    assert kinds(fabric) == [("silent", "a"), ("left", "a")]
 
 
 def test_a_switch_that_says_nothing_is_asked_and_cut_off_within_seconds(fabric, now):
@@ -443,7 +444,7 @@ def test_a_switch_that_says_nothing_is_asked_and_cut_off_within_seconds(fabric, 
     now[0] = ASK_AFTER + SILENCE + 0.1
     fabric.tick()
     assert {(out.key, out.data) for out in fabric.send.take()} == {("k", None), ("l", PROBE)}
-    assert kinds(fabric) == [("silent", "a")]
+    assert kinds(fabric) == [("silent", "a"), ("left", "a")]
 
 
 def test_nobody_is_silent_whose_messages_wait_or_while_we_do_other_work(fabric, now):

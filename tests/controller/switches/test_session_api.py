@@ -9,7 +9,6 @@ from compilers.targets.openflow.protocol import Malformed
 from controller.openflow import multipart as reading
 from controller.state import State
 from controller.switches.current import Current
-from controller.switches.events import BuildKept
 from tests.controller.switches.session_talk import (
     BAD_GROUP_TYPE,
     COMMITTED,
@@ -131,11 +130,3 @@ def test_replies_that_cannot_be_read_are_malformed(fabric, body):
     fabric.received("k", multipart(1, asked[1], body))
     with pytest.raises(Malformed):
         fabric.received("k", multipart(7, asked[7]))
-
-
-def test_a_build_that_cannot_be_loaded_changes_nothing(fabric):
-    program(fabric, "k", 12)
-    fabric.drain()
-    fabric.cannot_load("not verified")
-    assert fabric.drain() == [BuildKept(fabric.identity, "not verified")]
-    assert (State.of(fabric).status["programmed"], fabric.send.take()) == (["b"], [])
