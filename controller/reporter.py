@@ -108,11 +108,15 @@ class Reporter:
         thousands of switches not at every tick in which nothing happens: it would take a tenth of
         an idle controller's time. Tells once that it cannot be written.
         """
-        if (began := self.clock()) < self._due:
+        if self.status_file is None or (began := self.clock()) < self._due:
             return []
         unwritable = ""
         try:
-            self._status()
+            if (text := json.dumps(self.state().status)) != self._written:
+                part = self.status_file.with_name(f".{self.status_file.name}.part")
+                part.write_text(text)
+                part.rename(self.status_file)
+                self._written = text
         except OSError as error:
             unwritable = error.strerror or str(error)
         self._due = began + min(STATUS_SHARE * (self.clock() - began), STATUS_AGE)
@@ -120,18 +124,6 @@ class Reporter:
         if not unwritable or unwritable == before:
             return []
         return [FileUnwritable(str(self.status_file), unwritable)]
-
-    def _status(self) -> None:
-        """Replace the status file, if the status has changed."""
-        if self.status_file is None:
-            return
-        text = json.dumps(self.state().status)
-        if text == self._written:
-            return
-        beside = self.status_file.with_name(f".{self.status_file.name}.part")
-        beside.write_text(text)
-        beside.rename(self.status_file)
-        self._written = text
 
 
 def _grouped(events: list[Event]) -> Iterable[str]:

@@ -1,4 +1,7 @@
-"""Settings of a controller: addresses, TLS, foreign rows, repair, load, other controllers."""
+"""Settings of a controller: addresses, TLS, foreign rows, repair, load, other controllers.
+
+What is wrong in them raises an InputError that names the option.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +39,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str, key: str) -> Address:
-        """HOST:PORT or [HOST]:PORT.
-
-        Raises:
-            InputError: the text has neither form.
-        """
+        """HOST:PORT or [HOST]:PORT."""
         host, _, port = text.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
         if host and port.isascii() and port.isdigit() and 0 < int(port) < 65536:
@@ -79,11 +78,7 @@ class Tls:
         revoked: Path | None = None,
         names: str = "{node}",
     ) -> Tls | None:
-        """The files, or None if none of the first three is given.
-
-        Raises:
-            InputError: only some are given, or the pattern of names has no {node} or two.
-        """
+        """The files, or None if none of the first three is given."""
         if names.count("{node}") != 1:
             raise InputError.of(
                 key="tls_names",
@@ -105,11 +100,7 @@ class Tls:
         )
 
     def context(self, *, clients: bool = True) -> ssl.SSLContext:
-        """A server's context, TLS 1.2 or later; with `clients`, clients need a certificate.
-
-        Raises:
-            InputError: a file cannot be read or is not what it should be.
-        """
+        """A server's context, TLS 1.2 or later; with `clients`, clients need a certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.verify_mode = ssl.CERT_REQUIRED if clients else ssl.CERT_NONE
         self._filled(context)
@@ -122,11 +113,7 @@ class Tls:
         return context
 
     def asking(self) -> ssl.SSLContext:
-        """A client's context: the authority must have signed the server's certificate.
-
-        Raises:
-            InputError: a file cannot be read or is not what it should be.
-        """
+        """A client's context: the authority must have signed the server's certificate."""
         return self._filled(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
     def _filled(self, context: ssl.SSLContext) -> ssl.SSLContext:
@@ -158,11 +145,7 @@ class StoreGroup:
 
     @classmethod
     def parse(cls, text: str, name: str) -> StoreGroup:
-        """URL,URL,…; fabrics that share a store have different paths in their URLs.
-
-        Raises:
-            InputError: the text is not a list of such URLs.
-        """
+        """URL,URL,…; fabrics that share a store have different paths in their URLs."""
         try:
             parts = [urlsplit(url) for url in text.split(",")]
             good = all(part.scheme in ("http", "https") and part.hostname for part in parts)
@@ -195,11 +178,7 @@ class Damping:
 
     @classmethod
     def parse(cls, text: str, key: str) -> Damping:
-        """Half-life, suppress, reuse and longest, separated by commas.
-
-        Raises:
-            InputError: the text is not four numbers in the required order.
-        """
+        """Half-life, suppress, reuse and longest, separated by commas."""
         try:
             half_life, suppress, reuse, longest = map(float, text.split(","))
         except ValueError:
@@ -269,11 +248,7 @@ class Settings:
     apps: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Refuse settings that would let strangers in by oversight.
-
-        Raises:
-            InputError: plain text beyond loopback without `insecure`, or no token to read with.
-        """
+        """Refuse settings that would let strangers in by oversight."""
         if self.token_to_read and not self.tokens:
             raise InputError.of(
                 key="token_to_read", required="tokens, by `token_file`", given="none"

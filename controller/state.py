@@ -111,11 +111,7 @@ class State:
 
     @property
     def build(self) -> Build:
-        """The current build.
-
-        Raises:
-            ValueError: the fabric has none.
-        """
+        """The current build."""
         if self.current.build is None:
             raise ValueError("a fabric without a build")
         return self.current.build
@@ -159,29 +155,6 @@ class State:
             "links": self.links,
             "rollout": self.rollout,
             **({"leading": self.leading} if self.leading else {}),
-        }
-
-    @property
-    def health(self) -> dict[str, Any]:
-        """In a few numbers, as the API and the metrics have them."""
-        audited = [one.audited for one in self.switches if one.state == "in sync"]
-        return {
-            "build": self.current.identity,
-            **self.proved,
-            "name": self.current.build.name if self.current.build else "",
-            "complete": self.complete,
-            "switches": len(self.switches),
-            "connected": sum(one.state != "absent" for one in self.switches),
-            "in_sync": len(self.in_sync),
-            "errors": len(self._by_name("error")),
-            "shadowed": len(self._by_name("shadowed")),
-            "oldest_audit": max((age for age in audited if age is not None), default=None),
-            "dead_links": int(np.count_nonzero(self.dead)) // 2,
-            "trial_until": (self.rollout or {}).get("until"),
-            "alive": self.beats,
-            "bugs": self.bugs,
-            "rejected_peers": self.rejected.total() - self.rejected[TokenRefused.name],
-            **self.role,
         }
 
     def _by_name(self, member: str) -> dict[str, Any]:
@@ -257,8 +230,28 @@ class Overview:
 
     def health(self, state: State | None = None) -> dict[str, Any]:
         """The fabric in a few numbers."""
-        ages = {"age": self._age(self._began), "build_age": self._age(self._loaded)}
-        return (state or self.look()).health | ages
+        now = state or self.look()
+        audited = [one.audited for one in now.switches if one.state == "in sync"]
+        return {
+            "build": now.current.identity,
+            **now.proved,
+            "name": now.current.build.name if now.current.build else "",
+            "complete": now.complete,
+            "switches": len(now.switches),
+            "connected": sum(one.state != "absent" for one in now.switches),
+            "in_sync": len(now.in_sync),
+            "errors": sum(bool(one.error) for one in now.switches),
+            "shadowed": sum(bool(one.shadowed) for one in now.switches),
+            "oldest_audit": max((age for age in audited if age is not None), default=None),
+            "dead_links": int(np.count_nonzero(now.dead)) // 2,
+            "trial_until": (now.rollout or {}).get("until"),
+            "alive": now.beats,
+            "bugs": now.bugs,
+            "rejected_peers": now.rejected.total() - now.rejected[TokenRefused.name],
+            **now.role,
+            "age": self._age(self._began),
+            "build_age": self._age(self._loaded),
+        }
 
     def state(self) -> dict[str, Any]:
         """Each switch, each dead link once, and the busiest ports."""

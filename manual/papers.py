@@ -17,19 +17,27 @@ HEAD = """# The papers, reproduced
 Numbered tables and figures of the papers, as `polarfab reproduce all --quick` computes and
 draws them. Each value is held against the printed one, and the verdict follows from the values;
 what is simulated is of small sizes and has no verdict, but where an exhibit says that it is of kept
-points: these are of the paper's sizes. Captions are shortened. See
+points: these are of the sizes that it names. Captions are shortened. See
 [how to reproduce them](../concepts/what-we-found.md#reproduce-the-papers), larger sizes too.
 
 *Made from the code when the site is built.*
 
 """
 FOLDER = "reference/papers/"
-WHOLE = {"polarfly-fig10": Path(__file__).parent / "points" / "polarfly-fig10-2026-11-26.csv"}
+WHOLE = {
+    name: Path(__file__).parent / "points" / f"{name}-{day}.csv"
+    for name, day in {
+        "polarfly-fig10": "2026-11-26",
+        "rivals-fig1": "2026-11-27",
+        "rivals-fig2": "2026-11-27",
+    }.items()
+}
 """Of exhibits whose points are kept, the file; its name ends with the day."""
-SINCE = (
-    "Since then UGAL_PF sees flits pass as they come: at q = 13 with seed 0 its mean latency is"
-    " 38.5 cycles at 0.8, 91.1 at 0.9 (kept: 38.4, 83.2). No other is simulated again."
-)
+SINCE = {
+    "polarfly-fig10": " Since then UGAL_PF sees flits pass as they come: at q = 13 with seed 0 its"
+    " mean latency is 38.5 cycles at 0.8, 91.1 at 0.9 (kept: 38.4, 83.2). No other is simulated"
+    " again."
+}
 
 
 def papers() -> Iterator[tuple[str, str]]:
@@ -54,5 +62,5 @@ def of_kept_points(exhibit: Exhibit) -> Evidence:
         evidence = exhibit.compute(False)
     codes = Counter(each.code for each in kept_points(file))
     words = ", ".join(f"{count} by {code}" for code, count in codes.most_common())
-    line = f"Kept points, simulated by {file.stem[-10:]}: {words} (digests of the code). {SINCE}"
-    return replace(evidence, setup=(*evidence.setup, line))
+    line = f"Kept points, simulated by {file.stem[-10:]}: {words} (digests of the code)."
+    return replace(evidence, setup=(*evidence.setup, line + SINCE.get(exhibit.id, "")))

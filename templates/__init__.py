@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from jinja2 import (
@@ -29,12 +30,27 @@ def environment(own: Path | None = None, folders: Mapping[str, Path] | None = No
         folders: those of targets of other packages, by target.
     """
     others = dict(folders or {})
-    kind, loader = Environment, FileSystemLoader
-    if own or any(TEMPLATES not in folder.parents for folder in others.values()):
-        from templates.sandbox import InsideLoader, Sandbox, TrustedFolder
+    if not own and all(TEMPLATES in folder.parents for folder in others.values()):
+        return _shipped(tuple(others.items()))
+    from templates.sandbox import InsideLoader, Sandbox, TrustedFolder
 
-        if not isinstance(own, TrustedFolder):
-            kind, loader = Sandbox, InsideLoader
+    if isinstance(own, TrustedFolder):
+        return _made(Environment, FileSystemLoader, own, others)
+    return _made(Sandbox, InsideLoader, own, others)
+
+
+@cache
+def _shipped(folders: tuple[tuple[str, Path], ...]) -> Environment:
+    """The package's templates alone, each of which a process translates once."""
+    return _made(Environment, FileSystemLoader, None, dict(folders))
+
+
+def _made(
+    kind: type[Environment],
+    loader: type[FileSystemLoader],
+    own: Path | None,
+    others: Mapping[str, Path],
+) -> Environment:
     return kind(
         loader=_loader(loader, own, others),
         undefined=StrictUndefined,

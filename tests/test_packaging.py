@@ -54,9 +54,10 @@ def run(
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """The environment without what points at the checkout."""
+    """The environment without what points at the checkout; no machine code is made for later."""
     hidden = {"PYTHONPATH", "VIRTUAL_ENV"}
-    return {k: v for k, v in os.environ.items() if k not in hidden} | variables
+    kept = {k: v for k, v in os.environ.items() if k not in hidden}
+    return kept | {"POLARFAB_LOOPS": "python"} | variables
 
 
 def pytest_generate_tests(metafunc):

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
-from functools import lru_cache
 from pathlib import Path
-
-from jinja2 import Environment
 
 from templates import environment
 
@@ -31,7 +28,7 @@ def unlike(lines: Lines, template: str, **variables: object) -> Iterator[tuple[i
         template: the name of its template, TARGET/FILE.j2.
         variables: of the template.
     """
-    made = _templates().get_template(template).render(NOTHING | variables)
+    made = environment().get_template(template).render(NOTHING | variables)
     said = list(_telling(lines))
     wanted = [line for _, line in _telling(enumerate(made.splitlines(), 1))]
     if [line for _, line in said] == wanted:
@@ -43,11 +40,6 @@ def unlike(lines: Lines, template: str, **variables: object) -> Iterator[tuple[i
             yield from said[begin:end]
             at = said[begin][0] if begin < len(said) else last
             yield from ((at, f"no line {line}") for line in wanted[missing:until])
-
-
-@lru_cache(1)
-def _templates() -> Environment:
-    return environment()
 
 
 def unlike_file(file: Path, template: str, **variables: object) -> Iterator[tuple[int, str]]:

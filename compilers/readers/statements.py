@@ -48,8 +48,15 @@ class Statements:
 
     def find(self, template: str, known: Found) -> Iterator[tuple[Found, int]]:
         """The statements of a template where some fields are known: all fields, and the line."""
-        start = _filled(template, known).partition("<")[0]
-        pattern = _pattern(template, frozenset(known.items()))
+        filled = _filled(template, known)
+        if "<" not in filled:
+            if filled in self.said:
+                self._understood.add(filled)
+                yield known, self.said[filled]
+            return
+        start = filled.partition("<")[0]
+        given = {name: known[name] for name in FIELD.findall(template) if name in known}
+        pattern = _pattern(template, frozenset(given.items()))
         for statement, line in self.said.items():
             if statement.startswith(start) and (match := pattern.fullmatch(statement)):
                 found = match.groupdict()
@@ -60,12 +67,9 @@ class Statements:
     def need(self, templates: Iterable[str], known: Found) -> Found:
         """Fields of statements that have to be there; those of one that is not are "0"."""
         for template in templates:
-            filled = _filled(template, known)
-            if "<" not in filled and filled in self.said:
-                self._understood.add(filled)
-                continue
             found = next(self.find(template, known), None)
             if found is None:
+                filled = _filled(template, known)
                 self.missing.append(filled)
                 found = (known | dict.fromkeys(FIELD.findall(filled), "0"), 0)
             known = found[0]

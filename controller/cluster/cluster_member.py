@@ -1,7 +1,7 @@
 """A member of a cluster of controllers: it follows, or leads and continues its predecessor's work.
 
 A leader whose lease has ended (`lapsed`) restarts its process, which drops all its pending work. No
-I/O here: calls to the store run in the store worker.
+I/O here: calls to the store run in threads.
 
 The instance that creates the leader's key in the store leads until its lease ends. A leader renews
 its lease; it counts the lease from before its request, less a margin, so it stops before the store
@@ -19,7 +19,7 @@ from time import CLOCK_BOOTTIME, clock_gettime
 from typing import Any, Literal
 
 from controller.cluster.roles import Roles
-from controller.cluster.shared_record import Inherited, SharedRecord, StoreWorker
+from controller.cluster.shared_record import Inherited, SharedRecord
 from controller.cluster.store import Etcd, Unavailable
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import Mover
@@ -145,10 +145,10 @@ class ClusterMember:
         self.fabric = self.mover.fabric
         self.state: Literal["follower", "preparing", "leader"] = "follower"
         self.term = 0
-        self.roles = Roles(self.fabric, self._refused, self.fabric.clock)
+        self.roles = Roles(self.fabric)
         self._election = election
         self._retry: float | None = None
-        self._leader, self._trouble, self._told = "", "", set[int]()
+        self._leader, self._trouble = "", ""
 
     @property
     def lapsed(self) -> bool:
@@ -171,7 +171,7 @@ class ClusterMember:
         self._tell_changes()
         if self.lapsed:
             return
-        self.record.jobs.poll()
+        self.record.poll()
         if not self.term and (term := self._election.term):
             self.term, self.state, self._retry = term, "preparing", self.fabric.clock()
         if self._retry is not None and self.fabric.clock() >= self._retry:
@@ -209,13 +209,6 @@ class ClusterMember:
         self.roles.lead(self.term)
         self.mover.keeper.expect()
 
-    # Events
-
-    def _refused(self, datapath_id: int) -> None:
-        if datapath_id not in self._told:
-            self._told.add(datapath_id)
-            self.fabric.tell(events.RoleContested(f"{datapath_id:016x}"))
-
     def _tell_changes(self) -> None:
         view = self._election.view
         if view.trouble != self._trouble:
@@ -238,8 +231,7 @@ def join(
     if group is None:
         raise ValueError("no group")
     context = settings.tls.asking() if settings.tls else None
-    stores = [Etcd(group.urls, group.prefix, context) for _ in range(2)]
-    record = SharedRecord(StoreWorker(stores[1]), history)
-    election = Election(stores[0], group.name)
+    one, other = (Etcd(group.urls, group.prefix, context) for _ in range(2))  # each in its thread
+    record, election = SharedRecord(one, history), Election(other, group.name)
     election.start()
     return ClusterMember(Mover(fabric, keeper, history, record), record, election)

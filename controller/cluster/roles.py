@@ -8,7 +8,7 @@ No I/O.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from compilers.targets.openflow.protocol import (
@@ -23,6 +23,7 @@ from compilers.targets.openflow.protocol import (
 )
 from controller.openflow.messages import Error, SessionXid
 from controller.switches.connections.sending import SendPriority
+from controller.switches.events import RoleContested
 from controller.switches.session import LiveFabric
 
 AGAIN = 1.0
@@ -45,18 +46,10 @@ class _RolePeer:
 
 
 class Roles:
-    """All connections, and those that the fabric knows.
+    """All connections, and those that the fabric knows."""
 
-    refused gets the datapath id of each switch that does not accept us as its master.
-    """
-
-    def __init__(
-        self,
-        fabric: LiveFabric,
-        refused: Callable[[int], None],
-        clock: Callable[[], float],
-    ) -> None:
-        self._fabric, self._refused, self._clock = fabric, refused, clock
+    def __init__(self, fabric: LiveFabric) -> None:
+        self._fabric, self._contested = fabric, set[int]()
         self._peers: dict[Hashable, _RolePeer] = {}
         self._term, self._leads = 0, False
 
@@ -88,11 +81,7 @@ class Roles:
         self._ask(key)
 
     def received(self, key: Hashable, message: bytes) -> None:
-        """A switch has sent a message.
-
-        Raises:
-            Malformed: it cannot be read; the caller closes the connection.
-        """
+        """A switch has sent a message; the caller closes the connection if it is malformed."""
         peer = self._peers.get(key)
         kind, _, xid = header(message)
         if peer is None:
@@ -114,7 +103,7 @@ class Roles:
 
     def tick(self) -> None:
         """Ask switches again that have refused or not answered."""
-        now = self._clock()
+        now = self._fabric.clock()
         for key, peer in self._peers.items():
             late = peer.asked is not None and now - peer.asked > AGAIN
             if self._leads and not peer.master and late:
@@ -122,9 +111,15 @@ class Roles:
 
     def _ask(self, key: Hashable) -> None:
         if self._term:
-            self._peers[key].asked = self._clock()
+            self._peers[key].asked = self._fabric.clock()
             role = ControllerRole.MASTER if self._leads else ControllerRole.SLAVE
             self._fabric.send(key, SendPriority.URGENT, request(role, self._term))
+
+    def _refused(self, datapath_id: int) -> None:
+        """A switch does not accept us as its master: reported once."""
+        if datapath_id not in self._contested:
+            self._contested.add(datapath_id)
+            self._fabric.tell(RoleContested(f"{datapath_id:016x}"))
 
     def _confirmed(self, key: Hashable, peer: _RolePeer, message: bytes) -> None:
         said = ROLE.read(message, HEADER.size)

@@ -1,58 +1,27 @@
 """The record of several controllers: in their store, with packed builds, so any can go on.
 
-Functions here block: a `StoreWorker` calls them.
+Functions here block: they run in threads, one at a time.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
 
 from controller.cluster.store import Etcd, Unavailable
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import FabricRecord, Record, decoded, encoded
 from controller.switches.current import Current
+from controller.upkeep.background import Start, in_thread
 from inventory.problems import InputError
 
-T = TypeVar("T")
 RECORD_CHUNK_BYTES = 512 * 1024
 """Most bytes of a value: etcd takes requests of 1.5 MiB, and base64 lengthens them."""
 QUICK = 1
 """The level of zlib."""
-
-
-class StoreWorker:
-    """A thread that runs one job at a time; answers are delivered in the thread that polls."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-        self._jobs: SimpleQueue[tuple[Callable[[Any], Any], Callable[[Any], None]]] = SimpleQueue()
-        self._done: SimpleQueue[tuple[Callable[[Any], None], Any]] = SimpleQueue()
-        Thread(target=self._work, daemon=True, name="store").start()
-
-    def do(self, job: Callable[[Any], T], answer: Callable[[T | Unavailable], None]) -> None:
-        """Queue a job; answer gets its result, or the reason why it failed."""
-        self._jobs.put((job, answer))
-
-    def poll(self) -> None:
-        """Deliver the answers that have arrived."""
-        while not self._done.empty():
-            answer, result = self._done.get()
-            answer(result)
-
-    def _work(self) -> None:
-        while True:
-            job, answer = self._jobs.get()
-            try:
-                result = job(self._store)
-            except Unavailable as error:
-                result = error
-            except Exception as error:
-                result = Unavailable(f"the store's content cannot be used: {error!r}")
-            self._done.put((answer, result))
 
 
 Inherited = tuple[Record | None, dict[str, Current]]
@@ -60,16 +29,34 @@ Inherited = tuple[Record | None, dict[str, Current]]
 
 
 class SharedRecord(FabricRecord):
-    """The record in the store; it is written while this instance leads, in `term`."""
+    """The record in the store; it is written while this instance leads, in `term`.
 
-    def __init__(self, jobs: StoreWorker, history: BuildHistory) -> None:
+    start: starts a job. There is one at a time: a predecessor's record is read before the first is
+    written.
+    """
+
+    def __init__(self, store: Any, history: BuildHistory, start: Start = in_thread) -> None:
         super().__init__()
-        self.jobs, self.history, self.term = jobs, history, 0
+        self.history, self.term = history, 0
+        self._store, self._start = store, start
+        self._job: tuple[Future[Any], Callable[[Any], None]] | None = None
+
+    def poll(self) -> None:
+        """Deliver the store's answer, or why there is none, if it has arrived."""
+        if self._job is None or not self._job[0].done():
+            return
+        (future, deliver), self._job = self._job, None
+        try:
+            answer = future.result()
+        except Unavailable as error:
+            answer = error
+        except Exception as error:
+            answer = Unavailable(f"the store's content cannot be used: {error!r}")
+        deliver(answer)
 
     def inherit(self, own: str, answer: Callable[[Inherited | Unavailable], None]) -> None:
         """Read a predecessor's record, and those of its builds that are not this own one."""
-        history = self.history
-        self.jobs.do(lambda store: _inherit(store, own, history), answer)
+        self._job = self._start(partial(_inherit, self._store, own, self.history)), answer
 
     def lead(self, term: int, record: Record | None) -> None:
         """We lead from now on, and the store has this record."""
@@ -79,10 +66,8 @@ class SharedRecord(FabricRecord):
         if not (term := self.term):
             self._written(False)
             return
-        self.jobs.do(
-            lambda store: write(store, term, record, self._packed),
-            lambda done: self._written(done is True),
-        )
+        job = partial(write, self._store, term, record, self._packed)
+        self._job = self._start(job), lambda done: self._written(done is True)
 
     def _packed(self, identity: str) -> bytes | None:
         """One of our builds, packed; None if it cannot be read (then only we can continue)."""

@@ -55,7 +55,7 @@ class Etcd:
     def grant(self, ttl: int) -> tuple[int, float]:
         """A lease, and how many seconds it lasts."""
         answer = self._call("lease/grant", {"TTL": ttl})
-        self._epoch = self._first("epoch", str(int(time())))
+        self._epoch = 0  # of a store that was made anew it is another one
         return int(answer["ID"]), float(answer["TTL"])
 
     def renew(self, lease: int) -> float:
@@ -69,17 +69,9 @@ class Etcd:
 
     def claim(self, lease: int, name: str) -> Claimed:
         """Write our name as the leader's, if there is no leader."""
-        answer = self._transaction(
-            {"target": "CREATE", "create_revision": "0"},
-            success=[_put(self._key("leader"), name.encode(), lease)],
-            failure=[_range(self._key("leader"))],
-        )
-        if answer.get("succeeded"):
-            return Claimed(name, self._term(answer["header"]["revision"]), True)
-        found = answer["responses"][0]["response_range"]["kvs"][0]
-        leader = b64decode(found["value"]).decode(errors="replace")
-        ours = int(found.get("lease", 0)) == lease
-        return Claimed(leader, self._term(found["create_revision"]), ours)
+        leader, revision, held = self._first("leader", name.encode(), lease)
+        term = (self._epoch_of() << EPOCH_SHIFT) + revision
+        return Claimed(leader.decode(errors="replace"), term, held == lease)
 
     def get(self, key: str) -> bytes | None:
         """The value of a key, or None."""
@@ -92,15 +84,11 @@ class Etcd:
 
     def delete(self, key: str, term: int) -> bool:
         """Delete all keys with this prefix if this term still lasts; returns whether it did."""
-        end = f"{self._prefix}/{key}".encode() + b"\xff"
-        request = {"key": self._key(key), "range_end": b64encode(end).decode()}
-        return self._while(term, {"request_delete_range": request})
+        return self._while(term, {"request_delete_range": self._all(key)})
 
     def keys(self, start: str) -> list[str]:
         """The keys with this prefix."""
-        end = f"{self._prefix}/{start}".encode() + b"\xff"
-        request = {"key": self._key(start), "range_end": b64encode(end).decode(), "keys_only": True}
-        found = self._call("kv/range", request).get("kvs", ())
+        found = self._call("kv/range", self._all(start) | {"keys_only": True}).get("kvs", ())
         return [b64decode(kv["key"]).decode().removeprefix(f"{self._prefix}/") for kv in found]
 
     def close(self) -> None:
@@ -111,42 +99,35 @@ class Etcd:
 
     def _while(self, term: int, request: dict[str, Any]) -> bool:
         revision = term - (self._epoch_of() << EPOCH_SHIFT)
-        answer = self._transaction(
-            {"target": "CREATE", "create_revision": str(revision)}, [request], []
-        )
-        return bool(answer.get("succeeded"))
-
-    def _term(self, revision: str) -> int:
-        return (self._epoch_of() << EPOCH_SHIFT) + int(revision)
+        return bool(self._if_made_at(revision, "leader", request).get("succeeded"))
 
     def _epoch_of(self) -> int:
-        self._epoch = self._epoch or self._first("epoch", str(int(time())))
+        self._epoch = self._epoch or int(self._first("epoch", str(int(time())).encode())[0])
         return self._epoch
 
-    def _first(self, key: str, value: str) -> int:
-        """The number under a key; write this one first if there is none."""
-        answer = self._transaction(
-            {"target": "CREATE", "create_revision": "0"},
-            success=[_put(self._key(key), value.encode())],
-            failure=[_range(self._key(key))],
-            key=key,
-        )
+    def _first(self, key: str, value: bytes, lease: int = 0) -> tuple[bytes, int, int]:
+        """The value of a key, its revision and its lease; this value if there was none before."""
+        ask = {"request_range": {"key": self._key(key)}}
+        answer = self._if_made_at(0, key, _put(self._key(key), value, lease), ask)
         if answer.get("succeeded"):
-            return int(value)
-        return int(b64decode(answer["responses"][0]["response_range"]["kvs"][0]["value"]))
+            return value, int(answer["header"]["revision"]), lease
+        found = answer["responses"][0]["response_range"]["kvs"][0]
+        held = int(found.get("lease", 0))
+        return b64decode(found["value"]), int(found["create_revision"]), held
 
-    def _transaction(
-        self,
-        compare: dict[str, str],
-        success: list[dict[str, Any]],
-        failure: list[dict[str, Any]],
-        key: str = "leader",
-    ) -> Any:
-        body = {"compare": [compare | {"key": self._key(key)}], "success": success}
-        return self._call("kv/txn", body | {"failure": failure})
+    def _if_made_at(self, revision: int, key: str, do: Any, *instead: Any) -> Any:
+        """Do something if a key was made at this revision, 0 if there is none; else that."""
+        made = {"key": self._key(key), "target": "CREATE", "create_revision": str(revision)}
+        body = {"compare": [made], "success": [do], "failure": instead}
+        return self._call("kv/txn", body)
 
     def _key(self, name: str) -> str:
         return b64encode(f"{self._prefix}/{name}".encode()).decode()
+
+    def _all(self, start: str) -> dict[str, Any]:
+        """The range of all keys with this prefix."""
+        end = f"{self._prefix}/{start}".encode() + b"\xff"
+        return {"key": self._key(start), "range_end": b64encode(end).decode()}
 
     def _call(self, path: str, body: dict[str, Any]) -> Any:
         """Ask the members in turn until one answers."""
@@ -186,7 +167,3 @@ class Etcd:
 
 def _put(key: str, value: bytes, lease: int = 0) -> dict[str, Any]:
     return {"request_put": {"key": key, "value": b64encode(value).decode(), "lease": str(lease)}}
-
-
-def _range(key: str) -> dict[str, Any]:
-    return {"request_range": {"key": key}}

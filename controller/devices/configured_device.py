@@ -74,11 +74,7 @@ class ConfiguredDevice(RouterDevice):
         return section_lines(text)
 
     def lines(self, text: str) -> list[RouteLine]:
-        """The static routes of the fabric in a configuration.
-
-        Raises:
-            DeviceError: it is none of the device's.
-        """
+        """The static routes of the fabric in a configuration of the device."""
         try:
             return list(fabric_lines(self.all_lines(text), self.pools, self.vrf))
         except (LookupError, ValueError) as error:

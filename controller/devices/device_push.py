@@ -258,11 +258,7 @@ class DevicePush:
         one.state = "to do" if one.plan.lines or one.plan.save else "as built"
 
     def _identify(self, one: PushedSwitch) -> None:
-        """Whether the switch that answers is the one of that name.
-
-        Raises:
-            DeviceError: it says that it is another one.
-        """
+        """Refuse a switch that says that it is another one."""
         said = one.device.name()
         vertex = self.names.vertex(said) if said else one.vertex
         if vertex is None and NAMES not in self.settings.overrule:
@@ -341,11 +337,7 @@ class DevicePush:
 
 
 def _filled(option: str, template: str, known: Mapping[str, str]) -> Iterator[str]:
-    """The words of a template.
-
-    Raises:
-        InputError: it has other names in braces than these, or quotes without an end.
-    """
+    """The words of a template; one with other names in braces than these is refused."""
     try:
         yield from [word.format(**known) for word in shlex.split(template)]
     except (LookupError, ValueError) as error:

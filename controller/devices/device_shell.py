@@ -23,7 +23,7 @@ class DeviceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DeviceShell:
-    """Runs commands on a device.
+    """Runs commands on a device; one that fails, or does not end, raises a DeviceError.
 
     reach: the words before a command, such as `ssh leaf7`; the command is one word behind them,
     which a shell on the device takes.
@@ -32,11 +32,7 @@ class DeviceShell:
     reach: tuple[str, ...]
 
     def run(self, command: str, text: str = "") -> str:
-        """What a command prints when it is given this text.
-
-        Raises:
-            DeviceError: it fails, or does not end.
-        """
+        """What a command prints when it is given this text."""
         try:
             # In a session of its own, so that Ctrl-C does not cut a change in half.
             done = subprocess.run(
@@ -61,18 +57,11 @@ class DeviceShell:
         """Run commands up to the first that fails; none before all have arrived.
 
         The braces see to that, and keep commands from reading those that follow.
-
-        Raises:
-            DeviceError: one fails.
         """
         self.run("sh -se", "".join(f"{line}\n" for line in ("{", *lines, "} < /dev/null")))
 
     def put(self, folder: str, files: Mapping[str, str], *then: str) -> None:
-        """Write text files into a folder there, each whole or not at all, then run commands.
-
-        Raises:
-            DeviceError: they cannot be written, or a command fails.
-        """
+        """Write text files into a folder there, each whole or not at all, then run commands."""
         place = shlex.quote(folder)
         lines = [f"mkdir -p {place}", f"cd {place}"]
         for name, text in files.items():

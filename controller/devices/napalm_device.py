@@ -40,11 +40,7 @@ class NapalmSession:
     device: Any = None
 
     def call(self, method: str, *words: Any, **named: Any) -> Any:
-        """What a method of the driver returns.
-
-        Raises:
-            DeviceError: the device is not reached, or it refuses.
-        """
+        """What a method of the driver returns."""
         from napalm import get_network_driver
 
         try:
@@ -84,11 +80,7 @@ class NapalmDevice(ConfiguredDevice):
     timed: ClassVar[bool] = True
 
     def running(self) -> str:
-        """See `ConfiguredDevice.running`.
-
-        Raises:
-            DeviceError: what answers shows none; taken for an empty one, nothing would be stale.
-        """
+        """See `ConfiguredDevice.running`; none is refused: with an empty one nothing were stale."""
         shown = self.shell.call("get_config", retrieve="running", format=self.form)["running"]
         if NOT_A_CONFIGURATION.match(shown):
             said = shown.strip().partition("\n")[0] or "nothing"
@@ -105,11 +97,7 @@ class NapalmDevice(ConfiguredDevice):
         return "\n".join(one if isinstance(one, str) else json.dumps(one) for one in said)
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
-        """See `RouterDevice.plan`: nothing where the device says that it would change nothing.
-
-        Raises:
-            DeviceError: what runs is to go back.
-        """
+        """See `RouterDevice.plan`: nothing where the device says that it would change nothing."""
         if self.timed and self.shell.call("has_pending_commit"):
             todo = "confirm it, or wait until it has gone back"
             raise DeviceError(f"required no commit that waits for its confirmation; {todo}")
@@ -122,11 +110,7 @@ class NapalmDevice(ConfiguredDevice):
         return plan
 
     def _candidate(self, lines: Sequence[str]) -> str:
-        """Load a candidate; what it would change. None is left if that is nothing.
-
-        Raises:
-            DeviceError: the device refuses a line; it has no candidate then.
-        """
+        """Load a candidate; what it would change. None is left if that is nothing, or refused."""
         self.shell.call("load_merge_candidate", config="".join(f"{line}\n" for line in lines))
         changes = str(self.shell.call("compare_config")).strip()
         if not changes:

@@ -128,11 +128,7 @@ class PushProof:
     def differences(
         self, one: PushedSwitch, wanted: RouteTables, tables: str
     ) -> tuple[RouteDifference, ...]:
-        """What tables of a switch have other than these.
-
-        Raises:
-            DeviceError: they cannot be read.
-        """
+        """What tables of a switch have other than these."""
         try:
             held = read_tables([(tables, "")])
         except InputError as error:

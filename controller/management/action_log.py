@@ -43,6 +43,9 @@ class ActionLog:
     """The action log of a controller, `.NAME.actions` next to its build folder.
 
     tell: reports an event.
+
+    Raises (all methods):
+        InputError: the log cannot be written; nothing is done then.
     """
 
     def __init__(self, folder: Path, tell: Callable[[Event], None]) -> None:
@@ -51,11 +54,7 @@ class ActionLog:
 
     @contextmanager
     def asked(self, actor: Actor, action: str, what: str = "") -> Iterator[None]:
-        """Write down a request, and why it was refused.
-
-        Raises:
-            InputError: it cannot be written, or the request is refused.
-        """
+        """Write down a request, and why it was refused."""
         self.write(actor, action, what, "asked")
         try:
             yield
@@ -64,11 +63,7 @@ class ActionLog:
             raise
 
     def write(self, actor: Actor, action: str, what: str, outcome: str) -> None:
-        """Append a line.
-
-        Raises:
-            InputError: it cannot be written.
-        """
+        """Append a line."""
         event = ActionTaken(actor.name, actor.role, actor.address, action, what, outcome)
         line = {"at": round(event.at, 3), **event.fields}
         try:

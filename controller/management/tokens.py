@@ -53,11 +53,7 @@ class Tokens:
         return found
 
     def read_again(self) -> None:
-        """Read the file again; those known stay if that fails.
-
-        Raises:
-            InputError: as for `read`.
-        """
+        """Read the file again, with the same errors; those known stay then."""
         if (file := self.file) is None:
             return
         try:

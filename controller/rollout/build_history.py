@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
-from shutil import disk_usage
+from shutil import copytree, disk_usage
 from time import time
 from typing import Any
 
@@ -49,6 +49,10 @@ class BuildHistory:
 
     unverified: take builds from elsewhere whose walk finds faults; digests, types and bounds have
     to be right all the same.
+
+    Raises (all methods):
+        InputError: a build is none, loses packets or is not kept, or a file cannot be read or
+            written, for lack of room, too.
     """
 
     def __init__(self, folder: Path, unverified: bool = False) -> None:
@@ -67,9 +71,6 @@ class BuildHistory:
 
         unverified: keep it although its walk finds faults. breathe: called a few times a second
         while it is walked. expect: the identity that it has to have. switches: the most of them.
-
-        Raises:
-            InputError: it is not a build, loses packets, or cannot be written.
         """
         allowed = unverified or self.unverified
 
@@ -86,38 +87,27 @@ class BuildHistory:
         return read_build(place, unverified=allowed)
 
     def read(self, identity: str) -> Current:
-        """A build that is kept.
-
-        Raises:
-            InputError: it is not kept, or damaged.
-        """
-        for place in (self.place / identity, self.folder):
-            if _identity(place) == identity:
-                return read_build(place, unverified=True)
+        """A build that is kept."""
+        if place := self._place(identity):
+            return read_build(place, unverified=True)
         required = f"one of the builds that are kept ({', '.join(self.kept()) or 'none'})"
         raise InputError.of(required, identity, key="build", file=str(self.place))
 
     def packed(self, identity: str) -> bytes | None:
-        """A build of the controller's folder or one that is kept, packed; None if there is none.
+        """A build of the controller's folder or one that is kept, packed; None if there is none."""
+        return pack(place) if (place := self._place(identity)) else None
 
-        Raises:
-            InputError: it cannot be read.
-        """
-        for place in (self.folder, self.place / identity):
-            if _identity(place) == identity:
-                return pack(place)
-        return None
+    def _place(self, identity: str) -> Path | None:
+        """Where a build is that is kept, or the controller's own."""
+        places = self.place / identity, self.folder
+        return next((place for place in places if _identity(place) == identity), None)
 
     def kept(self) -> list[str]:
         """The identities of the builds that are kept."""
         return sorted(one.name for one in self.place.glob("[0-9a-f]*") if one.is_dir())
 
     def keep(self, current: Current) -> None:
-        """Keep a build, whatever becomes of the folder that it was read from.
-
-        Raises:
-            InputError: it cannot be written.
-        """
+        """Keep a build, whatever becomes of the folder that it was read from."""
         build, place = current.build, self.place / current.identity
         if build is None or place.is_dir():
             return
@@ -130,11 +120,7 @@ class BuildHistory:
         put_folder(place, fill)
 
     def require_room(self, identity: str) -> None:
-        """Refuse where a build that is kept could not be put into the controller's folder.
-
-        Raises:
-            InputError: the file system has too little room.
-        """
+        """Refuse where a build that is kept could not be put into the controller's folder."""
         files = (self.place / identity).rglob("*")
         needed = sum(file.stat().st_size + BLOCK for file in files) + ROOM
         free = disk_usage(self.folder.parent).free
@@ -147,14 +133,10 @@ class BuildHistory:
             )
 
     def install(self, identity: str, instead_of: str) -> None:
-        """Put a build that is kept into the controller's folder, if that has this other one.
-
-        Raises:
-            InputError: it cannot be written.
-        """
+        """Put a build that is kept into the controller's folder, if that has this other one."""
         if _identity(self.folder) == instead_of and _identity(self.place / identity) == identity:
             source = self.place / identity
-            put(self.folder, lambda beside: _copy(source, beside))
+            put(self.folder, lambda beside: copytree(source, beside, dirs_exist_ok=True))
 
     def entries(self) -> list[HeldBuild]:
         """The builds that the fabric held, the newest last; none if the list cannot be read."""
@@ -169,11 +151,7 @@ class BuildHistory:
         return [asdict(one) | {"kept": one.build in kept} for one in self.entries()]
 
     def note(self, current: Current, by: str, spare: str = "") -> None:
-        """The fabric has come to hold a build; remove what is older than `BUILDS_KEPT` but `spare`.
-
-        Raises:
-            InputError: the list cannot be written.
-        """
+        """The fabric holds another build; older ones than `BUILDS_KEPT` go, but not `spare`."""
         entries = self.entries()
         name = current.build.name if current.build else ""
         if not entries or entries[-1].build != current.identity:
@@ -188,11 +166,7 @@ class BuildHistory:
             self._forget(entries, "")
 
     def before(self, identity: str) -> str:
-        """The build that the fabric held before this one, and that is still kept.
-
-        Raises:
-            InputError: there is none.
-        """
+        """The build that the fabric held before this one, and that is still kept."""
         kept = set(self.kept())
         for entry in reversed(self.entries()):
             if entry.build != identity and entry.build in kept:
@@ -235,9 +209,3 @@ def _identity(folder: Path) -> str:
         return load(folder).identity
     except InputError:
         return ""
-
-
-def _copy(source: Path, place: Path) -> Any:
-    from shutil import copytree
-
-    return copytree(source, place, dirs_exist_ok=True)

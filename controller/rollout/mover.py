@@ -88,11 +88,7 @@ class Mover:
         return progress | kept | {"unwritten": self.unwritten}
 
     def require_settled(self) -> None:
-        """Refuse where a move is in progress, or a build is on trial.
-
-        Raises:
-            InputError: so it is.
-        """
+        """Refuse where a move is in progress, or a build is on trial."""
         self._require_idle()
         if self.trial:
             raise InputError.of(
@@ -169,11 +165,7 @@ class Mover:
         return self.history.receive(data, unverified, breathe, switches=most)
 
     def running(self) -> bytes:
-        """The build that the switches hold, packed.
-
-        Raises:
-            InputError: the folder has another build by now.
-        """
+        """The build that the switches hold, packed; refused where the folder has another one."""
         identity = self.fabric.identity
         packed = self.history.packed(identity)
         if packed is None:
@@ -182,11 +174,7 @@ class Mover:
         return packed
 
     def confirm(self) -> None:
-        """Keep the build that is on trial.
-
-        Raises:
-            InputError: a move is in progress, or no build is on trial.
-        """
+        """Keep the build that is on trial; refused while there is none, and in a move."""
         if self.busy or self.trial is None:
             given = "a move in progress" if self.busy else "none"
             raise InputError.of("a build on trial", given, "`confirm_within` begins a trial")

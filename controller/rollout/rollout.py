@@ -77,22 +77,15 @@ class RoundPrograms:
         """The vertex's switch has shown that it can do no more than this."""
         self.programs.restrict(self.node[vertex], able)
 
-    def forth(self, vertex: int) -> list[bytes]:
-        """The messages of a vertex's next round."""
-        return self._messages(vertex, self.done[vertex] + 1, back=False)
-
-    def back(self, vertex: int) -> list[bytes]:
-        """The messages that undo a vertex's last round."""
-        return self._messages(vertex, self.done[vertex], back=True)
+    def step(self, vertex: int, back: bool) -> list[bytes]:
+        """The messages of a vertex's next round, or those that undo its last one."""
+        slots = self.programs.slots(self.node[vertex], self.generation.get(vertex, 0))
+        turned = [one.turned() for one in slots] if back else slots
+        return [block.tobytes() for block in messages(turned, self.done[vertex] + (not back))]
 
     def describe(self, number: int) -> str:
         """A description of the program entry behind the message with this xid."""
         return self.programs.describe(number)
-
-    def _messages(self, vertex: int, round: int, back: bool) -> list[bytes]:
-        slots = self.programs.slots(self.node[vertex], self.generation.get(vertex, 0))
-        turned = [one.turned() for one in slots] if back else slots
-        return [block.tobytes() for block in messages(turned, round)]
 
 
 SETTLE = 0.05
@@ -279,10 +272,10 @@ class Rollout:
     def _messages(self, vertices: Iterable[int], round: int) -> Messages:
         """What switches get that are to come to hold a round; who takes no part is read."""
         programs, fabric = self._round_programs, self.fabric
-        make = programs.back if self._undoes else programs.forth
         for vertex in vertices:
             absent = self._undoes and vertex not in fabric.present
-            parts = [] if absent or vertex in self._out else make(vertex)
+            out = absent or vertex in self._out
+            parts = [] if out else programs.step(vertex, self._undoes)
             if parts:
                 yield vertex, parts
                 continue

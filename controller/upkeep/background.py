@@ -45,14 +45,12 @@ def _compute(work: Callable[[], Any], future: Future[Any]) -> None:
 class Backoff:
     """The waits between tries of a computation that fails: each twice as long as the one before.
 
-    error: of the last try, "" if it did not fail. tries: failures in a row. wait: seconds, the last
-    one. again: when to try.
+    error: of the last try, "" if it did not fail. tries: failures in a row. again: when to try.
     """
 
     clock: Callable[[], float]
     error: str = ""
     tries: int = 0
-    wait: float = 0.0
     again: float = -inf
 
     @property
@@ -63,8 +61,8 @@ class Backoff:
     def failed(self, error: Exception) -> bool:
         """A try has failed; whether this is news."""
         news = repr(error) != self.error
-        self.wait = min(2 * self.wait, LONGEST_WAIT) if self.tries else FIRST_WAIT
-        self.error, self.tries, self.again = repr(error), self.tries + 1, self.clock() + self.wait
+        wait = FIRST_WAIT * min(2**self.tries, LONGEST_WAIT / FIRST_WAIT)
+        self.error, self.tries, self.again = repr(error), self.tries + 1, self.clock() + wait
         return news
 
     def succeeded(self) -> None:

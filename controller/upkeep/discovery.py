@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from compilers.audit.resolve import PortFinder, Wired, likeliest
 from compilers.audit.wiring_audit import WiringAudit, check
-from compilers.forwarding.program import cable_numbers, far_links
 from compilers.targets.openflow.protocol import WireLayout
 from compilers.wiring.wiring import Wiring, links_by_port
 from controller.openflow.messages import packet_in, packets_out
@@ -74,13 +73,13 @@ class LinkEnds:
     @classmethod
     def of(cls, wiring: Wiring) -> LinkEnds:
         """Number the links of a wiring by their first end."""
-        far, (switch, link) = wiring.far, wiring.links()
-        place = links_by_port(far, wiring.port)
-        back = far_links(wiring, place)
-        number, count = cable_numbers(far, back)
-        ends = np.stack((switch, link, far[switch, link], back[switch, link]), axis=1)
-        number = np.where(number < 0, count, number)
-        return cls(*(x.astype(np.int64) for x in (number, ends.reshape(-1, 2, 2), place)))
+        (switch, link), place = wiring.links(), links_by_port(wiring.far, wiring.port)
+        far = wiring.far[switch, link]
+        back = place[far, wiring.far_port[switch, link]]
+        number = np.full(wiring.far.shape, len(far))
+        number[switch, link] = number[far, back] = np.arange(len(far))
+        ends = np.stack((switch, link, far, back), axis=1).reshape(-1, 2, 2)
+        return cls(number, ends.astype(np.int64), place.astype(np.int64))
 
 
 class Discovery:
@@ -95,9 +94,8 @@ class Discovery:
         self._vertex = {d: v for v, d in enumerate(wiring.datapath_id.tolist())}
         order = len(wiring.far)
         self._last, self._allowed = 0.0, 0.0
-        self._there: dict[int, NDArray[np.int64]] = {}
         self._sends, self._hears = np.zeros(order, np.bool_), np.zeros(order, np.bool_)
-        self._ports = np.zeros(order * ports.width, np.bool_)
+        self._ports = np.zeros((order, ports.width), np.bool_)
         self._round = np.zeros(order, np.int64)
         self._turn = np.full(order, np.inf)
         self._since = np.full(order, np.inf)
@@ -119,22 +117,15 @@ class Discovery:
 
         Its first turn is now, later ones at an offset of its own.
         """
-        self._there.pop(vertex, None)
-        self._ports[vertex * self._width : (vertex + 1) * self._width] = False
-        self._turn[vertex] = self._since[vertex] = np.inf
+        self._ports[vertex] = False
+        self._turn[vertex] = self._since[vertex] = np.inf if ports is None else now
         if ports is not None:
-            kept = ports[(ports > 0) & (ports < self._width)]
-            self._there[vertex] = np.asarray(kept, np.int64)
-            self._ports[vertex * self._width + self._there[vertex]] = True
-            self._turn[vertex] = self._since[vertex] = now
+            self._ports[vertex, ports[(ports > 0) & (ports < self._width)]] = True
 
     def port(self, vertex: int, port: int, there: bool) -> None:
         """A port of a switch with a session has been added or removed."""
-        if vertex not in self._there or not 0 < port < self._width:
-            return
-        others = self._there[vertex][self._there[vertex] != port]
-        self._there[vertex] = np.append(others, port) if there else others
-        self._ports[vertex * self._width + port] = there
+        if np.isfinite(self._since[vertex]) and 0 < port < self._width:
+            self._ports[vertex, port] = there
 
     def due(self, now: float) -> list[tuple[int, bytes]]:
         """The packet-outs to send now, by vertex: those of switches that are due."""
@@ -173,7 +164,7 @@ class Discovery:
         """
         a, b = self.cables.ends[:, 0, 0], self.cables.ends[:, 1, 0]
         ready = now - np.maximum(self._since[a], self._since[b]) > self.age
-        ready &= self._ports[self._near] & self._ports[self._far]
+        ready &= self._ports.take(self._near) & self._ports.take(self._far)
         at_a = self._fresh(now, self._near) & (self._from[self._near] == self._far)
         at_b = self._fresh(now, self._far) & (self._from[self._far] == self._near)
         missed = self._sends[b] & self._hears[a] & ~at_a | self._sends[a] & self._hears[b] & ~at_b
@@ -209,7 +200,7 @@ class Discovery:
 
     def _frames(self, vertex: int) -> bytes:
         self._round[vertex] += 1
-        ports = self._there[vertex]
+        ports = np.flatnonzero(self._ports[vertex])
         seconds = min(0xFFFF, round(self.age) + 1)
         datapath_id = int(self.wiring.datapath_id[vertex])
         made = frames(datapath_id, ports, int(self._round[vertex]), seconds, self._key)

@@ -15,7 +15,7 @@ read to hold its program. Switches that leave within a fifth of the patience are
 that is one failure, and one repair. If most switches are gone at once, or most do not hold their
 program, or most flap, the fault is taken to be the controller's own, and no more are drained for
 that. What is known of links and switches can be taken over by another process. No I/O; the caller
-passes the time.
+passes the time, and closes the connection of a switch whose messages are malformed.
 """
 
 from __future__ import annotations
@@ -142,11 +142,7 @@ class Links:
     # What switches say
 
     def described(self, vertex: int, body: bytes, now: float) -> None:
-        """A switch has described its ports.
-
-        Raises:
-            Malformed: it cannot be read.
-        """
+        """A switch has described its ports."""
         known = records(body, PORT)
         numbers = known["port"].astype(np.int64)
         faults = map(_fault, known["config"].tolist(), known["state"].tolist())
@@ -156,29 +152,12 @@ class Links:
             self.discovery.present(vertex, numbers, now)
 
     def port_status(self, vertex: int, message: bytes, now: float) -> None:
-        """A port has been added, removed or changed.
-
-        Raises:
-            Malformed: it cannot be read.
-        """
+        """A port has been added, removed or changed."""
         said = port_status(message)
         there = said.reason != PORT_DELETED
         self.port(vertex, said.port, _fault(said.config, said.state) if there else DOWN, now)
         if self.discovery:
             self.discovery.port(vertex, said.port, there)
-
-    def packet_in(self, vertex: int, message: bytes, now: float) -> None:
-        """A packet-in has arrived.
-
-        Raises:
-            Malformed: it cannot be read.
-        """
-        if self.discovery:
-            self.discovery.received(vertex, message, now)
-
-    def frames(self, now: float) -> list[tuple[int, bytes]]:
-        """Packet-outs to send now, by vertex."""
-        return self.discovery.due(now) if self.discovery else []
 
     def ports(self, vertex: int, faults: dict[int, str], now: float) -> None:
         """Set all ports of a switch, by number: what is wrong, or ""; a missing port is down.

@@ -1,7 +1,8 @@
 """The keeper of a running fabric: repairs failures, reports miswires, lets weights follow load.
 
 It is the upkeep of a `LiveFabric`: a switch that connects gets the tables that hold now. One change
-of tables is computed and sent at a time; events in the meantime are handled together after it. A
+of tables is computed and sent at a time, round by round: no mixture of a round loops or drops
+packets that the old tables delivered. Events in the meantime are handled together after it. A
 change of many rows is computed in the background. The keeper pauses while a build is rolled out.
 No I/O.
 """
@@ -12,8 +13,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
-from time import time
-from typing import Any, Protocol
+from time import perf_counter, time
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +31,11 @@ from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Outcome
 from controller.switches.current import Current, Upkeep
-from controller.switches.events import Event
+from controller.switches.events import Event, TablesRepaired
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.link_state import Links
-from controller.upkeep.table_repair import Failures, TableRepair
 from inventory.problems import InputError, did_you_mean
 
 ROWS_AT_ONCE = 20_000
@@ -75,6 +75,81 @@ class Adaptation(Protocol):
         """int64[m, 2], the switch and class of each new shift, reported; None if none is due."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Failures:
+    """What traffic is to be routed around: links, bool[S, K], and switches, bool[S]."""
+
+    dead: NDArray[np.bool_]
+    drained: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, links: Links) -> Failures:
+        """As of the last look at the links."""
+        return cls(links.dead, links.drained)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.dead.any() or self.drained.any())
+
+    def rows(self, intact: Intact) -> int:
+        """About how many rows lead over these links and through these switches."""
+        far = intact.wiring.far
+        avoided = np.count_nonzero(self.dead | ((far >= 0) & self.drained[far]))
+        return int(avoided * len(far) // far.shape[1])
+
+    def alone(self, intact: Intact) -> set[int]:
+        """The switches that pass packets on and have no link left to do so."""
+        linked = intact.wiring.far >= 0
+        live = linked & ~self.dead & ~self.drained[intact.wiring.far]
+        return {*np.flatnonzero(linked.any(axis=1) & ~live.any(axis=1) & ~self.drained).tolist()}
+
+    def around(self, intact: Intact) -> Repaired:
+        """The tables without them."""
+        return repaired(intact, self.dead, self.drained)
+
+
+class TableRepair(NamedTuple):
+    """The change from one repair of a build to another.
+
+    tables: those of `found`, with weights that follow load. rounds: the messages, for switches that
+    hold `programs` with numbers of `generations`, int64[S]. report: the event, by its seconds.
+    """
+
+    found: Repaired
+    tables: Tables
+    rounds: list[Round]
+    programs: Encoder
+    generations: NDArray[np.int64]
+    report: Callable[..., Event]
+
+
+def _repair(
+    failures: Failures,
+    intact: Intact,
+    before: Repaired,
+    weighted: Callable[[Tables], Tables],
+    programs: Encoder,
+    generations: NDArray[np.int64],
+) -> TableRepair:
+    """Compute it. Arguments are read only; programs are those of the current tables."""
+    began = perf_counter()
+    found = failures.around(intact)
+    report = partial(
+        TablesRepaired,
+        dead_links=int(np.count_nonzero(failures.dead)) // 2,
+        drained_switches=int(np.count_nonzero(failures.drained)),
+        rows=len(found.rows),
+        classes=len(found.classes),
+        switches=len(found.switches),
+        cut_off_pairs=found.cut_off,
+        computed=perf_counter() - began,
+    )
+    tables = weighted(found.tables)
+    change = RepairRounds.between(before, found)
+    rounds = repair_messages(programs, tables, change, generations)
+    return TableRepair(found, tables, rounds, programs, generations, report)
+
+
 @dataclass(slots=True)
 class _Kept:
     """A build under upkeep: its state before failures, and the current one."""
@@ -89,7 +164,7 @@ class _Kept:
     computing: Future[TableRepair] | None = None
     stale: bool = False
     since: float = 0.0
-    report: Callable[[float], Event] | None = None
+    report: Callable[..., Event] | None = None
 
 
 class Keeper(Upkeep):
@@ -101,13 +176,14 @@ class Keeper(Upkeep):
         InputError: weights should follow load, but the build has no alternates.
     """
 
+    _kept: _Kept
+
     def __init__(
         self, fabric: LiveFabric, duties: Duties | None = None, start: Start = at_once
     ) -> None:
         self.fabric, self.duties, self._start = fabric, duties or Duties(), start
         self._now = fabric.heard
         self.rounds = Rounds(fabric, self._answered, self._finished, patience=ROUND_PATIENCE)
-        self._kept: _Kept | None = None
         self.repairs, self._expects = 0, False
         fabric.watched_by(self)
 
@@ -116,12 +192,12 @@ class Keeper(Upkeep):
     @property
     def dead(self) -> NDArray[np.bool_]:
         """bool[S, K]: links that traffic is routed around."""
-        return self._need.links.dead
+        return self._kept.links.dead
 
     @property
     def drained(self) -> NDArray[np.bool_]:
         """bool[S]: switches that traffic is routed around."""
-        return self._need.links.drained
+        return self._kept.links.drained
 
     def carries(self, vertex: int) -> bool:
         """Whether traffic is routed through a switch."""
@@ -131,12 +207,12 @@ class Keeper(Upkeep):
     @property
     def utilisation(self) -> NDArray[np.float64] | None:
         """float64[S, K]: the load of each port, 0 to 1; None if not measured."""
-        return adaptation.load if (adaptation := self._need.adaptation) else None
+        return adaptation.load if (adaptation := self._kept.adaptation) else None
 
     @property
     def build(self) -> Build:
         """The build with its current tables: repaired, and with shifted weights."""
-        return self._need.programs.build
+        return self._kept.programs.build
 
     @property
     def change(self) -> int | None:
@@ -146,8 +222,6 @@ class Keeper(Upkeep):
     def status(self) -> dict[str, Any]:
         """Failures, miswires and weights, for the status file."""
         kept = self._kept
-        if kept is None:
-            return {}
         return {
             **kept.links.status(),
             "repaired_switches": len(kept.repair.switches),
@@ -158,24 +232,17 @@ class Keeper(Upkeep):
             "shifted_classes": kept.adaptation.shifted if kept.adaptation else 0,
         }
 
-    @property
-    def _need(self) -> _Kept:
-        if self._kept is None:
-            raise ValueError("no build is kept")
-        return self._kept
-
     def foresee(self, build: Build) -> Build:
         """Another build with the tables it will have once loaded: repaired, if some of what is dead
         or drained is in it, too.
         """
-        failures = Failures.of(self._links_of(build))
+        failures = Failures.of(self._links_of(build, self._kept))
         if not self.duties.repair or not failures:
             return build
         return replace(build, tables=failures.around(Intact.of(build)).tables)
 
-    def _links_of(self, build: Build) -> Links:
+    def _links_of(self, build: Build, before: _Kept | None) -> Links:
         """What is known of the links and switches of a build."""
-        before = self._kept
         if before and _same_cables(before.build, build):
             return before.links
         links = Links(build.wiring, self.duties, build.hardware)
@@ -228,19 +295,17 @@ class Keeper(Upkeep):
 
     def known(self) -> dict[str, Any]:
         """What another process has to know of links and switches, as JSON."""
-        return self._kept.links.known(self._now(), time()) if self._kept else {}
+        return self._kept.links.known(self._now(), time())
 
     def take_over(self, known: dict[str, Any]) -> None:
         """Begin with what another process has known; call it before switches connect."""
-        if (kept := self._kept) and known:
-            kept.links.take_over(known, self._now(), time())
-            self._repaired_at_once(kept)
+        self._kept.links.take_over(known, self._now(), time())
+        self._repaired_at_once(self._kept)
 
     def expect(self) -> None:
         """Switches may connect from now on; those that do not are gone."""
         self._expects = True
-        if self._kept:
-            self._kept.links.expect(self._now())
+        self._kept.links.expect(self._now())
 
     def _repaired_at_once(self, kept: _Kept) -> None:
         """Have the programs avoid what is dead, before switches are read."""
@@ -255,10 +320,11 @@ class Keeper(Upkeep):
         """A build is loaded; programs that are not the compiled ones are left to their owner."""
         self.rounds.forget()
         build, programs = current.build, current.programs
-        ours = self._kept is not None and programs is self._kept.programs
+        before: _Kept | None = getattr(self, "_kept", None)  # None: it is the first one
+        ours = before is not None and programs is before.programs
         if ours or build is None or not isinstance(programs, Encoder):
             return current
-        before, duties, links = self._kept, self.duties, self._links_of(build)
+        duties, links = self.duties, self._links_of(build, before)
         if before and links is not before.links and self._expects:
             links.expect(self._now())
         adaptation: Adaptation | None = None
@@ -289,14 +355,13 @@ class Keeper(Upkeep):
     def _active(self) -> _Kept | None:
         """The build under upkeep, unless another module controls the programs now."""
         kept = self._kept
-        ours = kept is not None and self.fabric.current.programs is kept.programs
-        return kept if ours else None
+        return kept if self.fabric.current.programs is kept.programs else None
 
     def _watched(self, vertex: int) -> _Kept | None:
         """The build under upkeep if this is one of its switches, whoever controls the programs."""
         kept = self._kept
-        ours = kept is not None and self.fabric.identity == kept.build.identity
-        return kept if ours and kept and vertex < kept.build.tables.switches else None
+        ours = self.fabric.identity == kept.build.identity
+        return kept if ours and vertex < kept.build.tables.switches else None
 
     def described(self, vertex: int, ports: bytes) -> None:
         """A switch has described its ports, before its rows are read."""
@@ -335,8 +400,8 @@ class Keeper(Upkeep):
 
     def packet_in(self, vertex: int, message: bytes) -> None:
         """A switch sends a packet: one of discovery, perhaps."""
-        if kept := self._watched(vertex):
-            kept.links.packet_in(vertex, message, self._now())
+        if (kept := self._watched(vertex)) and (discovery := kept.links.discovery):
+            discovery.received(vertex, message, self._now())
 
     def tick(self) -> None:
         """Time passes."""
@@ -344,7 +409,8 @@ class Keeper(Upkeep):
         if kept is None:
             return
         self.rounds.tick()
-        for vertex, frames in kept.links.frames(self._now()):
+        discovery = kept.links.discovery
+        for vertex, frames in discovery.due(self._now()) if discovery else ():
             if switch := self.fabric.present.get(vertex):
                 switch.talk.send(SendPriority.URGENT, frames)
         kept.links.look(self._now())
@@ -380,7 +446,7 @@ class Keeper(Upkeep):
         failures = Failures.of(kept.links)
         large = max(failures.rows(kept.intact), len(kept.repair.rows)) > ROWS_AT_ONCE
         work = partial(
-            TableRepair.to,
+            _repair,
             failures,
             kept.intact,
             kept.repair,
@@ -406,7 +472,7 @@ class Keeper(Upkeep):
                 raise
             return None
         kept.backoff.succeeded()
-        kept.repair, kept.report = change.found, change.done
+        kept.repair, kept.report = change.found, change.report
         kept.programs.hold(change.tables)
         self._leave_out(kept.programs, change)
         return change
@@ -441,7 +507,7 @@ class Keeper(Upkeep):
         kept = self._active()
         if kept is None or kept.report is None:
             return
-        self.fabric.tell(kept.report(self.fabric.clock() - kept.since))
+        self.fabric.tell(kept.report(seconds=self.fabric.clock() - kept.since))
         kept.report = None
         if kept.stale:
             self._settle(kept)

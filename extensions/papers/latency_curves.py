@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from math import inf
 from typing import Any, NamedTuple
 
+from compilers.drawing.plots import Panel
 from compilers.evaluation.traffic import between_groups
 from compilers.expansion.growth_report import GrowthReport
 from compilers.pipeline import compile_fabric
@@ -17,7 +18,7 @@ from compilers.tables.build import Build
 from extensions.baselines.fatpaths import layers
 from extensions.papers.kept_points import PointOf, kept_point
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
-from extensions.simulation.latency_curve import LatencyCurve, Simulated, simulate
+from extensions.simulation.latency_curve import LatencyCurve, Simulated, latencies, simulate
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic
 
@@ -155,6 +156,16 @@ def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tupl
     }
     found = "; ".join(f"{name} from {load:g}" for name, load in first.items())
     return (f"Deadlocks, loads offered: {found}.",) if found else ()
+
+
+def panels_of(curves: Mapping[tuple[str, str], LatencyCurve]) -> tuple[Panel, ...]:
+    """Of curves by pattern and name: the latency of each pattern, then what was accepted."""
+    drawn = {
+        pattern: latencies([(name, c) for (p, name), c in curves.items() if p == pattern], pattern)
+        for pattern, _ in curves
+    }
+    taken = (replace(each[1], title=f"{pattern}: accepted") for pattern, each in drawn.items())
+    return (*(each[0] for each in drawn.values()), *taken)
 
 
 def simulated_curve(

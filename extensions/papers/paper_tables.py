@@ -14,6 +14,7 @@ from compilers.evaluation.comparison.candidates import Candidate, candidate
 from compilers.evaluation.comparison.prices import prices
 from compilers.topology.families import BASELINES, FAMILIES
 from compilers.topology.family import Design
+from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.limits import structural
 from inventory.problems import InputError, not_among
 from inventory.yamlfile import read
@@ -166,3 +167,41 @@ def _computed(cell: Cell) -> str:
 
 def _text(cell: Cell) -> str:
     return f"{_computed(cell)} (printed {cell.printed})"
+
+
+def table_evidence(name: str, share: float = 0.0) -> Evidence:
+    """Each cell of a table as a claim.
+
+    Args:
+        name: as in `papers.yaml`.
+        share: of the printed value, by which a limit may be away.
+    """
+    table = paper_table(name)
+    claims = tuple(_claim(table, cell, share) for cell in table.cells)
+    return Evidence(claims, tuple(table.columns), tuple(map(tuple, table.rows)))
+
+
+def _claim(table: PaperTable, cell: Cell, share: float) -> PaperClaim:
+    text = cell.printed.rpartition("= ")[2].replace(",", "")
+    printed, computed = float(text), cell.computed if cell.computed is not None else float("nan")
+    digits = len(text.partition(".")[2])
+    _, tolerance = QUANTITIES.get(cell.quantity, (None, 0.0))
+    return PaperClaim(
+        says=f"{cell.network}: {cell.quantity}",
+        printed=printed,
+        computed=computed,
+        rounding=0.5 * 10.0**-digits if digits else 0.0,
+        reading=max(tolerance, share * abs(printed)),
+        mistake=_correction(table, cell.network),
+    )
+
+
+def _correction(table: PaperTable, network: str) -> str:
+    """The notes that name the network, or one part of its name."""
+    short = network.partition("(")[2].rstrip(")") or network
+    named = (
+        note
+        for note in table.corrections
+        if any(name in note.partition(":")[0] for name in (network, short, network.split("(")[0]))
+    )
+    return " ".join(named)

@@ -37,12 +37,12 @@ def pilots():
     return {name: Fabric.from_spec(PILOT / f"{name}.yaml").compile() for name in names}
 
 
-@pytest.fixture(params=RENDERED)
-def rendered(request, pilots, tmp_path):
+@pytest.fixture(scope="module", params=RENDERED)
+def rendered(request, pilots, tmp_path_factory):
     name, options = RENDERED[request.param]
-    build = pilots[name].build
-    target(request.param).render(build, tmp_path / "out", options=options)
-    return request.param, build, options, tmp_path
+    build, folder = pilots[name].build, tmp_path_factory.mktemp("pilot")
+    target(request.param).render(build, folder / "out", options=options)
+    return request.param, build, options, folder
 
 
 def test_its_cables_are_right_and_a_swapped_one_is_named(rendered):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from compilers.drawing.plots import Panel
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.latency_curves import (
     PaperFabric,
     deadlocks_of,
     latency_at,
     most_accepted,
+    panels_of,
     setup_of,
     simulated_curve,
     sustained,
@@ -151,14 +151,9 @@ def comparison(quick: bool) -> Evidence:
             reading=ALIKE,
         ),
     )
-    panels: list[Panel] = []
-    for pattern in ("uniform", *PERMUTED):
-        panels += _panels(
-            pattern, {f"{n}-{rule}": c for (p, n, rule), c in curves.items() if p == pattern}
-        )
-    shown = tuple(panels[0::2] + panels[1::2])
+    panels = panels_of({(p, f"{n}-{rule}"): curve for (p, n, rule), curve in curves.items()})
     setup = (*setup_of(fabrics.values(), quick), *deadlocks_of(curves.items()))
-    return Evidence(claims, panels=shown, setup=setup, quick=quick)
+    return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
 def _between(
@@ -187,10 +182,6 @@ def _slower_to_adapt(curves: Mapping[tuple[str, str], LatencyCurve]) -> Iterable
         plain, ours = (latency_at(curves[pattern, rule], LOADED) for rule in ("UGAL", "UGAL_PF"))
         says = f"UGAL_PF takes longer than UGAL, load {LOADED}: {pattern}"
         yield PaperClaim(says, plain, ours, ">=")
-
-
-def _panels(title: str, curves: Mapping[str, LatencyCurve]) -> tuple[Panel, ...]:
-    return latencies(list(curves.items()), title)
 
 
 def permutations(quick: bool) -> Evidence:
@@ -235,7 +226,7 @@ def permutations(quick: bool) -> Evidence:
         *_slower_to_adapt(curves),
     )
     title = f"PolarFly q = {fabrics['PF', 'MIN'].topology['q']}"
-    panels = _panels(title, {f"{rule}, {pattern}": c for (pattern, rule), c in curves.items()})
+    panels = latencies([(f"{rule}, {pattern}", c) for (pattern, rule), c in curves.items()], title)
     setup = (*setup_of(fabrics.values(), quick), *deadlocks_of(curves.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
@@ -266,7 +257,7 @@ def sizes(quick: bool) -> Evidence:
         if not quick:
             cycles = [latency_at(curve, BEHIND_IT) for curve in same]
             behind.append(f"{routes} {min(cycles):.0f} to {max(cycles):.0f}")
-    panels = _panels("PolarFly, uniform", curves)
+    panels = latencies([*curves.items()], "PolarFly, uniform")
     found = deadlocks_of(((name,), curve) for name, curve in curves.items())
     judged = f"Not judged: mean latency at {BEHIND_IT}, {', '.join(behind)} cycles."
     setup = (*setup_of(fabrics, quick), *found, *([judged] if behind else []))
@@ -316,7 +307,7 @@ def expanded(quick: bool) -> Evidence:
         method, _, count = grown.partition(":")
         words = f"{method}, {percent[int(count)]} % more" if count else "as it was"
         named[f"{words}, {routes}"] = curve
-    panels = _panels(f"Grown PolarFly q = {q}", named)
+    panels = latencies([*named.items()], f"Grown PolarFly q = {q}")
     found = deadlocks_of(((name,), curve) for name, curve in named.items())
     setup = (*setup_of(fabrics, quick), *found)
     return Evidence(claims, panels=panels, setup=setup, quick=quick)

@@ -17,7 +17,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout
 from compilers.topology.replicated_clusters import expand
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.printed_tables import table_evidence
+from extensions.papers.paper_tables import table_evidence
 
 RADIXES = range(8, 129)
 Parameters = Mapping[str, int | str | None]

@@ -6,7 +6,7 @@ The networks are those of Table 3, and small ones of the same kinds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
 from compilers.drawing.plots import Curve, Panel
@@ -15,12 +15,13 @@ from extensions.papers.latency_curves import (
     PaperFabric,
     deadlocks_of,
     most_accepted,
+    panels_of,
     setup_of,
     simulated_curve,
 )
 from extensions.simulation.build_simulation import settings_for
 from extensions.simulation.collective_completion import completion_time
-from extensions.simulation.latency_curve import LatencyCurve, latencies
+from extensions.simulation.latency_curve import LatencyCurve
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def synthetic(quick: bool) -> Evidence:
             ">=",
         ),
     ]
-    panels = _panels(curves, PATTERNS)
+    panels = panels_of(_named(curves))
     setup = (*_setup(quick, among), *deadlocks_of(curves.items()))
     return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
 
@@ -204,7 +205,7 @@ def adversarial(quick: bool) -> Evidence:
         ),
     ]
     renamed = {("adversarial", rule, name): curve for (_, rule, name), curve in tree.items()}
-    panels = _panels(curves | renamed, ("adversarial",))
+    panels = panels_of(_named(curves | renamed))
     setup = (*_setup(quick, among | trees), *deadlocks_of((curves | tree).items()))
     return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
 
@@ -228,20 +229,14 @@ def _curves(
     }
 
 
+def _named(curves: Curves) -> dict[tuple[str, str], LatencyCurve]:
+    return {(p, f"{name}-{rule}"): curve for (p, rule, name), curve in curves.items()}
+
+
 def _fabric(name: str, each: ComparedNetwork, rule: str) -> PaperFabric:
     routes = f"{rule}, all shortest paths" if name in ALL_PATHS else rule
     topology = {"family": each.family, **each.parameters}
     return PaperFabric(topology, each.hosts, routes, each.group)
-
-
-def _panels(curves: Curves, patterns: Iterable[str]) -> tuple[Panel, ...]:
-    """The latency of each pattern, then what was accepted."""
-    pairs = []
-    for pattern in patterns:
-        chosen = [(f"{n}-{rule}", curve) for (p, rule, n), curve in curves.items() if p == pattern]
-        latency, taken = latencies(chosen, pattern)
-        pairs.append((latency, replace(taken, title=f"{pattern}: accepted")))
-    return tuple(panel for row in zip(*pairs, strict=True) for panel in row)
 
 
 def motifs(quick: bool) -> Evidence:

@@ -18,7 +18,7 @@ from compilers.topology.layout import layout
 from compilers.topology.supernodes import Supernode, exists, supernode
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.graphs import Adjacency, involutions, is_vertex_transitive
-from extensions.papers.printed_tables import table_evidence
+from extensions.papers.paper_tables import table_evidence
 
 NO, HALF, FULL = range(3)
 MARKS = ("no", "half", "full")

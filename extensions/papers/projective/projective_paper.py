@@ -27,7 +27,7 @@ from extensions.papers.graphs import (
     turan,
 )
 from extensions.papers.limits import GraphShape
-from extensions.papers.printed_tables import table_evidence
+from extensions.papers.paper_tables import table_evidence
 from extensions.papers.projective.network_growth import (
     GROWTHS,
     NetworkGrowth,

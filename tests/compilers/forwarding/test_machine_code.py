@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,18 +19,28 @@ import pytest
 from compilers.forwarding import machine_code
 from compilers.forwarding.program import LOOPS, program_of
 from tests.compilers.routed import routed
-from tests.waiting import until
 
 MANY = 1 << 30
-SMALL = replace(
-    LOOPS, name="small", modules=LOOPS.modules[:2], exported=("tabulate", "minimal_next")
+SMALL = machine_code.Library(
+    "small", ("tests.compilers.forwarding.few_loops",), ("twice", "two_more"), "P", ""
 )
-"""The loops that are translated quickly."""
+LESS = replace(SMALL, exported=("twice",))
 
 
-def kernels(choice: str, monkeypatch: pytest.MonkeyPatch) -> object:
+@pytest.fixture(scope="module")
+def less(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of the library with one loop."""
+    folder = tmp_path_factory.mktemp("less")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(machine_code.CHOICE, raising=False)
+        patch.setattr(machine_code, "kept_in", lambda: [folder])
+        assert replace(LESS).made()
+    return folder / LESS._file_name
+
+
+def kernels(library: machine_code.Library, choice: str, monkeypatch: pytest.MonkeyPatch) -> object:
     monkeypatch.setenv(machine_code.CHOICE, choice)
-    return replace(SMALL).kernels(MANY)
+    return replace(library).kernels(MANY)
 
 
 @pytest.mark.parametrize("choice", ["jit", "machine"])
@@ -37,7 +48,7 @@ def test_tabulation_is_the_same_in_machine_code(
     choice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = program_of(routed(q=5, spread=True, protect="node"))
-    plain, fast = kernels("python", monkeypatch), kernels(choice, monkeypatch)
+    plain, fast = (kernels(LOOPS, each, monkeypatch) for each in ("python", choice))
     for name in ("tabulate", "minimal_next"):
         expected, found = getattr(plain, name)(program), getattr(fast, name)(program)
         for one, other in zip(expected, found, strict=True):
@@ -105,14 +116,20 @@ def test_few_packets_are_followed_in_python_while_machine_code_is_made_for_later
     assert later.kernels(1) is later._loaded() is not None
 
 
-def test_what_a_killed_process_leaves_is_removed_by_the_next(empty: Path) -> None:
+def test_what_a_killed_process_leaves_is_removed_by_the_next(
+    empty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """It leaves nothing in the temporary folder."""
+    work = tmp_path_factory.mktemp("work")
+    monkeypatch.setenv("TMPDIR", str(work))
     replace(SMALL)._begin()
-    assert waited_for(lambda: [*empty.glob("making-*")])
+    assert waited_for(lambda: [*empty.glob("making-*/*")])
     for process in processes_with(str(empty)):
         with suppress(ProcessLookupError):  # a compiler that has just ended
             os.kill(process, signal.SIGKILL)
     assert waited_for(lambda: not processes_with(str(empty)))
     assert [*empty.glob("making-*")]
+    assert not [*work.iterdir()]
     assert replace(SMALL).made()
     assert [file.suffix for file in empty.iterdir()] == [".so"]
 
@@ -135,7 +152,7 @@ def test_nothing_is_made_that_was_not_asked_for(
     choice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("subprocess.run", None)
-    assert kernels(choice, monkeypatch)
+    assert kernels(SMALL, choice, monkeypatch)
 
 
 @pytest.mark.usefixtures("empty")
@@ -182,42 +199,26 @@ def test_a_library_that_does_not_load_is_not_used(
     assert library.kernels(machine_code.PYTHON_UP_TO) is library.python
 
 
-def test_a_library_without_a_loop_is_not_used(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_without_a_loop_is_not_used(
+    empty: Path, less: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a process finds it whose sources were exchanged while it ran."""
     library = replace(SMALL)
-    monkeypatch.setenv("TMPDIR", str(empty))  # a translator has a process of its own
-    monkeypatch.setattr("tempfile.tempdir", None)
-    replace(SMALL, exported=("minimal_next",)).translate(empty / library._file_name)
+    shutil.copy(less, empty / library._file_name)
     monkeypatch.setattr("subprocess.run", lambda *_, **__: None)
     assert library.kernels(machine_code.PYTHON_UP_TO) is library.python
 
 
-def test_a_translator_that_is_killed_leaves_nothing_in_the_temporary_folder(
-    empty: Path, tmp_path: Path
-) -> None:
-    """What it leaves beside the machine code is swept by the next one."""
-    library, work = replace(SMALL), tmp_path / "work"
-    work.mkdir()
-    words = library._words(empty / library._file_name)
-    process = subprocess.Popen(words, env={**os.environ, "TMPDIR": str(work)})
-    try:
-        until(lambda: list(empty.glob(f"{machine_code.MAKING}*/*")))
-    finally:
-        process.kill()
-        process.wait()
-    assert not list(work.iterdir())
-    assert library.made()
-    assert not list(empty.glob(f"{machine_code.MAKING}*"))
-
-
 @pytest.mark.parametrize("fault", ["everybody can write to it", "another's", "a link to another"])
 def test_machine_code_that_others_could_have_written_is_neither_loaded_nor_made(
-    fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    fault: str, less: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv(machine_code.CHOICE, raising=False)
     folder = tmp_path / "polarfab"
     monkeypatch.setattr(machine_code, "kept_in", lambda: [folder])
-    assert replace(SMALL).made()
+    folder.mkdir(0o700)
+    shutil.copy(less, folder)
+    assert replace(LESS)._loaded()
     if fault == "another's":
         monkeypatch.setattr("os.getuid", lambda: os.geteuid() + 1)
     elif fault == "a link to another":
@@ -225,7 +226,7 @@ def test_machine_code_that_others_could_have_written_is_neither_loaded_nor_made(
         folder.symlink_to(tmp_path / "elsewhere")
     else:
         folder.chmod(0o777)
-    library = replace(SMALL)
+    library = replace(LESS)
     assert library._loaded() is None
     assert library._file is None
 

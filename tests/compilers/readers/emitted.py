@@ -51,3 +51,13 @@ def change(path, old, new, count=1):
     path.write_text(after)
     pairs = zip(before.splitlines(), after.splitlines(), strict=False)
     return next((n for n, (a, b) in enumerate(pairs, 1) if a != b), 0)
+
+
+def assert_each_is_told(name, build, out, file, changes, options=None):
+    """Each change of a file of the first switch, alone, is a difference."""
+    path = out / build.wiring.names[0] / file
+    before = path.read_text()
+    for old, new in changes:
+        change(path, old, new)
+        assert check(name, build, out, options).differences, (old, new)
+        path.write_text(before)

@@ -48,6 +48,8 @@ PAIRS = {
 }
 
 REST = [("expanded", 0.0), ("expanded", 1.0), ("policy", 0.0), ("in place", 0.0), ("in place", 0.5)]
+PLACES = 0, "middle", "last"
+QUICK = [*(("policy", 0.5, place) for place in PLACES), ("expanded", 0.5, "middle")]
 
 
 class Store:
@@ -75,21 +77,13 @@ class Store:
 
 
 class Later:
-    """Jobs are done when their answers are asked for."""
+    """The future of a job that is done when its answer is asked for."""
 
-    def __init__(self, store):
-        self.store, self.jobs = store, []
+    def __init__(self, job):
+        self.result = job
 
-    def do(self, job, answer):
-        self.jobs.append((job, answer))
-
-    def poll(self):
-        jobs, self.jobs = self.jobs, []
-        for job, answer in jobs:
-            try:
-                answer(job(self.store))
-            except Unavailable as error:
-                answer(error)
+    def done(self):
+        return True
 
 
 class Instance:
@@ -99,7 +93,7 @@ class Instance:
         self.fabric = LiveFabric(current, numbers, clock=lambda: site.time)
         self.election = Election(Wire(site.etcd), name, lambda: site.time)
         history = BuildHistory(folder)
-        record = SharedRecord(Later(site.store), history)
+        record = SharedRecord(site.store, history, Later)
         mover = Mover(self.fabric, Unwatched(), history, record)
         self.several = ClusterMember(mover, record, self.election)
         for number in site.ends:
@@ -192,14 +186,9 @@ def moving(tmp_path, case):
 
 
 @pytest.mark.parametrize(
-    ("case", "part"),
-    [
-        ("expanded", 0.5),
-        ("policy", 0.5),
-        *(pytest.param(case, part, marks=pytest.mark.long) for case, part in REST),
-    ],
+    ("case", "part", "place"),
+    [*QUICK, *(pytest.param(*one, at, marks=pytest.mark.long) for one in REST for at in PLACES)],
 )
-@pytest.mark.parametrize("place", [0, "middle", "last"])
 def test_a_successor_goes_on_with_a_move(tmp_path, case, part, place):
     """Part: of the switches have heard the leader's last words."""
     site, a = moving(tmp_path, case)
@@ -291,7 +280,7 @@ def test_what_a_deposed_leader_sent_is_refused(tmp_path):
     """Even if it went on: the switches have another master."""
     site, a = moving(tmp_path, "policy")
     site.until(lambda: a.rollout.round == 1)
-    messages = [bytes(part) for part in a.rollout._round_programs.forth(0)]
+    messages = [bytes(part) for part in a.rollout._round_programs.step(0, False)]
     b = site.start("b", "old")
     site.kill("a")
     site.until(lambda: b.fabric.complete and b.rollout.over, seconds=LEADER_PERIOD)
@@ -374,12 +363,12 @@ def test_a_record_whose_answer_was_lost_may_be_in_the_store():
     etcd = Etcd()
     etcd.key = (1, "a", 7)
     store, calm, drained = Store(etcd), Record("x"), Record("x", known={"asked": [["3"]]})
-    record = SharedRecord(Later(store), SimpleNamespace(packed=lambda _: None))
+    record = SharedRecord(store, SimpleNamespace(packed=lambda _: None), Later)
     record.lead(7, None)
 
     def agreed(one):
         record.agree(one)
-        record.jobs.poll()
+        record.poll()
         return record.agree(one)
 
     def lost(key, value, term):
@@ -389,7 +378,7 @@ def test_a_record_whose_answer_was_lost_may_be_in_the_store():
     assert agreed(calm)
     store.put = lost
     assert not agreed(drained)
-    record.jobs.poll()
+    record.poll()
     del store.put
     assert read(store) == drained
     assert agreed(calm)
@@ -400,10 +389,22 @@ def test_nothing_is_agreed_while_another_record_is_on_its_way():
     etcd = Etcd()
     etcd.key = (1, "a", 7)
     calm, drained = Record("x"), Record("x", known={"asked": [["3"]]})
-    record = SharedRecord(Later(Store(etcd)), SimpleNamespace(packed=lambda _: None))
+    record = SharedRecord(Store(etcd), SimpleNamespace(packed=lambda _: None), Later)
     record.lead(7, calm)
     assert not record.agree(drained)
     assert not record.agree(calm), "the store gets the other one after this"
+
+
+def test_a_record_that_is_none_is_said_to_who_would_inherit_it():
+    store, answers = Store(Etcd()), []
+    store.values["record"] = b"{"
+    record = SharedRecord(store, SimpleNamespace(packed=lambda _: None), Later)
+    record.inherit("x", answers.append)
+    record.poll()
+    record.poll()
+    (answer,) = answers
+    assert isinstance(answer, Unavailable)
+    assert "content cannot be used: JSONDecodeError" in str(answer)
 
 
 def test_builds_larger_than_a_value_come_back_whole():

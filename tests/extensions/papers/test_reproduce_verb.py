@@ -23,7 +23,7 @@ def test_figures_are_written_once(polarfab, tmp_path: Path) -> None:
 
 
 def test_the_list_is_whole(polarfab, monkeypatch, tmp_path: Path) -> None:
-    """All 55; the figures are replaced, which take a minute. In a folder they are computed once."""
+    """All 57; the figures are replaced, which take a minute. In a folder they are computed once."""
     evidence = Evidence((PaperClaim("1", 1, 1),))
     monkeypatch.setattr(catalogue, "_computer", lambda _given: lambda _name: evidence)
     code, out, err = polarfab("reproduce", "list")

@@ -19,13 +19,14 @@ NUMBERED = {
     "polarfly": {"table": 6, "fig": 15},
     "polarstar": {"table": 3, "fig": 14},
     "projective": {"table": 6, "fig": 11},
+    "rivals": {"fig": 2},
 }
 """How many tables and figures each paper has."""
 
 
 SLOW = (
     *(f"polarfly-fig{number}" for number in (8, 9, 10, 11, 14)),
-    *("polarstar-fig9", "polarstar-fig10"),
+    *("polarstar-fig9", "polarstar-fig10", "rivals-fig1", "rivals-fig2"),
 )
 """Those that take seconds; the manual, which CI builds, has all."""
 

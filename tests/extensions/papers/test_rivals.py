@@ -6,12 +6,17 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.traffic import PATTERNS
 from compilers.topology.families import build_topology
-from extensions.baselines.fatpaths import layers
+from extensions.baselines.fatpaths import KEPT, LAYERS, layers
+from extensions.papers.catalogue import exhibit
 from extensions.papers.latency_curves import PaperFabric
 from extensions.simulation.latency_curve import simulate
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
+from manual.papers import of_kept_points
+from tests.polarfab.pages import ROOT
 
 
 def far_of(family: str, q: int) -> np.ndarray:
@@ -71,6 +76,46 @@ def _mean_length(far: np.ndarray, link: np.ndarray) -> float:
         here = np.where(away, far[here, np.minimum(link[here, goal], far.shape[1] - 1)], here)
         total += int(away.sum())
     return total / (order * (order - 1))
+
+
+def test_no_other_number_or_part_makes_layers_carry_a_third_of_tornado() -> None:
+    """Fluid: what the hottest link lets through at q = 7; `spread` carries .46."""
+    topology = build_topology("polarfly", {"q": 7})
+    far, pairs = topology.graph.padded(), PATTERNS["tornado"](topology, 4, 0)
+    carried = {
+        (count, kept, seed): 1 / _hottest(far, layers(far, count, kept, seed), pairs)
+        for count in (4, 9, 16)
+        for kept in (0.4, 0.6, 0.8)
+        for seed in (0, 1)
+    }
+    assert max(carried.values()) < 0.3
+    assert carried[LAYERS, KEPT, 0] > 0.2
+
+
+def _hottest(far: np.ndarray, links: np.ndarray, pairs: Traffic) -> float:
+    """The load of the hottest link, four hosts a switch, by link rates."""
+    use = np.zeros(far.shape)
+    for link in links:
+        here = pairs.source
+        while (away := here != pairs.destination).any():
+            out = np.where(away, link[here, pairs.destination], 0)
+            np.add.at(use, (here[away], out[away]), 4 / len(links))
+            here = np.where(away, far[here, out], here)
+    return float(use.max())
+
+
+def test_the_page_has_the_kept_figures() -> None:
+    """Each row of its table, and the latencies under tornado."""
+    text = (ROOT / "docs/concepts/what-we-found.md").read_text()
+    small, large = (of_kept_points(exhibit(f"rivals-fig{number}")) for number in (1, 2))
+    for row, more in zip(small.rows, large.rows, strict=True):
+        assert f"| {' | '.join((*row, more[1]))} |" in text, row
+    slow, slower = (
+        next(c for c in each.claims if c.says.startswith("tornado: spread takes"))
+        for each in (small, large)
+    )
+    said = f"{slow.computed:.0f} cycles and UGAL_PF {slow.printed:.0f}"
+    assert f"{said} ({slower.computed:.0f} and {slower.printed:.0f})" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("q", [3, 5, 7, 9])

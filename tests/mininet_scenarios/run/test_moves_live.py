@@ -19,7 +19,7 @@ if "controller" in sys.orig_argv:
     import numpy as np
     from controller.rollout import mover, rollout
     from controller.rollout.rollout import RoundPrograms
-    right, begin, forth = mover.plan, rollout.Rollout.__post_init__, RoundPrograms.forth
+    right, begin, forth = mover.plan, rollout.Rollout.__post_init__, RoundPrograms.step
     def backwards(old, new):
         update = right(old, new)
         row = np.where(update.row > 0, update.last - update.row, 0).astype(np.uint8)
@@ -27,11 +27,12 @@ if "controller" in sys.orig_argv:
     def slowly(self):
         begin(self)
         self.settle = 0.5
-    def skipping(self, vertex):
-        return [] if self.done[vertex] + 2 == int(os.environ["SKIP"]) else forth(self, vertex)
+    def skipping(self, vertex, back):
+        skips = not back and self.done[vertex] + 2 == int(os.environ["SKIP"])
+        return [] if skips else forth(self, vertex, back)
     rollout.Rollout.__post_init__ = slowly
     if os.environ["SKIP"]:
-        RoundPrograms.forth = skipping
+        RoundPrograms.step = skipping
     else:
         mover.plan = backwards
 """

@@ -1,0 +1,1 @@
+"""Routes of others on PolarFly, beside those here."""

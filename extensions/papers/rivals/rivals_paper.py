@@ -1,0 +1,79 @@
+"""Routes on PolarFly, those of others among them, under one simulator: figures of no paper."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+from extensions.papers.exhibit import Evidence, Exhibit, PaperClaim
+from extensions.papers.latency_curves import (
+    PaperFabric,
+    deadlocks_of,
+    latency_at,
+    panels_of,
+    setup_of,
+    simulated_curve,
+    sustained,
+)
+from extensions.simulation.latency_curve import LatencyCurve
+
+RIVALS = ("MIN", "UGAL_PF", "VAL", "spread", "WMP", "WMP, bounces", "FatPaths")
+SENT = {7: ("uniform", "tornado", "permutation"), 13: ("tornado",)}
+"""The patterns by q."""
+ORDERS = {
+    "uniform": ("FatPaths", "spread", "WMP", "UGAL_PF"),
+    "tornado": ("MIN", "WMP", "WMP, bounces", "spread", "UGAL_PF"),
+    "permutation": ("MIN", "WMP", "WMP, bounces", "spread", "UGAL_PF"),
+}
+"""Routes by the load that they sustain, the least first."""
+LOADED = 0.4
+"""An adversarial load at which `spread` has the lower latency, UGAL_PF the larger throughput."""
+
+
+def compared(q: int, quick: bool) -> Evidence:
+    """Latency over load of all routes; half as many hosts as links."""
+    size = 5 if quick else q
+    fabrics = [
+        PaperFabric({"family": "polarfly", "q": size}, (size + 1) // 2, routes) for routes in RIVALS
+    ]
+    curves = {
+        (pattern, each.routes): simulated_curve(each, pattern, quick)
+        for pattern in SENT[q]
+        for each in fabrics
+    }
+    held = {key: sustained(curve) for key, curve in curves.items()}
+    claims = [
+        PaperClaim(
+            f"{pattern}: {more} sustains no less than {less}",
+            held[pattern, less],
+            held[pattern, more],
+            ">=",
+        )
+        for pattern in SENT[q]
+        for less, more in pairwise(ORDERS[pattern])
+    ]
+    for pattern in (each for each in SENT[q] if each != "uniform"):
+        late, early = (latency_at(curves[pattern, each], LOADED) for each in ("UGAL_PF", "spread"))
+        says = f"{pattern}: spread takes no longer than UGAL_PF at {LOADED}"
+        claims.append(PaperClaim(says, late, early, "<="))
+    rows = [(name, *(_cell(curves[pattern, name]) for pattern in SENT[q])) for name in RIVALS]
+    setup = (*setup_of(fabrics, quick), *deadlocks_of(curves.items()))
+    columns = ("load that is sustained; most that is accepted", *SENT[q])
+    return Evidence(
+        tuple(claims), columns, tuple(rows), panels_of(curves), setup=setup, quick=quick
+    )
+
+
+def _cell(curve: LatencyCurve) -> str:
+    """The sustained load; the most that is accepted, with half of its 95 % interval."""
+    most = max(curve.points, key=lambda point: point.accepted)
+    interval = "" if most.accepted_error is None else f" ± {most.accepted_error:.3f}"
+    return f"{sustained(curve):.3f}; {most.accepted:.3f}{interval}"
+
+
+EXHIBITS = [
+    Exhibit(
+        "rivals", "fig", number, f"PolarFly q = {q}: our routes and others", partial(compared, q)
+    )
+    for number, q in enumerate(SENT, 1)
+]
