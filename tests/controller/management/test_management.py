@@ -26,7 +26,6 @@ from controller.rollout.fabric_record import FabricRecord, Record
 from controller.rollout.mover import Mover, journalled
 from controller.rollout.rollout import Rollout
 from controller.state import KEPT, Overview, State
-from controller.switches.admission import RETELL
 from controller.switches.current import read_build
 from controller.switches.events import (
     BuildLoaded,
@@ -35,6 +34,7 @@ from controller.switches.events import (
     SwitchLeft,
     SwitchProgrammed,
 )
+from controller.switches.peers import RETELL
 from controller.switches.session import LiveFabric
 from controller.switches.switch import Switch
 from controller.upkeep.port_counters import COUNTED, PortCounters
