@@ -16,11 +16,11 @@ from compilers.targets.openflow.protocol import MessageType, header
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
 from controller.switches import events
-from controller.switches.admission import ListeningClock, RejectedPeers
 from controller.switches.connections.sending import Outbox, SendPriority
 from controller.switches.conversation import Conversation, Outcome
 from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, Kind
+from controller.switches.peers import ListeningClock, RejectedPeers
 from controller.switches.reconcile import Difference
 from controller.switches.switch import MOST_DRIFTS, Admission, Switch, most_at_once
 
@@ -162,7 +162,8 @@ class LiveFabric:
                 self._settle(claimant, vertex)
             else:
                 self.tell(events.SwitchLeft(self.names[vertex]))
-        switch.lost()
+        self.admission.end(switch)
+        switch.talk.lost()
 
     def malformed(self, key: Hashable, text: str) -> None:
         """A switch has sent malformed data; its connection is closed."""
@@ -336,12 +337,8 @@ class LiveFabric:
 
     def compared(self, switch: Switch, found: Difference, corrects: bool) -> None:
         """A switch has been read; if `corrects`, it gets the difference now."""
-        before, switch.foreign, switch.shadowing = (
-            switch.shadowing,
-            found.foreign,
-            len(found.shadowing),
-        )
-        switch.compared = self.clock()
+        before, switch.compared = switch.shadowing, self.clock()
+        switch.foreign, switch.shadowing = found.foreign, len(found.shadowing)
         if switch.shadowing > before and switch.vertex is not None:
             name = self.names[switch.vertex]
             self.tell(events.RowsShadowed(name, switch.shadowing, *found.shadowing[-1]))

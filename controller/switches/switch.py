@@ -200,11 +200,6 @@ class Switch:
 
         self.talk.ask_all(CONTENT, told)
 
-    def lost(self) -> None:
-        """The connection has ended."""
-        self.owner.admission.end(self)
-        self.talk.lost()
-
     def _told_ports(self, body: bytes | None) -> None:
         if body is not None and self.vertex is not None:
             self.owner.upkeep.described(self.vertex, body)
@@ -227,14 +222,13 @@ class Switch:
         """Ask the switch for its features, and read it again: it may take time to tell them."""
 
         def told(replies: Replies) -> None:
-            self._known = True
-            able, self._limits = features(*(replies[kind] for kind in FEATURES))
-            self.able = self.able.within(able)
             if self.vertex is None:
                 self._end_turn()
-            else:
-                self._lower(self.vertex, able)
-                self.read()
+                return
+            self._known = True
+            able, self._limits = features(*(replies[kind] for kind in FEATURES))
+            self._lower(self.vertex, able)
+            self.read()
 
         self.talk.ask_all(FEATURES, told, FEATURES_PATIENCE)
 

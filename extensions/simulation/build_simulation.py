@@ -18,6 +18,7 @@ from compilers.proof.lossless.channels import channels
 from compilers.tables.build import Build
 from compilers.topology.distance import BEYOND
 from compilers.workers.shards import THIS_PROCESS, Workers
+from extensions.simulation.flit_router import USUAL_ROUTER, FlitRouter
 from extensions.simulation.latency_curve import LatencyCurve, simulate
 from extensions.simulation.load_point import (
     BESIDE_TABLES,
@@ -69,6 +70,7 @@ def settings_for(
             raise InputError(not_among(str(value), CHOICES[name], name))
         if name in LEAST and not (isinstance(value, int) and value >= LEAST[name]):
             raise InputError.of(f"a number from {LEAST[name]}", str(value), key=name)
+    given["router"] = FlitRouter.read(str(given.get("router", "")))  # type: ignore[assignment]
     for load in loads:
         if not 0 < load <= 1:
             required = "loads above 0 and up to 1, parts of what the hosts' links carry"
@@ -85,6 +87,8 @@ def settings_for(
     )
     if failures and settings.level == "flit":
         raise InputError.of("`level packet`, to have failures", "flit", key="level")
+    if settings.router != USUAL_ROUTER and settings.level != "flit":
+        raise InputError.of("`level flit`, to choose a router", settings.level, key="level")
     _check_paths(settings)
     for cycle in (failure.cycle for failure in failures if failure.cycle >= settings.last):
         required = f"a cycle before {settings.last:,}, when the measurement ends"
@@ -125,7 +129,8 @@ def simulate_build(
     settings = with_channels(build, network, settings)
     valley = channels_needed(build, network, replace(settings, scheme="valley"))
     found = simulate(network, flows, settings, progress, workers)
-    return replace(found, channels=valley)
+    router = settings.router if settings.level == "flit" else None
+    return replace(found, channels=valley, router=router)
 
 
 def network_for(build: Build, hosts: int, settings: SimulationSettings) -> SimulatedNetwork:

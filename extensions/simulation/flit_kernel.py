@@ -1,11 +1,10 @@
 """Flits through input-queued switches: the check of `packet_kernel`, with the stages of BookSim.
 
-A cycle has two halves. In each, a switch routes packets whose head has come to the front of its
-buffer, gives those that were routed a virtual channel of the next buffer, which is theirs until
-their tail has left, and lets at most one flit of an input and one to an output pass, if the next
-buffer has room: first each input chooses among its channels, then each output among inputs, in turn
-(BookSim's `separable_input_first`). Links take a flit between the halves. Buffers hold numbers of
-flits, and packets by their first flit.
+A cycle has as many steps as the `FlitRouter` says. In each, a switch routes packets whose head has
+come to the front of its buffer, gives those that were routed a virtual channel of the next buffer,
+which is theirs until their tail has left, and lets at most one flit of an input and one to an
+output pass, if the next buffer has room. Links take a flit before the last step. Buffers hold
+numbers of flits, and packets by their first flit.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extensions.simulation import packet_kernel as packets
+from extensions.simulation.flit_router import stage
 from extensions.simulation.hop_choice import ADAPTIVE, drawn
 from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.packet_kernel import (
     ACCEPTED,
     COUNTS,
-    CREDIT,
     DELIVERED,
     HELD,
     INJECTED,
@@ -45,13 +44,16 @@ from extensions.simulation.table_hops import by_tables
 
 FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT = range(8)
 """Columns of a buffer: the first packet's place, packets, flits, flits of the first that have left,
-its state, from which half cycle on, the egress, the next buffer."""
+its state, from which step on, the egress, the next buffer."""
 ABSENT, IDLE, WAITS, MOVES = range(4)
 """Of a buffer: not in its switch's list, without a packet, waits for a channel, moves."""
 UNROUTED = -9
-TURNS = 8
-"""Cycles that arrivals and credits are kept by, besides those of the longest link; T is a power of
-two."""
+TURNS = 5
+"""Cycles that arrivals and credits are kept by, besides those of the longest link and the router; T
+is a power of two."""
+NOTICE = 1
+"""Cycles from when a flit leaves until its credit comes, besides those of the link."""
+_stage = inner(stage)
 
 
 class FlitState(NamedTuple):
@@ -62,10 +64,11 @@ class FlitState(NamedTuple):
     channel, -1 for none, and the flits that there is room for; channels to hosts behind those to
     switches. busy: int32[S, L·V] and its length, buffers that are not idle. queue: int32[S·L, Q],
     buffers that flits go to, behind the crossbar; queued: int32[S·L, 2], the first, and how many.
-    coming, credit: int32[T, n + 1], buffers that a flit comes to, and that one has left; the
-    last column says how many. turn: int32[S·L, 2], which channel of an input, and which input of an
-    output, comes first. host: int32[H], sending: int32[H, 2], the buffer that the rest of a packet
-    goes to, and its flits. chosen: int32[4, L], -1: which input and output chose, for a moment.
+    coming, credit: int32[T, n + 1], buffers that a flit comes to, and that one has left; the last
+    column says how many. turn: int32[S·L, 4], which channel of an input, and which input of an
+    output, comes first; with iSLIP, which input, and which output of an input. host: int32[H],
+    sending: int32[H, 2], the buffer that the rest of a packet goes to, and its flits. chosen:
+    int32[4, L], -1: which input and output chose, granted: int32[2, L], -1, for a moment.
     """
 
     slot: NDArray[np.int32]
@@ -83,6 +86,7 @@ class FlitState(NamedTuple):
     host: NDArray[np.int32]
     sending: NDArray[np.int32]
     chosen: NDArray[np.int32]
+    granted: NDArray[np.int32]
     made: NDArray[np.int32]
     chance: NDArray[np.float64]
     streams: NDArray[np.uint64]
@@ -100,7 +104,9 @@ class FlitState(NamedTuple):
         like = packets.PacketState.of(net, traffic, rules, load, seed)
         buffers, ports = len(like.queue), len(like.port)
         flits = rules.depth * rules.length
-        turns = 1 << (TURNS - 1 + int(net.delay.max())).bit_length()
+        router = rules.router
+        longest = TURNS + int(net.delay.max()) + router.crossbar + router.credit
+        turns = 1 << (longest - 1).bit_length()
         return cls(
             slot=np.zeros((buffers * (rules.depth + 2), 4), np.int32),
             buffer=np.zeros((buffers, 8), np.int32),
@@ -111,12 +117,13 @@ class FlitState(NamedTuple):
             queue=np.zeros((ports, flits * rules.vcs), np.uint8),
             queued=np.zeros((ports, 2), np.int32),
             coming=np.zeros((turns, ports + 1), np.int32),
-            credit=np.zeros((turns, 4 * ports + 1), np.int32),
-            turn=np.zeros((ports, 2), np.int32),
+            credit=np.zeros((turns, (2 + router.speedup) * ports + 1), np.int32),
+            turn=np.zeros((ports, 4), np.int32),
             port=like.port,
             host=like.host,
             sending=np.zeros((len(like.host), 2), np.int32),
             chosen=np.full((4, net.ports), -1, np.int32),
+            granted=np.full((2, net.ports), -1, np.int32),
             made=like.made,
             chance=like.chance,
             streams=like.streams,
@@ -138,14 +145,16 @@ def advance(
     end: int,
 ) -> None:
     """Let the cycles from start to end pass."""
+    speedup = rules.router.speedup
     for t in range(start, end):
         _take_in(net, rules, state, t)
         if rules.begin <= t < rules.end:
             state.counts[HELD] += state.counts[INSIDE]
         _inject(net, traffic, rules, state, t)
-        _half(net, rules, state, t, 2 * t)
+        for step in range(speedup * t, speedup * (t + 1) - 1):
+            _step(net, rules, state, t, step, False)
         _drain(net, rules, state, t)
-        _half(net, rules, state, t, 2 * t + 1)
+        _step(net, rules, state, t, speedup * (t + 1) - 1, True)
 
 
 @inner
@@ -157,7 +166,7 @@ def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
         vc = coming[i]
         buffer[vc, FLITS] += 1
         if buffer[vc, STATE] <= IDLE:
-            _begin(state, vc, vc // rules.vcs // ports, 2 * t)
+            _begin(rules, state, vc, vc // rules.vcs // ports, t)
     state.counts[INSIDE] += coming[-1]
     coming[-1] = 0
     credit, adaptive = state.credit[t & (len(state.credit) - 1)], rules.policy >= ADAPTIVE
@@ -175,11 +184,12 @@ def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
 
 
 @inner
-def _begin(state: FlitState, vc: int, switch: int, half: int) -> None:
-    """The head of a packet is at the front of a buffer."""
+def _begin(rules: SwitchRules, state: FlitState, vc: int, switch: int, t: int) -> None:
+    """The head of a packet has come to an empty buffer."""
     listed = state.buffer[vc, STATE] != ABSENT
     state.buffer[vc, STATE] = WAITS
-    state.buffer[vc, SINCE] = half
+    speedup = rules.router.speedup
+    state.buffer[vc, SINCE] = _stage(t * speedup, rules.router.routing, speedup)
     state.buffer[vc, OUT] = UNROUTED
     if not listed:
         state.busy[switch, state.active[switch]] = vc
@@ -213,14 +223,14 @@ def _inject(
     """Every host sends a flit, if it has one and there is room."""
     senders, vcs, counts = len(state.host), rules.vcs, state.counts
     for h in range(senders):
-        left = state.sending[h, 1]
+        arc, left = state.host[h], state.sending[h, 1]
         if not left:
             made = state.made[h]
             if made > t:
                 continue
-            arc = state.host[h]
+            turn = (state.sending[h, 0] + 1) % vcs
             for i in range(vcs):
-                vc = arc * vcs + (state.sending[h, 0] + 1 + i) % vcs
+                vc = arc * vcs + turned(turn + i, vcs)
                 if state.owner[vc] < 0 and state.room[vc] > 0:
                     goal = destination(net, traffic, arc, drawn(state.streams, senders + h))
                     _stored(rules, state, vc, goal, made, 0, DIRECT)
@@ -234,7 +244,7 @@ def _inject(
         vc = state.sending[h, 0]
         if left and state.room[vc] > 0:
             state.room[vc] -= 1
-            _noted(state.coming, t + WIRE + net.delay[vc // vcs], vc)
+            _noted(state.coming, t + WIRE + net.delay[arc], vc)
             left -= 1
             if not left:
                 state.owner[vc] = -1
@@ -245,6 +255,7 @@ def _inject(
 def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
     """Every link takes a flit from behind the crossbar."""
     width, buffers = state.queue.shape[1], len(state.buffer)
+    behind = t + rules.router.crossbar - 1
     for arc in range(len(state.queued)):
         if state.queued[arc, 1]:
             first = state.queued[arc, 0]
@@ -252,18 +263,20 @@ def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) 
             state.queued[arc, 0] = turned(first + 1, width)
             state.queued[arc, 1] -= 1
             if net.end[arc] >= 0:
-                when = t + WIRE + net.delay[arc]
+                when = behind + WIRE + net.delay[arc]
                 _noted(state.coming, when, net.end[arc] * rules.vcs + v)
             else:
-                when = t + CREDIT + net.delay[arc]
+                when = behind + NOTICE + rules.router.credit + net.delay[arc]
                 _noted(state.credit, when, buffers + arc * rules.vcs + v)
             state.carried[arc] += rules.begin <= t < rules.end
 
 
 @inner
-def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, half: int) -> None:
+def _step(
+    net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, step: int, last: bool
+) -> None:
     """Each switch routes, gives channels, and lets flits pass."""
-    ports, vcs = net.links + net.hosts, rules.vcs
+    ports, vcs, islip = net.links + net.hosts, rules.vcs, rules.router.islip
     by_input, by_output = state.chosen[0], state.chosen[1]
     inputs, outputs = state.chosen[2], state.chosen[3]
     buffer, marks = state.buffer, len(net.onward) > 0 and rules.policy < SHORTEST
@@ -273,11 +286,11 @@ def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, h
             continue
         busy = state.busy[switch]
         kept = asked = wanted = 0
-        first = half % count
+        first = step % count
         for i in range(count):
             vc = busy[turned(first + i, count)]
-            if buffer[vc, STATE] == WAITS and buffer[vc, SINCE] <= half:
-                _give_channel(net, rules, state, vc, switch, half)
+            if buffer[vc, STATE] == WAITS and buffer[vc, SINCE] <= step:
+                _give_channel(net, rules, state, vc, switch, step)
         for i in range(count):
             vc = busy[i]
             if buffer[vc, STATE] == IDLE:
@@ -285,7 +298,7 @@ def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, h
                 continue
             busy[kept] = vc
             kept += 1
-            if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > half or not buffer[vc, FLITS]:
+            if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > step or not buffer[vc, FLITS]:
                 continue
             if state.room[buffer[vc, NEXT]] > 0:
                 arc = vc // vcs
@@ -298,7 +311,12 @@ def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, h
                 elif _after(v, turn, vcs) < _after(by_input[place], turn, vcs):
                     by_input[place] = v
         state.active[switch] = kept
-        for i in range(asked):
+        if islip:
+            wanted = _iterated(
+                islip, vcs, switch * ports, step, asked, busy[:kept], buffer, state.room,
+                state.turn, state.chosen, state.granted,
+            )  # fmt: skip
+        for i in range(0 if islip else asked):
             place = inputs[i]
             arc = switch * ports + place
             out = buffer[arc * vcs + by_input[place], OUT] - switch * ports
@@ -317,10 +335,83 @@ def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, h
             state.turn[arc, 0] = turned(by_input[place] + 1, vcs)
             state.turn[switch * ports + out, 1] = turned(place + 1, ports)
             unmark = marks and place < net.links
-            _pass_flit(net, rules, state, vc, arc, t, half, unmark)
+            _pass_flit(net, rules, state, vc, arc, t, step, last, unmark)
             by_output[out] = -1
         for i in range(asked):
             by_input[inputs[i]] = -1
+
+
+@compiled
+def _iterated(
+    iterations: int,
+    vcs: int,
+    first: int,
+    step: int,
+    asked: int,
+    busy: NDArray[np.int32],
+    buffer: NDArray[np.int32],
+    room: NDArray[np.int32],
+    turn: NDArray[np.int32],
+    chosen: NDArray[np.int32],
+    granted: NDArray[np.int32],
+) -> int:
+    """Match the inputs that ask with outputs of a switch by iSLIP, in `chosen`: how many.
+
+    Each free output grants one of the free inputs that ask for it, then each input accepts one
+    grant, in turn; turns go on where the first iteration matches.
+    """
+    by_input, by_output, inputs, outputs = chosen[0], chosen[1], chosen[2], chosen[3]
+    grants, accepted, ports = granted[0], granted[1], chosen.shape[1]
+    for i in range(asked):
+        by_input[inputs[i]] = -1
+    wanted = 0
+    for iteration in range(iterations):
+        before = wanted
+        for vc in busy:
+            if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > step or not buffer[vc, FLITS]:
+                continue
+            out = buffer[vc, OUT] - first
+            if by_input[vc // vcs - first] >= 0 or by_output[out] >= 0:
+                continue
+            if not room[buffer[vc, NEXT]]:
+                continue
+            if grants[out] < 0 or _sooner(turn, vcs, first, ports, vc, grants[out], out):
+                grants[out] = vc
+        for out in range(ports):
+            if grants[out] >= 0:
+                place = grants[out] // vcs - first
+                other, begin = accepted[place], turn[first + place, 3]
+                if other < 0 or _after(out, begin, ports) < _after(other, begin, ports):
+                    accepted[place] = out
+        for i in range(asked):
+            place = inputs[i]
+            out = accepted[place]
+            if out >= 0:
+                by_input[place] = grants[out] - (first + place) * vcs
+                by_output[out] = place
+                outputs[wanted] = out
+                wanted += 1
+                accepted[place] = -1
+                if not iteration:
+                    turn[first + out, 2] = turned(place + 1, ports)
+                    turn[first + place, 3] = turned(out + 1, ports)
+        grants[:] = -1
+        if wanted == before:
+            break
+    return wanted
+
+
+@inner
+def _sooner(
+    turn: NDArray[np.int32], vcs: int, first: int, ports: int, vc: int, other: int, out: int
+) -> bool:
+    """Whether a channel comes before another one that asks for the same output."""
+    arc, rival = vc // vcs, other // vcs
+    if arc != rival:
+        begin = turn[first + out, 2]
+        return _after(arc - first, begin, ports) < _after(rival - first, begin, ports)
+    begin, base = turn[arc, 0], arc * vcs
+    return _after(vc - base, begin, vcs) < _after(other - base, begin, vcs)
 
 
 @inner
@@ -331,7 +422,7 @@ def _after(place: int, turn: int, size: int) -> int:
 
 @inner
 def _give_channel(
-    net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int, half: int
+    net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int, step: int
 ) -> None:
     """Route the packet at the front of a buffer, or give it a channel of the next one."""
     buffer, vcs = state.buffer, rules.vcs
@@ -339,18 +430,19 @@ def _give_channel(
     if out == UNROUTED:
         out = _route(net, rules, state, vc, switch)
         buffer[vc, OUT] = out
-        buffer[vc, SINCE] = half + 1
-        return
+        buffer[vc, SINCE] = step + (rules.router.routing > 0)
+        if buffer[vc, SINCE] > step:
+            return
     if net.end[out] >= 0:
         first, count = choices(net, rules, vc, arc, out)
     else:
         first, count = len(buffer) + out * vcs, vcs
-    turn = half % count
+    turn = step % count
     for i in range(count):
         other = first + turned(turn + i, count)
         if state.owner[other] < 0:
             state.owner[other] = vc
-            buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, NEXT] = MOVES, half + 1, other
+            buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, NEXT] = MOVES, step + 1, other
             return
 
 
@@ -383,7 +475,8 @@ def _pass_flit(
     vc: int,
     arc: int,
     t: int,
-    half: int,
+    step: int,
+    last: bool,
     unmark: bool,
 ) -> None:
     """A flit leaves its buffer, for the queue of a link; unmark: its packet loses its mark."""
@@ -399,10 +492,10 @@ def _pass_flit(
     buffer[vc, FLITS] -= 1
     state.room[other] -= 1
     state.port[out, 3] += 1
-    last = turned(state.queued[out, 0] + state.queued[out, 1], state.queue.shape[1])
-    state.queue[out, last] = other - (len(net.end) + out if local else net.end[out]) * rules.vcs
+    behind = turned(state.queued[out, 0] + state.queued[out, 1], state.queue.shape[1])
+    state.queue[out, behind] = other - (len(net.end) + out if local else net.end[out]) * rules.vcs
     state.queued[out, 1] += 1
-    _noted(state.credit, t + CREDIT + net.delay[arc], vc)
+    _noted(state.credit, t + NOTICE + rules.router.credit + net.delay[arc], vc)
     counts[LAST] = t
     counts[INSIDE] -= 1
     if buffer[vc, SENT] < length:
@@ -412,11 +505,13 @@ def _pass_flit(
     buffer[vc, FRONT] = turned(buffer[vc, FRONT] + 1, rules.depth + 2)
     buffer[vc, STORED] -= 1
     if buffer[vc, FLITS]:
-        buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, OUT] = WAITS, half + 1, UNROUTED
+        when = _stage(step + 1, rules.router.routing, rules.router.speedup)
+        buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, OUT] = WAITS, when, UNROUTED
     else:
         buffer[vc, STATE] = IDLE
     if local:
-        done = t + state.queued[out, 1] - 1 + half % 2 + WIRE + net.delay[out]
+        wait = state.queued[out, 1] - 1 + last + rules.router.crossbar - 1
+        done = t + wait + WIRE + net.delay[out]
         counts[DELIVERED] += 1
         counts[ACCEPTED] += rules.begin <= done < rules.end
         if rules.begin <= made < rules.end:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compilers.workers.shards import THIS_PROCESS, Workers
+from extensions.simulation.flit_router import FlitRouter
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 
@@ -19,10 +20,12 @@ class LatencyCurve:
     """The points of one network, traffic and setting.
 
     channels: as many as keep its paths free of deadlock by `valley`; 0 where that was not asked.
+    router: of flits; None where packets were simulated.
     """
 
     points: tuple[LoadPoint, ...]
     channels: int = 0
+    router: FlitRouter | None = None
 
     def __repr__(self) -> str:
         """`<LatencyCurve: 9 loads, saturation 0.9>`."""
@@ -45,10 +48,11 @@ class LatencyCurve:
         return next((point.deadlock for point in self.points if point.deadlock), ())
 
     def report(self) -> dict[str, Any]:
-        """For JSON: `points`, `saturation`, `deadlock`, `channels`."""
+        """For JSON: `points`, `saturation`, `deadlock`, `channels`, `router`."""
         more = {"saturation": self.saturation, "deadlock": self.deadlock}
         points = [asdict(point) for point in self.points]
-        return {"points": points, **more, "channels": self.channels}
+        router = self.router and {**self.router._asdict(), "pipeline": self.router.pipeline}
+        return {"points": points, **more, "channels": self.channels, "router": router}
 
 
 class Simulated(NamedTuple):

@@ -8,6 +8,7 @@ from math import sqrt
 from statistics import stdev
 from typing import Any
 
+from extensions.simulation.flit_router import USUAL_ROUTER, FlitRouter
 from extensions.simulation.packet_kernel import SwitchRules
 
 USUAL_LOADS = tuple(round(0.1 * step, 1) for step in range(1, 11))
@@ -38,11 +39,10 @@ class SimulationSettings:
     them. threshold: flits that wait for its minimal path when an adaptive packet looks for another
     one, as a part of a virtual channel's buffer: so the authors' BookSim has it. samples: switches
     drawn where `routing` is `ugal`, by one of which a packet may go. level: of `LEVELS`, what moves
-    as one. link: cycles of a link between switches; metres: of cable a cycle, in the place of
-    `link`, with the lengths of the cable plan; 0 for none. flows: of a host to another, 0 for each
-    packet by itself. warmup, period: cycles; periods: measured. drain: most cycles to wait for what
-    was measured. runs: replications, with
-    seeds from `seed` on.
+    as one. router: that flits go through. link: cycles of a link between switches; metres: of cable
+    a cycle, in the place of `link`, with the lengths of the cable plan; 0 for none. flows: of a
+    host to another, 0 for each packet by itself. warmup, period: cycles; periods: measured. drain:
+    most cycles to wait for what was measured. runs: replications, with seeds from `seed` on.
     """
 
     loads: tuple[float, ...] = USUAL_LOADS
@@ -55,6 +55,7 @@ class SimulationSettings:
     paths: str = "shortest"
     threshold: float = 2 / 3
     level: str = "packet"
+    router: FlitRouter = USUAL_ROUTER
     link: int = 1
     metres: float = 0.0
     flows: int = 0
@@ -89,6 +90,7 @@ class SimulationSettings:
             end=self.last,
             flows=self.flows,
             samples=self.samples,
+            router=self.router,
         )
 
 

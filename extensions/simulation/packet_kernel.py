@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from extensions.simulation.flit_router import FlitRouter
 from extensions.simulation.hop_choice import ADAPTIVE, drawn
 from extensions.simulation.host_messages import HostMessages, due, packet_came, packet_sent
 from extensions.simulation.just_in_time import compiled, inner
@@ -57,7 +58,7 @@ class SwitchRules(NamedTuple):
 
     policy: of `hop_choice` or `path_choice`, UGAL with `samples`. threshold: packets. scheme: of
     channels, `group` virtual channels each. begin, end: the cycles between which packets are
-    measured. flows: of a host to another, 0 for one a packet.
+    measured. flows: of a host to another, 0 for one a packet. router: of flits.
     """
 
     length: int
@@ -72,6 +73,7 @@ class SwitchRules(NamedTuple):
     end: int
     flows: int
     samples: int
+    router: FlitRouter
 
 
 class PacketState(NamedTuple):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from extensions.simulation.flit_router import USUAL_ROUTER
 from inventory.problems import InputError, at_key
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.verb_output import (
@@ -106,6 +107,14 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
     type=click.Choice(["packet", "flit"]),
     default="packet",
     help="What crosses a switch as one; flits are slower, and nearer to BookSim.",
+)
+@click.option(
+    "--router",
+    metavar="KEY=N,…",
+    default="",
+    show_default=False,
+    help="The router that flits go through: cycles of routing, crossbar and credit, the crossbar's "
+    f"speedup, iterations of islip.  [default: {USUAL_ROUTER.text(whole=True)}]",
 )
 @click.option("--vcs", type=click.IntRange(1, 16), default=4, help="Virtual channels of a port.")
 @click.option("--packet", type=click.IntRange(1, 64), default=4, help="Flits of a packet.")
@@ -265,10 +274,10 @@ class MeasuredBuild:
     def title(self) -> str:
         """Of its table and its plot."""
         topology = self.fabric.builds[0].topology.title()
-        routing = f", routing {self.routing}" if self.routing else ""
-        return (
-            f"{topology}, {counted(self.hosts_per_node, 'host')} per node, {self.pattern}{routing}"
-        )
+        router = self.curves[0].router
+        words = {"routing": self.routing, "router": router and router.text()}
+        given = "".join(f", {name} {value}" for name, value in words.items() if value)
+        return f"{topology}, {counted(self.hosts_per_node, 'host')} per node, {self.pattern}{given}"
 
     def report(self) -> dict[str, Any]:
         """For JSON."""

@@ -56,7 +56,10 @@ class Prediction:
         return _predict(self.walks, outage)
 
     def with_port(self, switch: int, egress: int, port: int) -> Prediction:
-        """The same where a class of a switch has another port; one to a host is always up."""
+        """The same where a class of a switch has another port; one to a host is always up.
+
+        Only packets that it leads there go elsewhere, so no others are followed again.
+        """
         classes, wiring = self.build.tables.classes, self.build.wiring
         ports = classes.port.copy()
         ports[switch, egress] = port
@@ -66,7 +69,8 @@ class Prediction:
             protection[switch, egress] = bounce[switch, egress] = 0
             classes = replace(classes, protection=protection, bounce=bounce)
         tables = replace(self.build.tables, classes=classes)
-        return Prediction.of(replace(self.build, tables=tables), self.outage)
+        walks = Walks.of(replace(self.build, tables=tables))
+        return _predict(walks, self.outage, self, self.egress[switch] == egress)
 
     @property
     def egress(self) -> NDArray[np.int16]:
@@ -188,7 +192,13 @@ class Prediction:
             yield *ends, self.paths(*ends)
 
 
-def _predict(walks: Walks, outage: Outage) -> Prediction:
+def _predict(
+    walks: Walks,
+    outage: Outage,
+    usual: Prediction | None = None,
+    led: NDArray[np.bool_] | bool = True,
+) -> Prediction:
+    """Follow packets of every pair, or, where the rest is as usual, those to led destinations."""
     names = walks.build.wiring.names
     tabulated = TabulatedHops.of(walks, outage.program(walks.program, names), LINK_DOWN)
     up = outage.up(names)
@@ -199,8 +209,9 @@ def _predict(walks: Walks, outage: Outage) -> Prediction:
         first = tabulated.legs[1].hops.reshape(able.shape)
         found = (np.where(able, hops, nothing) for hops in (first, *tabulated.hops_over()))
         return Prediction(walks.build, walks, outage, tabulated, *found)
-    known = Prediction(walks.build, walks, outage, tabulated, *(nothing.copy() for _ in range(3)))
-    for source, destination, paths in known._blocks(able.astype(np.int64)):
+    begun = (usual.first, usual.fewest, usual.most) if usual else (nothing,) * 3
+    known = Prediction(walks.build, walks, outage, tabulated, *(each.copy() for each in begun))
+    for source, destination, paths in known._blocks((able & led).astype(np.int64)):
         begin = np.unique(paths.pair, return_index=True)[1]
         known.first[source, destination] = paths.hops[begin]
         known.fewest[source, destination] = np.minimum.reduceat(paths.hops, begin)

@@ -6,9 +6,11 @@ import ctypes
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from unittest.mock import create_autospec
@@ -18,6 +20,7 @@ import pytest
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from controller.rollout.build_history import BuildHistory
+from controller.switches.current import current_of
 from polarfab.fabric import Fabric
 from tests.waiting import until
 
@@ -43,6 +46,17 @@ def own_network():
             yield
         finally:
             assert libc.setns(before.fileno(), CLONE_NEWNET) == 0
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def connect(ovs, port, *names, how="tcp"):
@@ -145,18 +159,24 @@ def rows(ovs, vertex):
     return [row for row in found if "cookie=0x504600000000000d" not in row]
 
 
-def marker(build):
-    return f"cookie=0x5047{load(build).identity[:12]}"
+@cache
+def program_of(build):
+    """The encoder of a build folder, and how many classes each switch has."""
+    made = load(build)
+    return Encoder(made), (made.tables.classes.port > 0).sum(axis=1).tolist()
 
 
 def has_program(ovs, vertex, build):
-    found = rows(ovs, f"s{vertex}")
+    found, (encoder, classes) = rows(ovs, f"s{vertex}"), program_of(build)
     groups = ovs.ofctl("dump-groups", f"s{vertex}").count("group_id=")
-    expected = Encoder(load(build)).rows(vertex)
-    classes = int((load(build).tables.classes.port[vertex] > 0).sum())
-    return (
-        len(found) == expected and groups == classes and any(marker(build) in row for row in found)
-    )
+    mark = f"cookie=0x5047{encoder.build.identity[:12]}"
+    counted = len(found), groups
+    return counted == (encoder.rows(vertex), classes[vertex]) and any(mark in row for row in found)
+
+
+def loaded(build):
+    """A build as a controller has it that has loaded it."""
+    return current_of(build, Encoder(build))
 
 
 class Unwatched:

@@ -7,10 +7,9 @@ from weakref import ref
 
 import pytest
 
-from compilers.targets.openflow.encoder import Encoder
 from controller import app
-from controller.switches.current import Current
 from tests.compilers.routed import routed
+from tests.controller.makers import loaded
 from tests.controller.upkeep.makers import network
 
 
@@ -68,7 +67,7 @@ def test_a_build_that_is_replaced_is_freed_though_the_collector_never_sees_it(st
     start()
     gc.disable()
     try:
-        keeper.fabric.load(Current(then.identity, then.wiring.names, Encoder(then), then))
+        keeper.fabric.load(loaded(then))
         assert programs() is None
     finally:
         gc.enable()

@@ -6,17 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from compilers.targets.openflow.encoder import Encoder
 from controller.cluster.cluster_member import LEASE_SECONDS, ClusterMember, Election
 from controller.cluster.shared_record import SharedRecord
 from controller.composition import Controller
 from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
-from controller.switches.current import Current
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.cluster.test_leading import Etcd, Wire
 from tests.controller.cluster.test_several import Later
-from tests.controller.makers import no_history
+from tests.controller.makers import loaded, no_history
 
 BUILD = replace(polarfly_build(3), identity="0123456789abcdef")
 STEPS = ("fabric", "audit", "mover", "member")
@@ -34,7 +32,7 @@ def lines():
 @pytest.fixture
 def controller(tmp_path, lines):
     framework = SimpleNamespace(name="ryu", error_names=None, controller=SimpleNamespace())
-    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
+    current = loaded(BUILD)
     settings = Settings(Address("127.0.0.1", 0, "--listen"))
     return Controller(framework, lambda: current, settings, lines.append, tmp_path / "build")
 

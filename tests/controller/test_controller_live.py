@@ -16,6 +16,7 @@ from cryptography import x509
 from compilers.tables.folders.build_folder import load
 from tests.controller.makers import (
     BRIDGES,
+    OTHERS_TRY_RYU,
     POLARFAB,
     STRANGER,
     SWITCHES,
@@ -66,6 +67,7 @@ def test_a_switch_that_returns_is_programmed_again(switches, builds, controller)
     controller.wait_for(SWITCHES - 1)
     controller.says("switch 7 left")
     switches.ofctl("del-flows", "s7")
+    switches.ofctl("del-groups", "s7")
     connect(switches, controller.port, "s7")
     assert controller.wait_for(SWITCHES, "complete")["errors"] == {}
     assert has_program(switches, 7, builds[0])
@@ -156,6 +158,7 @@ def handshake(port, files, who):
         return secure.recv(8)
 
 
+@OTHERS_TRY_RYU
 def test_tls_with_certificates_of_switches(switches, builds, framework, certificates, run):
     """Only who has a certificate comes in, only as a node that it names, until it is revoked."""
     revoked = certificates["authority"].with_name("crl.pem")
@@ -186,23 +189,9 @@ def test_tls_with_certificates_of_switches(switches, builds, framework, certific
     secure.stop()
 
 
-def test_a_port_in_use_is_one_message(builds):
-    with socket.socket() as taken:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        command = [POLARFAB, "controller", builds[0], "--listen", f"127.0.0.1:{port}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert "in use" in done.stderr
-
-
-@pytest.mark.parametrize("used", ["ryu", pytest.param("os-ken", marks=pytest.mark.long)])
-def test_what_drifted_is_put_right_and_rows_over_ours_are_told(switches, builds, used, run):
+def test_what_drifted_is_put_right_and_rows_over_ours_are_told(switches, builds, run):
     """Rows and groups deleted by hand come back; a foreign drop over all stays, and is named."""
-    audited = run(polarfab(builds[0], used, "--audit", "2"))
+    audited = run(polarfab(builds[0], "ryu", "--audit", "2"))
     audited.wait_for(SWITCHES, "complete")
     switches.ofctl("del-groups", "s3")  # with them go the rows that lead there
     switches.ofctl("del-flows", "s5", "table=1")

@@ -13,6 +13,7 @@ import pytest
 
 from controller import API
 from polarfab.fabric import Fabric
+from tests.controller.makers import free_port
 
 ROOT = Path(__file__).parents[2]
 POLARFAB = (sys.executable, "-m", "polarfab")
@@ -31,10 +32,7 @@ def build(tmp_path_factory):
 def running(build, *options):
     """A controller, and a function that waits for an event of a kind."""
     command = [*POLARFAB, "controller", build, "--framework", "os-ken", "--json", *options]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    where = ("--listen", f"127.0.0.1:{port}")
+    where = ("--listen", f"127.0.0.1:{free_port()}")
     process = subprocess.Popen([*map(str, command), *where], stdout=subprocess.PIPE, text=True)
 
     def event(kind):

@@ -15,10 +15,8 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
-
 from compilers.tables.folders.build_folder import load
-from tests.controller.makers import compile_into
+from tests.controller.makers import compile_into, free_port, listens
 from tests.controller.switches.conforming_fabric import Loopback
 from tests.controller.switches.conforming_switch import Shape
 from tests.waiting import until
@@ -79,17 +77,6 @@ def test_a_learning_switch_and_a_poller_run_beside_ours(tmp_path):
         process.wait(20)
 
 
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def listens(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 def run(net, status, file):
     def seen(what, *keys):
         lines = [json.loads(line) for line in file.read_text().splitlines() if line[-1] == "}"]
@@ -140,37 +127,54 @@ class App(RyuApp):
 """
 
 
-@pytest.mark.parametrize(
-    ("app", "given"),
-    [
-        ("no.such_app", "No module named 'no'"),
-        ("tests.waiting", "no class of an app in tests.waiting"),
-        (f"{THEIRS[0]} --nope 1", "unrecognized arguments: --nope"),
-        (f"{THEIRS[0]} 'open", "No closing quotation"),
-        (" ", "Empty module name"),
-        (NO_START, "'NoneType' object is not callable"),
-    ],
-)
-def test_an_app_that_cannot_be_used_is_one_message(tmp_path, app, given):
-    status, error = with_app(tmp_path, app)
-    assert (status, len(error.splitlines())) == (2, 1), error
-    assert re.search(f"--app: required modules of apps for ryu.*{given}", error)
+UNUSABLE = {
+    "no.such_app": "No module named 'no'",
+    "tests.waiting": "no class of an app in tests.waiting",
+    f"{THEIRS[0]} --nope 1": "unrecognized arguments: --nope",
+    f"{THEIRS[0]} 'open": "No closing quotation",
+    " ": "Empty module name",
+    NO_START: "'NoneType' object is not callable",
+}
+
+
+def test_an_app_that_cannot_be_used_is_one_message(tmp_path):
+    """All of them in one process, which ends as each would."""
+    done = with_apps(tmp_path, *UNUSABLE)
+    lines = done.stderr.splitlines()
+    assert lines[1::2] == ["2"] * len(UNUSABLE), done.stderr
+    for line, given in zip(lines[::2], UNUSABLE.values(), strict=True):
+        assert re.search(f"--app: required modules of apps for ryu.*{given}", line)
 
 
 def test_the_controller_ends_with_its_listener_whatever_other_apps_go_on(tmp_path):
     """Its class has a common name."""
-    status, error = with_app(tmp_path, NO_LISTENER)
-    assert (status, "ryu stopped listening" in error) == (3, True), error
+    done = with_apps(tmp_path, NO_LISTENER)
+    assert done.stderr.splitlines()[-1] == "3"
+    assert "ryu stopped listening" in done.stderr
 
 
-def with_app(folder, app):
-    """The exit status of a controller with a module, or the text of one, and its errors."""
+EACH = """
+import sys
+from polarfab import cli
+for words in sys.argv[1:]:
+    sys.argv[1:] = words.split("|")
+    try:
+        cli.main()
+    except SystemExit as ended:
+        print(ended.code, file=sys.stderr)
+"""
+
+
+def with_apps(folder, *apps):
+    """A process that runs a controller with each module, or the text of one; its exit statuses."""
     (folder / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
     build = compile_into(folder / "build", folder / "fabric.yaml", quick=True)
-    if "\n" in app:
-        (folder / "app.py").write_text(app)
-        app = str(folder / "app.py")
-    where = ("--listen", f"127.0.0.1:{free_port()}", "--http", "none")
-    words = ["-m", "polarfab", "controller", build, "--framework", "ryu", *where, "--app", app]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60)
-    return done.returncode, done.stderr
+    words = []
+    for app in apps:
+        if "\n" in app:
+            (folder / "app.py").write_text(app)
+        where = ("--listen", f"127.0.0.1:{free_port()}", "--http", "none", "--framework", "ryu")
+        named = str(folder / "app.py") if "\n" in app else app
+        words.append("|".join(map(str, ("controller", build, *where, "--app", named))))
+    command = [sys.executable, "-c", EACH, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -16,15 +16,14 @@ from typing import Any
 
 import pytest
 
-from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import PORT_MODIFIED, PORT_STATUS, MessageType, message
 from controller.app import Inbox
 from controller.switches.connections.connection import use
 from controller.switches.connections.sending import Outbox, SendQueue
-from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from tests.compilers.fabrics import polarfly_build
+from tests.controller.makers import loaded
 from tests.controller.switches.conforming_fabric import InMemory
 from tests.controller.switches.test_connection import FrameworkDatapath, tcp_pair
 
@@ -70,7 +69,7 @@ def stack() -> list[str]:
 def test_ten_functions_that_a_reader_can_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     build = replace(polarfly_build(3), identity="0123456789abcdef")
     now, words, outbox, path = [0.0], lambda *_: ("", ""), Outbox(), list[str]()
-    fabric = LiveFabric(current_of(build, Encoder(build)), words, clock=lambda: now[0], send=outbox)
+    fabric = LiveFabric(loaded(build), words, clock=lambda: now[0], send=outbox)
     keeper = Keeper(fabric)
     InMemory(build, fabric, now).connect()
     assert fabric.complete

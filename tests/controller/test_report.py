@@ -156,19 +156,6 @@ def test_a_status_file_that_cannot_be_written_is_an_input_error(fabric, lines, t
         )
 
 
-def test_a_status_file_that_becomes_unwritable_is_told_and_survived(fabric, lines, tmp_path):
-    folder = tmp_path / "gone"
-    folder.mkdir()
-    r = reporter(fabric, lines, status_file=folder / "status.json")
-    r.start("here", fabric.current)
-    (folder / "status.json").unlink()
-    folder.rmdir()
-    fabric.programmed = 1
-    r.report(fabric.drain())
-    r.report(fabric.drain())
-    assert sum(line.startswith("cannot write") for line in lines) == 1
-
-
 def test_a_status_that_takes_long_is_made_less_often(fabric, lines, tmp_path):
     file, now = tmp_path / "status.json", [0.0]
     r = reporter(fabric, lines, status_file=file)

@@ -14,10 +14,10 @@ from time import monotonic
 from typing import Any
 
 from controller.settings import Address
-from controller.switches.admission import RejectedPeers
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.events import Kind, PeerMisnamed, PeerRejected, UnnamedPeer
 from controller.switches.framework import Framework
+from controller.switches.peers import RejectedPeers
 from inventory.problems import InputError
 
 BACKLOG = 4096

@@ -51,7 +51,7 @@ def over_intermediates(build: Build) -> list[list[int]]:
 
 @cache
 def every_path(build: Build, failures: str) -> list[list[int]]:
-    """The switches of every path that the tables can emit, under every failure of a kind.
+    """The switches of every path that the tables can emit, under every failure of a kind, once.
 
     By the plain walker, which shares no code with the walks.
     """
@@ -60,14 +60,14 @@ def every_path(build: Build, failures: str) -> list[list[int]]:
     cases: list[tuple[list[frozenset[int]], list[int]]] = [([], [])]
     cases += [([link], []) for link in links if failures == "link"]
     cases += [([], [node]) for node in range(len(far)) if failures == "node"]
-    paths = []
+    paths = {}
     for gone, down in cases:
         oracle.fail(gone, down)
         for *pair, found in oracle.outcomes():
             for path, outcome in found:
                 assert outcome == ARRIVED, (pair, gone, down, path)
-                paths.append(path)
-    return paths
+                paths[tuple(path)] = path
+    return list(paths.values())
 
 
 def by_hand(build: Build, scheme: str, failures: str) -> tuple[int, bool, int]:

@@ -275,7 +275,7 @@ def test_auto_takes_it_where_walks_take_long(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("name", ["odd", "iq", BOUNCED])
 def test_it_is_the_same_in_machine_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     build, found = fabric(name, True), []
-    for choice in ("python", "jit"):
+    for choice in ("python", "machine"):
         monkeypatch.setenv(machine_code.CHOICE, choice)
         proof = local_proof(build, KINDS)
         parts = (proof.longest, proof.paths, proof.hop_counts, *proof.stretch.values())

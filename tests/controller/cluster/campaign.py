@@ -25,6 +25,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
+from compilers.tables.folders.generations import identity_in
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs
@@ -482,7 +483,7 @@ class Campaign:
         wrong["status"] = status
         if not status:
             return False
-        identity = load(self.folder).identity
+        identity = identity_in(self.folder)
         moving = status["rollout"] and status["rollout"]["state"] not in ("done", "failed")
         if status["build"] != identity and not moving:
             self._running.process.send_signal(signal.SIGHUP)

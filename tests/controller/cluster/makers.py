@@ -50,13 +50,14 @@ class Process:
 class Etcd(Process):
     """One member, on ports of its own."""
 
-    def __init__(self, folder, inside=None):
+    def __init__(self, folder, inside=None, *options, scheme="http"):
         super().__init__(folder / "etcd.log", inside)
-        self.url, peer = (f"http://127.0.0.1:{next(PORTS)}" for _ in range(2))
+        url, peer = (f"//127.0.0.1:{next(PORTS)}" for _ in range(2))
+        self.url, peer = f"{scheme}:{url}", f"http:{peer}"
         client = ("--listen-client-urls", self.url, "--advertise-client-urls", self.url)
         peers = ("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer)
         cluster = ("--initial-cluster", f"default={peer}", "--logger", "zap", "--unsafe-no-fsync")
-        self.start("etcd", "--data-dir", folder / "etcd", *client, *peers, *cluster)
+        self.start("etcd", "--data-dir", folder / "etcd", *client, *peers, *cluster, *options)
         try:
             self.says("serving client traffic")
         except BaseException:

@@ -92,11 +92,3 @@ def test_half_an_hour_of_all_faults(folders, tmp_path):
         folders, tmp_path, seed, lambda b: lasting(plan(b, seed, events, endured=True), seconds)
     )
     assert report.checks["rounds endured"] > seconds / 120
-
-
-@pytest.mark.live
-@pytest.mark.long
-@pytest.mark.parametrize("seed", os.environ.get("POLARFAB_SEEDS", "2 3").split())
-def test_hundreds_of_events(folders, tmp_path, seed):
-    report = campaign(folders, tmp_path, int(seed), lambda build: plan(build, int(seed), 200))
-    assert report.events.total() == 200

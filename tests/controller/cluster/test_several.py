@@ -48,6 +48,8 @@ PAIRS = {
 }
 
 REST = [("expanded", 0.0), ("expanded", 1.0), ("policy", 0.0), ("in place", 0.0), ("in place", 0.5)]
+PLACES = 0, "middle", "last"
+QUICK = [*(("policy", 0.5, place) for place in PLACES), ("expanded", 0.5, "middle")]
 
 
 class Store:
@@ -184,14 +186,9 @@ def moving(tmp_path, case):
 
 
 @pytest.mark.parametrize(
-    ("case", "part"),
-    [
-        ("expanded", 0.5),
-        ("policy", 0.5),
-        *(pytest.param(case, part, marks=pytest.mark.long) for case, part in REST),
-    ],
+    ("case", "part", "place"),
+    [*QUICK, *(pytest.param(*one, at, marks=pytest.mark.long) for one in REST for at in PLACES)],
 )
-@pytest.mark.parametrize("place", [0, "middle", "last"])
 def test_a_successor_goes_on_with_a_move(tmp_path, case, part, place):
     """Part: of the switches have heard the leader's last words."""
     site, a = moving(tmp_path, case)

@@ -21,25 +21,17 @@ from mininet_scenarios.engines.inner_child import RUN
 from mininet_scenarios.scenario.engine import ControllerChange
 from tests.controller.cluster.makers import PORTS, group
 from tests.controller.makers import BRIDGES, POLARFAB, SWITCHES, rows
-from tests.controller.rollout.makers import FULL, MINIMAL, Site, compiled, controller_of, dump
+from tests.controller.rollout.makers import INTERVALS, Site, controller_of, dump, two_builds
 from tests.controller.rollout.windows import loses_nothing
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
-INTERVALS = 0.04, 0.08, 0.16
-"""Seconds between two packets of a pair."""
 
 
 def join(ovs, bridges, *instances):
     """Have bridges look for all controllers."""
     targets = [f"tcp:127.0.0.1:{one.port}" for one in instances]
     ovs(*[w for name in bridges for w in ("--", "set-controller", name, *targets)][1:])
-
-
-def two_builds(tmp_path):
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    return compiled(tmp_path / "one", MINIMAL), compiled(tmp_path / "two", FULL)
 
 
 def all_have(ovs, build):
@@ -127,40 +119,6 @@ def test_a_leader_that_slept_writes_no_more(tmp_path, switches, name):
         b.process.send_signal(signal.SIGTERM)
         assert b.process.wait(20) == 0
         until(a.leads, "a leads again, with no lease to wait for", 3)
-
-
-@pytest.mark.long
-def test_leaders_die_in_every_round(tmp_path, switches):
-    """The leader of each move is killed, each time in a later round."""
-    builds = two_builds(tmp_path)
-    with group(tmp_path, builds[0]) as (_, leader, other):
-        join(switches.vsctl, BRIDGES, leader, other)
-        leader.says("programmed")
-        found = []
-        for number in range(8):
-            found.append(kill_in_round(number, leader, other, builds[number % 2], switches))
-            leader, other = other, leader
-        assert sum(found) >= 4, "moves that were under way"
-
-
-def kill_in_round(number, leader, other, build, switches):
-    """Whether the move to a build was in this round when its leader was killed; 0: before it."""
-    other.says(f"{leader.name} leads")
-    seen, text = len(leader.text()), f"round {number} of"
-    until(leader.complete, "it leads")
-    leader.load(build)
-    ends = (text, f"build {load(build).identity} is loaded") if number else ("",)
-    until(lambda: any(end in leader.text()[seen:] for end in ends), text)
-    under_way = text in leader.text()[seen:]
-    leader.kill()
-    until(other.complete, "the other has taken over")
-    until(lambda: any(all_have(switches, one) for one in (build, other.build)), "it is whole")
-    if under_way:
-        until(lambda: all_have(switches, build), "it has finished")
-    leader.status_file.unlink()
-    leader.start(*leader.command)
-    until(leader.status_file.exists, "it has started")
-    return under_way
 
 
 def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 from time import time
 
 import pytest
@@ -11,11 +10,12 @@ import pytest
 from controller.cluster import store
 from controller.cluster.store import Etcd, Unavailable
 from controller.settings import Tls
+from tests.controller.cluster import makers
 from tests.controller.makers import own_network
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
-CLIENT, PEER, NOBODY = 7881, 7882, "http://127.0.0.1:1"
+NOBODY = "http://127.0.0.1:1"
 
 
 @pytest.fixture
@@ -24,27 +24,17 @@ def etcd(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "STORE_PATIENCE", 30.0)
     started = []
 
-    def start(name="one", scheme="http", *options):
-        for process in started:
-            process.kill()
-            process.wait()
-        url, peer = f"{scheme}://127.0.0.1:{CLIENT}", f"http://127.0.0.1:{PEER}"
-        client = ("--listen-client-urls", url, "--advertise-client-urls", url)
-        peers = ("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer)
-        cluster = ("--initial-cluster", f"default={peer}", "--logger", "zap", "--unsafe-no-fsync")
-        command = ["etcd", "--data-dir", tmp_path / name, *client, *peers, *cluster, *options]
-        with (tmp_path / f"{name}.log").open("w") as log:
-            started.append(
-                subprocess.Popen([*map(str, command)], stdout=log, stderr=subprocess.STDOUT)
-            )
-        until(lambda: "serving client traffic" in (tmp_path / f"{name}.log").read_text(), "etcd")
-        return url
+    def start(name="one", *options, **how):
+        for one in started:
+            one.kill()
+        (tmp_path / name).mkdir()
+        started.append(makers.Etcd(tmp_path / name, None, *options, **how))
+        return started[-1].url
 
     with own_network():
         yield start
-        for process in started:
-            process.kill()
-            process.wait()
+        for one in started:
+            one.kill()
 
 
 def test_leases_claims_and_what_only_a_leader_may_put(etcd):
@@ -89,7 +79,7 @@ def test_terms_grow_when_a_store_is_made_anew(etcd):
 
 
 def test_a_store_that_is_not_there_or_is_something_else():
-    with own_network(), socket.create_server(("127.0.0.1", CLIENT)) as silent:
+    with own_network(), socket.create_server(("127.0.0.1", 0)) as silent:
         for url in (NOBODY, f"http://127.0.0.1:{silent.getsockname()[1]}"):
             with pytest.raises(Unavailable, match=url):
                 Etcd([url], "p").get("record")
@@ -98,7 +88,7 @@ def test_a_store_that_is_not_there_or_is_something_else():
 def test_tls_with_certificates_of_both(etcd, certificates):
     c = certificates
     options = ("--cert-file", c["ours"], "--key-file", c["ours-key"], "--client-cert-auth")
-    url = etcd("tls", "https", *options, "--trusted-ca-file", c["authority"])
+    url = etcd("tls", *options, "--trusted-ca-file", c["authority"], scheme="https")
     good = Tls(c["switch-key"], c["switch"], c["authority"])
     assert Etcd([url], "p", good.asking()).get("record") is None
     bad = Tls(c["stranger-key"], c["stranger"], c["authority"])

@@ -57,13 +57,18 @@ class Site:
     def __init__(self, system, folder, monkeypatch, **options):
         self.system, self.folder, self.options = system, folder, options
         self.build = replace(routed(q=2, spread=system in ALTERNATES), identity="0123456789abcdef")
-        stand_in, empty = SYSTEMS.get(system, (Frr, dict))
-        self.devices = {
-            name: stand_in(folder / "devices" / name, empty()) for name in self.build.wiring.names
-        }
+        self.wire(self.build.wiring.names)
         monkeypatch.setattr(device_push, "DeviceShell", lambda reach: self.devices[reach[-1]])
         monkeypatch.setattr("napalm.get_network_driver", self.driver)
         monkeypatch.setattr(push_proof, "PROOF_PATIENCE", 0)
+
+    def wire(self, names):
+        """Empty devices of these names."""
+        self.devices = {name: self.empty(name) for name in names}
+
+    def empty(self, name):
+        stand_in, config = SYSTEMS.get(self.system, (Frr, dict))
+        return stand_in(self.folder / "devices" / name, config())
 
     def driver(self, name):
         """NAPALM's, which reaches switches without an address by their host names."""
@@ -357,19 +362,32 @@ def test_lines_of_users_in_frr_conf_stay_on_sonic(tmp_path, monkeypatch):
         assert site.push()[name].state == "as built"
 
 
+def speaker(folder, **made):
+    """A shell of SONiC, and what makes it a device whose files have BGP."""
+    build = routed(**made)
+    target("sonic").render(build, folder / "out", options={"routing": "bgp"}, only=[0])
+    empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
+    shell, pools = Sonic(folder / "device", empty), tuple(fabric_pools(build.addressing))
+    files = folder / "out" / build.wiring.names[0]
+    return shell, partial(SonicDevice, shell, files, "/etc", pools, bgp=True)
+
+
+def carried_out(device):
+    """What was planned, and is done."""
+    plan = device.plan()
+    device.type(plan.lines)
+    device.confirm()
+    device.save(plan.save)
+    return plan
+
+
 def test_a_push_leaves_the_file_of_a_drained_sonic(tmp_path):
     """FRR starts from it, drained if somebody saved it so; after --end it is the build's again."""
-    build = routed(q=3, spread=True)
-    target("sonic").render(build, tmp_path / "out", options={"routing": "bgp"}, only=[0])
-    empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
-    one, pools = Sonic(tmp_path / "device", empty), tuple(fabric_pools(build.addressing))
-    device = SonicDevice(one, tmp_path / "out" / build.wiring.names[0], "/etc", pools, bgp=True)
+    one, make = speaker(tmp_path, q=3, spread=True)
+    device = make()
 
     def push():
-        plan = device.plan()
-        device.type(plan.lines)
-        device.confirm()
-        device.save(plan.save)
+        plan = carried_out(device)
         assert not device.plan().lines
         return plan
 
@@ -467,7 +485,7 @@ def test_routes_of_bgp_around_a_shut_port_are_proved(made, batch, tmp_path, monk
     site = Site("sonic", tmp_path, monkeypatch, routing="bgp")
     site.build = build = replace(made(), identity="0123456789abcdef")
     names, last = build.wiring.names, len(build.wiring.names) - 1
-    site.devices = {n: Sonic(tmp_path / n, {}) for n in names}
+    site.wire(names)
     system = target("sonic")
     named, chosen = system.check(build, site.options)
     held = [system.routes_held(named, chosen)(v) for v in range(len(names))]
@@ -512,12 +530,9 @@ def test_routes_of_bgp_around_a_shut_port_are_proved(made, batch, tmp_path, monk
 
 
 def test_sonic_goes_back_to_the_sessions_that_it_had(tmp_path):
-    build = routed(q=2)
-    target("sonic").render(build, tmp_path / "out", options={"routing": "bgp"}, only=[0])
-    empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
-    shell, pools = Sonic(tmp_path / "device", empty), tuple(fabric_pools(build.addressing))
+    shell, make = speaker(tmp_path, q=2)
     shell.files["/etc/sonic/frr/frr.conf"] = "hostname x\n"
-    device = SonicDevice(shell, tmp_path / "out" / build.wiring.names[0], "/etc", pools, bgp=True)
+    device = make()
     device.type(device.plan().lines)
     assert "router bgp" in shell.frr
     device.undo()
@@ -528,23 +543,15 @@ def test_sonic_goes_back_to_the_sessions_that_it_had(tmp_path):
 
 @pytest.mark.parametrize("back", ["undo", "expire", "next"])
 def test_sonic_goes_back_where_frr_conf_alone_is_new(back, tmp_path):
-    build = routed(q=2)
-    target("sonic").render(build, tmp_path / "out", options={"routing": "bgp"}, only=[0])
-    empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
-    shell, pools = Sonic(tmp_path / "device", empty), tuple(fabric_pools(build.addressing))
-    given = shell, tmp_path / "out" / build.wiring.names[0], "/etc", pools
-    device = SonicDevice(*given, bgp=True)
-    plan = device.plan()
-    device.type(plan.lines)
-    device.confirm()
-    device.save(plan.save)
+    shell, make = speaker(tmp_path, q=2)
+    carried_out(device := make())
     shell.files["/etc/sonic/frr/frr.conf"] = "hostname x\n"
     plan = device.plan()
     assert plan.lines == ("write /etc/sonic/frr/frr.conf", "systemctl restart bgp")
     device.type(plan.lines)
     assert "router bgp" in shell.frr
     if back == "next":
-        device = SonicDevice(*given, bgp=True)
+        device = make()
         plan = device.plan()
         assert (plan.lines, plan.save) == ((), device.saves), "the timer is running"
         device.save(plan.save)
@@ -650,9 +657,9 @@ def rounds_of(site, monkeypatch):
     old = build(POLARFLY)
     new = build(POLARFLY, MINIMAL, tuple(quadrics_link(old)))
     site.build, site.shown, bad = old, {}, []
-    stand_in, empty = SYSTEMS[site.system]
-    site.devices = {n: stand_in(site.folder / "d" / n, empty()) for n in old.wiring.names}
+    site.wire(old.wiring.names)
     assert states(site.push(old)) == {"pushed"}
+    stand_in, _ = SYSTEMS[site.system]
     commit = stand_in.commit
 
     def watched(device, config):
@@ -720,8 +727,7 @@ def test_rounds_end_with_the_shares_of_hosts(system, tmp_path, monkeypatch):
     repair = "link" if system == "frr" else "none"
     old = build(POLARFLY, ("compact-valiant", repair))
     new = build(POLARFLY, ("compact-valiant", "none"), tuple(quadrics_link(old)))
-    stand_in, empty = {"frr": (Frr, dict), **SYSTEMS}[system]
-    site.devices = {n: stand_in(tmp_path / n, empty()) for n in old.wiring.names}
+    site.wire(old.wiring.names)
     assert states(site.push(old)) == {"pushed"}
     found = site.push(new, old)
     assert [one.error for one in found.values() if one.error] == []
@@ -751,12 +757,11 @@ def test_a_push_that_is_cut_off_anywhere_is_ended_by_the_next(
 ):
     """What runs is saved then, no timer takes it back, and no port is said to be shut."""
     site = Site(system, tmp_path, monkeypatch)
-    stand_in, empty = {"frr": (Frr, dict), **SYSTEMS}[system]
     name, seen, cuts = next(iter(site.devices)), set(), 0
     ended = False
     while not ended:
         cuts += 1
-        site.devices[name] = one = stand_in(tmp_path / "cut", empty())
+        site.devices[name] = one = site.empty("cut")
         one.config = copy.deepcopy(MANAGEMENT.get(system, one.config))
         one.saved = copy.deepcopy(one.config)
         one.reachable = lambda one=one, cuts=cuts: len(one.log) <= cuts
@@ -956,7 +961,6 @@ def spoil_description(device, system):
 def test_a_port_that_a_push_did_not_reach_is_not_shut_by_hand(tmp_path, monkeypatch):
     """Its line is in the file that was written first; one that it did reach is shut by hand."""
     site = Site("frr", tmp_path, monkeypatch)
-    site.devices = {name: Frr(tmp_path / name, {}) for name in site.devices}
     name, one = next(iter(site.devices.items()))
     run = one.kernel.run
 

@@ -15,10 +15,8 @@ import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
-from compilers.targets.openflow.encoder import Encoder
 from controller.management.metrics import Metrics
 from controller.state import Overview, State
-from controller.switches.current import current_of
 from controller.switches.events import (
     BuildKept,
     CableMisplaced,
@@ -29,6 +27,7 @@ from controller.switches.events import (
 from controller.switches.session import LiveFabric
 from controller.upkeep.port_counters import COUNTED
 from tests.compilers.fabrics import polarfly_build
+from tests.controller.makers import loaded
 
 RULES = Path(__file__).parents[3] / "docs" / "operate" / "alerts.yml"
 UP = 'up{job="polarfab"}'
@@ -52,7 +51,7 @@ class Site:
 
     def __init__(self):
         build = replace(polarfly_build(3), identity="0123456789abcdef")
-        self.fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
+        self.fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
         for v in range(13):
             self.fabric.connected(v, v + 1)
             self.fabric._switches[v].compared = self.fabric.clock()

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import Client
 
-from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
@@ -27,8 +26,7 @@ from controller.rollout.fabric_record import FabricRecord, Record
 from controller.rollout.mover import Mover, journalled
 from controller.rollout.rollout import Rollout
 from controller.state import KEPT, Overview, State
-from controller.switches.admission import RETELL
-from controller.switches.current import current_of, read_build
+from controller.switches.current import read_build
 from controller.switches.events import (
     BuildLoaded,
     LinkDown,
@@ -36,6 +34,7 @@ from controller.switches.events import (
     SwitchLeft,
     SwitchProgrammed,
 )
+from controller.switches.peers import RETELL
 from controller.switches.session import LiveFabric
 from controller.switches.switch import Switch
 from controller.upkeep.port_counters import COUNTED, PortCounters
@@ -44,7 +43,7 @@ from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.update import updates
-from tests.controller.makers import Unwatched, no_history
+from tests.controller.makers import Unwatched, loaded, no_history
 
 TOKEN = "0123456789abcdef"  # noqa: S105
 READER, OPERATOR = "reader-0123456789", "operator-0123456789"
@@ -54,7 +53,7 @@ OTHERS = Token("rita", "read", READER.encode()), Token("otto", "operate", OPERAT
 @pytest.fixture
 def fabric():
     build = replace(polarfly_build(3), identity="0123456789abcdef")
-    fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
+    fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
     fabric.connected("here", 4, "192.0.2.4:40000")
     fabric.connected("there", 5, "192.0.2.5:40000")
     return fabric
@@ -78,9 +77,17 @@ def overview(fabric, leading):
 
 @pytest.fixture
 def api(fabric, overview, tmp_path):
-    tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
-    actions = ActionLog(tmp_path / "build", fabric.tell)
-    return Client(Api(overview, Metrics(overview), tokens, actions, unmoved(fabric, tmp_path)))
+    return Client(made(fabric, overview, tmp_path))
+
+
+EVERY = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
+
+
+def made(fabric, overview, folder, tokens=EVERY, mover=None, metrics=None, **options):
+    """The API of a fabric, whose files are beside this folder."""
+    actions, metrics = ActionLog(folder / "build", fabric.tell), metrics or Metrics(overview)
+    mover = mover or unmoved(fabric, folder)
+    return Api(overview, metrics, tokens, actions, mover, **options)
 
 
 def bearer(token):
@@ -102,17 +109,17 @@ def test_health_says_what_was_proved(overview, api, tmp_path, fabric):
         "topology": {"family": "polarfly", "q": 3},
         "routing": {"protect": "link"},
     }
-    made = Fabric.from_spec(keys).compile().save(tmp_path / "build", prove=False)
-    made.verify(failures=())
-    fabric.load(read_build(made.folder))
+    lab = Fabric.from_spec(keys).compile().save(tmp_path / "build", prove=False)
+    lab.verify(failures=())
+    fabric.load(read_build(lab.folder))
     health, state = api.get("/api/health").json, api.get("/api/state").json
     assert health["proved"] == state["proved"] == "delivery, identities"
     assert health["caveat"] == "delivery proved; link failures not walked"
     assert overview.look().status["caveat"] == health["caveat"]
     loaded = [str(event) for event in fabric.drain() if event.kind == "loaded"]
     assert loaded == [f"build {health['build']} is loaded; proved: delivery, identities"]
-    made.verify()
-    fabric.load(read_build(made.folder))
+    lab.verify()
+    fabric.load(read_build(lab.folder))
     assert (
         api.get("/api/health").json["proved"]
         == "delivery, identities, link failures, two failures at once"
@@ -152,14 +159,14 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
     """Both were errors for as long as the move went on."""
     old = updates.build("{family: polarfly, q: 3}")
     new = updates.grown(old, "quadric", 1)
-    fabric = LiveFabric(current_of(old, Encoder(old)), lambda *_: ("type", "code"))
+    fabric = LiveFabric(loaded(old), lambda *_: ("type", "code"))
     keeper = Keeper(fabric)
     overview = Overview(lambda: State.of(fabric, keeper))
     counters = PortCounters(fabric)
     metrics = Metrics(overview, counters=counters)
     counters.tick()
     counters.known[0] = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
-    Rollout(fabric, SwitchPrograms(plan(old, new)), current_of(new, Encoder(new)))
+    Rollout(fabric, SwitchPrograms(plan(old, new)), loaded(new))
     for datapath_id in fabric.current.programs.by_datapath_id:
         fabric.connected(datapath_id, datapath_id)
     fabric._programmed.update(fabric.present)
@@ -170,8 +177,7 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
     assert counters.known == {}, "numbers may be those of other switches now"
     every = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
     counters.known |= dict.fromkeys(fabric.present, every)
-    actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(overview, metrics, Tokens(()), actions, unmoved(fabric, tmp_path)))
+    api = Client(made(fabric, overview, tmp_path, metrics=metrics))
     assert len(api.get("/api/state").json["switches"]) == len(fabric.present)
     assert "polarfab_port_errors_total{port=" in api.get("/metrics").text
 
@@ -253,8 +259,7 @@ def test_a_body_that_is_too_long_is_not_read(api):
 
 
 def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
-    actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(overview, Metrics(overview), Tokens(), actions, unmoved(fabric, tmp_path)))
+    api = Client(made(fabric, overview, tmp_path, Tokens()))
     answer = api.post("/api/reconcile", headers=bearer(""))
     assert answer.status_code == 403
     assert "`token_file`" in answer.json["error"]
@@ -436,10 +441,9 @@ def test_the_dashboard_names_only_metrics_that_exist(api):
 
 def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, fabric):
     """1,400 a second were neither limited, logged nor counted."""
-    now, actions = [0.0], ActionLog(tmp_path / "build", fabric.tell)
+    now = [0.0]
     fabric.rejected.clock = lambda: now[0]
-    tokens = Tokens((Token("alice", "apply", TOKEN.encode()),))
-    api = Client(Api(overview, Metrics(overview), tokens, actions, unmoved(fabric, tmp_path)))
+    api = Client(made(fabric, overview, tmp_path))
     fabric.drain()
     for number in range(MOST_GUESSES):
         wrong = bearer(f"guess-{number:016}")
@@ -464,9 +468,7 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
     file = tmp_path / "tokens"
     file.write_text(f"alice apply {TOKEN}\nrita read {READER}\n")
     file.chmod(0o600)
-    actions = ActionLog(tmp_path / "build", fabric.tell)
-    tokens, mover = Tokens.read(file), unmoved(fabric, tmp_path)
-    app = Api(overview, Metrics(overview), tokens, actions, mover, private=True)
+    app = made(fabric, overview, tmp_path, Tokens.read(file), private=True)
     api = Client(app)
     fabric.drain()
     assert api.get("/api/health").status_code == 503
@@ -486,7 +488,7 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
 def repairing():
     """A fabric without switches, and its keeper."""
     build = replace(polarfly_build(3), identity="0123456789abcdef")
-    fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
+    fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
     return fabric, Keeper(fabric)
 
 
@@ -511,11 +513,8 @@ def test_a_move_that_begins_does_not_keep_a_drain_from_the_record(tmp_path, repa
     record = Slow()
     mover = Mover(fabric, keeper, no_history(), record)
     assert not mover.remember(), "before the drain"
-    actions, overview = (
-        ActionLog(tmp_path / "build", fabric.tell),
-        Overview(lambda: State.of(fabric, keeper)),
-    )
-    app = Api(overview, Metrics(overview), Tokens(OTHERS), actions, mover, breathe=breathe)
+    overview = Overview(lambda: State.of(fabric, keeper))
+    app = made(fabric, overview, tmp_path, mover=mover, breathe=breathe)
     monkeypatch.setattr(http_api, "MOST_WRITING", 0.5)
     node = {"what": fabric.names[3]}
     answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
@@ -526,10 +525,8 @@ def test_a_move_that_begins_does_not_keep_a_drain_from_the_record(tmp_path, repa
 def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     fabric, keeper = repairing
     build, overview = keeper.build, Overview(lambda: State.of(fabric, keeper))
-    tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
-    actions = ActionLog(tmp_path / "build", fabric.tell)
     mover = journalled(fabric, BuildHistory(tmp_path / "build"), keeper)
-    api = Client(Api(overview, Metrics(overview), tokens, actions, mover))
+    api = Client(made(fabric, overview, tmp_path, mover=mover))
     names = build.wiring.names
     ends = names[3], names[int(build.wiring.far[3, 0])]
     link = {"what": "-".join(ends)}
@@ -552,7 +549,7 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     assert (late.status_code, "not written down" in late.json["error"]) == (503, True)
     journal.rmdir()
     assert api.post("/api/drain", json=link, headers=bearer(OPERATOR)).status_code == 202
-    assert '"drain", ' in actions.file.read_text()
+    assert '"drain", ' in (tmp_path / ".build.actions").read_text()
 
 
 @pytest.mark.parametrize("moves", [False, True])
@@ -572,10 +569,9 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
         if len(breaths) == 3:
             record._written(True)
 
-    actions, record = ActionLog(tmp_path / "build", fabric.tell), Slow()
+    record, overview = Slow(), Overview(lambda: State.of(fabric, keeper))
     mover = Mover(fabric, keeper, no_history(), record)
-    tokens, overview = Tokens(OTHERS), Overview(lambda: State.of(fabric, keeper))
-    app = Api(overview, Metrics(overview), tokens, actions, mover, breathe=breathe)
+    app = made(fabric, overview, tmp_path, mover=mover, breathe=breathe)
     node = {"what": fabric.names[3]}
     answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
     assert (answer.status_code, breaths) == (202, [1, 1, 1])

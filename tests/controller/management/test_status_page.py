@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Thread
 from time import localtime, strftime, time
 
@@ -12,15 +12,15 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from werkzeug.serving import make_server
 
-from compilers.targets.openflow.encoder import Encoder
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.tokens import Tokens
 from controller.state import BUSIEST, Overview, State
-from controller.switches.current import current_of
 from controller.switches.events import LinkDown, SwitchLeft
 from controller.switches.session import LiveFabric
 from tests.compilers.fabrics import polarfly_build
+from tests.controller.makers import loaded
+from tests.controller.management.test_alerts import Ports
 from tests.page_checks import faults
 from tests.waiting import until
 
@@ -36,24 +36,12 @@ turn();
 """
 
 
-@dataclass
-class Ports:
-    """The keeper's arrays."""
-
-    dead: np.ndarray
-    drained: np.ndarray
-    utilisation: np.ndarray
-
-    def status(self):
-        return {}
-
-
 @pytest.fixture(scope="module")
 def overview():
     """A fabric of q = 11: the last switch has left, one link is dead, one port is busier."""
     build = replace(polarfly_build(Q), identity="0123456789abcdef")
     wiring = build.wiring
-    fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
+    fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
     for vertex in range(SWITCHES - 1):
         fabric.connected(vertex, vertex + 1, f"192.0.2.9:{40000 + vertex}")
         fabric._switches[vertex].compared = fabric.clock()

@@ -15,11 +15,10 @@ from compilers.tables.folders.generations import mark_verified
 from controller.rollout.build_archive import pack
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, Setup
-from tests.controller.makers import SWITCHES, compile_into
-from tests.controller.rollout.windows import loses_nothing
+from tests.controller.makers import compile_into
 from tests.waiting import until
 
-INTERVALS = 0.04, 0.08, 0.16
+INTERVALS = 0.08, 0.16
 """Seconds between two packets of a pair: the first that the machine carries counts."""
 
 SPEC = "name: lab\ntopology: {{family: polarfly, q: {}}}\nrouting: {}\ninventory: inventory.yaml\n"
@@ -34,6 +33,13 @@ def compiled(folder, routing, more="", q=3):
     (folder / "inventory.yaml").write_text(INVENTORY)
     (folder / "fabric.yaml").write_text(SPEC.format(q, routing) + more)
     return compile_into(folder / "build", folder / "fabric.yaml")
+
+
+def two_builds(tmp_path):
+    """Builds of two policies in folders of their own."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    return compiled(tmp_path / "one", MINIMAL), compiled(tmp_path / "two", FULL)
 
 
 def step(*_):
@@ -85,11 +91,6 @@ class Site:
         self.engine.apply(ControllerChange(running=True))
         until(lambda: self.log.count("all switches hold build") > before, "the move is over", 60)
         self.engine.settle(60)
-
-    def moves_without_loss(self, build):
-        """Move while 13 hosts send to each other."""
-        loses_nothing(self.engine, INTERVALS, lambda _: self.move(build), SWITCHES)
-        assert "round 1 of" in self.log
 
 
 def dump(ovs, vertex):

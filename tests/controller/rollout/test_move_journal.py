@@ -199,14 +199,19 @@ def test_links_are_watched_after_a_move_that_the_next_process_has_ended(site):
     assert site.fabric.current.programs is keeper._kept.programs
 
 
-def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):
-    """It stopped the start; without it the folder's build was loaded on all switches at once."""
+def damage(site):
+    """The fabric holds the new build, the folder has the old one, and the journal is damaged."""
     site.move()
     site.until(lambda: site.holds(site.new.identity))
     site.step()
     save(build(Q3), site.folder)
-    before = [dict(end.rows) for end in site.ends.values()]
     site.journal.write_text("{")
+
+
+def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):
+    """It stopped the start; without it the folder's build was loaded on all switches at once."""
+    damage(site)
+    before = [dict(end.rows) for end in site.ends.values()]
     site.start()
     assert site.fabric.identity == site.old.identity
     site.walking = True
@@ -227,11 +232,7 @@ def test_a_process_that_ends_while_it_asks_leaves_that_to_the_next(site):
     """The journal was put aside before, and the next one loaded the folder's build on all at once;
     a move that began meanwhile was lost when the switches had answered.
     """
-    site.move()
-    site.until(lambda: site.holds(site.new.identity))
-    site.step()
-    save(build(Q3), site.folder)
-    site.journal.write_text("{")
+    damage(site)
     site.start()
     site.walking = True
     for _ in range(3):
@@ -244,11 +245,7 @@ def test_a_process_that_ends_while_it_asks_leaves_that_to_the_next(site):
 
 
 def test_a_kept_build_that_cannot_be_read_leaves_no_switch_unread(site, monkeypatch):
-    site.move()
-    site.until(lambda: site.holds(site.new.identity))
-    site.step()
-    save(build(Q3), site.folder)
-    site.journal.write_text("{")
+    damage(site)
     site.start()
 
     def damaged(*_):
@@ -261,11 +258,7 @@ def test_a_kept_build_that_cannot_be_read_leaves_no_switch_unread(site, monkeypa
 
 def test_a_fabric_that_does_not_answer_is_not_given_the_folders_build(site):
     """After 30 s without an answer it was loaded on all at once, as they came back."""
-    site.move()
-    site.until(lambda: site.holds(site.new.identity))
-    site.step()
-    save(build(Q3), site.folder)
-    site.journal.write_text("{")
+    damage(site)
     ends, site.ends = site.ends, {}
     site.start()
     site.now += 3 * SURVEY_PATIENCE
@@ -342,10 +335,14 @@ def test_a_folder_that_cannot_be_written_after_a_move_is_said(site, monkeypatch)
     assert "a full disk" in site.mover.status()["unwritten"]
 
 
-@pytest.mark.parametrize("killed", [False, True])
-def test_a_build_that_nobody_confirms_goes(site, killed):
+def on_trial(site):
     site.move(within=WITHIN)
     site.until(lambda: site.holds(site.new.identity))
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_build_that_nobody_confirms_goes(site, killed):
+    on_trial(site)
     site.walking = True
     assert site.mover.status()["before"] == site.old.identity
     with pytest.raises(InputError, match="on trial"):
@@ -428,8 +425,7 @@ def test_a_record_is_written_as_soon_as_it_can_be(site):
 
 
 def test_a_rollback_that_is_refused_leaves_the_trial(site):
-    site.move(within=WITHIN)
-    site.until(lambda: site.holds(site.new.identity))
+    on_trial(site)
     with pytest.raises(InputError, match="one of the builds that are kept"):
         site.mover.roll_back("2" * 16)
     assert site.mover.status()["before"] == site.old.identity
@@ -438,8 +434,7 @@ def test_a_rollback_that_is_refused_leaves_the_trial(site):
 
 
 def test_a_trial_that_ended_while_the_controller_was_away_is_taken_back_in_rounds(site):
-    site.move(within=WITHIN)
-    site.until(lambda: site.holds(site.new.identity))
+    on_trial(site)
     site.now += WITHIN
     site.walking = True
     site.start()
@@ -452,8 +447,7 @@ def test_a_trial_that_ended_while_the_controller_was_away_is_taken_back_in_round
 
 def test_a_fall_back_does_not_wait_for_ever_for_switches(site):
     """A build that keeps a switch away is what trials are for."""
-    site.move(within=WITHIN)
-    site.until(lambda: site.holds(site.new.identity))
+    on_trial(site)
     site.now += WITHIN
     site.fabric.closed(site.ends.popitem()[0])
     site.step()

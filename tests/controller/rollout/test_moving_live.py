@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 
 import pytest
 
 from compilers.tables.folders.build_folder import load
-from compilers.targets.openflow.flow_tables import RowKind, Table
-from compilers.targets.openflow.group_and_flow_bytes import kind_of
-from compilers.update.move_plan import plan
-from compilers.update.programs import SwitchPrograms
 from tests.controller.makers import POLARFAB, SWITCHES, polarfab
 from tests.controller.rollout.makers import (
-    FULL,
     INTERVALS,
     MINIMAL,
     Site,
     compiled,
-    dump,
+    two_builds,
 )
 from tests.controller.rollout.windows import loses_nothing
 from tests.waiting import until
@@ -30,69 +24,15 @@ HTTP = 7801
 
 
 def test_a_controller_that_is_killed_in_a_move_goes_on_and_loses_nothing(tmp_path):
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    first, then = compiled(tmp_path / "one", MINIMAL), compiled(tmp_path / "two", FULL)
+    first, then = two_builds(tmp_path)
     with Site(tmp_path, first) as site:
         loses_nothing(site.engine, INTERVALS, lambda _: site.interrupted(then, 2), SWITCHES)
         assert f"all switches hold build {load(then).identity}" in site.log
         assert not (tmp_path / ".current.journal").exists()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("old", "new"), [(MINIMAL, FULL), (FULL, MINIMAL)])
-def test_a_policy_change_loses_nothing(tmp_path, old, new):
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    first, then = compiled(tmp_path / "one", old), compiled(tmp_path / "two", new)
-    with Site(tmp_path, first) as site:
-        site.moves_without_loss(then)
-
-
-@pytest.mark.long
-def test_an_expansion_loses_nothing(tmp_path):
-    (tmp_path / "one").mkdir()
-    first = compiled(tmp_path / "one", FULL)
-    then = tmp_path / "larger"
-    subprocess.run([POLARFAB, "expand", first, "--clusters", "quadric:1", "-o", then], check=True)
-    with Site(tmp_path, then) as site:  # all switches are cabled; the new ones are not in use
-        site.move(first)
-        site.moves_without_loss(then)
-
-
-@pytest.mark.long  # test_rollout has a refusal in every round, without switches
-def test_a_refusal_in_the_last_round_takes_all_back(tmp_path, switches, run):
-    """A switch whose class table is full once both generations are in it."""
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    first, then = compiled(tmp_path / "one", MINIMAL), compiled(tmp_path / "two", FULL)
-    update = plan(load(first), load(then))
-    controller = run(polarfab(first, "ryu"))
-    controller.wait_for(SWITCHES, "complete")
-    before = [dump(switches, v) for v in range(SWITCHES)]
-    standing = [b for s in SwitchPrograms(update).slots(4) for b in s.held_after(update.last - 1)]
-    rows = sum(len(block) for block in standing if kind_of(block) == RowKind.CLASS)
-    limit = f"flow_limit={rows}", "overflow_policy=refuse"
-    switches.vsctl(
-        *("--id=@full", "create", "Flow_Table", *limit),
-        *("--", "set", "bridge", "s4", f"flow_tables:{int(Table.CLASSES)}=@full"),
-    )
-    try:
-        first.rename(tmp_path / "before")
-        then.rename(first)
-        controller.process.send_signal(signal.SIGHUP)
-        controller.says(f"refused round {update.rounds}: flow mod failed: table full")
-        controller.says("stays, the new one cannot be used: n4 ")
-        controller.wait_for(SWITCHES, "complete")
-        assert [dump(switches, v) for v in range(SWITCHES)] == before
-    finally:
-        switches.vsctl("clear", "bridge", "s4", "flow_tables")
-
-
 def test_plan_and_apply_over_the_api(tmp_path, run):
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    first, then = compiled(tmp_path / "one", MINIMAL), compiled(tmp_path / "two", FULL)
+    first, then = two_builds(tmp_path)
     tokens = tmp_path / "tokens"
     tokens.write_text("a-token-for-this-test\n")
     tokens.chmod(0o600)

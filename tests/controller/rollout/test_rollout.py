@@ -17,13 +17,12 @@ from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
-from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
-from tests.controller.makers import no_history
+from tests.controller.makers import loaded, no_history
 from tests.controller.reported import holds
 from tests.controller.switches.conforming_fabric import numbers, strict
 from tests.controller.switches.conforming_switch import TIMED_OUT, ConformingSwitch
@@ -34,17 +33,13 @@ Q3 = "{family: polarfly, q: 3}"
 POLICY = ("compact-valiant", "link")
 
 
-def current(made):
-    return current_of(made, Encoder(made))
-
-
 class Site:
     """The switches of two builds, connected to a fabric that has the old one loaded."""
 
     def __init__(self, old, new, seed=1):
         self.update, self.time, self.chance = plan(old, new), 0.0, Random(seed)  # noqa: S311
         self.programs = SwitchPrograms(self.update)
-        self.fabric = LiveFabric(current(old), numbers, clock=lambda: self.time)
+        self.fabric = LiveFabric(loaded(old), numbers, clock=lambda: self.time)
         ids = self.update.nodes.datapath_id.tolist()
         self.ends, self.hung = strict(ids), set()
         self.moving = Moving(self.update)
@@ -64,7 +59,7 @@ class Site:
                     self.fabric.received(key, answer)
 
     def start(self, **options):
-        self.rollout = Rollout(self.fabric, self.programs, current(self.update.new), **options)
+        self.rollout = Rollout(self.fabric, self.programs, loaded(self.update.new), **options)
         return self
 
     def run(self, until="done", steps=400):
@@ -269,7 +264,7 @@ def test_a_move_while_a_link_is_dead_leads_to_repaired_tables():
     net.cable(*link, False)
     new = replace(routed(q=3, spread=False), identity="f" * 16)
     mover = Mover(net.sessions, keeper, no_history())
-    mover.move(current(new))
+    mover.move(loaded(new))
     steps = 0
     while not mover.rollout.over:
         net.run()

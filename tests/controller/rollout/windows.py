@@ -50,8 +50,13 @@ def probed(engine, interval, event, hosts=None):
     return Window(pairs, sent, lost, end - begin)
 
 
-def carried(engine, intervals, event, hosts=None):
-    """The event's window, and its interval: the first of them that the machine carries easily.
+def verify(engine):
+    """Work that leaves the fabric alone."""
+    subprocess.run([POLARFAB, "verify", engine.setup.folders[0]], check=True, capture_output=True)
+
+
+def loses_nothing(engine, intervals, event, hosts=None):
+    """Fails when the event loses a packet, at the first interval that the machine carries easily.
 
     Just before it, and at `HEADROOM` times its rate, is a window in which nothing happens to the
     fabric, but another command of polarfab works, as some do for the event. Only where that window
@@ -63,20 +68,11 @@ def carried(engine, intervals, event, hosts=None):
         calm = probed(engine, interval / HEADROOM, verify, hosts)
         kept = calm.sent.min() >= 0.8 * calm.seconds * HEADROOM / interval
         if kept and not calm.lost.any():
-            found = probed(engine, interval, event, hosts)
-            assert found.sent.min() >= 0.5 * found.seconds / interval
-            return found, interval
-    raise AssertionError(f"this machine does not carry a packet every {intervals[-1]} s a pair")
-
-
-def verify(engine):
-    """Work that leaves the fabric alone."""
-    subprocess.run([POLARFAB, "verify", engine.setup.folders[0]], check=True, capture_output=True)
-
-
-def loses_nothing(engine, intervals, event, hosts=None):
-    """Fails when the event loses a packet."""
-    found, interval = carried(engine, intervals, event, hosts)
+            break
+    else:
+        raise AssertionError(f"this machine does not carry a packet every {interval} s a pair")
+    found = probed(engine, interval, event, hosts)
+    assert found.sent.min() >= 0.5 * found.seconds / interval
     lost = [(*found.pairs[n].tolist(), int(found.lost[n])) for n in found.lost.nonzero()[0]]
     print(f"{found.sent.sum()} packets, one every {interval} s a pair")
     assert not lost, f"a packet every {interval} s a pair, lost from, to, how many: {lost}"

@@ -13,10 +13,10 @@ import trustme
 
 from controller.app import FULL, OWN_FULL, Inbox
 from controller.pulse import Pulse
-from controller.switches.admission import MOST_REASONS, RETELL, ListeningClock, RejectedPeers
 from controller.switches.connections import listening
 from controller.switches.connections.listening import Entrance, HalfOpen
 from controller.switches.events import PeerRejected
+from controller.switches.peers import MOST_REASONS, RETELL, ListeningClock, RejectedPeers
 from inventory.problems import InputError
 
 

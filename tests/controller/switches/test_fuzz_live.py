@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.controller.makers import BRIDGES, SWITCHES, connect, leave
+from tests.controller.makers import BRIDGES, OTHERS_TRY_RYU, SWITCHES, connect, leave
 
 pytestmark = pytest.mark.live
 PEERS, PEERS_AT_ONCE = 40, 10
@@ -106,6 +106,7 @@ def broken(port, seed):
         Peer(port, pick, int(pick.integers(1, SWITCHES + 3))).talk()
 
 
+@OTHERS_TRY_RYU
 def test_broken_peers_cost_only_their_own_connection(switches, controller):
     connect(switches, controller.port, *BRIDGES)
     controller.wait_for(SWITCHES, "complete")

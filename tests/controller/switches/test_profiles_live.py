@@ -37,16 +37,10 @@ def compiled(tmp_path):
     return compiled
 
 
-@pytest.mark.parametrize(
-    ("keys", "name"),
-    [
-        pytest.param("{profile: openflow13}", "openflow13", marks=pytest.mark.long),
-        ("{profile: few-buckets, tables: 1}", "few-buckets, single-table"),
-    ],
-)
-def test_a_profile_of_the_inventory_is_what_a_switch_holds(compiled, keys, name, switches, run):
+def test_a_profile_of_the_inventory_is_what_a_switch_holds(compiled, switches, run):
     """Programmed on Ryu; os-ken puts right one switch that has lost its rows, and no other."""
-    folder, said = compiled(keys)
+    name = "few-buckets, single-table"
+    folder, said = compiled("{profile: few-buckets, tables: 1}")
     assert f"node type leaf, OpenFlow profile {name}: " in said
     controller = run(polarfab(folder, "ryu", "--no-discover"), bridges=OURS)
     status = controller.wait_for(SWITCHES, "complete", "profiles")
@@ -94,16 +88,3 @@ def test_open_vswitch_says_that_it_can_do_everything(switches):
     able, limits = features(groups, tables)
     assert able == OVS
     assert min(limits.rows.values()) == 1_000_000
-
-
-@pytest.mark.long
-def test_more_rows_than_a_table_holds_are_refused_with_numbers(compiled, switches, run):
-    folder, _ = compiled("{profile: openflow13-ovs}")
-    limit = ["--", "--id=@t", "create", "Flow_Table", "flow_limit=5"]
-    switches.vsctl(*limit[1:], "--", "set", "bridge", "s2", "flow_tables:1=@t")
-    switches.ofctl("del-flows", "s2")
-    controller = run(polarfab(folder, "ryu"), bridges=["s2"])
-    controller.says("rows in table 1, of which the switch holds 5")
-    controller.stop()
-    switches.vsctl("clear", "bridge", "s2", "flow_tables")
-    leave(switches, "s2")

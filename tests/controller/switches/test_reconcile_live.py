@@ -11,22 +11,20 @@ import pytest
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from tests.controller.makers import (
-    OTHERS_TRY_RYU,
     SWITCHES,
+    Running,
     compile_into,
-    connect,
     has_program,
-    leave,
     polarfab,
     rows,
 )
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
-POLICIES = """name: all
+SPREAD = """name: all
 topology: {family: polarfly, q: 3}
 hosts_per_node: 2
-routing: {balance: compact-valiant, protect: link}
+routing: {balance: spread, protect: link}
 addressing: {ipv6: "fd00::/48"}
 """
 
@@ -44,14 +42,21 @@ def counted(controller):
     return controller.status()["differences"]
 
 
-@OTHERS_TRY_RYU
-def test_a_controller_that_is_killed_and_comes_back_sends_nothing(switches, builds, framework, run):
-    first = run(polarfab(builds[0], framework))
-    first.wait_for(SWITCHES, "complete")
-    began, before = time.monotonic(), [ages(switches, v) for v in range(SWITCHES)]
-    first.process.kill()
-    first.process.wait()
-    second = run(polarfab(builds[0], framework))
+@pytest.fixture(scope="module")
+def killed(switches, builds, tmp_path_factory):
+    """A controller that programmed all switches and was killed: when, and their rows' ages."""
+    first = Running(switches, tmp_path_factory.mktemp("killed"), polarfab(builds[0], "os-ken"))
+    try:
+        first.wait_for(SWITCHES, "complete")
+        return time.monotonic(), [ages(switches, v) for v in range(SWITCHES)]
+    finally:
+        first.process.kill()
+        first.process.wait()
+
+
+def test_a_controller_that_is_killed_and_comes_back_sends_nothing(killed, switches, builds, run):
+    began, before = killed
+    second = run(polarfab(builds[0], "os-ken"))
     second.wait_for(SWITCHES, "complete")
     assert counted(second) == {"added": 0, "changed": 0, "removed": 0, "none": SWITCHES}
     after, passed = [ages(switches, v) for v in range(SWITCHES)], time.monotonic() - began
@@ -62,10 +67,8 @@ def test_a_controller_that_is_killed_and_comes_back_sends_nothing(switches, buil
     second.stop()
 
 
+@pytest.mark.usefixtures("killed")
 def test_only_what_differs_is_put_right_and_others_keep_theirs(switches, builds, run):
-    first = run(polarfab(builds[0], "ryu"))
-    first.wait_for(SWITCHES, "complete")
-    first.stop()
     foreign = "table=9,priority=7,cookie=0x99,ip,nw_dst=192.0.2.1,actions=group:4000"
     switches.ofctl("add-group", "s3", "group_id=4000,type=indirect,bucket=actions=output:1")
     switches.ofctl("add-flow", "s3", foreign)
@@ -96,26 +99,12 @@ def test_only_what_differs_is_put_right_and_others_keep_theirs(switches, builds,
     removing.stop()
 
 
-@pytest.mark.usefixtures("switches")
-def test_what_every_policy_makes_is_reported_as_it_was_sent(tmp_path, run):
-    spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
-    spec.write_text(POLICIES)
-    compile_into(build, spec)
-    first = run(polarfab(build, "ryu"))
-    first.wait_for(SWITCHES, "complete")
-    first.stop()
-    second = run(polarfab(build, "ryu"))
-    second.wait_for(SWITCHES, "complete")
-    assert counted(second)["none"] == SWITCHES
-    second.stop()
-
-
 def test_switches_that_mark_packets_hold_their_program_and_lost_rows_come_back(
     switches, tmp_path, run
 ):
     """On Ryu; os-ken finds all in sync, but for one that has lost what spreads marked packets."""
     spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
-    spec.write_text(POLICIES.replace("compact-valiant", "spread"))
+    spec.write_text(SPREAD)
     compile_into(build, spec)
     first = run(polarfab(build, "ryu"))
     assert first.wait_for(SWITCHES, "complete")["errors"] == {}
@@ -153,19 +142,4 @@ def test_a_signal_loads_the_build_again(switches, builds, tmp_path, run):
     status = controller.wait_for(SWITCHES, "complete")
     assert status["build"] == load(builds[1]).identity
     assert all(has_program(switches, v, builds[1]) for v in range(SWITCHES))
-    controller.stop()
-
-
-def test_a_switch_that_has_lost_everything_gets_everything(switches, builds, run):
-    controller = run(polarfab(builds[0], "ryu"))
-    controller.wait_for(SWITCHES, "complete")
-    added = counted(controller)["added"]
-    leave(switches, "s7")
-    controller.wait_for(SWITCHES - 1)
-    switches.ofctl("del-flows", "s7")
-    switches.ofctl("del-groups", "s7")
-    connect(switches, controller.port, "s7")
-    controller.wait_for(SWITCHES, "complete")
-    assert counted(controller)["added"] - added > len(rows(switches, "s7"))
-    assert has_program(switches, 7, builds[0])
     controller.stop()

@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
-from controller.openflow import messages as wire
 from controller.switches.connections.sending import (
     MOST_URGENT,
     SEND_CHUNK_BYTES,
@@ -88,8 +87,3 @@ def test_a_peer_that_asks_and_does_not_read_is_too_much():
         queue.put(SendPriority.URGENT, answer)
     with pytest.raises(Overflow):
         queue.put(SendPriority.URGENT, answer)
-
-
-def test_lengths_are_read_where_messages_are():
-    data = protocol.message(14, 1, bytes(92)) + protocol.message(20, 2)
-    assert [wire.boundary(data, 0, least) for least in (1, 100, 101, 500)] == [100, 100, 108, 108]

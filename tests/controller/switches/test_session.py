@@ -331,10 +331,12 @@ def test_a_claim_gets_the_place_when_the_connection_before_has_ended(fabric):
 
 def test_a_switch_that_does_not_answer_loses_its_place(fabric, now):
     program(fabric, "old", 11)
+    fabric.drain()
     fabric.connected("new", 11)
     fabric.send.take()
     now[0] += PROBE_PATIENCE + 0.1
     fabric.tick()
+    assert kinds(fabric) == [("silent", "a"), ("connected", "a")]
     assert ("old", None) in [(out.key, out.data) for out in fabric.send]
     assert row(0).tobytes() in tell(fabric, "new")
     fabric.received("old", ALIVE)

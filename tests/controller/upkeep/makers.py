@@ -10,14 +10,14 @@ import numpy as np
 from compilers.routing.link_repair import Intact, repaired
 from compilers.targets.openflow.encoder import Encoder
 from controller.settings import Damping, Duties
-from controller.switches.current import Current
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import at_once
 from controller.upkeep.repair_keeper import Keeper
 from tests.compilers.routed import routed
 from tests.compilers.wiring.makers import missing
+from tests.controller.makers import loaded
 from tests.controller.reported import holds
-from tests.controller.switches.conforming_fabric import InMemory
+from tests.controller.switches.conforming_fabric import OPEN_VSWITCH, InMemory
 from tests.controller.switches.session_talk import names
 
 BUILD = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
@@ -25,14 +25,19 @@ BUILD = replace(routed(q=3, spread=True, protect="link"), identity="0123456789ab
 CALM = Damping(suppress=1e6)
 
 
-def network(duties=None, build=BUILD, start=at_once):
+def unconnected(duties=None, build=BUILD, start=at_once, shape=OPEN_VSWITCH):
+    """Switches without sockets, the sessions of a controller, and its keeper."""
     now, duties = [100.0], duties or Duties(damping=CALM)
-    current = Current(build.identity, build.wiring.names, Encoder(build), build)
-    fabric = LiveFabric(current, names, clock=lambda: now[0])
+    fabric = LiveFabric(loaded(build), names, clock=lambda: now[0])
     keeper = Keeper(fabric, duties, start)
-    net = InMemory(build, fabric, now)
+    return InMemory(build, fabric, now, shape), keeper
+
+
+def network(duties=None, build=BUILD, start=at_once):
+    """The same, where all switches hold their program."""
+    net, keeper = unconnected(duties, build, start)
     net.connect()
-    assert fabric.complete
+    assert net.sessions.complete
     return net, keeper
 
 

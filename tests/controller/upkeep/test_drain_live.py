@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from compilers.wiring.shared_risk import find, groups
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, Setup
 from tests.controller.makers import POLARFAB, compile_into
+from tests.controller.rollout.makers import step
 from tests.controller.rollout.windows import loses_nothing
 from tests.waiting import until
 
@@ -34,10 +35,6 @@ INVENTORY = {
     "generate": {"type": "leaf", "racks": {"units": 4}},
 }
 TOKEN = "0123456789abcdef"  # noqa: S105
-
-
-def step(*_words):
-    return nullcontext(lambda *_: None)
 
 
 @pytest.fixture
@@ -107,12 +104,18 @@ def test_a_module_and_a_rack_are_drained_under_traffic(engine, tmp_path):
         ]
         used = tuple(np.array(ends).T)
         assert (loads(engine)[used] > 0).all()
-        loses_nothing(engine, INTERVALS, lambda _: drain("module:n3/m1"))
-        assert not loads(engine)[used].any()
-        loses_nothing(engine, INTERVALS, lambda _: drain("module:n3/m1", "--end"))
-        assert (loads(engine)[used] > 0).all()
         rack = groups(wiring, engine.build.hardware, "rack")[1]
         inside = list(rack.switches)
         assert loads(engine, inside)[inside].any()
-        loses_nothing(engine, INTERVALS, lambda _: drain(rack.name))
+
+        def drains(_):
+            drain(module.name)
+            drain(module.name, "--end")
+            drain(rack.name)
+
+        loses_nothing(engine, INTERVALS, drains)
         assert not loads(engine, inside)[inside].any()
+        drain(rack.name, "--end")
+        assert (loads(engine)[used] > 0).all()
+        drain(module.name)
+        assert not loads(engine)[used].any()

@@ -13,15 +13,14 @@ from time import thread_time
 import numpy as np
 import pytest
 
-from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import PORT_DOWN, PORT_MODIFIED, PORT_STATUS, MessageType
 from compilers.targets.openflow.protocol import message as of_message
 from controller.settings import Damping, Duties
-from controller.switches.current import current_of
 from controller.switches.session import ASK_AFTER, SLOW, LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from tests.bench.stand_ins import StandIn
 from tests.compilers.routed import routed
+from tests.controller.makers import loaded
 from tests.controller.switches.session_talk import names, slow
 
 COSTS = 1.5
@@ -34,7 +33,7 @@ class Fabric:
 
     def __init__(self, build):
         self.build, self.hung, self.now = build, set(), [100.0]
-        current = current_of(build, Encoder(build))
+        current = loaded(build)
         self.sessions = LiveFabric(current, names, clock=lambda: self.now[0])
         self.keeper = Keeper(self.sessions, Duties(damping=Damping(suppress=1e9)))
         datapaths = build.wiring.datapath_id.tolist()

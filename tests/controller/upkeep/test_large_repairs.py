@@ -11,13 +11,10 @@ from compilers.routing.link_repair import Intact, repaired
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Encoder
 from controller.settings import Duties
-from controller.switches.current import Current
-from controller.switches.session import LiveFabric
 from controller.upkeep import repair_keeper
 from controller.upkeep.background import at_once, in_thread
-from controller.upkeep.repair_keeper import Keeper
-from tests.controller.switches.conforming_fabric import InMemory
-from tests.controller.switches.session_talk import names
+from tests.controller.makers import loaded
+from tests.controller.upkeep import makers
 from tests.controller.upkeep.makers import BUILD, CALM, Beside, hold, links_of, tables_for, told
 
 GONE = (1, 4, 6, 9, 12)
@@ -25,12 +22,8 @@ GONE = (1, 4, 6, 9, 12)
 
 def network(monkeypatch, rows=0):
     monkeypatch.setattr(repair_keeper, "ROWS_AT_ONCE", rows)
-    now, beside = [100.0], Beside()
-    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
-    fabric = LiveFabric(current, names, clock=lambda: now[0])
-    keeper = Keeper(fabric, Duties(patience=5, damping=CALM), beside.start)
-    net = InMemory(BUILD, fabric, now)
-    net.connect()
+    beside = Beside()
+    net, keeper = makers.network(Duties(patience=5, damping=CALM), start=beside.start)
     told(net)
     return net, keeper, beside
 
@@ -191,7 +184,7 @@ def test_what_was_computed_for_a_build_that_is_gone_is_not_sent(monkeypatch):
     net, _, beside = network(monkeypatch)
     link = links_of()[5]
     net.cable(*link, False)
-    net.sessions.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.sessions.load(loaded(BUILD))
     net.run()
     assert not hold(net, tables_for(link))
     net.cable(*link, True)

@@ -14,13 +14,11 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
 from controller.switches.current import Current
-from controller.switches.session import LiveFabric
 from controller.upkeep import repair_keeper
-from controller.upkeep.repair_keeper import ROUND_PATIENCE, Keeper
+from controller.upkeep.repair_keeper import ROUND_PATIENCE
 from inventory.problems import InputError
 from tests.compilers.modular import modular
-from tests.controller.switches.conforming_fabric import InMemory
-from tests.controller.switches.session_talk import names
+from tests.controller.makers import loaded
 from tests.controller.upkeep.makers import (
     BUILD,
     CALM,
@@ -30,6 +28,7 @@ from tests.controller.upkeep.makers import (
     network,
     tables_for,
     told,
+    unconnected,
 )
 
 
@@ -64,11 +63,7 @@ def test_links_that_fail_while_tables_change_are_taken_together():
 
 
 def test_ports_that_were_down_before_are_found_at_connection():
-    now = [0.0]
-    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
-    fabric = LiveFabric(current, names, clock=lambda: now[0])
-    Keeper(fabric)
-    net = InMemory(BUILD, fabric, now)
+    net, _ = unconnected()
     u, k = links_of()[5]
     net.switches[u].up[int(BUILD.wiring.port[u, k])] = False
     net.connect()
@@ -94,7 +89,7 @@ def test_a_reload_keeps_the_repair():
     link = links_of()[5]
     net.cable(*link, False)
     mods(net)
-    net.sessions.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.sessions.load(loaded(BUILD))
     net.run()
     assert mods(net) == 0
     assert not hold(net, tables_for(link))
@@ -119,7 +114,7 @@ def test_a_change_that_is_under_way_ends_with_its_build():
     net, keeper = network()
     net.port(0, int(BUILD.wiring.port[0, 1]), False)
     assert keeper.rounds.busy
-    net.sessions.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.sessions.load(loaded(BUILD))
     assert not keeper.rounds.busy
     assert keeper.dead.any(), "the cables are the same, and so is what is known of them"
     net.run()
@@ -137,7 +132,7 @@ def test_a_switch_that_only_the_next_build_has_is_expected_once_switches_are(exp
     other = replace(
         BUILD, wiring=replace(BUILD.wiring, datapath_id=datapath_id), identity="fedcba9876543210"
     )
-    net.sessions.load(Current(other.identity, other.wiring.names, Encoder(other), other))
+    net.sessions.load(loaded(other))
     net.run()
     assert not keeper.drained.any()
     for _ in range(12):
@@ -241,7 +236,7 @@ def test_somebody_elses_programs_are_left_alone():
     net.sessions.load(replace(current, identity="another"))
     net.cable(*link, True)
     net.tick()
-    net.sessions.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.sessions.load(loaded(BUILD))
     net.run()
     assert not hold(net, BUILD.tables)
 
@@ -265,11 +260,7 @@ def test_a_controller_that_comes_back_while_a_link_is_dead_sends_nothing():
     link = next((u, k) for u, k in links_of() if degrees[[u, BUILD.wiring.far[u, k]]].min() == 4)
     before, _ = network()
     before.cable(*link, False)
-    now = [0.0]
-    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
-    fabric = LiveFabric(current, names, clock=lambda: now[0])
-    Keeper(fabric, Duties(damping=CALM))
-    after = InMemory(BUILD, fabric, now)
+    after, _ = unconnected()
     after.switches[:] = before.switches
     mods(after)
     after.connect()
@@ -378,8 +369,7 @@ def test_the_next_process_drains_the_same():
         keeper.drain(name)
     net.run()
     known = json.loads(json.dumps(keeper.known()))
-    current = Current(MODULES.identity, MODULES.wiring.names, Encoder(MODULES), MODULES)
-    other = Keeper(LiveFabric(current, names, clock=lambda: 100.0), Duties(damping=CALM))
+    _, other = unconnected(build=MODULES)
     other.take_over(known)
     assert drained(other) == drained(keeper)
     known["asked"].append(["module:gone/m1"])

@@ -5,15 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import MessageType
 from controller.state import Overview, State
-from controller.switches.current import current_of
-from controller.switches.session import LiveFabric
-from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
 from tests.compilers.fabrics import polarfly_build
-from tests.controller.switches.conforming_fabric import InMemory
+from tests.controller.upkeep.makers import network
 
 PERIOD = 13.0
 
@@ -21,19 +17,11 @@ PERIOD = 13.0
 @pytest.fixture
 def audited():
     """The 13 switches of ER_3, programmed; each is to be read once in 13 s."""
-    now = [0.0]
     build = replace(polarfly_build(3), identity="0123456789abcdef")
-    fabric = LiveFabric(
-        current_of(build, Encoder(build)), lambda *_: ("", ""), clock=lambda: now[0]
-    )
-    keeper = Keeper(fabric)
-    audit = RollingAudit(fabric, PERIOD, lambda: keeper.change)
-    network = InMemory(build, fabric, now)
-    network.also.append(audit.tick)
-    network.connect()
-    assert fabric.complete
-    fabric.drain()
-    return network
+    net, keeper = network(build=build)
+    net.also.append(RollingAudit(net.sessions, PERIOD, lambda: keeper.change).tick)
+    net.sessions.drain()
+    return net
 
 
 def foreign(switch, table, priority):
@@ -45,17 +33,17 @@ def foreign(switch, table, priority):
     return place
 
 
-def ages(network):
-    return [one.audited for one in State.of(network.sessions).switches]
+def ages(net):
+    return [one.audited for one in State.of(net.sessions).switches]
 
 
-def kinds(network):
-    return [(event.kind, event.node) for event in network.sessions.drain()]
+def kinds(net):
+    return [(event.kind, event.node) for event in net.sessions.drain()]
 
 
-def wait(network, seconds):
+def wait(net, seconds):
     for _ in range(int(seconds * 4)):
-        network.tick()
+        net.tick()
 
 
 def test_rows_and_groups_that_were_deleted_come_back_within_a_period(audited):

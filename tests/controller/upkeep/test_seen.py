@@ -12,13 +12,12 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import Multipart
 from controller.rollout.mover import Mover
 from controller.settings import Damping
-from controller.switches.current import Current
 from controller.switches.session import ASK_AFTER, SILENCE, SLOW, WORK_RATE, WORKING
 from controller.switches.switch import LAST_RETRY, MOST_DRIFTS, ROWS_RESENT
 from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
 from tests.compilers.routed import routed
-from tests.controller.makers import no_history
+from tests.controller.makers import loaded, no_history
 from tests.controller.switches.conforming_switch import Shape
 from tests.controller.switches.session_talk import slow
 from tests.controller.switches.test_conforming_switches import in_memory
@@ -202,12 +201,22 @@ def test_a_switch_that_hangs_in_a_round_is_not_waited_for_long():
     assert not net.keeper.rounds.busy
 
 
+def other():
+    """Another build of the fabric."""
+    return loaded(replace(routed(q=3, spread=True, protect="link"), identity="f" * 16))
+
+
+def mover_of(net):
+    """One that has begun to move to another build."""
+    mover = Mover(net.sessions, net.keeper, no_history())
+    net.also.append(mover.tick)
+    mover.move(other(), True, all_or_none=False)
+    return mover
+
+
 def moving(net, seconds=0.06):
     """Move to another build; the most pairs of hosts that lose packets after any commit."""
-    new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
-    mover, worst = Mover(net.sessions, net.keeper, no_history()), []
-    net.also.append(mover.tick)
-    mover.move(Current(new.identity, new.wiring.names, Encoder(new), new), True, all_or_none=False)
+    mover, worst = mover_of(net), []
     for vertex, switch in enumerate(net.fabric.switches):
 
         def changed(before=switch._changed, vertex=vertex):
@@ -251,13 +260,9 @@ def test_a_fabric_with_a_switch_amiss_moves_in_rounds_that_lose_nothing(amiss):
 def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
     """The move began with tables that led through it."""
     net = network()
-    new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
-    target = Current(new.identity, new.wiring.names, Encoder(new), new)
-    mover = Mover(net.sessions, net.keeper, no_history())
-    net.also.append(mover.tick)
     net.fabric.switches[BAD].shape = Shape(lies=True)
     net.fabric.switches[BAD].tables.rows.clear()
-    mover.move(target, True, all_or_none=False)
+    mover = mover_of(net)
     for _ in range(200):
         net.tick(0.06)
         if not mover.busy:
@@ -266,7 +271,7 @@ def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
     assert mover.rollout.reason.startswith(f"{BAD} became amiss")
     wait(net, 8)
     assert (drained(net), lost(net)) == ([BAD], [])
-    mover.move(target, True, all_or_none=False)
+    mover.move(other(), True, all_or_none=False)
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
     assert lost(net) == []
@@ -278,10 +283,7 @@ def test_a_fabric_whose_switches_refuse_its_build_moves_to_another():
     net = in_memory(Shape(), BUILD, dict.fromkeys(range(9), refuses))
     wait(net, 2)
     assert (len(net.sessions.missing()), drained(net)) == (9, [])
-    new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
-    mover = Mover(net.sessions, net.keeper, no_history())
-    net.also.append(mover.tick)
-    mover.move(Current(new.identity, new.wiring.names, Encoder(new), new), True, all_or_none=False)
+    mover = mover_of(net)
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
     for switch in net.fabric.switches:

@@ -22,11 +22,12 @@ from compilers.tables.folders.build_folder import load
 from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
-from mininet_scenarios.scenario.engine import SILENT, HostSample
+from mininet_scenarios.scenario.engine import SILENT, HostSample, Miswire, Outage
 from mininet_scenarios.traffic.frame_exchange import CollectorProber
 from tests.controller import makers
 from tests.controller.cluster.makers import group
 from tests.controller.makers import SWITCHES, compile_into, own_network, polarfab
+from tests.outages import outage
 from tests.polarfab.pages import ROOT, blocks, first_wrong
 from tests.waiting import until
 
@@ -53,6 +54,8 @@ class Probe:
 
     def __init__(self, ovs, build):
         self.hosts = HostSample.of(build, 1)
+        self.fabric = OvsFabric(build, ovs, self.hosts)
+        self.fabric.start()
         self.folder, self.numbered = ovs.folder, 0
         self.writer = FrameWriter(build, self.hosts, 4)
         self.pairs = np.repeat(np.argwhere(self.hosts.every_pair()), 2, axis=0)
@@ -68,9 +71,7 @@ class Probe:
 
 @pytest.fixture(scope="module")
 def probe(switches, folder):
-    build = load(folder)
-    OvsFabric(build, switches, HostSample.of(build, 1)).start()
-    return Probe(switches, build)
+    return Probe(switches, load(folder))
 
 
 @pytest.fixture
@@ -167,6 +168,30 @@ def test_a_port_that_is_set_to_drop_is_a_dead_link(start, switches, probe):
         loses_nothing(probe)
         switches.ofctl("mod-port", "s0", "s0-eth1", flag.removeprefix("no-"))
         until(lambda: not running.status()["links"]["down"], "the link is up")
+    loses_nothing(probe)
+    running.stop()
+
+
+def test_swapped_cables_are_told_and_nothing_is_led_over_them(start, probe):
+    build, suffer = probe.fabric.build, probe.fabric.suffer
+    far = build.wiring.far
+    cables = {frozenset((u, int(far[u, k]))) - {BAD} for u, k in np.argwhere(far >= 0).tolist()}
+    one, *others = sorted(sorted(ends) for ends in cables if len(ends) == 2)
+    other = next(ends for ends in others if not {*ends} & {*one})
+    running = start()
+    # Pulled first: Open vSwitch may not find the peer of a patch port that is replaced with it.
+    pulled = outage(build, [one, other])
+    suffer(pulled)
+    suffer(Outage(miswires=(Miswire(*(tuple(map(str, ends)) for ends in (one, other))),)))
+    running.says("miswired, 2 cables misplaced: swap the plugs in")
+    until(lambda: len(running.status()["links"]["down"]) == 2, "both links are told")
+    assert len(running.status()["links"]["miswired"]) == 1
+    assert running.log.read_text().count("miswired, ") == 1
+    loses_nothing(probe)
+    suffer(pulled)
+    suffer(Outage())
+    running.says("all cables that are seen are as planned")
+    until(lambda: not running.status()["links"]["down"], "the links are up")
     loses_nothing(probe)
     running.stop()
 

@@ -34,6 +34,14 @@ def test_json_has_the_points(polarfab: Run, folder: Path) -> None:
     assert polarfab("simulate", folder, *words)[1] == out
 
 
+def test_the_router_of_flits_is_in_the_title_and_json(polarfab: Run, folder: Path) -> None:
+    words = ("simulate", folder, "--load", "0.2", "--level", "flit", "--router", "speedup=1")
+    _, out, _ = polarfab(*words)
+    assert "2 hosts per node, uniform, router speedup=1" in out
+    router = json.loads(polarfab(*words, "--json")[1])["router"]
+    assert (router["speedup"], router["credit"], router["pipeline"]) == (1, 2, 4)
+
+
 def test_table_plot_and_failure(polarfab: Run, folder: Path, tmp_path: Path) -> None:
     plot = tmp_path / "x.svg"
     fail = ("--fail", "0-1@1600")

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from compilers.routing.plane_choices import compact_valiant
 from compilers.routing.split_classes import split_direct
 from compilers.tables.fib import LOOPED, MOST_HOPS
+from mininet_scenarios.scenario.engine import Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
+from tests.compilers.routed import routed
 
 
 def walk(build, source, destination):
@@ -112,3 +114,17 @@ def test_without_alternates_the_bounds_meet(compiled):
     assert (limit == predicted.loads(packets)).all()
     assert (predicted.fewest == predicted.most).all()
     assert (predicted.fewest == predicted.first).all()
+
+
+@pytest.mark.parametrize("policy", [{}, {"protect": "link"}, {"spread": True}])
+def test_another_port_of_a_class_changes_what_it_leads(policy):
+    build = routed(q=3, hosts=2, **policy)
+    cut = str(5), str(build.wiring.far[5, 0])
+    usual = Prediction.of(build, Outage().after(PhysicalChange((cut,))))
+    ports = build.tables.classes.port[5]
+    for egress in np.flatnonzero(ports).tolist():
+        for port in (ports[ports > 0].max(), build.wiring.host_port[5].max()):
+            found = usual.with_port(5, egress, int(port))
+            whole = Prediction.of(found.build, usual.outage)
+            for word in ("first", "fewest", "most"):
+                assert (getattr(found, word) == getattr(whole, word)).all(), (egress, port, word)

@@ -156,13 +156,20 @@ def test_the_speed_of_simgrid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert simgrid_speed(made()) is None
 
 
-def test_ns3_agrees_with_throughput(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def ns3_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ns3")
+    export("ns3", made(), folder)
+    run("g++", "-std=c++17", "fabric.cc", "-o", "fabric", *NS3, folder=folder)
+    return folder / "fabric"
+
+
+def test_ns3_agrees_with_throughput(ns3_program: Path, tmp_path: Path) -> None:
     """By packets of 1,472 bytes and 30 of headers; the last ones have the way ahead of them."""
     export("ns3", made(), tmp_path)
-    run("g++", "-std=c++17", "fabric.cc", "-o", "fabric", *NS3, folder=tmp_path)
     for flows, packets, expected in ((tornado, 100, 2), (uniform, 3, 56)):
         write(flows("h{}".format), packets * 1472, tmp_path)
-        word, seconds, *rest = run("./fabric", folder=tmp_path).split()
+        word, seconds, *rest = run(ns3_program, folder=tmp_path).split()
         assert [word, *rest[2:]] == ["seconds", "lost", "0"]
         took = float(seconds) * GBIT_S * 1e9 / (packets * 1502 * 8)
         assert took == pytest.approx(expected, rel=0.03)
@@ -175,14 +182,6 @@ DRAWN: list[tuple[dict[str, object], dict[str, str]]] = [
     ({"family": "fat-tree", "k": 4}, {"balance": "ecmp", "transit": "ecmp"}),
     ({"family": "hyperx", "sides": "3x3x3"}, {"balance": "ecmp", "transit": "ecmp"}),
 ]
-
-
-@pytest.fixture(scope="module")
-def ns3_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ns3")
-    export("ns3", made(), folder)
-    run("g++", "-std=c++17", "fabric.cc", "-o", "fabric", *NS3, folder=folder)
-    return folder / "fabric"
 
 
 @pytest.mark.parametrize(("topology", "routing"), DRAWN)

@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import cache, partial
+from math import isnan, nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from extensions.simulation.build_simulation import network_for
+from extensions.simulation.flit_router import FlitRouter
 from extensions.simulation.latency_curve import simulate
 from extensions.simulation.load_point import LEVELS, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
@@ -43,6 +45,7 @@ FAR = ("Dragonfly h = 2", "PolarStar IQ q = 3")
 """Of diameter 3."""
 ROUTES = {
     "MIN": ("min", {"routing": "minimal"}),
+    "MIN, stages overlap": ("min", {"routing": "minimal"}),
     "VAL": ("val", {"routing": "valiant", "paths": "table"}),
     "UGAL": ("ugallnew", {"routing": "ugal", "paths": "table"}),
     "UGAL, links counted": ("ugallinks", {"routing": "ugal", "paths": "table"}),
@@ -51,21 +54,29 @@ ROUTES = {
 """Theirs, and our settings. UGAL draws four routers; UGAL_PF takes any neighbour.
 
 Their UGAL takes each leg for one or two links, whatever it has; `ugallinks` is the same but for
-that."""
+that. Their stages of several cycles take nothing meanwhile, unless they overlap."""
 ROUTING = {"balance": "compact-valiant", "disjoint": "none"}
 SATURATES = 0
+HOLDING = ("routing=3", "crossbar=4")
+"""Routers with a stage of several cycles."""
+ROUTERS = (
+    "speedup=1", "speedup=3", "routing=0", "credit=8", "islip=1", "islip=2", "islip=1,speedup=1",
+    *HOLDING,
+)  # fmt: skip
 COUNTED = "their UGAL takes each leg for one or two links; with the links counted it agrees"
+HELD = "their stage of several cycles takes nothing meanwhile; where stages overlap it agrees"
 LOWER = "ours saturates by .03 less: not explained"
 ALONE = "BookSim has a deadlock where ours has none: not explained"
 APART = {
-    ("Dragonfly h = 2", "UGAL", 0.3): COUNTED,
-    ("Dragonfly h = 2", "UGAL", SATURATES): COUNTED,
-    ("PolarStar IQ q = 3", "UGAL", SATURATES): COUNTED,
-    ("Slim Fly q = 5", "UGAL", SATURATES): LOWER,
-    ("PolarFly q = 5", "UGAL_PF", SATURATES): ALONE,
-    ("PolarFly q = 7", "UGAL_PF", SATURATES): ALONE,
+    ("Dragonfly h = 2", "UGAL", 0.3, ""): COUNTED,
+    ("Dragonfly h = 2", "UGAL", SATURATES, ""): COUNTED,
+    ("PolarStar IQ q = 3", "UGAL", SATURATES, ""): COUNTED,
+    ("Slim Fly q = 5", "UGAL", SATURATES, ""): LOWER,
+    **{("PolarFly q = 5", "MIN", 0.5, router): HELD for router in HOLDING},
+    ("PolarFly q = 5", "UGAL_PF", SATURATES, ""): ALONE,
+    ("PolarFly q = 7", "UGAL_PF", SATURATES, ""): ALONE,
 }
-"""Network, routes and load of those that do not agree under uniform traffic, and why."""
+"""Network, routes, load and router of those that do not agree under uniform traffic, and why."""
 HEAD = "| paths | points: latency, saturation | BookSim | packets | flits |\n"
 SIMULATORS = ("BookSim", *LEVELS)
 FULL = 100.0
@@ -78,13 +89,19 @@ AROUND = 10
 
 
 class Case(NamedTuple):
-    """What is simulated; load 0: where it saturates. link: cycles."""
+    """What is simulated; load 0: where it saturates. link: cycles. router: as `--router` says."""
 
     network: str
     pattern: str
     routes: str
     load: float
     link: int = 1
+    router: str = ""
+
+    @property
+    def name(self) -> tuple[str, str, float, str]:
+        """In `APART`."""
+        return self.network, self.routes, self.load, self.router
 
 
 class Agreement(NamedTuple):
@@ -138,6 +155,14 @@ def _cases() -> Iterator[Case]:
         for routes, load in (("MIN", 0.7), ("VAL", 0.4), ("UGAL", 0.7), ("UGAL_PF", 0.7)):
             yield Case(f"PolarFly q = {q}", "uniform", routes, load)
     yield Case(q5, "perm2hop", "UGAL_PF", 0)
+    for router in ROUTERS:
+        yield Case(q5, "uniform", "MIN", 0.5, router=router)
+    for network in (q5, "PolarFly q = 7", "Slim Fly q = 5"):
+        for routes in ("MIN", "UGAL"):
+            for load in (0.3, 0):
+                yield Case(network, "uniform", routes, load, router="speedup=1")
+    for router in (*HOLDING, "routing=2,crossbar=5,credit=0,speedup=1"):
+        yield Case(q5, "uniform", "MIN, stages overlap", 0.5, router=router)
 
 
 CASES = tuple(_cases())
@@ -154,7 +179,8 @@ def prepared(case: Case) -> tuple[SimulatedNetwork, HostTraffic, SimulationSetti
     """What both simulate."""
     hosts = NETWORKS[case.network][1]
     build = _build(case.network, case.routes == "UGAL_PF").build
-    settings = SimulationSettings(**ROUTES[case.routes][1], link=case.link)  # type: ignore[arg-type]
+    router = FlitRouter.read(case.router)
+    settings = SimulationSettings(**ROUTES[case.routes][1], link=case.link, router=router)  # type: ignore[arg-type]
     traffic = HostTraffic.of_pattern(case.pattern, build.topology, hosts, 0)
     return network_for(build, hosts, settings), traffic, settings
 
@@ -173,14 +199,20 @@ def ours(case: Case, level: str) -> _Found:
 
 def theirs(case: Case, booksim: Path) -> _Found:
     """BookSim's."""
-    given = partial(program.run, booksim, *prepared(case), ROUTES[case.routes][0])
+    known = *prepared(case), ROUTES[case.routes][0]
+    given = partial(program.run, booksim, *known, overlap="overlap" in case.routes)
 
     def run(load: float) -> _Run:
         printed = given(load)
         return _Run(printed.latency, printed.deadlock)
 
-    near = 0 if case.load else round(ours(case, "packet").value / STEP)
+    near = 0 if case.load else round(ours(case, levels(case)[0]).value / STEP)
     return _found(case, run, max(near - AROUND, 0), near + AROUND)
+
+
+def levels(case: Case) -> tuple[str, ...]:
+    """That a case has; packets go through the usual router only."""
+    return ("flit",) if case.router else LEVELS
 
 
 def _found(case: Case, run: Callable[[float], _Run], below: int, above: int) -> _Found:
@@ -207,8 +239,8 @@ def read() -> dict[Case, Agreement]:
     known = {}
     if FILE.exists():
         with FILE.open() as stream:
-            for network, pattern, routes, load, link, *values, names in csv.reader(stream):
-                case = Case(network, pattern, routes, float(load), int(link))
+            for network, pattern, routes, load, link, router, *values, names in csv.reader(stream):
+                case = Case(network, pattern, routes, float(load), int(link), router)
                 deadlocks = frozenset(names.split())
                 known[case] = Agreement(case, *map(float, values), deadlocks)
     return known
@@ -229,22 +261,27 @@ def measure(booksim: Path) -> None:
 
 
 def _measured(case: Case, booksim: Path) -> tuple[float | str, ...]:
-    found = theirs(case, booksim), *(ours(case, level) for level in LEVELS)
+    known = {level: ours(case, level) for level in levels(case)}
+    found = theirs(case, booksim), *(known.get(level, _Found(nan, False)) for level in LEVELS)
     names = zip(SIMULATORS, found, strict=True)
     return *(each.value for each in found), " ".join(name for name, each in names if each.deadlock)
 
 
 def named(case: Case) -> bool:
     """Whether a case is one that does not agree, for a reason in `APART`."""
-    return case.pattern == "uniform" and (case.network, case.routes, case.load) in APART
+    return case.pattern == "uniform" and case.name in APART
 
 
 def table() -> str:
-    """For the manual: the largest differences of each kind of paths, then the cases of `APART`."""
+    """For the manual: the largest differences of each kind of paths, then single cases.
+
+    These are those of `APART`, and all of routers that are not the usual one.
+    """
     points = read().values()
+    single = [each for each in points if each.case.router or named(each.case)]
     lines = [HEAD, "|" + "---|" * 5 + "\n"]
-    for routes in ROUTES:
-        alike = [each for each in points if each.case.routes == routes and not named(each.case)]
+    for routes in dict.fromkeys(each.case.routes for each in points if each not in single):
+        alike = [each for each in points if each.case.routes == routes and each not in single]
         below = [each for each in alike if each.case.load]
         full = [each for each in alike if not each.case.load]
         away = [
@@ -253,10 +290,11 @@ def table() -> str:
             for n in (2, 3)
         ]
         lines.append(f"| {routes} | {len(below)}, {len(full)} | – | {' | '.join(away)} |\n")
-    for case, *values, _ in (each for each in points if named(each.case)):
+    for case, *values, _ in single:
         what = f"latency at {case.load:g}" if case.load else "saturation"
-        cells = " | ".join(f"{value:g}" for value in values)
-        lines.append(f"| {case.routes} | {case.network}: {what} | {cells} |\n")
+        cells = " | ".join("–" if isnan(value) else f"{value:g}" for value in values)
+        router = f", `{case.router}`" if case.router else ""
+        lines.append(f"| {case.routes}{router} | {case.network}: {what} | {cells} |\n")
     return "".join(lines)
 
 

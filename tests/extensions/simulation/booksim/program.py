@@ -1,9 +1,9 @@
 """BookSim 2 of the PolarFly authors, built from its source, with our traffic, networks and links.
 
 The source is IntelLabs/PolarFly at `COMMIT`, patched (`traffic.patch`): hosts send to those that a
-file names, and `ugallinks` is their `ugallnew` with the links of its paths counted. Minimal next
-hops are those of our tables, which it reads; the rest, routers, allocators, and how routes choose,
-is theirs.
+file names, `ugallinks` is their `ugallnew` with the links of its paths counted, and with
+`stages_overlap` a stage of several cycles takes what comes meanwhile. Minimal next hops are those
+of our tables, which it reads; the rest, routers, allocators, and how routes choose, is theirs.
 """
 
 from __future__ import annotations
@@ -39,18 +39,19 @@ packet_size = {packet};
 num_vcs = {vcs};
 vc_buf_size = {buffer};
 vc_allocator = separable_input_first;
-sw_allocator = separable_input_first;
-alloc_iters = 1;
+sw_allocator = {allocator};
+alloc_iters = {iterations};
 wait_for_tail_credit = 0;
 hold_switch_for_packet = 0;
-credit_delay = 2;
-routing_delay = 1;
+credit_delay = {router.credit};
+routing_delay = {router.routing};
 vc_alloc_delay = 1;
 sw_alloc_delay = 1;
-st_final_delay = 1;
+st_final_delay = {router.crossbar};
+stages_overlap = {overlap};
 input_speedup = 1;
 output_speedup = 1;
-internal_speedup = 2.0;
+internal_speedup = {router.speedup}.0;
 priority = none;
 sim_count = 1;
 sample_period = 500;
@@ -137,12 +138,14 @@ def run(
     settings: SimulationSettings,
     routes: str,
     load: float,
+    overlap: bool = False,
     seed: int = 1,
     limit: float = 1000.0,
 ) -> Printed:
     """One load.
 
-    routes: `min`, `val`, `ugallnew`, `ugallinks` or `ugall4_pf`. limit: cycles of mean latency.
+    routes: `min`, `val`, `ugallnew`, `ugallinks` or `ugall4_pf`. overlap: of stages. limit: cycles
+    of mean latency.
     """
     with TemporaryDirectory(prefix="booksim-") as name:
         folder = Path(name)
@@ -156,6 +159,10 @@ def run(
             "packet": settings.packet,
             "vcs": settings.vcs,
             "buffer": settings.buffer // settings.vcs,
+            "router": settings.router,
+            "overlap": int(overlap),
+            "allocator": "islip" if settings.router.islip else "separable_input_first",
+            "iterations": max(1, settings.router.islip),
             "limit": limit,
             "seed": seed,
         }

@@ -1,0 +1,118 @@
+"""The router of flits: stages by formula, the crossbar by theory, mistakes by their key."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.demand.traffic_matrix import Traffic
+from extensions.simulation import packet_kernel as kernel
+from extensions.simulation.build_simulation import network_for, settings_for
+from extensions.simulation.flit_router import USUAL_ROUTER, FlitRouter
+from extensions.simulation.load_point import SimulationSettings
+from extensions.simulation.measurement import Measurement
+from extensions.simulation.simulated_network import HostTraffic
+from inventory.problems import InputError
+from polarfab.fabric import Fabric
+
+ROUTERS = {
+    "": 2,
+    "speedup=1": 4,
+    "speedup=3": 2,
+    "speedup=4": 1,
+    "routing=0": 2,
+    "routing=0,speedup=1": 3,
+    "routing=3": 4,
+    "routing=2,crossbar=5,credit=0,speedup=1,islip=2": 9,
+}
+"""Cycles of a head; the stages that take a step each are four."""
+
+
+def measured(fabric: Fabric, traffic: HostTraffic, hosts: int, **given: object) -> Measurement:
+    """Before its first cycle."""
+    router = FlitRouter.read(str(given.pop("router", "")))
+    load = float(given.pop("load", 0.01))  # type: ignore[arg-type]
+    settings = SimulationSettings(level="flit", router=router, **given)  # type: ignore[arg-type]
+    return Measurement.of(network_for(fabric.build, hosts, settings), traffic, settings, load)
+
+
+@pytest.fixture(scope="module")
+def q5() -> Fabric:
+    return Fabric.from_spec({"name": "lab", "topology": {"family": "polarfly", "q": 5}}).compile()
+
+
+@pytest.mark.parametrize(("router", "cycles"), ROUTERS.items())
+@pytest.mark.parametrize(("length", "link"), [(1, 1), (4, 7)])
+def test_an_idle_network_takes_a_router_and_a_link_a_hop(
+    q5: Fabric, router: str, cycles: int, length: int, link: int
+) -> None:
+    """The packets of one host, few of which wait: two cycles into the network, one out of it."""
+    assert FlitRouter.read(router).pipeline == cycles
+    far = int(q5.build.wiring.far[0, 0])
+    for goal in (far, next(s for s in range(1, 31) if s not in q5.build.wiring.far[0])):
+        traffic = HostTraffic.of(Traffic.of(np.array([0]), np.array([goal])), 31, 1)
+        run = measured(q5, traffic, 1, router=router, packet=length, link=link, load=0.004 * length)
+        point = run.point()
+        hops = 1 if goal == far else 2
+        assert (point.packets > 2, point.mean_hops) == (True, hops)
+        least = hops * (cycles + link) + 2 + cycles + 1 + length - 1
+        assert (np.flatnonzero(run.state.latency)[0], point.median_latency) == (least, least)
+
+
+@pytest.mark.parametrize("router", ["speedup=1,islip=2", "routing=3,crossbar=4,credit=9,speedup=3"])
+def test_every_flit_and_every_credit_comes_back(q5: Fabric, router: str) -> None:
+    traffic = HostTraffic.of_pattern("uniform", q5.topology, 3, 0)
+    run = measured(q5, traffic, 3, router=router, load=0.9, routing="ugal", paths="table")
+    run._run(1_000)
+    state, counts = run.state, run.state.counts
+    assert counts[kernel.INSIDE] > 0
+    state.made[:] = kernel.NEVER
+    run._run(4_000)
+    assert counts[kernel.DELIVERED] == counts[kernel.INJECTED] > 1_000
+    assert counts[kernel.INSIDE] == 0
+    assert (state.owner == -1).all()
+    assert (state.room == run.rules.depth * run.rules.length).all()
+    assert (state.port[:, 3] == 0).all()
+
+
+def test_a_crossbar_twice_as_fast_ends_head_of_line_blocking(tmp_path: Path) -> None:
+    """Karol, Hluchyj and Morgan (1987): with one queue an input a switch carries .586."""
+    leaves = range(1, 13)
+    lines = [" ".join(f"router {each}" for each in (0, *leaves))]
+    lines += [f"router {each} node {each - 1}" for each in leaves]
+    (tmp_path / "star").write_text("\n".join(lines) + "\n")
+    topology = {"family": "graph", "file": str(tmp_path / "star")}
+    star = Fabric.from_spec({"name": "star", "topology": topology}).compile()
+    traffic = HostTraffic.of_pattern("uniform", star.topology, 1, 0)
+    given = {"vcs": 1, "packet": 32, "buffer": 256, "load": 1.0, "routing": "minimal"}
+    one, two = (
+        measured(star, traffic, 1, router=f"speedup={speedup}", drain=0, **given).point().accepted
+        for speedup in (1, 2)
+    )
+    assert 0.5 < one < 0.66
+    assert two > 0.85
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("speedups=2", "router: required one of routing, crossbar, credit, speedup, islip"),
+        ("speedup=0", "router: required speedup= and 1 to 1,000, given speedup=0"),
+        ("speedup=1.5", "given speedup=1.5"),
+        ("islip", "required islip= and 0 to 1,000, given islip"),
+        ("speedup=1,", "router: required one of"),
+    ],
+)
+def test_mistakes_name_the_key(given: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        FlitRouter.read(given)
+
+
+def test_packets_have_no_router(q5: Fabric) -> None:
+    usual = settings_for(q5.build, switches={"router": USUAL_ROUTER.text(whole=True)})
+    assert usual.router == USUAL_ROUTER
+    with pytest.raises(InputError, match="`level flit`, to choose a router"):
+        settings_for(q5.build, switches={"router": "speedup=1"})
