@@ -11,6 +11,7 @@ from typing import Any
 from compilers.drawing.plots import plot
 from compilers.workers.source_digest import source_digest
 from extensions.papers.exhibit import (
+    ALIKE,
     NOT_EXPLAINED,
     QUICK,
     VERDICTS,
@@ -107,7 +108,7 @@ def _apart(evidence: Evidence) -> Iterator[str]:
     """A line for each reason why printed values are others, with the first of its statements."""
     alike: dict[tuple[str, str], list[PaperClaim]] = {}
     for claim in evidence.claims:
-        if claim.verdict not in ("exact", "agrees") and not evidence.quick:
+        if claim.verdict not in ALIKE and not evidence.quick:
             alike.setdefault((claim.verdict, claim.why), []).append(claim)
     for (verdict, why), claims in alike.items():
         first, more = claims[0], f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""

@@ -65,10 +65,9 @@ class FlitState(NamedTuple):
     switches. busy: int32[S, L·V] and its length, buffers that are not idle. queue: int32[S·L, Q],
     buffers that flits go to, behind the crossbar; queued: int32[S·L, 2], the first, and how many.
     coming, credit: int32[T, n + 1], buffers that a flit comes to, and that one has left; the last
-    column says how many. turn: int32[S·L, 4], which channel of an input, and which input of an
-    output, comes first; with iSLIP, which input, and which output of an input. host: int32[H],
-    sending: int32[H, 2], the buffer that the rest of a packet goes to, and its flits. chosen:
-    int32[4, L], -1: which input and output chose, granted: int32[2, L], -1, for a moment.
+    column says how many. turn: int32[S·L, 3], which channel of an input, input of an output, and
+    output of an input comes first. host: int32[H], sending: int32[H, 2], the buffer that the rest
+    of a packet goes to, and its flits. asks: int32[L·V], chosen: int32[5, L], -1: of `_match`.
     """
 
     slot: NDArray[np.int32]
@@ -85,8 +84,8 @@ class FlitState(NamedTuple):
     port: NDArray[np.int32]
     host: NDArray[np.int32]
     sending: NDArray[np.int32]
+    asks: NDArray[np.int32]
     chosen: NDArray[np.int32]
-    granted: NDArray[np.int32]
     made: NDArray[np.int32]
     chance: NDArray[np.float64]
     streams: NDArray[np.uint64]
@@ -118,12 +117,12 @@ class FlitState(NamedTuple):
             queued=np.zeros((ports, 2), np.int32),
             coming=np.zeros((turns, ports + 1), np.int32),
             credit=np.zeros((turns, (2 + router.speedup) * ports + 1), np.int32),
-            turn=np.zeros((ports, 4), np.int32),
+            turn=np.zeros((ports, 3), np.int32),
             port=like.port,
             host=like.host,
             sending=np.zeros((len(like.host), 2), np.int32),
-            chosen=np.full((4, net.ports), -1, np.int32),
-            granted=np.full((2, net.ports), -1, np.int32),
+            asks=np.zeros(net.ports * rules.vcs, np.int32),
+            chosen=np.full((5, net.ports), -1, np.int32),
             made=like.made,
             chance=like.chance,
             streams=like.streams,
@@ -151,10 +150,11 @@ def advance(
         if rules.begin <= t < rules.end:
             state.counts[HELD] += state.counts[INSIDE]
         _inject(net, traffic, rules, state, t)
-        for step in range(speedup * t, speedup * (t + 1) - 1):
-            _step(net, rules, state, t, step, False)
-        _drain(net, rules, state, t)
-        _step(net, rules, state, t, speedup * (t + 1) - 1, True)
+        for step in range(speedup * t, speedup * (t + 1)):
+            last = step == speedup * (t + 1) - 1
+            if last:
+                _drain(net, rules, state, t)
+            _step(net, rules, state, t, step, last)
 
 
 @inner
@@ -277,15 +277,15 @@ def _step(
 ) -> None:
     """Each switch routes, gives channels, and lets flits pass."""
     ports, vcs, islip = net.links + net.hosts, rules.vcs, rules.router.islip
-    by_input, by_output = state.chosen[0], state.chosen[1]
-    inputs, outputs = state.chosen[2], state.chosen[3]
-    buffer, marks = state.buffer, len(net.onward) > 0 and rules.policy < SHORTEST
+    by_input, by_output, outputs = state.chosen[0], state.chosen[1], state.chosen[4]
+    buffer, asks = state.buffer, state.asks
+    marks = len(net.onward) > 0 and rules.policy < SHORTEST
     for switch in range(net.switches):
         count = state.active[switch]
         if not count:
             continue
         busy = state.busy[switch]
-        kept = asked = wanted = 0
+        base, kept, asked = switch * ports, 0, 0
         first = step % count
         for i in range(count):
             vc = busy[turned(first + i, count)]
@@ -301,103 +301,73 @@ def _step(
             if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > step or not buffer[vc, FLITS]:
                 continue
             if state.room[buffer[vc, NEXT]] > 0:
-                arc = vc // vcs
-                place = arc - switch * ports
-                v, turn = vc - arc * vcs, state.turn[arc, 0]
-                if by_input[place] < 0:
-                    by_input[place] = v
-                    inputs[asked] = place
+                place = vc // vcs - base
+                if islip or by_input[place] < 0:
+                    by_input[place] = asked
+                    asks[asked] = vc
                     asked += 1
-                elif _after(v, turn, vcs) < _after(by_input[place], turn, vcs):
-                    by_input[place] = v
+                elif _sooner(state.turn, vcs, base, ports, vc, asks[by_input[place]], 0):
+                    asks[by_input[place]] = vc
         state.active[switch] = kept
-        if islip:
-            wanted = _iterated(
-                islip, vcs, switch * ports, step, asked, busy[:kept], buffer, state.room,
-                state.turn, state.chosen, state.granted,
-            )  # fmt: skip
-        for i in range(0 if islip else asked):
-            place = inputs[i]
-            arc = switch * ports + place
-            out = buffer[arc * vcs + by_input[place], OUT] - switch * ports
-            turn = state.turn[switch * ports + out, 1]
-            if by_output[out] < 0:
-                by_output[out] = place
-                outputs[wanted] = out
-                wanted += 1
-            elif _after(place, turn, ports) < _after(by_output[out], turn, ports):
-                by_output[out] = place
+        wanted = _match(max(1, islip), vcs, base, asks[:asked], buffer, state.turn, state.chosen)
         for i in range(wanted):
-            out = outputs[i]
-            place = by_output[out]
-            arc = switch * ports + place
-            vc = arc * vcs + by_input[place]
-            state.turn[arc, 0] = turned(by_input[place] + 1, vcs)
-            state.turn[switch * ports + out, 1] = turned(place + 1, ports)
-            unmark = marks and place < net.links
+            vc = by_output[outputs[i]]
+            arc = vc // vcs
+            state.turn[arc, 0] = turned(vc - arc * vcs + 1, vcs)
+            unmark = marks and arc - base < net.links
             _pass_flit(net, rules, state, vc, arc, t, step, last, unmark)
-            by_output[out] = -1
-        for i in range(asked):
-            by_input[inputs[i]] = -1
+            by_output[outputs[i]] = -1
 
 
 @compiled
-def _iterated(
+def _match(
     iterations: int,
     vcs: int,
     first: int,
-    step: int,
-    asked: int,
-    busy: NDArray[np.int32],
+    asks: NDArray[np.int32],
     buffer: NDArray[np.int32],
-    room: NDArray[np.int32],
     turn: NDArray[np.int32],
     chosen: NDArray[np.int32],
-    granted: NDArray[np.int32],
 ) -> int:
-    """Match the inputs that ask with outputs of a switch by iSLIP, in `chosen`: how many.
+    """Match the inputs of buffers that ask with outputs of a switch, in `chosen`: how many.
 
     Each free output grants one of the free inputs that ask for it, then each input accepts one
-    grant, in turn; turns go on where the first iteration matches.
+    grant, in turn; turns go on where the first iteration matches. So iSLIP does, where all buffers
+    ask that can; one iteration is the second half of a separable match, where an input has one.
     """
-    by_input, by_output, inputs, outputs = chosen[0], chosen[1], chosen[2], chosen[3]
-    grants, accepted, ports = granted[0], granted[1], chosen.shape[1]
-    for i in range(asked):
-        by_input[inputs[i]] = -1
-    wanted = 0
+    by_input, by_output, grants, accepted, outputs = chosen
+    ports, wanted = chosen.shape[1], 0
     for iteration in range(iterations):
         before = wanted
-        for vc in busy:
-            if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > step or not buffer[vc, FLITS]:
-                continue
+        for vc in asks:
             out = buffer[vc, OUT] - first
-            if by_input[vc // vcs - first] >= 0 or by_output[out] >= 0:
-                continue
-            if not room[buffer[vc, NEXT]]:
+            if by_input[vc // vcs - first] < 0 or by_output[out] >= 0:
                 continue
             if grants[out] < 0 or _sooner(turn, vcs, first, ports, vc, grants[out], out):
                 grants[out] = vc
-        for out in range(ports):
-            if grants[out] >= 0:
-                place = grants[out] // vcs - first
-                other, begin = accepted[place], turn[first + place, 3]
-                if other < 0 or _after(out, begin, ports) < _after(other, begin, ports):
-                    accepted[place] = out
-        for i in range(asked):
-            place = inputs[i]
-            out = accepted[place]
-            if out >= 0:
-                by_input[place] = grants[out] - (first + place) * vcs
-                by_output[out] = place
+        for vc in asks:
+            out, place = buffer[vc, OUT] - first, vc // vcs - first
+            if grants[out] == vc:
+                grants[out] = -1
+                other, begin = buffer[accepted[place], OUT] - first, turn[first + place, 2]
+                if accepted[place] < 0 or _after(out, begin, ports) < _after(other, begin, ports):
+                    accepted[place] = vc
+        for vc in asks:
+            place = vc // vcs - first
+            if accepted[place] == vc:
+                out = buffer[vc, OUT] - first
+                by_input[place] = -1
+                by_output[out] = vc
                 outputs[wanted] = out
                 wanted += 1
                 accepted[place] = -1
                 if not iteration:
-                    turn[first + out, 2] = turned(place + 1, ports)
-                    turn[first + place, 3] = turned(out + 1, ports)
-        grants[:] = -1
+                    turn[first + out, 1] = turned(place + 1, ports)
+                    turn[first + place, 2] = turned(out + 1, ports)
         if wanted == before:
             break
+    for vc in asks:
+        by_input[vc // vcs - first] = -1
     return wanted
 
 
@@ -408,7 +378,7 @@ def _sooner(
     """Whether a channel comes before another one that asks for the same output."""
     arc, rival = vc // vcs, other // vcs
     if arc != rival:
-        begin = turn[first + out, 2]
+        begin = turn[first + out, 1]
         return _after(arc - first, begin, ports) < _after(rival - first, begin, ports)
     begin, base = turn[arc, 0], arc * vcs
     return _after(vc - base, begin, vcs) < _after(other - base, begin, vcs)

@@ -82,6 +82,13 @@ def test_an_order_that_is_the_other_way_round_never_agrees():
     assert Evidence((size, order)).verdict == "contradicts"
 
 
+def test_what_we_say_ourselves_is_never_exact() -> None:
+    """Orders of our own figures were stated when their curves were known."""
+    own = PaperClaim("an order", 1, 2, ">=", own=True)
+    assert (own.verdict, own.why, Evidence((own,)).reasons) == ("holds", "", ())
+    assert replace(own, computed=0).verdict == "contradicts"
+
+
 def test_a_quick_run_is_no_verdict():
     found = Evidence((PaperClaim("1", 1, 1),), quick=True)
     assert found.verdict == "quick"
