@@ -97,7 +97,7 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[bytes]:
 
     They are in its table with the same priority or a higher one, and some packet matches both
     (OpenFlow 1.3.5, §5.3). Our table-miss rows lose nothing: they only count what has no receiver.
-    Only fields that ours have are compared, so that a foreign row costs the same whatever it matches.
+    Only fields that ours have are compared: a foreign row costs the same whatever it matches.
 
     Raises:
         Malformed: a row cannot be read.
