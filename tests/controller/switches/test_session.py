@@ -25,7 +25,7 @@ from controller.switches.session import (
     SWITCH_PATIENCE,
     LiveFabric,
 )
-from controller.switches.switch import MOST_TIMEOUTS, PROBE, SWITCHES_AT_ONCE
+from controller.switches.switch import FIRST_RETRY, MOST_TIMEOUTS, PROBE, SWITCHES_AT_ONCE
 from tests.controller.reported import as_entries
 from tests.controller.switches.session_talk import (
     BAD_GROUP_TYPE,
@@ -188,6 +188,20 @@ def test_an_error_of_the_commit_refuses(fabric):
     fabric.received("k", protocol.message(protocol.MessageType.ERROR, 7, bundle_failed))
     assert barrier(fabric, "k", COMMITTED) == rows.discard(SessionXid.DISCARD)
     assert fabric.errors == {"a": "bundle failed: a message in it failed (row 7)"}
+
+
+def test_a_switch_that_refused_is_read_again_after_a_while_and_once(fabric, now):
+    """Ticks that come while it tells what it holds do not begin that anew."""
+    connect(fabric, "k", 11)
+    fabric.received("k", error(*BAD_GROUP_TYPE, 50))
+    barrier(fabric, "k", OPENED)
+    fabric.send.take()
+    fabric.tick()
+    assert not fabric.send.take()
+    now[0] += FIRST_RETRY
+    for _ in range(2):
+        fabric.tick()
+    assert row(0).tobytes() in tell(fabric, "k")
 
 
 def late(xid):
