@@ -442,6 +442,18 @@ def test_so_many_switches_at_once_and_the_next_when_one_is_done():
     assert {out.key for out in fabric.send.take()} == {SWITCHES_AT_ONCE + 1}
 
 
+def test_a_switch_that_leaves_before_its_turn_takes_none(fabric):
+    fabric.admission.most = 1
+    fabric.connected("k", 11)
+    fabric.connected("l", 12)
+    fabric.closed("l")
+    tell(fabric, "k")
+    barrier(fabric, "k", OPENED)
+    commit(fabric, "k")
+    program(fabric, "m", 12)
+    assert fabric.complete
+
+
 def test_fewer_switches_at_once_the_more_rows_each_has():
     ids = range(1, 4 * SWITCHES_AT_ONCE)
     build = Current("0123456789abcdef", [str(i) for i in ids], Programs(*ids))
