@@ -344,6 +344,19 @@ def test_a_switch_that_does_not_answer_loses_its_place(fabric, now):
     assert list(fabric.present) == [0]
 
 
+def test_who_talks_and_does_not_answer_loses_its_place(fabric, now):
+    """What comes may have been under way before: the answer alone says that the switch lives."""
+    program(fabric, "old", 11)
+    fabric.drain()
+    fabric.connected("new", 11)
+    for _ in range(6):
+        now[0] += 0.9
+        fabric.received("old", protocol.message(protocol.MessageType.ECHO_REQUEST, 1))
+        fabric.tick()
+    assert kinds(fabric) == [("silent", "a"), ("connected", "a")]
+    assert fabric.present[0].key == "new"
+
+
 def test_an_old_connection_cannot_confirm_for_the_new_one(fabric, now):
     connect(fabric, "old", 11)
     barrier(fabric, "old", OPENED)
@@ -366,6 +379,15 @@ def test_of_many_claims_one_waits(fabric):
     fabric.received("one", ALIVE)
     assert fabric.send.take() == []
     assert State.of(fabric).status["errors"] == {}
+
+
+def test_a_switch_that_leaves_while_a_build_is_loaded_is_not_there_afterwards(fabric):
+    """Other apps, and what comes for us, may run while the connection of an intruder is closed."""
+    fabric.connected("intruder", 11, certificate=frozenset({"z"}))
+    program(fabric, "k", 12)
+    fabric.send = lambda _key, _, data: data is None and fabric.closed("k")
+    fabric.load(fabric.current)
+    assert not fabric.present
 
 
 def test_a_datapath_id_is_accepted_from_its_certificate_only(fabric):
