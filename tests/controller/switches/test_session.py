@@ -442,6 +442,19 @@ def test_so_many_switches_at_once_and_the_next_when_one_is_done():
     assert {out.key for out in fabric.send.take()} == {SWITCHES_AT_ONCE + 1}
 
 
+def test_a_reading_says_nothing_of_a_switch_that_is_being_changed(fabric):
+    found = []
+    for key, number, changes in (("k", 11, True), ("l", 12, False)):
+        program(fabric, key, number)
+        switch = fabric.present[number - 11]
+        switch.compare(found.append)
+        if changes:
+            switch.talk.change([row(9).tobytes()], lambda _: None)
+        tell(fabric, key)
+    assert found[0] is None
+    assert found[1].added == 2
+
+
 def test_a_switch_that_leaves_before_its_turn_takes_none(fabric):
     fabric.admission.most = 1
     fabric.connected("k", 11)
