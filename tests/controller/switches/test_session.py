@@ -25,7 +25,7 @@ from controller.switches.session import (
     SWITCH_PATIENCE,
     LiveFabric,
 )
-from controller.switches.switch import MOST_TIMEOUTS, PROBE, SWITCHES_AT_ONCE
+from controller.switches.switch import FIRST_RETRY, MOST_TIMEOUTS, PROBE, SWITCHES_AT_ONCE
 from tests.controller.reported import as_entries
 from tests.controller.switches.session_talk import (
     BAD_GROUP_TYPE,
@@ -188,6 +188,20 @@ def test_an_error_of_the_commit_refuses(fabric):
     fabric.received("k", protocol.message(protocol.MessageType.ERROR, 7, bundle_failed))
     assert barrier(fabric, "k", COMMITTED) == rows.discard(SessionXid.DISCARD)
     assert fabric.errors == {"a": "bundle failed: a message in it failed (row 7)"}
+
+
+def test_a_switch_that_refused_is_read_again_after_a_while_and_once(fabric, now):
+    """Ticks that come while it tells what it holds do not begin that anew."""
+    connect(fabric, "k", 11)
+    fabric.received("k", error(*BAD_GROUP_TYPE, 50))
+    barrier(fabric, "k", OPENED)
+    fabric.send.take()
+    fabric.tick()
+    assert not fabric.send.take()
+    now[0] += FIRST_RETRY
+    for _ in range(2):
+        fabric.tick()
+    assert row(0).tobytes() in tell(fabric, "k")
 
 
 def late(xid):
@@ -426,6 +440,18 @@ def test_so_many_switches_at_once_and_the_next_when_one_is_done():
     assert asked == set(range(1, SWITCHES_AT_ONCE + 1))
     fabric.closed(1)
     assert {out.key for out in fabric.send.take()} == {SWITCHES_AT_ONCE + 1}
+
+
+def test_a_switch_that_leaves_before_its_turn_takes_none(fabric):
+    fabric.admission.most = 1
+    fabric.connected("k", 11)
+    fabric.connected("l", 12)
+    fabric.closed("l")
+    tell(fabric, "k")
+    barrier(fabric, "k", OPENED)
+    commit(fabric, "k")
+    program(fabric, "m", 12)
+    assert fabric.complete
 
 
 def test_fewer_switches_at_once_the_more_rows_each_has():
