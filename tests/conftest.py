@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 IN_CI = os.environ.get("CI") == "true"
+os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")  # only other apps ask it: `test_other_apps`
 LIVE_COMMANDS = {
     "ovs-vswitchd": "openvswitch-switch",
     "ovs-vsctl": "openvswitch-switch",

@@ -69,8 +69,9 @@ class Etcd:
 
     def claim(self, lease: int, name: str) -> Claimed:
         """Write our name as the leader's, if there is no leader."""
+        epoch = self._epoch_of()  # before: a store made anew in between refuses the lease
         leader, revision, held = self._first("leader", name.encode(), lease)
-        term = (self._epoch_of() << EPOCH_SHIFT) + revision
+        term = (epoch << EPOCH_SHIFT) + revision
         return Claimed(leader.decode(errors="replace"), term, held == lease)
 
     def get(self, key: str) -> bytes | None:

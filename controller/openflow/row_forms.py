@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from math import inf
+from itertools import accumulate
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from compilers.targets.openflow.bundled_blocks import ROW
 from compilers.targets.openflow.protocol import (
@@ -94,39 +97,38 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[bytes]:
 
     They are in its table with the same priority or a higher one, and some packet matches both
     (OpenFlow 1.3.5, §5.3). Our table-miss rows lose nothing: they only count what has no receiver.
+    Only fields that ours have are compared: a foreign row costs the same whatever it matches.
 
     Raises:
         Malformed: a row cannot be read.
     """
-    starts: dict[Field, int] = {}
-    own = [one for one in (_bits(row, starts) for row in ours) if one[-1]]
-    others = defaultdict[tuple[int, int], list[tuple[bytes, int, int]]](list)
-    for row in foreign:
-        table, priority, value, mask = _bits(row, starts)
-        others[table, mask].append((row, priority, value))
+    own = [one for one in map(place, ours) if one[-1]]
+    fields = {field for *_, match in own for field, _, _ in match}
+    starts = dict(zip(fields, accumulate((f[2] for f in fields), initial=0), strict=False))
+    width = padded(sum(f[2] for f in fields))
+    rows = defaultdict[int, list[tuple[int, NDArray[np.uint64]]]](list)
+    for table, priority, match in own:
+        rows[table].append((priority, _words(match, starts, width)))
+    tables = {
+        table: (np.array([priority for priority, _ in some]), np.array([one for _, one in some]))
+        for table, some in rows.items()
+    }
     found: list[bytes] = []
-    for (table, mask), alike in others.items():
-        least = defaultdict[int, dict[int, int]](dict)  # our priorities by mask and value in common
-        for its_table, priority, value, its_mask in own:
-            if its_table == table:
-                there, common = least[mask & its_mask], value & mask & its_mask
-                there[common] = min(priority, there.get(common, priority))
-        found += [
-            row
-            for row, priority, value in alike
-            if any(priority >= one.get(value & both, inf) for both, one in least.items())
-        ]
+    for row in foreign:
+        table, priority, match = place(row)
+        if table in tables:
+            (value, mask), (priorities, there) = _words(match, starts, width), tables[table]
+            apart = ((there[:, 0] ^ value) & there[:, 1] & mask).any(axis=1)
+            if (~apart & (priorities <= priority)).any():
+                found.append(row)
     return sorted(found)
 
 
-def _bits(row: bytes, starts: dict[Field, int]) -> tuple[int, int, int, int]:
-    """Table and priority of a row, the value and the mask of its match as numbers, in which each
-    field has bits of its own, from `starts` on.
-    """
-    table, priority, match = place(row)
-    value = mask = 0
-    for field, own_value, own_mask in match:
-        start = starts.setdefault(field, 8 * sum(length for _, _, length in starts))
-        value |= int.from_bytes(own_value, "big") << start
-        mask |= int.from_bytes(own_mask, "big") << start
-    return table, priority, value, mask
+def _words(match: Match, starts: dict[Field, int], width: int) -> NDArray[np.uint64]:
+    """uint64[2, width / 8]: the value and the mask of a match, of the fields that have a start."""
+    words = np.zeros((2, width), np.uint8)
+    for field, value, mask in match:
+        if (start := starts.get(field)) is not None:
+            both = np.frombuffer(value + mask, np.uint8)
+            words[:, start : start + field[2]] = both.reshape(2, -1)
+    return words.view(np.uint64)

@@ -200,11 +200,9 @@ def shim_eventlet() -> None:
 
     Ryu imports a name that eventlet has dropped. os-ken's other hub, native threads, cannot stop a
     connection's sender: it never reports that a switch has left, and the process does not end
-    (tried with 4.2.2). Eventlet's own resolver of names is left out: nothing here asks it, and to
-    import it is a third of the start.
+    (tried with 4.2.2).
     """
     os.environ["OSKEN_HUB_TYPE"] = "eventlet"
-    os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")
     wsgi = import_module("eventlet.wsgi")
     if not hasattr(wsgi, "ALREADY_HANDLED"):
         wsgi.ALREADY_HANDLED = object()  # type: ignore[attr-defined]

@@ -137,8 +137,11 @@ class LiveFabric:
         if switch is None or switch.vertex is None:
             return
         kind, _, xid = header(message)
-        switch.heard, switch.asked, switch.slow = self.heard(), None, False
-        if (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.PROBE):
+        switch.heard, switch.slow = self.heard(), False
+        probed = (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.PROBE)
+        if probed or switch.vertex not in self._claims:  # else what came late would do, too
+            switch.asked = None
+        if probed:
             self._alive(switch, switch.vertex)
         elif kind in _ANSWERS:
             switch.talk.received(message)
@@ -225,9 +228,11 @@ class LiveFabric:
         self._silent_load = silent
         if not silent:
             self.tell(events.BuildLoaded(self.identity, str(current.proved)))
-        for key, switch in list(self._switches.items()):
+        for switch in self._switches.values():
             switch.vertex = None
-            self._place(key, switch)
+        for key, switch in list(self._switches.items()):
+            if key in self._switches:  # apps may run while one is closed
+                self._place(key, switch)
 
     def watched_by(self, upkeep: Upkeep) -> None:
         """Have the fabric watched, and its current build adopted."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from compilers.evaluation.max_min import max_min
 from compilers.forwarding.host_paths import HostPaths, TabulatedHops
@@ -56,10 +56,7 @@ class Prediction:
         return _predict(self.walks, outage)
 
     def with_port(self, switch: int, egress: int, port: int) -> Prediction:
-        """The same where a class of a switch has another port; one to a host is always up.
-
-        Only packets that it leads there go elsewhere, so no others are followed again.
-        """
+        """The same where a class of a switch has another port; one to a host is always up."""
         classes, wiring = self.build.tables.classes, self.build.wiring
         ports = classes.port.copy()
         ports[switch, egress] = port
@@ -193,10 +190,7 @@ class Prediction:
 
 
 def _predict(
-    walks: Walks,
-    outage: Outage,
-    usual: Prediction | None = None,
-    led: NDArray[np.bool_] | bool = True,
+    walks: Walks, outage: Outage, usual: Prediction | None = None, led: ArrayLike = True
 ) -> Prediction:
     """Follow packets of every pair, or, where the rest is as usual, those to led destinations."""
     names = walks.build.wiring.names
@@ -211,7 +205,7 @@ def _predict(
         return Prediction(walks.build, walks, outage, tabulated, *found)
     begun = (usual.first, usual.fewest, usual.most) if usual else (nothing,) * 3
     known = Prediction(walks.build, walks, outage, tabulated, *(each.copy() for each in begun))
-    for source, destination, paths in known._blocks((able & led).astype(np.int64)):
+    for source, destination, paths in known._blocks((able & np.asarray(led)).astype(np.int64)):
         begin = np.unique(paths.pair, return_index=True)[1]
         known.first[source, destination] = paths.hops[begin]
         known.fewest[source, destination] = np.minimum.reduceat(paths.hops, begin)

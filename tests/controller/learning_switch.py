@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+from eventlet.green import socket
 from ryu.base.app_manager import RyuApp
 from ryu.controller import ofp_event
 from ryu.controller.handler import CONFIG_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
@@ -30,7 +31,8 @@ class LearningSwitch(RyuApp):
     @set_ev_cls(ofp_event.EventOFPSwitchFeatures, CONFIG_DISPATCHER)
     def features(self, event):
         datapath = event.msg.datapath
-        seen("features", datapath, tables=event.msg.n_tables)
+        resolver = socket.getaddrinfo.__module__
+        seen("features", datapath, tables=event.msg.n_tables, resolver=resolver)
         if datapath.id in FOREIGN:
             ofp, parser = datapath.ofproto, datapath.ofproto_parser
             action = parser.OFPActionOutput(ofp.OFPP_CONTROLLER, ofp.OFPCML_NO_BUFFER)

@@ -29,7 +29,12 @@ SMALL = {"q": 3}, {"q": 4, "hosts": 2}, {"family": "oft", "q": 2}
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters"), [*product(SYSTEMS, SMALL), ("frr", IQ), ("sonic", IQ)]
+    ("name", "parameters"),
+    [
+        *product(SYSTEMS, SMALL),
+        *((name, IQ) for name in SYSTEMS[:2]),
+        *(pytest.param(name, IQ, marks=pytest.mark.long) for name in SYSTEMS[2:]),
+    ],
 )
 def test_nothing_differs(name, parameters, tmp_path):
     build = build_of({"spread": True} | parameters)

@@ -1,12 +1,15 @@
 """Rows of others over ours, against Open vSwitch's own rule written out bit by bit."""
 
 import random
+import tracemalloc
+from time import process_time
 
 import pytest
 
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
-from compilers.targets.openflow.protocol import Malformed
+from compilers.targets.openflow.bundled_blocks import ROW
+from compilers.targets.openflow.protocol import MATCH, OXM, OXM_MATCH, Malformed, padded
 from controller.openflow.row_forms import shadowing
 from controller.switches import reconcile
 from tests.controller.reported import as_entries
@@ -84,6 +87,36 @@ def test_many_rows_as_bit_by_bit():
     }
     assert set(shadowing(foreign, ours)) == expected
     assert 10 < len(expected) < 140
+
+
+@pytest.mark.parametrize("many", ["fields", "masks"])
+def test_foreign_rows_with_a_field_or_mask_of_their_own_each_cost_no_more_than_others(many):
+    """A hostile switch chooses them; the bits of their fields were numbered, each row longer."""
+    ours = [row(1, 24, IP | {"ipv4_dst": (i << 8, 0xFFFFFF00)}) for i in range(300)]
+
+    def spent(others):
+        began = process_time()
+        tracemalloc.start()
+        shadowing(others, ours)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return process_time() - began, peak
+
+    usual = [row(1, 30, whole(in_port=i)) for i in range(600)]
+    hostile = [row(1, 30, {"eth_dst": (0, 1 + i)} | whole(in_port=1)) for i in range(600)]
+    if many == "fields":
+        hostile = [_of_one_field(usual[0], number, 200) for number in range(600)]
+    (seconds, memory), (usual_seconds, usual_memory) = spent(hostile), spent(usual)
+    assert seconds < 4 * usual_seconds
+    assert memory < 4 * usual_memory
+
+
+def _of_one_field(form, number, length):
+    """A row with one field of so many bytes."""
+    field = OXM.pack(space=number, field=0, length=length) + bytes(length)
+    size = MATCH.size + len(field)
+    match = MATCH.pack(match_type=OXM_MATCH, match_length=size) + field + bytes(padded(size) - size)
+    return form[: ROW.size - MATCH.size] + match
 
 
 def test_a_row_that_is_cut_off_is_malformed():

@@ -25,7 +25,7 @@ from controller.switches.session import (
     SWITCH_PATIENCE,
     LiveFabric,
 )
-from controller.switches.switch import MOST_TIMEOUTS, PROBE, SWITCHES_AT_ONCE
+from controller.switches.switch import FIRST_RETRY, MOST_TIMEOUTS, PROBE, SWITCHES_AT_ONCE
 from tests.controller.reported import as_entries
 from tests.controller.switches.session_talk import (
     BAD_GROUP_TYPE,
@@ -190,6 +190,20 @@ def test_an_error_of_the_commit_refuses(fabric):
     assert fabric.errors == {"a": "bundle failed: a message in it failed (row 7)"}
 
 
+def test_a_switch_that_refused_is_read_again_after_a_while_and_once(fabric, now):
+    """Ticks that come while it tells what it holds do not begin that anew."""
+    connect(fabric, "k", 11)
+    fabric.received("k", error(*BAD_GROUP_TYPE, 50))
+    barrier(fabric, "k", OPENED)
+    fabric.send.take()
+    fabric.tick()
+    assert not fabric.send.take()
+    now[0] += FIRST_RETRY
+    for _ in range(2):
+        fabric.tick()
+    assert row(0).tobytes() in tell(fabric, "k")
+
+
 def late(xid):
     """A bundle timed out: its next message was late."""
     quoted = struct.pack("!HHI", 0xFFFF, 2314, protocol.ONF) + protocol.message(4, xid)
@@ -344,6 +358,19 @@ def test_a_switch_that_does_not_answer_loses_its_place(fabric, now):
     assert list(fabric.present) == [0]
 
 
+def test_who_talks_and_does_not_answer_loses_its_place(fabric, now):
+    """What comes may have been under way before: the answer alone says that the switch lives."""
+    program(fabric, "old", 11)
+    fabric.drain()
+    fabric.connected("new", 11)
+    for _ in range(6):
+        now[0] += 0.9
+        fabric.received("old", protocol.message(protocol.MessageType.ECHO_REQUEST, 1))
+        fabric.tick()
+    assert kinds(fabric) == [("silent", "a"), ("connected", "a")]
+    assert fabric.present[0].key == "new"
+
+
 def test_an_old_connection_cannot_confirm_for_the_new_one(fabric, now):
     connect(fabric, "old", 11)
     barrier(fabric, "old", OPENED)
@@ -366,6 +393,15 @@ def test_of_many_claims_one_waits(fabric):
     fabric.received("one", ALIVE)
     assert fabric.send.take() == []
     assert State.of(fabric).status["errors"] == {}
+
+
+def test_a_switch_that_leaves_while_a_build_is_loaded_is_not_there_afterwards(fabric):
+    """Other apps, and what comes for us, may run while the connection of an intruder is closed."""
+    fabric.connected("intruder", 11, certificate=frozenset({"z"}))
+    program(fabric, "k", 12)
+    fabric.send = lambda _key, _, data: data is None and fabric.closed("k")
+    fabric.load(fabric.current)
+    assert not fabric.present
 
 
 def test_a_datapath_id_is_accepted_from_its_certificate_only(fabric):
@@ -404,6 +440,31 @@ def test_so_many_switches_at_once_and_the_next_when_one_is_done():
     assert asked == set(range(1, SWITCHES_AT_ONCE + 1))
     fabric.closed(1)
     assert {out.key for out in fabric.send.take()} == {SWITCHES_AT_ONCE + 1}
+
+
+def test_a_reading_says_nothing_of_a_switch_that_is_being_changed(fabric):
+    found = []
+    for key, number, changes in (("k", 11, True), ("l", 12, False)):
+        program(fabric, key, number)
+        switch = fabric.present[number - 11]
+        switch.compare(found.append)
+        if changes:
+            switch.talk.change([row(9).tobytes()], lambda _: None)
+        tell(fabric, key)
+    assert found[0] is None
+    assert found[1].added == 2
+
+
+def test_a_switch_that_leaves_before_its_turn_takes_none(fabric):
+    fabric.admission.most = 1
+    fabric.connected("k", 11)
+    fabric.connected("l", 12)
+    fabric.closed("l")
+    tell(fabric, "k")
+    barrier(fabric, "k", OPENED)
+    commit(fabric, "k")
+    program(fabric, "m", 12)
+    assert fabric.complete
 
 
 def test_fewer_switches_at_once_the_more_rows_each_has():
