@@ -14,6 +14,8 @@ from compilers.topology.distance import BEYOND, distances, table_of
 
 LAYERS, KEPT = 9, 0.6
 """How many layers, and the probability of a link in all but the first."""
+MOST_DRAWN = 1_000
+"""Parts that are drawn until one is connected."""
 
 
 def layers(
@@ -47,9 +49,10 @@ def _connected(
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """A connected part of the links, as `far`, and the distances in it."""
     every = np.arange(len(far))
-    while True:
+    for _ in range(MOST_DRAWN):
         drawn = np.triu(random.random((len(far), len(far))) < kept)
         links = np.where((drawn | drawn.T)[every[:, None], far], far, -1)
         distance = distances(table_of(links), every)
         if distance.max() < BEYOND:
             return links, distance
+    raise ValueError(f"no connected part of {kept:g} of the links in {MOST_DRAWN} draws")

@@ -55,7 +55,7 @@ FARTHEST = 3
 BY_TABLE, BY_ANY = {"paths": "table"}, {"paths": "shortest"}
 WMP = {"balance": "compact-valiant", "minimal_share": "2.5/(q+1.5)"}
 """Routes of WMP-PolarFly (McDougall and Martin, Cisco, v4.0, §3): every path of three links that
-shares none with the minimal one; 30 % on that at q = 7, nearly as much as on others at q = 127."""
+shares none with the minimal one; 30 % on that at q = 7."""
 ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     "MIN": ({}, {"routing": "minimal"}),
     "MIN, all shortest paths": ({}, {"routing": "shortest", **BY_ANY}),

@@ -272,25 +272,31 @@ def named(case: Case) -> bool:
     return case.pattern == "uniform" and case.name in APART
 
 
-def table() -> str:
-    """For the manual: the largest differences of each kind of paths, then single cases.
+def _furthest(below: list[Agreement], full: list[Agreement], level: int) -> str:
+    """The largest differences of latencies, of BookSim's, and of saturations."""
+    latencies = [each[level] / each.theirs - 1 for each in below]
+    loads = [each[level] - each.theirs for each in full]
+    if any(map(isnan, latencies + loads)):
+        return "–"
+    found = (f"{100 * max(latencies, key=abs):+.1f} %",) if below else ()
+    return ", ".join((*found, *([f"{max(loads, key=abs):+.2f}"] if full else [])))
 
-    These are those of `APART`, and all of routers that are not the usual one.
-    """
+
+def table() -> str:
+    """For the manual: the largest differences of each kind of paths, then the cases of `APART`."""
     points = read().values()
-    single = [each for each in points if each.case.router or named(each.case)]
+    kinds: dict[str, list[Agreement]] = {}
+    for each in points:
+        if not named(each.case):
+            router = ", other routers" if each.case.router else ""
+            kinds.setdefault(f"{each.case.routes}{router}", []).append(each)
     lines = [HEAD, "|" + "---|" * 5 + "\n"]
-    for routes in dict.fromkeys(each.case.routes for each in points if each not in single):
-        alike = [each for each in points if each.case.routes == routes and each not in single]
+    for kind, alike in kinds.items():
         below = [each for each in alike if each.case.load]
         full = [each for each in alike if not each.case.load]
-        away = [
-            f"{100 * max((each[n] / each.theirs - 1 for each in below), key=abs):+.1f} %, "
-            f"{max((each[n] - each.theirs for each in full), key=abs):+.2f}"
-            for n in (2, 3)
-        ]
-        lines.append(f"| {routes} | {len(below)}, {len(full)} | – | {' | '.join(away)} |\n")
-    for case, *values, _ in single:
+        away = [_furthest(below, full, n) for n in (2, 3)]
+        lines.append(f"| {kind} | {len(below)}, {len(full)} | – | {' | '.join(away)} |\n")
+    for case, *values, _ in (each for each in points if named(each.case)):
         what = f"latency at {case.load:g}" if case.load else "saturation"
         cells = " | ".join("–" if isnan(value) else f"{value:g}" for value in values)
         router = f", `{case.router}`" if case.router else ""
