@@ -105,7 +105,7 @@ def _hottest(far: np.ndarray, links: np.ndarray, pairs: Traffic) -> float:
 
 
 def test_the_page_has_the_kept_figures() -> None:
-    """The sustained loads of its table, and the latencies under tornado; no verdict is a paper's."""
+    """The sustained loads of its table, and latencies under tornado; no verdict is a paper's."""
     text = (ROOT / "docs/concepts/what-we-found.md").read_text()
     small, large = (of_kept_points(exhibit(f"rivals-fig{number}")) for number in (1, 2))
     assert (small.verdict, large.verdict) == ("holds", "holds")
