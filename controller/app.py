@@ -157,8 +157,11 @@ class Inbox:
             self._sessions.closed(datapath)
 
 
-def app_class(framework: Framework) -> Any:
-    """The app as a class of the framework: `PolarfabApp(controller=…)`."""
+def app_class(framework: Framework, hang_ups: list[int]) -> Any:
+    """The app as a class of the framework: `PolarfabApp(controller=…)`.
+
+    hang_ups: each SIGHUP that was received, until it is answered.
+    """
     handler, hub = framework.handler, framework.hub
 
     class PolarfabApp(framework.app):  # type: ignore[misc, name-defined]
@@ -168,7 +171,7 @@ def app_class(framework: Framework) -> Any:
 
         def __init__(self, *args: Any, controller: Controller, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
-            self.controller, self.hung_up = controller, False
+            self.controller = controller
             self.inbox = Inbox(hub, controller)
             others = bool(controller.settings.apps)
             controller.fabric.send = connection.use(framework, self.inbox, others).enqueue
@@ -179,7 +182,6 @@ def app_class(framework: Framework) -> Any:
             gc.collect()
             gc.freeze()  # no collection looks again at what stays, a quarter of a switch's time
             framework.drop_error_log()
-            signal.signal(signal.SIGHUP, self._hang_up)
             self.threads.append(hub.spawn(self._ticks))
             # It never ends, so nothing may wait for it.
             work = hub.spawn(self.inbox.work)
@@ -189,14 +191,11 @@ def app_class(framework: Framework) -> Any:
         def on_handshake(self, _: Any) -> None:
             """Nothing: for a handler of this the framework loads what greets switches."""
 
-        def _hang_up(self, *_: Any) -> None:
-            self.hung_up = True
-
         def _ticks(self) -> None:
             ticks = 0
             while self.is_active:
-                if self.hung_up:
-                    self.hung_up = False
+                if hang_ups:
+                    hang_ups.clear()
                     self.controller.hang_up()
                 self.controller.fabric.heard.look(self.inbox.oldest)
                 self.controller.tick(files=ticks % TICKS_A_LOOK == 0)
@@ -227,12 +226,14 @@ def serve(
     settings.check()
     framework.quieten()
     framework.configure(settings.listen.host, settings.listen.port, settings.apps)
-    controller = Controller(framework, read, settings, write, folder)
+    hang_ups: list[int] = []
+    signal.signal(signal.SIGHUP, lambda received, _: hang_ups.append(received))
+    controller = Controller(framework, read, settings, write, folder)  # it listens from here on
     stop: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda received, _: stop.append(received))
     manager = framework.app_manager.AppManager.get_instance()
-    manager.instantiate(app_class(framework), controller=controller)
+    manager.instantiate(app_class(framework, hang_ups), controller=controller)
     controller.begin()
     listener = framework.start(settings.apps)
     while not stop:

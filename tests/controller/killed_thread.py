@@ -14,7 +14,7 @@ MADE = app.app_class
 pulse.MOST_MISSED = 20  # two seconds
 
 
-def mortal(framework):
+def mortal(framework, hang_ups):
     """The app, with a thread that can be killed."""
     spawn, threads = framework.hub.spawn, {}
 
@@ -24,7 +24,7 @@ def mortal(framework):
 
     framework.hub.spawn = kept
     signal.signal(signal.SIGUSR1, lambda *_: framework.hub.kill(threads[THREAD]))
-    return MADE(framework)
+    return MADE(framework, hang_ups)
 
 
 app.app_class = mortal

@@ -27,7 +27,6 @@ def start(monkeypatch):
     monkeypatch.setattr(
         app, "connection", SimpleNamespace(use=lambda *_: SimpleNamespace(enqueue=0))
     )
-    monkeypatch.setattr(app.signal, "signal", lambda *_: None)
     framework = SimpleNamespace(
         app=Base,
         handler=SimpleNamespace(
@@ -41,7 +40,7 @@ def start(monkeypatch):
     fabric, pulse = SimpleNamespace(), SimpleNamespace(follow=lambda *_: None)
     settings = SimpleNamespace(apps=())
     controller = SimpleNamespace(fabric=fabric, member=None, pulse=pulse, settings=settings)
-    return app.app_class(framework)(controller=controller).start
+    return app.app_class(framework, [])(controller=controller).start
 
 
 def looked_at(thing):

@@ -1,11 +1,14 @@
 """A controller as a whole: the order of a tick, and how it ends when another one leads."""
 
 import os
+import signal
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from controller import app
 from controller.cluster.cluster_member import LEASE_SECONDS, ClusterMember, Election
 from controller.cluster.shared_record import SharedRecord
 from controller.composition import Controller
@@ -83,3 +86,26 @@ def test_a_leader_whose_lease_ends_says_so_once_and_restarts(controller, lines, 
     controller.tick(files=False)
     assert executed == [1]
     assert len([line for line in lines if "no longer leads and restarts" in line]) == 1
+
+
+def test_a_hang_up_is_kept_from_when_the_controller_listens(monkeypatch):
+    """It ended a controller that had said that it listens, and whose app had not begun."""
+
+    class ListensError(Exception):
+        pass
+
+    def listens(*_):
+        os.kill(os.getpid(), signal.SIGHUP)
+        raise ListensError
+
+    missed = []
+    before = signal.signal(signal.SIGHUP, lambda *_: missed.append("would have ended"))
+    framework = SimpleNamespace(quieten=lambda: None, configure=lambda *_: None)
+    settings = Settings(Address("127.0.0.1", 6653, "--listen"))
+    monkeypatch.setattr(app, "Controller", listens)
+    try:
+        with pytest.raises(ListensError):
+            app.serve(framework, lambda: None, settings, print, Path())
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert not missed
