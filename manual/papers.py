@@ -27,6 +27,7 @@ FOLDER = "reference/papers/"
 WHOLE = {
     name: Path(__file__).parent / "points" / f"{name}-{day}.csv"
     for name, day in {
+        "polarfly-fig9": "2026-11-27",
         "polarfly-fig10": "2026-11-26",
         "rivals-fig1": "2026-11-27",
         "rivals-fig2": "2026-11-27",

@@ -184,6 +184,9 @@ def _slower_to_adapt(curves: Mapping[tuple[str, str], LatencyCurve]) -> Iterable
         yield PaperClaim(says, plain, ours, ">=")
 
 
+SHARED = "in the permutation that is drawn here, paths of two pairs share a link: 1/32 for each"
+
+
 def permutations(quick: bool) -> Evidence:
     """Figure 9: adaptive routing when all neighbours, or all at distance 2, are paired."""
     fabrics = _fabrics({"PF": SIMULATED_SMALL["PF"] if quick else CONFIGURED["PF"]})
@@ -220,6 +223,7 @@ def permutations(quick: bool) -> Evidence:
                 0.05,
                 held[pattern, "MIN"],
                 reading=0.0125,  # 1/16 is printed as 5 %
+                reason=SHARED if pattern == "perm2hop" else "",
             )
             for pattern in patterns
         ),

@@ -1,1 +1,1 @@
-"""Routes of others on PolarFly, beside those here."""
+"""Routes of others on PolarFly, compared with ours."""
