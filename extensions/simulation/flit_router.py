@@ -33,7 +33,7 @@ class FlitRouter(NamedTuple):
         """Of KEY=VALUE,…
 
         Raises:
-            InputError: no such key, or a value that cannot be.
+            InputError: no such key, one twice, or a value that cannot be.
         """
         found = dict[str, int]()
         for word in text.split(",") if text else ():
@@ -43,6 +43,8 @@ class FlitRouter(NamedTuple):
             least = int(key in ("crossbar", "speedup"))
             if not (value.isascii() and value.isdigit() and least <= int(value) <= MOST):
                 raise InputError.of(f"{key}= and {least} to {MOST:,}", word, key="router")
+            if key in found:
+                raise InputError.of(f"{key} once", text, key="router")
             found[key] = int(value)
         return cls(**found)
 

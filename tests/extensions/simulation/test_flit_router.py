@@ -104,6 +104,7 @@ def test_a_crossbar_twice_as_fast_ends_head_of_line_blocking(tmp_path: Path) -> 
         ("speedup=1.5", "given speedup=1.5"),
         ("islip", "required islip= and 0 to 1,000, given islip"),
         ("speedup=1,", "router: required one of"),
+        ("speedup=1,islip=1,speedup=2", "router: required speedup once, given speedup=1,islip"),
     ],
 )
 def test_mistakes_name_the_key(given: str, message: str) -> None:
