@@ -67,7 +67,7 @@ class FlitState(NamedTuple):
     coming, credit: int32[T, n + 1], buffers that a flit comes to, and that one has left; the last
     column says how many. turn: int32[S·L, 3], which channel of an input, input of an output, and
     output of an input comes first. host: int32[H], sending: int32[H, 2], the buffer that the rest
-    of a packet goes to, and its flits. asks: int32[L·V], chosen: int32[5, L], -1: of `_match`.
+    of a packet goes to, and its flits. asks: int32[L·V, 3], chosen: int32[5, L], -1: of `_match`.
     """
 
     slot: NDArray[np.int32]
@@ -121,7 +121,7 @@ class FlitState(NamedTuple):
             port=like.port,
             host=like.host,
             sending=np.zeros((len(like.host), 2), np.int32),
-            asks=np.zeros(net.ports * rules.vcs, np.int32),
+            asks=np.zeros((net.ports * rules.vcs, 3), np.int32),
             chosen=np.full((5, net.ports), -1, np.int32),
             made=like.made,
             chance=like.chance,
@@ -302,14 +302,16 @@ def _step(
                 continue
             if state.room[buffer[vc, NEXT]] > 0:
                 place = vc // vcs - base
-                if islip or by_input[place] < 0:
-                    by_input[place] = asked
-                    asks[asked] = vc
-                    asked += 1
-                elif _sooner(state.turn, vcs, base, ports, vc, asks[by_input[place]], 0):
-                    asks[by_input[place]] = vc
+                at = asked if islip or by_input[place] < 0 else by_input[place]
+                if at < asked:
+                    begin, low = state.turn[base + place, 0], (base + place) * vcs
+                    if _after(asks[at, 0] - low, begin, vcs) < _after(vc - low, begin, vcs):
+                        continue
+                asked = max(asked, at + 1)
+                by_input[place] = at
+                asks[at, 0], asks[at, 1], asks[at, 2] = vc, place, buffer[vc, OUT] - base
         state.active[switch] = kept
-        wanted = _match(max(1, islip), vcs, base, asks[:asked], buffer, state.turn, state.chosen)
+        wanted = _match(max(1, islip), vcs, base, asks[:asked], state.turn, state.chosen)
         for i in range(wanted):
             vc = by_output[outputs[i]]
             arc = vc // vcs
@@ -325,63 +327,69 @@ def _match(
     vcs: int,
     first: int,
     asks: NDArray[np.int32],
-    buffer: NDArray[np.int32],
     turn: NDArray[np.int32],
     chosen: NDArray[np.int32],
 ) -> int:
-    """Match the inputs of buffers that ask with outputs of a switch, in `chosen`: how many.
+    """Match inputs that ask with outputs of a switch, in `chosen`: how many.
 
-    Each free output grants one of the free inputs that ask for it, then each input accepts one
-    grant, in turn; turns go on where the first iteration matches. So iSLIP does, where all buffers
-    ask that can; one iteration is the second half of a separable match, where an input has one.
+    asks: int32[n, 3], the buffer, its input and the output, of those that have a flit to pass. Each
+    free output grants one of the free inputs that ask for it, then each input accepts one grant, in
+    turn; turns go on where the first iteration matches. So iSLIP does, where all buffers ask that
+    can; one iteration is the second half of a separable match, where an input has one.
     """
     by_input, by_output, grants, accepted, outputs = chosen
     ports, wanted = chosen.shape[1], 0
     for iteration in range(iterations):
-        before = wanted
-        for vc in asks:
-            out = buffer[vc, OUT] - first
-            if by_input[vc // vcs - first] < 0 or by_output[out] >= 0:
+        begun = granted = wanted
+        for i in range(len(asks)):
+            place, out = asks[i, 1], asks[i, 2]
+            if by_input[place] < 0 or by_output[out] >= 0:
                 continue
-            if grants[out] < 0 or _sooner(turn, vcs, first, ports, vc, grants[out], out):
-                grants[out] = vc
-        for vc in asks:
-            out, place = buffer[vc, OUT] - first, vc // vcs - first
-            if grants[out] == vc:
-                grants[out] = -1
-                other, begin = buffer[accepted[place], OUT] - first, turn[first + place, 2]
-                if accepted[place] < 0 or _after(out, begin, ports) < _after(other, begin, ports):
-                    accepted[place] = vc
-        for vc in asks:
-            place = vc // vcs - first
-            if accepted[place] == vc:
-                out = buffer[vc, OUT] - first
-                by_input[place] = -1
+            if grants[out] < 0:
+                outputs[granted] = out
+                granted += 1
+                grants[out] = i
+            elif _sooner(turn, vcs, first, ports, asks[i], asks[grants[out]]):
+                grants[out] = i
+        for out in outputs[begun:granted]:
+            place = asks[grants[out], 1]
+            begin, other = turn[first + place, 2], accepted[place]
+            if other < 0 or _after(out, begin, ports) < _after(other, begin, ports):
+                accepted[place] = out
+        for out in outputs[begun:granted]:
+            vc, place = asks[grants[out], 0], asks[grants[out], 1]
+            grants[out] = -1
+            if accepted[place] == out:
+                by_input[place] = accepted[place] = -1
                 by_output[out] = vc
                 outputs[wanted] = out
                 wanted += 1
-                accepted[place] = -1
                 if not iteration:
                     turn[first + out, 1] = turned(place + 1, ports)
                     turn[first + place, 2] = turned(out + 1, ports)
-        if wanted == before:
+        if wanted == begun:
             break
-    for vc in asks:
-        by_input[vc // vcs - first] = -1
+    for i in range(len(asks)):
+        by_input[asks[i, 1]] = -1
     return wanted
 
 
 @inner
 def _sooner(
-    turn: NDArray[np.int32], vcs: int, first: int, ports: int, vc: int, other: int, out: int
+    turn: NDArray[np.int32],
+    vcs: int,
+    first: int,
+    ports: int,
+    one: NDArray[np.int32],
+    other: NDArray[np.int32],
 ) -> bool:
-    """Whether a channel comes before another one that asks for the same output."""
-    arc, rival = vc // vcs, other // vcs
-    if arc != rival:
+    """Whether one comes before another one that asks for the same output."""
+    place, out = one[1], one[2]
+    if place != other[1]:
         begin = turn[first + out, 1]
-        return _after(arc - first, begin, ports) < _after(rival - first, begin, ports)
-    begin, base = turn[arc, 0], arc * vcs
-    return _after(vc - base, begin, vcs) < _after(other - base, begin, vcs)
+        return _after(place, begin, ports) < _after(other[1], begin, ports)
+    begin, low = turn[first + place, 0], (first + place) * vcs
+    return _after(one[0] - low, begin, vcs) < _after(other[0] - low, begin, vcs)
 
 
 @inner
