@@ -16,6 +16,6 @@ def until(true: Callable[[], T], what: str = "", limit: float = 90.0) -> T:
     while not (value := true()):
         now = time.monotonic()
         assert now < end, f"{what or true}: not within {limit} s"
-        time.sleep(max(0.02, 2 * (now - began)))  # who is dear to ask is asked less often
+        time.sleep(min(1, max(0.02, 2 * (now - began))))  # a dear look is taken less often
         began = time.monotonic()
     return value
