@@ -11,7 +11,9 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -57,6 +59,8 @@ RUN = Path("/run")
 """A file system of our own is mounted here: sockets and databases vanish with the namespaces."""
 OPEN_FILES = 16384
 """Open vSwitch needs a few a port; mnexec closes each that there could be, so not more."""
+REMOVAL = 10
+"""Seconds after which what cannot be removed of a folder stays."""
 DISABLE_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
 """Keeps the kernel from sending router solicitations and the like over interfaces of its own."""
 
@@ -94,8 +98,18 @@ def _read_requests(
         while True:
             requests.put(end.recv())
     if setup.temporary:
-        shutil.rmtree(setup.work, ignore_errors=True)
+        _remove(setup.work)
     os._exit(0)
+
+
+def _remove(work: Path) -> None:
+    """Remove the folder, first whatever may still write to it, else some of it can stay."""
+    limit = time.monotonic() + REMOVAL
+    while work.exists() and time.monotonic() < limit:
+        if os.getpid() == 1:  # of its own namespace, whose processes alone this ends
+            with suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
+        shutil.rmtree(work, ignore_errors=True)
 
 
 class HostAddresses:

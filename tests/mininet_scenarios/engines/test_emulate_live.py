@@ -8,11 +8,14 @@ import sys
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import save
+from mininet_scenarios.machine import preflight
+from mininet_scenarios.machine.netns import module_process
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
@@ -190,8 +193,28 @@ def test_nothing_is_left_when_it_is_stopped_while_it_pings(tmp_path, how):
         _, told = run.communicate(timeout=60)
         assert run.returncode == (130 if how == signal.SIGINT else -how)
         assert told.strip() == ("interrupted" if how == signal.SIGINT else "")
-        until(lambda: not (of_run(str(work)) or own & namespaces() or any(work.iterdir())))
+        until(lambda: not of_run(str(work)), "its processes have ended")
+        until(lambda: not own & namespaces(), "its namespaces are empty")
+        until(lambda: not any(work.iterdir()), "its folder is gone")
     assert interfaces() == before
+
+
+def test_its_folder_goes_although_processes_inside_write_to_it(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    writers = "tests.mininet_scenarios.engines.live_writers"
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    process, end = module_process(writers, preflight.namespaces(), env=env)
+    try:
+        with end:
+            end.send(SimpleNamespace(work=work, temporary=True))
+            end.send(("start", ()))
+            assert end.recv() == ("result", None)
+            until(lambda: len(list(work.iterdir())) > 3)
+        until(lambda: not work.exists(), limit=10)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def of_run(folder):
