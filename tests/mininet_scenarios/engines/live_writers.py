@@ -8,7 +8,7 @@ FOREVER = 'n=0; while :; do n=$((n + 1)); : > "$0/$$-$n"; done'
 
 
 class Writers:
-    def __init__(self, setup, progress):
+    def __init__(self, setup, _progress):
         self.work = setup.work
 
     def start(self):
