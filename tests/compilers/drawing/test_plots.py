@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from compilers.drawing.plots import Panel, efficiency, failures, plot, read_failures
+from compilers.drawing.plots import (
+    COLOURS,
+    DASHES,
+    Curve,
+    Panel,
+    dash,
+    efficiency,
+    failures,
+    plot,
+    read_failures,
+)
 from compilers.evaluation.comparison.designs import families, within
 from inventory.problems import InputError
 
@@ -58,6 +68,29 @@ def test_same_bytes_twice() -> None:
     png = plot(drawn, "png")
     assert png.startswith(b"\x89PNG")
     assert png == plot(drawn, "png")
+
+
+def test_no_two_curves_look_alike() -> None:
+    """Figure 7 of the Projective Networks paper has 15; the ninth looked as the first."""
+    looks = [(COLOURS[n % len(COLOURS)], dash(n)) for n in range(len(COLOURS) * len(DASHES))]
+    assert len(set(looks)) == len(looks)
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_a_logarithmic_axis_has_powers_of_ten(axis: str) -> None:
+    curves = (
+        Curve("all", (10.0, 1e4), (10.0, 1e4)),
+        Curve("marks", (10.0, 1e4), (10.0, 1e4), "points"),
+        Curve("bound", (10.0, 1e4), (20.0, 2e4), "limit"),
+    )
+    straight, bent = (
+        plot([Panel("T", "a", "b", curves, logarithmic=log)], "svg", plain=True).decode()
+        for log in ("", axis)
+    )
+    assert [text.count(">10000</text>") for text in (straight, bent)] == [2, 1]
+    assert bent.count("fill: none; stroke: #b34700") == 2  # its line, and in the legend
+    assert "fill: none; stroke: #0063a0" not in bent
+    assert "stroke: #000000; stroke-width: 2.4" in bent
 
 
 def test_what_analyse_prints_is_read(tmp_path: Path) -> None:
