@@ -361,8 +361,8 @@ def costs(_quick: bool) -> Evidence:
         ),
     ]
     means = tuple(np.linspace(1, 5.6, 461).tolist())
-    ideal = Curve("ideal, R = 64", tuple(map(ideal_hosts, means)), means, "limit")
-    curves = (*_by_hosts(shapes), Curve("", (2.0, ideal.x[0]), (1.0, 1.0), "limit"), ideal)
+    hosts = (2.0, *map(ideal_hosts, means))  # two routers, and more, are a complete graph
+    curves = (*_by_hosts(shapes), Curve("ideal, R = 64", hosts, (1.0, *means), "limit"))
     panel = Panel("Routers of up to 64 ports", HOSTS, "k̄/u", curves, logarithmic="x")
     return Evidence(tuple(claims), panels=(panel,))
 
