@@ -61,10 +61,7 @@ ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     "MIN, all shortest paths": ({}, {"routing": "shortest", **BY_ANY}),
     "UGAL": ({}, {"routing": "ugal", **BY_TABLE}),
     "UGAL, all shortest paths": ({}, {"routing": "ugal", **BY_ANY}),
-    "UGAL_PF": (
-        {"balance": "ugal-pf", "adjacent": "bounce", "disjoint": "none"},
-        {"routing": "adaptive"},
-    ),
+    "UGAL_PF": ({}, {"routing": "ugal-pf", **BY_TABLE}),
     "VAL": ({}, {"routing": "valiant", **BY_TABLE}),
     "spread": ({"balance": "spread"}, {"routing": "emitted"}),
     "WMP": (WMP, {"routing": "emitted"}),
