@@ -62,6 +62,10 @@ ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     "UGAL": ({}, {"routing": "ugal", **BY_TABLE}),
     "UGAL, all shortest paths": ({}, {"routing": "ugal", **BY_ANY}),
     "UGAL_PF": ({}, {"routing": "ugal-pf", **BY_TABLE}),
+    "UGAL_PF, bounces": (
+        {"balance": "ugal-pf", "adjacent": "bounce", "disjoint": "none"},
+        {"routing": "adaptive"},
+    ),
     "VAL": ({}, {"routing": "valiant", **BY_TABLE}),
     "spread": ({"balance": "spread"}, {"routing": "emitted"}),
     "WMP": (WMP, {"routing": "emitted"}),
