@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -10,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from compilers.drawing.plots import Panel, efficiency, failures, plot, read_failures
+from compilers.drawing.plots import (
+    COLOURS,
+    INCHES,
+    Curve,
+    Panel,
+    efficiency,
+    failures,
+    plot,
+    read_failures,
+)
 from compilers.evaluation.comparison.designs import families, within
 from inventory.problems import InputError
 
@@ -58,6 +68,38 @@ def test_same_bytes_twice() -> None:
     png = plot(drawn, "png")
     assert png.startswith(b"\x89PNG")
     assert png == plot(drawn, "png")
+
+
+def _panels(*names: str) -> list[Panel]:
+    """A panel for each word, with a curve for each letter."""
+    return [
+        Panel(word, "x", "y", tuple(Curve(letter, (0.0, 1.0), (1.0, 2.0)) for letter in word))
+        for word in names
+    ]
+
+
+def _drawn(*names: str) -> str:
+    return plot(_panels(*names), "svg", plain=True).decode()
+
+
+def test_a_curve_has_one_colour_in_all_panels() -> None:
+    svg = _drawn("ABC", "C")
+    marks = [svg.count(f"stroke: {colour}") for colour in COLOURS[:4]]
+    assert marks[0] == marks[1] > 0
+    assert marks[2] > marks[1]
+    assert marks[3] == 0
+
+
+@pytest.mark.parametrize(("names", "legends"), [(("AB", "AB", "B"), 1), (("AB", "AC"), 2)])
+def test_one_legend_where_a_panel_has_all_curves(names: tuple[str, ...], legends: int) -> None:
+    assert len(re.findall(r"<text[^>]*>A</text>", _drawn(*names))) == legends
+
+
+@pytest.mark.parametrize(("count", "across"), [(1, 1), (3, 3), (4, 2), (6, 3), (8, 4), (10, 4)])
+def test_panels_of_two_rows_are_below_each_other(count: int, across: int) -> None:
+    found = re.search(r'width="([\d.]+)pt"', _drawn(*["A"] * count))
+    assert found is not None
+    assert float(found[1]) == pytest.approx(72 * across * INCHES[across - 1][0])
 
 
 def test_what_analyse_prints_is_read(tmp_path: Path) -> None:
