@@ -49,7 +49,7 @@ class Curve:
 class Panel:
     """One pair of axes. top: of the upward one, None for what the curves need.
 
-    steps: a bar for each y, between the edges that are its x.
+    steps: a bar for each y, between the edges that are its x. ticks: names of 1, 2, … upwards.
     """
 
     title: str
@@ -58,6 +58,7 @@ class Panel:
     curves: tuple[Curve, ...]
     top: float | None = None
     steps: bool = False
+    ticks: tuple[str, ...] = ()
 
 
 def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
@@ -279,6 +280,8 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
     axes.set_xlabel(panel.across)
     axes.set_ylabel(panel.up)
     axes.set_ylim(bottom=0, top=panel.top)
+    if panel.ticks:
+        axes.set_yticks(range(1, len(panel.ticks) + 1), panel.ticks)
     if panel.steps:
         axes.locator_params(integer=True, min_n_ticks=1)  # events and packets come whole
     axes.grid(visible=True, color="#d9dee3", linewidth=0.6)

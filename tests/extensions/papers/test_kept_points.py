@@ -24,7 +24,7 @@ from extensions.papers.latency_curves import (
     simulated_curve,
     simulated_point,
 )
-from extensions.papers.polarfly.polarfly_simulation import SHARED
+from extensions.papers.polarfly.polarfly_simulation import PERMUTED, SHARED
 from extensions.simulation.latency_curve import LatencyCurve
 from extensions.simulation.load_point import LoadPoint
 from extensions.simulation.simulated_network import HostTraffic
@@ -88,6 +88,16 @@ def test_minimal_paths_of_two_pairs_share_a_link_under_perm2hop() -> None:
     assert found["perm2hop: MIN withstands 5 %"].computed == pytest.approx(1 / 32, abs=0.002)
     assert found["perm2hop: MIN withstands 5 %"].why == SHARED
     assert found["perm1hop: almost 50 % with UGAL_PF"].why == NOT_EXPLAINED
+
+
+def test_figure_nine_has_a_panel_for_each_permutation() -> None:
+    found = of_kept_points(exhibit("polarfly-fig9"))
+    assert [panel.title for panel in found.panels[:2]] == ["perm2hop", "perm1hop"]
+    for panel in found.panels:
+        assert [curve.name for curve in panel.curves] == ["PF-MIN", "PF-UGAL", "PF-UGAL_PF"]
+    slower = [claim for claim in found.claims if claim.says.startswith("UGAL_PF takes longer")]
+    assert [claim.says.split(": ")[1] for claim in slower] == ["perm2hop", *PERMUTED]
+    assert {claim.verdict for claim in slower} == {"exact"}
 
 
 def test_the_page_says_how_far_the_code_of_today_is_from_kept_points() -> None:
