@@ -109,6 +109,23 @@ def test_panels_of_two_rows_are_below_each_other(count: int, across: int) -> Non
     assert float(found[1]) == pytest.approx(72 * across * INCHES[across - 1][0])
 
 
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_a_logarithmic_axis_has_powers_of_ten(axis: str) -> None:
+    curves = (
+        Curve("all", (10.0, 1e4), (10.0, 1e4)),
+        Curve("marks", (10.0, 1e4), (10.0, 1e4), "points"),
+        Curve("bound", (10.0, 1e4), (20.0, 2e4), "limit"),
+    )
+    straight, bent = (
+        plot([Panel("T", "a", "b", curves, logarithmic=log)], "svg", plain=True).decode()
+        for log in ("", axis)
+    )
+    assert [text.count(">10000</text>") for text in (straight, bent)] == [2, 1]
+    assert bent.count("fill: none; stroke: #b34700") == 2  # its line, and in the legend
+    assert "fill: none; stroke: #0063a0" not in bent
+    assert "stroke: #000000; stroke-width: 2.4" in bent
+
+
 def test_what_analyse_prints_is_read(tmp_path: Path) -> None:
     words = ["analyse", "polarfly", "--q", "5", "--what", "resilience", "--orders", "3", "--json"]
     printed = subprocess.run(
