@@ -58,6 +58,7 @@ class Panel:
     it is not logarithmic.
 
     steps: a bar for each y, between the edges that are its x. logarithmic: axes, "", "x" or "y".
+    ticks: names of 1, 2, … upwards.
     """
 
     title: str
@@ -66,6 +67,7 @@ class Panel:
     curves: tuple[Curve, ...]
     top: float | None = None
     steps: bool = False
+    ticks: tuple[str, ...] = ()
     bottom: float = 0.0
     logarithmic: str = ""
 
@@ -288,6 +290,8 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
         axes.set(**{f"{panel.logarithmic}scale": "log"})
     bottom = None if panel.logarithmic == "y" else panel.bottom
     axes.set_ylim(bottom=bottom, top=panel.top)
+    if panel.ticks:
+        axes.set_yticks(range(1, len(panel.ticks) + 1), panel.ticks)
     if panel.steps:
         axes.locator_params(integer=True, min_n_ticks=1)  # events and packets come whole
     if not panel.across:

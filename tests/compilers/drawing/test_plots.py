@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,12 @@ def test_a_curve_has_one_colour_in_all_panels() -> None:
 @pytest.mark.parametrize(("names", "legends"), [(("AB", "AB", "B"), 1), (("AB", "AC"), 2)])
 def test_one_legend_where_a_panel_has_all_curves(names: tuple[str, ...], legends: int) -> None:
     assert len(re.findall(r"<text[^>]*>A</text>", _drawn(*names))) == legends
+
+
+def test_ticks_have_names() -> None:
+    (panel,) = _panels("AB")
+    svg = plot([replace(panel, ticks=("low", "high"))], "svg", plain=True).decode()
+    assert re.search(r">low</text>.*>high</text>", svg, re.DOTALL)
 
 
 @pytest.mark.parametrize(("count", "across"), [(1, 1), (3, 3), (4, 2), (6, 3), (8, 4), (10, 4)])
