@@ -294,6 +294,8 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
         axes.set_yticks(range(1, len(panel.ticks) + 1), panel.ticks)
     if panel.steps:
         axes.locator_params(integer=True, min_n_ticks=1)  # events and packets come whole
+    if not panel.across:
+        axes.set_xticks([])  # bars of names, no quantity
     axes.grid(visible=True, color="#d9dee3", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

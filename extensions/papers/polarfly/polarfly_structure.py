@@ -24,7 +24,7 @@ from extensions.papers.graphs import diameter_of
 from extensions.papers.polarfly.polarfly_measures import TITLES
 
 KINDS = "Red: quadrics; light green: centres of fans; green: V1; blue: V2."
-CENTRE, LAYERED = 5, 640
+CENTRE, LAYERED = 6, 640
 """The colour of centres, and the width of figure 6 in pixels."""
 
 

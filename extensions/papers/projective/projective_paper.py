@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from math import log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.drawing.plots import Curve, Panel
 from compilers.evaluation.analysis.distances import distribution
@@ -17,7 +18,7 @@ from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout, links_between
 from extensions.baselines.slimfly import degree
-from extensions.papers.diagram import HIDDEN, Diagram, Places, columns, ring
+from extensions.papers.diagram import HIDDEN, HOST, Diagram, Places, columns, ring, with_hosts
 from extensions.papers.exhibit import Evidence, PaperClaim, exhibits_of
 from extensions.papers.graphs import (
     complement,
@@ -475,7 +476,7 @@ def full_mesh(_quick: bool) -> Evidence:
             kinds=[0] * 4 + [1] * 6,
         ),
         Diagram("K_4: leaves and spines", columns(4, 6), ends, kinds=[0] * 4 + [1] * 6),
-        Diagram("MLFM", columns(12, 6), mesh.graph.edges(), kinds=mesh.kind),
+        _with_hosts("MLFM", mesh, columns(12, 6), [(leaves, -1)]),
     )
     return Evidence(claims, diagrams=diagrams)
 
@@ -493,10 +494,22 @@ def orthogonal_fat_tree(_quick: bool) -> Evidence:
         PaperClaim("k̄ between leaves", 2, spread.mean or 0),
         PaperClaim("u", 1, uniform(tree).utilisation),
     )
-    picture = Diagram(
-        "Orthogonal fat tree, q = 2", columns(7, 7, 7), tree.graph.edges(), kinds=tree.kind
-    )
+    first, last = np.flatnonzero(leaves).reshape(2, -1)
+    sides = [(first, -1), (last, 1)]
+    picture = _with_hosts("Orthogonal fat tree, q = 2", tree, columns(7, 7, 7), sides)
     return Evidence(claims, diagrams=(picture,))
+
+
+def _with_hosts(
+    title: str, tree: Topology, places: Places, sides: Iterable[tuple[NDArray[np.int64], int]]
+) -> Diagram:
+    """The routers, and at each leaf as many compute nodes as it has links."""
+    links: NDArray[np.integer] = tree.graph.edges()
+    for leaves, side in sides:
+        each = int(tree.graph.degrees[leaves].max())
+        places, links = with_hosts(places, links, leaves, each, side)
+    kinds = [*tree.kind, *[HOST] * (len(places) - tree.graph.order)]
+    return Diagram(title, places, links, kinds=kinds, width=500, radius=4)
 
 
 def _prime_powers(low: int, high: int) -> list[int]:

@@ -126,6 +126,13 @@ def test_a_logarithmic_axis_has_powers_of_ten(axis: str) -> None:
     assert "stroke: #000000; stroke-width: 2.4" in bent
 
 
+def test_bars_of_names_have_no_numbers_below() -> None:
+    """They had 0 to 7, as if these were a quantity."""
+    bars = tuple(Curve(name, (n - 0.4, n + 0.4), (9.0,)) for n, name in enumerate("AB"))
+    svgs = [plot([Panel("T", w, "y", bars, steps=True)], "svg", plain=True) for w in ("", "x")]
+    assert [svg.count(b">1</text>") for svg in svgs] == [0, 1]
+
+
 def test_what_analyse_prints_is_read(tmp_path: Path) -> None:
     words = ["analyse", "polarfly", "--q", "5", "--what", "resilience", "--orders", "3", "--json"]
     printed = subprocess.run(

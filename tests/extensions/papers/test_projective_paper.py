@@ -40,6 +40,20 @@ def test_what_figure_seven_says_that_is_not_so() -> None:
     assert round(float(np.interp(T, hosts, ports))) == 44
 
 
+@pytest.mark.parametrize(
+    ("figure", "routers", "hosts"),
+    [(projective_paper.full_mesh, 18, 36), (projective_paper.orthogonal_fat_tree, 21, 42)],
+)
+def test_compute_nodes_are_drawn_at_their_leaves(figure, routers: int, hosts: int) -> None:
+    """White circles of figures 10 and 11, which had routers only."""
+    drawn = figure(True).diagrams[-1]
+    assert drawn.svg().count('fill="#ffffff"') == hosts
+    links = np.bincount(np.asarray(drawn.links).ravel())
+    assert {*links[routers:].tolist()} == {1}
+    assert len(links) == len(drawn.places) == routers + hosts
+    assert len({tuple(place) for place in drawn.places.tolist()}) == routers + hosts
+
+
 def test_slim_fly_of_every_prime_power_is_drawn() -> None:
     """4, 8, 17 and 32, next to another one, were left out."""
     drawn = projective_paper.mms_orders(True).panels[0].curves[0].x
