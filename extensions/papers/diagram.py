@@ -20,8 +20,8 @@ class Diagram:
     """A graph on places.
 
     places: float64[N, 2], of any extent, y downwards. links: int[E, 2]. labels: of vertices, none
-    or one each. kinds: int[N], a colour each, HIDDEN for a bend in a line, HOST white; faint:
-    bool[E], links in the background. width: of the picture in pixels, without its margins.
+    or one each. kinds: int[N], a colour each, HIDDEN for a bend in a line or its label, HOST white;
+    faint: bool[E], links in the background. width: of the picture in pixels, without its margins.
     """
 
     title: str
@@ -45,9 +45,9 @@ class Diagram:
         labels = list(self.labels) or [""] * len(at)
         ends = at[np.asarray(self.links, np.int64).reshape(-1, 2)].tolist()
         circles = [
-            {"x": x, "y": y, "kind": kind % 6, "label": label}
+            {"x": x, "y": y, "kind": kind % 6, "label": label, "shown": kind != HIDDEN}
             for (x, y), kind, label in zip(at.tolist(), kinds, labels, strict=True)
-            if kind != HIDDEN
+            if kind != HIDDEN or label
         ]
         text: str = (
             environment()
