@@ -22,9 +22,9 @@ class Diagram:
     """A graph on places.
 
     places: float64[N, 2], of any extent, y downwards. links: int[E, 2]. labels: of vertices, none
-    or one each. kinds: int[N], a colour each, HIDDEN for a bend in a line, HOST white; faint:
-    bool[E], links in the background; hues: int[E], a colour of each other link as of vertices,
-    HIDDEN for black. width: of the picture in pixels, without its margins.
+    or one each. kinds: int[N], a colour each, HIDDEN for a bend in a line or its label, HOST white;
+    faint: bool[E], links in the background; hues: int[E], a colour of each other link as of
+    vertices, HIDDEN for black. width: of the picture in pixels, without its margins.
     """
 
     title: str
@@ -51,9 +51,9 @@ class Diagram:
         labels = list(self.labels) or [""] * len(at)
         ends = at[np.asarray(self.links, np.int64).reshape(-1, 2)].tolist()
         circles = [
-            {"x": x, "y": y, "kind": kind % COLOURS, "label": label}
+            {"x": x, "y": y, "kind": kind % COLOURS, "label": label, "shown": kind != HIDDEN}
             for (x, y), kind, label in zip(at.tolist(), kinds, labels, strict=True)
-            if kind != HIDDEN
+            if kind != HIDDEN or label
         ]
         text: str = (
             environment()
