@@ -26,8 +26,16 @@ DASHES = ("-", "--", "-.", ":")
 CAPTION_WIDTH = 84
 MOST_ACROSS = 4
 """Panels of a row."""
+INCHES = ((6.2, 5.0), (6.2, 5.0), (4.4, 3.7), (4.4, 3.7))
+"""Of a panel, across and up, by how many are in a row."""
 ROUTINGS = {"minimal": "minimal", "as_emitted": "as emitted", "adaptive": "adaptive"}
 """The routes of a saturation, in words."""
+STYLES: dict[str, dict[str, Any]] = {
+    "line": {"linewidth": 1.3},
+    "points": {"linestyle": "", "markersize": 3, "markevery": 1},
+    "limit": {"linestyle": "-", "linewidth": 2.4, "marker": "", "color": "#000000", "zorder": 1.9},
+}
+"""Of a curve: a line with marks, marks alone, or a thick line that is no network's."""
 MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
 
 
@@ -35,19 +43,22 @@ MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
 class Curve:
     """One line of a plot: its name, "" for one that needs none, and a y for each x.
 
-    In a panel of steps: the edges of the steps, one more than there are y.
+    In a panel of steps: the edges of the steps, one more than there are y. style: of `STYLES`.
     """
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    style: str = "line"
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes. top: of the upward one, None for what the curves need.
+    """One pair of axes. top: of the upward one, None for what the curves need; bottom: where
+    it is not logarithmic.
 
-    steps: a bar for each y, between the edges that are its x.
+    steps: a bar for each y, between the edges that are its x. logarithmic: axes, "", "x" or "y".
+    ticks: names of 1, 2, … upwards.
     """
 
     title: str
@@ -56,6 +67,9 @@ class Panel:
     curves: tuple[Curve, ...]
     top: float | None = None
     steps: bool = False
+    ticks: tuple[str, ...] = ()
+    bottom: float = 0.0
+    logarithmic: str = ""
 
 
 def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
@@ -175,14 +189,20 @@ def _curve(name: str, rows: Sequence[dict[str, Any]], key: str) -> Curve:
 
 
 def plot(
-    panels: Sequence[Panel], form: str, size: tuple[float, float] = (6.2, 5.0), plain: bool = False
+    panels: Sequence[Panel],
+    form: str,
+    size: tuple[float, float] | None = None,
+    plain: bool = False,
 ) -> bytes:
-    """The panels in rows of up to `MOST_ACROSS`, as `svg` or `png`; the same bytes each time.
+    """The panels as `svg` or `png`; the same bytes each time.
+
+    Up to three are in one row, more in two or more, of up to `MOST_ACROSS`. A curve looks the same
+    in each panel. One legend is below all where one panel has the curves of all others.
 
     Args:
         panels: at least one.
         form: `svg` or `png`.
-        size: inches of a panel, across and up.
+        size: inches of a panel, across and up; None for those of `INCHES`.
         plain: letters of an SVG stay text, for a page, which has fonts.
 
     Raises:
@@ -207,14 +227,25 @@ def plot(
             "font.size": 9,
         }
     )
+    names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
+    fullest = max(panels, key=lambda panel: len(panel.curves))
+    shared = len(panels) > 1 and len(names) == len(fullest.curves)
     with style:
-        across = min(len(panels), MOST_ACROSS)
-        down = -(-len(panels) // across)
-        figure = Figure(figsize=(size[0] * across, size[1] * down), layout="constrained")
+        count = len(panels)
+        across = count if count < MOST_ACROSS else min(-(-count // 2), MOST_ACROSS)
+        down = -(-count // across)
+        wide, high = size or INCHES[across - 1]
+        figure = Figure(figsize=(wide * across, high * down), layout="constrained")
         FigureCanvasAgg(figure)
         places = figure.subplots(down, across, squeeze=False).ravel()
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
         for axes, panel in zip(places, panels, strict=False):
-            _draw(axes, panel)
+            _draw(axes, panel, names)
+            if not shared:
+                _legend(axes, axes, panel.curves, wide, below)
+        if shared:
+            axes = places[panels.index(fullest)]
+            _legend(figure, axes, fullest.curves, wide * across, {"loc": "outside lower center"})
         for axes in places[len(panels) :]:
             axes.set_visible(False)
         out = io.BytesIO()
@@ -223,34 +254,48 @@ def plot(
     return out.getvalue()
 
 
-def _draw(axes: Any, panel: Panel) -> None:
-    for number, curve in enumerate(panel.curves):
+def _legend(
+    where: Any, axes: Any, curves: Sequence[Curve], inches: float, place: dict[str, Any]
+) -> None:
+    """The names of curves, in as few rows as fit."""
+    if any(curve.name for curve in curves):
+        letters = 6 + max(len(curve.name) for curve in curves)
+        most = max(1, int(CAPTION_WIDTH * inches / INCHES[0][0]) // letters)
+        rows = -(-len(curves) // most)
+        columns = -(-len(curves) // rows)
+        lines, named = axes.get_legend_handles_labels()
+        where.legend(lines, named, fontsize=8, frameon=False, ncols=columns, **place)
+
+
+def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
+    """A panel; a name gives a curve its look."""
+    for curve in panel.curves:
+        number = names.index(curve.name)
         colour = COLOURS[number % len(COLOURS)]
         if panel.steps:
             axes.stairs(curve.y, curve.x, label=curve.name, color=colour, fill=True, linewidth=0)
             continue
-        dense = len(curve.x) > 40
-        axes.plot(
-            curve.x,
-            curve.y,
-            label=curve.name,
-            color=colour,
-            linestyle=DASHES[number // 2 % len(DASHES)],
-            marker=MARKS[number % len(MARKS)],
-            markersize=3 if dense else 4.5,
-            markevery=max(1, len(curve.x) // 24),
-            linewidth=1.3,
-        )
+        own = {
+            "color": colour,
+            "linestyle": DASHES[(number + number // len(COLOURS)) % len(DASHES)],
+            "marker": MARKS[number % len(MARKS)],
+            "markersize": 3 if len(curve.x) > 40 else 4.5,
+            "markevery": max(1, len(curve.x) // 24),
+        }
+        axes.plot(curve.x, curve.y, label=curve.name, **own | STYLES[curve.style])
     axes.set_title(panel.title, loc="left", fontsize=10, fontweight="bold")
     axes.set_xlabel(panel.across)
     axes.set_ylabel(panel.up)
-    axes.set_ylim(bottom=0, top=panel.top)
+    if panel.logarithmic:
+        axes.set(**{f"{panel.logarithmic}scale": "log"})
+    bottom = None if panel.logarithmic == "y" else panel.bottom
+    axes.set_ylim(bottom=bottom, top=panel.top)
+    if panel.ticks:
+        axes.set_yticks(range(1, len(panel.ticks) + 1), panel.ticks)
     if panel.steps:
         axes.locator_params(integer=True, min_n_ticks=1)  # events and packets come whole
+    if not panel.across:
+        axes.set_xticks([])  # bars of names, no quantity
     axes.grid(visible=True, color="#d9dee3", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if any(curve.name for curve in panel.curves):
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
-        columns = max(1, CAPTION_WIDTH // (6 + max(len(curve.name) for curve in panel.curves)))
-        axes.legend(fontsize=8, frameon=False, ncols=columns, **below)

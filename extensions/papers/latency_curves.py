@@ -61,7 +61,8 @@ ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     "MIN, all shortest paths": ({}, {"routing": "shortest", **BY_ANY}),
     "UGAL": ({}, {"routing": "ugal", **BY_TABLE}),
     "UGAL, all shortest paths": ({}, {"routing": "ugal", **BY_ANY}),
-    "UGAL_PF": (
+    "UGAL_PF": ({}, {"routing": "ugal-pf", **BY_TABLE}),
+    "UGAL_PF, bounces": (
         {"balance": "ugal-pf", "adjacent": "bounce", "disjoint": "none"},
         {"routing": "adaptive"},
     ),

@@ -218,7 +218,7 @@ def channels_needed(build: Build, network: SimulatedNetwork, settings: Simulatio
         return path_channels(network, settings.routing, settings.scheme)
     kinds = ("link", "node") if settings.failures else ()
     count = channels(build, settings.scheme, kinds).count or settings.vcs
-    return count * (2 if settings.routing in ("ugal", "valiant") else 1)
+    return count * (2 if settings.routing in BESIDE_TABLES[1:] else 1)
 
 
 def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:
@@ -243,7 +243,7 @@ def path_channels(network: SimulatedNetwork, routing: str, scheme: str) -> int:
 
     Args:
         network: with distances.
-        routing: `shortest`, or `ugal` or `valiant`, over two paths.
+        routing: `shortest`, or another of `BESIDE_TABLES`, over two paths.
         scheme: hop or valley.
     """
     ends = np.flatnonzero(network.endpoints)

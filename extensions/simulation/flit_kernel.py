@@ -435,8 +435,8 @@ def _route(
     entered = arc - switch * ports >= net.links
     if rules.policy >= SHORTEST:
         out, state.slot[here, 3] = without_tables(
-            net, rules.policy, rules.samples, switch, goal // ports, state.slot[here, 3],
-            entered, state.port, state.streams, 2 * len(state.host),
+            net, rules.policy, rules.samples, rules.threshold, switch, goal // ports,
+            state.slot[here, 3], entered, state.port, state.streams, 2 * len(state.host),
         )  # fmt: skip
     else:
         out, state.slot[here, 3] = by_tables(

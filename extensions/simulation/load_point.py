@@ -12,9 +12,9 @@ from extensions.simulation.flit_router import USUAL_ROUTER, FlitRouter
 from extensions.simulation.packet_kernel import SwitchRules
 
 USUAL_LOADS = tuple(round(0.1 * step, 1) for step in range(1, 11))
-POLICIES = ("minimal", "emitted", "adaptive", "shortest", "ugal", "valiant")
+POLICIES = ("minimal", "emitted", "adaptive", "shortest", "ugal", "valiant", "ugal-pf")
 BESIDE_TABLES = POLICIES[3:]
-"""Policies that need no alternates in tables: shortest paths, and UGAL and Valiant over these."""
+"""Policies that need no alternates in tables: shortest paths, then those over two of these."""
 PATHS = ("shortest", "table")
 SCHEMES = ("single", "hop", "valley")
 LEVELS = ("packet", "flit")

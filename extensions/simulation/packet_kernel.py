@@ -282,8 +282,8 @@ def advance(
                 entered = arc - switch * ports >= net.links
                 if rules.policy >= SHORTEST:
                     out, state.via[here] = without_tables(
-                        net, rules.policy, rules.samples, switch, goal // ports, state.via[here],
-                        entered, port, state.streams, 2 * senders,
+                        net, rules.policy, rules.samples, rules.threshold, switch, goal // ports,
+                        state.via[here], entered, port, state.streams, 2 * senders,
                     )  # fmt: skip
                 else:
                     out, via = by_tables(

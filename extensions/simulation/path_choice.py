@@ -5,6 +5,10 @@ paths over a few random switches, and takes the one for which links in all times
 at the first link is least. In a fat tree, all of whose shortest paths go up first, that is adaptive
 routing to a nearest common ancestor. Valiant (1982): every packet goes over a random switch.
 
+UGAL_PF (PolarFly paper, §VII; the authors' program): the path to the goal unless at least
+`threshold` flits wait for it; then over the neighbour for which fewest wait, and to a goal that is
+a neighbour, too, over a random neighbour of that one.
+
 A path is the one of the minimal table, as in BookSim's `anynet`, or any shortest one: so it is
 where the network has distances.
 """
@@ -20,7 +24,7 @@ from extensions.simulation.hop_choice import drawn
 from extensions.simulation.just_in_time import inner
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
-SHORTEST, UGAL, VALIANT = 3, 4, 5
+SHORTEST, UGAL, VALIANT, UGAL_PF = 3, 4, 5, 6
 """Policies of all packets, after those of `hop_choice`."""
 DIRECT = -1
 """In the place of a switch that a packet goes by: none."""
@@ -80,10 +84,42 @@ def shortest_hop(
 
 
 @inner
+def around(
+    net: SimulatedNetwork, switch: int, goal: int, hop: int, port: NDArray[Any], chance: float
+) -> tuple[int, int]:
+    """By UGAL_PF, the egress of a packet for which `hop` is loaded, and the switch that it goes by.
+
+    port: as `PacketState` has it. chance: of [0, 1).
+    """
+    ports, best = net.links + net.hosts, hop
+    for out in range(switch * ports, switch * ports + net.links):
+        if net.end[out] >= 0 and port[out, 3] < port[best, 3]:
+            best = out
+    if best == hop:
+        return hop, DIRECT
+    via = net.end[best] // ports
+    if path_links(net, switch, goal) > 1:
+        return best, via
+    behind = net.end[via * ports : via * ports + net.links]
+    count = 0
+    for far in behind:
+        count += far >= 0 and far // ports not in (switch, goal) and net.endpoints[far // ports]
+    turn = int(chance * count)
+    for far in behind:
+        if far >= 0 and far // ports not in (switch, goal) and net.endpoints[far // ports]:
+            if not turn:
+                via = far // ports
+                return shortest_hop(net, switch, via, port, True, 0.0), via
+            turn -= 1
+    return best, via
+
+
+@inner
 def without_tables(
     net: SimulatedNetwork,
     policy: int,
     samples: int,
+    threshold: float,
     switch: int,
     goal: int,
     via: int,
@@ -94,10 +130,11 @@ def without_tables(
 ) -> tuple[int, int]:
     """The egress of a packet, and the switch that it goes by, `DIRECT` for none.
 
-    policy: `SHORTEST`, `VALIANT`, or `UGAL`, which draws `samples` switches. goal, via: switches;
-    a packet comes from a host when `entering`. streams, which: of chance.
+    policy: `SHORTEST`, `VALIANT`, `UGAL`, which draws `samples` switches, or `UGAL_PF`, with a
+    threshold of flits. goal, via: switches; a packet comes from a host when `entering`. streams,
+    which: of chance.
     """
-    adaptive = policy == UGAL
+    adaptive = policy in (UGAL, UGAL_PF)
     if via == switch or entering:
         via = DIRECT
     if entering and policy == VALIANT and switch != goal and len(net.turning) > 2:
@@ -108,6 +145,10 @@ def without_tables(
     hop = shortest_hop(net, switch, target, port, adaptive, drawn(streams, which))
     if not entering or not adaptive or hop < 0 or not port[hop, 3]:
         return hop, via
+    if policy == UGAL_PF:
+        if port[hop, 3] < threshold:
+            return hop, via
+        return around(net, switch, goal, hop, port, drawn(streams, which))
     cost = path_links(net, switch, goal) * port[hop, 3]
     for _ in range(samples):
         by = net.turning[int(drawn(streams, which) * len(net.turning))]

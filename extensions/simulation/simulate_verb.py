@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Failures = tuple[tuple[str, int], ...]
 COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
 BY_TABLE = "-table"
+BESIDE = ("shortest", "ugal", "valiant", "ugal-pf")
 INCIDENTS = 2
 """Where columns come that not all tables have: narrow terminals show the first ones."""
 
@@ -87,14 +88,14 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 @click.option(
     "--routing",
     type=click.Choice(
-        ["minimal", "emitted", "adaptive", "shortest", "ugal", "valiant"]
-        + [f"{each}{BY_TABLE}" for each in ("shortest", "ugal", "valiant")]
+        ["minimal", "emitted", "adaptive"]
+        + [each + end for end in ("", BY_TABLE) for each in BESIDE]
     ),
     metavar="NAME",
     multiple=True,
     help="How packets choose paths: minimal, emitted or adaptive (UGAL_PF) by the build's tables; "
-    "shortest, ugal or valiant by any shortest path; shortest-table, ugal-table or valiant-table "
-    "by those of the tables; again for more.  [default: as built]",
+    "shortest, ugal, valiant or ugal-pf by any shortest path; shortest-table and so on by those of "
+    "the tables; again for more.  [default: as built]",
 )
 @click.option(
     "--scheme",

@@ -13,6 +13,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -20,7 +21,6 @@ from contextlib import closing, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -80,23 +80,37 @@ def serve(make: Callable[[Setup, Progress], Any]) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     setup = end.recv()
     requests: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
-    Thread(target=_read_requests, args=(end, requests, setup), daemon=True).start()
-    inside = make(setup, lambda *done: end.send(("progress", done)))
-    while True:
-        name, arguments = requests.get()
-        try:
-            end.send(("result", getattr(inside, name)(*arguments)))
-        except (EngineError, OpenVSwitchError, OSError, subprocess.SubprocessError) as error:
-            end.send(("error", str(error)))
+    leaving = threading.Event()
+    reader = threading.Thread(
+        target=_read_requests, args=(end, requests, setup, leaving), daemon=True
+    )
+    reader.start()
+    try:
+        inside = make(setup, lambda *done: end.send(("progress", done)))
+        while True:
+            name, arguments = requests.get()
+            try:
+                end.send(("result", getattr(inside, name)(*arguments)))
+            except (EngineError, OpenVSwitchError, OSError, subprocess.SubprocessError) as error:
+                end.send(("error", str(error)))
+    except ConnectionError:  # the outer process is dead
+        leaving.wait()
+    finally:
+        if leaving.is_set():
+            reader.join()  # else the end of this thread cuts the removal short
 
 
 def _read_requests(
-    end: Connection, requests: SimpleQueue[tuple[str, tuple[Any, ...]]], setup: Setup
+    end: Connection,
+    requests: SimpleQueue[tuple[str, tuple[Any, ...]]],
+    setup: Setup,
+    leaving: threading.Event,
 ) -> None:
     """Pass requests on; at their end leave at once, and take everything down by that."""
     with suppress(EOFError, OSError):
         while True:
             requests.put(end.recv())
+    leaving.set()
     if setup.temporary:
         _remove(setup.work)
     os._exit(0)

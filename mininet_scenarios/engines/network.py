@@ -46,6 +46,10 @@ class FabricBridge(Switch):  # type: ignore[misc]
         """The output of a command, without a shell."""
         return str(quietRun(list(map(str, args)) if len(args) > 1 else args[0]))
 
+    def dpctl(self, command: str, *args: str) -> str:
+        """The output of `ovs-ofctl` for this bridge."""
+        return self.cmd("ovs-ofctl", "-O", "OpenFlow13", command, self.name, *args)
+
 
 class FabricInterface(Intf):  # type: ignore[misc]
     """An interface that the batch brings up and configures."""

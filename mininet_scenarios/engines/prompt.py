@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,8 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         self.build, self.fabric, self.counters = network.build, network.fabric, counters
         self.predicted = Prediction.of(network.build)
         self.before = counters()
+        for i, host in enumerate(network.hosts):
+            host.defaultIntf().ip = network.address(i, 4)
         super().__init__(network.net, stdin=reads, stdout=sys.stdout)
 
     def do_path(self, line: str) -> None:
@@ -73,12 +76,20 @@ class FabricPrompt(CLI):  # type: ignore[misc]
                 self._say(f"{count:>8} {wiring.names[int(switch)]} → {far}")
         self._say(f"{int(sent.sum()):>8} in all")
 
+    def do_sh(self, line: str) -> None:
+        """Sh COMMAND: a shell command on this terminal."""
+        streams = {"stdin": self.stdin, "stdout": self.stdout, "stderr": self.stdout}
+        subprocess.run(["sh", "-c", line], **streams)
+
     def onecmd(self, line: str) -> bool | None:
-        """A mistake is reported, and does not end the prompt."""
+        """A mistake is reported, and does not end the prompt; nor does a fault of Mininet."""
         try:
             done: bool | None = super().onecmd(line)
         except InputError as error:
             self._say(str(error))
+            return None
+        except Exception as error:
+            self._say(f"{line.split()[0]}: {type(error).__name__}: {error}")
             return None
         return done
 

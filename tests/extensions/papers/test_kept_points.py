@@ -7,15 +7,18 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from compilers.demand.fluid import Fluid
+from compilers.evaluation.traffic import PATTERNS
 from compilers.topology.families import build_topology
 from extensions.papers import kept_points, latency_curves
 from extensions.papers.catalogue import exhibit
-from extensions.papers.exhibit import NOT_EXPLAINED
 from extensions.papers.kept_points import PointOf, from_points, keeping, points_digest
 from extensions.papers.latency_curves import (
     LOADS,
@@ -24,7 +27,7 @@ from extensions.papers.latency_curves import (
     simulated_curve,
     simulated_point,
 )
-from extensions.papers.polarfly.polarfly_simulation import SHARED
+from extensions.papers.polarfly.polarfly_simulation import BOUNCED, PERMUTED, SHARED
 from extensions.simulation.latency_curve import LatencyCurve
 from extensions.simulation.load_point import LoadPoint
 from extensions.simulation.simulated_network import HostTraffic
@@ -87,7 +90,38 @@ def test_minimal_paths_of_two_pairs_share_a_link_under_perm2hop() -> None:
     }
     assert found["perm2hop: MIN withstands 5 %"].computed == pytest.approx(1 / 32, abs=0.002)
     assert found["perm2hop: MIN withstands 5 %"].why == SHARED
-    assert found["perm1hop: almost 50 % with UGAL_PF"].why == NOT_EXPLAINED
+    assert found["perm1hop: almost 50 % with UGAL_PF"].why == BOUNCED
+
+
+def test_bounces_of_an_adjacent_pair_share_last_links() -> None:
+    """Fluid, split evenly, as switches see their own links: the hottest one gets more than twice
+    what it gets if the next switch is drawn, as the authors' UGAL_PF does."""
+    topology = build_topology("polarfly", {"q": 13})
+    near = [set(row[row >= 0].tolist()) for row in topology.graph.padded()]
+    pairs = PATTERNS["perm1hop"](topology, 7, 0)
+    fluid = Fluid.of(PaperFabric({"family": "polarfly", "q": 13}, 7, "UGAL_PF, bounces").build())
+    paths = fluid.paths(pairs)
+    even = np.where(np.arange(paths.options.shape[1]) > 0, paths.options, 0.0)
+    bounced = paths.loads(even / even.sum(axis=1, keepdims=True)).max()
+    drawn = Counter[tuple[int, int]]()
+    for s, d in zip(pairs.source.tolist(), pairs.destination.tolist(), strict=True):
+        for r in near[s] - {d}:
+            for w in (after := near[r] - {s, d}):
+                way = [s, *([r] if w not in near[s] else []), w, *(near[w] & near[d] - {w}), d]
+                share = 1 / len(near[s] - {d}) / len(after)
+                drawn.update(dict.fromkeys(pairwise(way), share))
+    assert bounced == pytest.approx(0.692, abs=0.001)
+    assert max(drawn.values()) == pytest.approx(0.315, abs=0.001)
+
+
+def test_figure_nine_has_a_panel_for_each_permutation() -> None:
+    found = of_kept_points(exhibit("polarfly-fig9"))
+    assert [panel.title for panel in found.panels[:2]] == ["perm2hop", "perm1hop"]
+    for panel in found.panels:
+        assert [curve.name for curve in panel.curves] == ["PF-MIN", "PF-UGAL", "PF-UGAL_PF"]
+    slower = [claim for claim in found.claims if claim.says.startswith("UGAL_PF takes longer")]
+    assert [claim.says.split(": ")[1] for claim in slower] == ["perm2hop", *PERMUTED]
+    assert {claim.verdict for claim in slower} == {"exact"}
 
 
 def test_the_page_says_how_far_the_code_of_today_is_from_kept_points() -> None:

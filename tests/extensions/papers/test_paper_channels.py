@@ -28,7 +28,7 @@ WINDOWS = {"warmup": 500, "period": 250, "drain": 2_000, "routing": "minimal"}
 
 def test_split_channels_and_not_growth_make_the_collapse_of_figure_eleven() -> None:
     """On tables with alternates; by valley the virtual channels are split, and too few for it."""
-    fabric = PaperFabric({"family": "polarfly", "q": 5}, 5, "UGAL_PF", grown="quadric:2")
+    fabric = PaperFabric({"family": "polarfly", "q": 5}, 5, "UGAL_PF, bounces", grown="quadric:2")
     build = fabric.build()
     settings = settings_for(build, [0.5], 0, (), WINDOWS)
     network = network_for(build, 5, settings)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from extensions.simulation.latency_curve import simulate
 from extensions.simulation.simulated_network import HostTraffic
 from tests.extensions.simulation.booksim.agreement import (
-    ALONE,
     APART,
     CASES,
+    CHANCE,
     COUNTED,
     HELD,
     PAGE,
@@ -60,11 +63,19 @@ def test_booksim_agrees_where_it_is_changed_in_what_is_said(
     assert agrees(MEASURED[Case(network, "uniform", changed, load, router=router)], "flit")
 
 
-@pytest.mark.parametrize("names", [names for names, why in APART.items() if why == ALONE])
-def test_only_booksim_ends_in_a_deadlock(names: tuple[str, str, float, str]) -> None:
+@pytest.mark.parametrize("names", [names for names, why in APART.items() if why == CHANCE])
+def test_at_which_load_there_is_a_deadlock_is_chance(names: tuple[str, str, float, str]) -> None:
     network, routes, load, router = names
-    found = MEASURED[Case(network, "uniform", routes, load, router=router)]
-    assert found.deadlocks == {SIMULATORS[0]}
+    case = Case(network, "uniform", routes, load, router=router)
+    assert MEASURED[case].deadlocks == {*SIMULATORS}
+    built, traffic, settings = prepared(case)
+    above = MEASURED[case].theirs + 0.01
+    first, second = (
+        simulate(built, traffic, replace(settings, loads=(above,), seed=seed)).points[0]
+        for seed in (0, 1)
+    )
+    assert first.sustained
+    assert second.deadlock
 
 
 def test_the_page_has_what_was_measured() -> None:

@@ -101,7 +101,7 @@ def test_every_baseline_carries_uniform_traffic(family: str) -> None:
     assert set(SMALL) == set(BASELINES)
     fabric = made({"family": family, **SMALL[family]})
     ends = fabric.build.topology.endpoints
-    for routing in ("minimal", "shortest", "ugal", "valiant"):
+    for routing in ("minimal", "shortest", "ugal", "valiant", "ugal-pf"):
         found = point(fabric, "uniform", 0.3, routing, vcs=8)
         assert (found.lost, found.deadlock, found.sustained) == (0, (), True)
         net = SimulatedNetwork.of(fabric.build, 1).with_distances()
@@ -109,7 +109,7 @@ def test_every_baseline_carries_uniform_traffic(family: str) -> None:
         mean = far.sum() / (len(far) * (len(far) - 1))
         if routing == "valiant":
             assert found.mean_hops == pytest.approx(2 * mean, rel=0.1)
-        elif routing != "ugal":
+        elif not routing.startswith("ugal"):
             assert found.mean_hops == pytest.approx(mean, rel=0.05)
         else:
             assert mean * 0.95 < found.mean_hops < 2 * mean
@@ -121,6 +121,25 @@ def test_ugal_goes_astray_only_where_packets_wait() -> None:
     assert 1 <= idle.mean_hops < 1.05
     assert busy.sustained  # minimal ports carry 1/4
     assert 1.5 < busy.mean_hops < 4
+
+
+def test_ugal_pf_goes_over_neighbours_where_the_minimal_link_is_loaded() -> None:
+    """Compact Valiant, as by tables; between adjacent switches it draws, and tables bounce."""
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 7}, "hosts_per_node": 4}
+    bounces = {"balance": "ugal-pf", "adjacent": "bounce", "disjoint": "none"}
+    plain, tables = Fabric.from_spec(spec), Fabric.from_spec({**spec, "routing": bounces})
+    for level in ("packet", "flit"):
+        (far, near), (as_far, bounced) = (
+            [
+                point(fabric, pattern, load, routing, paths="table", level=level)
+                for pattern, load in (("perm2hop", 0.3), ("perm1hop", 0.55))
+            ]
+            for fabric, routing in ((plain, "ugal-pf"), (tables, "adaptive"))
+        )
+        assert far == as_far
+        assert near.sustained
+        assert 3 < near.mean_hops < 4
+        assert not bounced.sustained
 
 
 def test_flits_wait_as_packets_do() -> None:
@@ -147,7 +166,7 @@ def test_channels_are_those_of_all_shortest_paths(family: str) -> None:
     assert path_channels(net, "ugal", "valley") == 2 * valleys
 
 
-@pytest.mark.parametrize("routing", ["shortest", "ugal", "valiant"])
+@pytest.mark.parametrize("routing", ["shortest", "ugal", "valiant", "ugal-pf"])
 def test_nothing_stops_above_saturation(routing: str) -> None:
     fabric = made({"family": "jellyfish", "nodes": 30, "degree": 4, "seed": 2}, 3)
     net = SimulatedNetwork.of(fabric.build, 3).with_distances()

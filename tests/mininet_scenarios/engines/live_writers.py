@@ -1,4 +1,4 @@
-"""An inner process whose own processes write files to its folder without a pause."""
+"""An inner process whose processes write to its folder, and which tells, without a pause."""
 
 import subprocess
 
@@ -8,12 +8,16 @@ FOREVER = 'n=0; while :; do n=$((n + 1)); : > "$0/$$-$n"; done'
 
 
 class Writers:
-    def __init__(self, setup, _progress):
-        self.work = setup.work
+    def __init__(self, setup, progress):
+        self.work, self.progress = setup.work, progress
 
     def start(self):
-        for _ in range(4):
+        for _ in range(2):
             subprocess.Popen(["sh", "-c", FOREVER, self.work])
+
+    def tell(self):
+        while True:
+            self.progress("more")
 
 
 if __name__ == "__main__":

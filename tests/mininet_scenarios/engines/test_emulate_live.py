@@ -199,9 +199,11 @@ def test_nothing_is_left_when_it_is_stopped_while_it_pings(tmp_path, how):
     assert interfaces() == before
 
 
-def test_its_folder_goes_although_processes_inside_write_to_it(tmp_path):
+def test_its_folder_goes_although_much_is_in_it_and_is_written_and_told(tmp_path):
     work = tmp_path / "work"
     work.mkdir()
+    for number in range(3_000):
+        (work / f"file-{number}").touch()
     writers = "tests.mininet_scenarios.engines.live_writers"
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     process, end = module_process(writers, preflight.namespaces(), env=env)
@@ -210,8 +212,9 @@ def test_its_folder_goes_although_processes_inside_write_to_it(tmp_path):
             end.send(SimpleNamespace(work=work, temporary=True))
             end.send(("start", ()))
             assert end.recv() == ("result", None)
-            until(lambda: len(list(work.iterdir())) > 3)
-        until(lambda: not work.exists(), limit=10)
+            end.send(("tell", ()))
+            assert end.recv() == ("progress", ("more",))
+        until(lambda: not work.exists(), limit=20)
     finally:
         process.kill()
         process.wait()

@@ -49,13 +49,12 @@ ROUTES = {
     "VAL": ("val", {"routing": "valiant", "paths": "table"}),
     "UGAL": ("ugallnew", {"routing": "ugal", "paths": "table"}),
     "UGAL, links counted": ("ugallinks", {"routing": "ugal", "paths": "table"}),
-    "UGAL_PF": ("ugall4_pf", {"routing": "adaptive"}),
+    "UGAL_PF": ("ugall4_pf", {"routing": "ugal-pf", "paths": "table"}),
 }
-"""Theirs, and our settings. UGAL draws four routers; UGAL_PF takes any neighbour.
+"""Theirs, and our settings. UGAL draws four routers.
 
 Their UGAL takes each leg for one or two links, whatever it has; `ugallinks` is the same but for
 that. Their stages of several cycles take nothing meanwhile, unless they overlap."""
-ROUTING = {"balance": "compact-valiant", "disjoint": "none"}
 SATURATES = 0
 HOLDING = ("routing=3", "crossbar=4")
 """Routers with a stage of several cycles."""
@@ -66,15 +65,14 @@ ROUTERS = (
 COUNTED = "their UGAL takes each leg for one or two links; with the links counted it agrees"
 HELD = "their stage of several cycles takes nothing meanwhile; where stages overlap it agrees"
 LOWER = "ours saturates by .03 less: not explained"
-ALONE = "BookSim has a deadlock where ours has none: not explained"
+CHANCE = "all end in a deadlock, at which load is chance: packets of seeds 0 to 5 from .88 to .9"
 APART = {
     ("Dragonfly h = 2", "UGAL", 0.3, ""): COUNTED,
     ("Dragonfly h = 2", "UGAL", SATURATES, ""): COUNTED,
     ("PolarStar IQ q = 3", "UGAL", SATURATES, ""): COUNTED,
     ("Slim Fly q = 5", "UGAL", SATURATES, ""): LOWER,
     **{("PolarFly q = 5", "MIN", 0.5, router): HELD for router in HOLDING},
-    ("PolarFly q = 5", "UGAL_PF", SATURATES, ""): ALONE,
-    ("PolarFly q = 7", "UGAL_PF", SATURATES, ""): ALONE,
+    ("PolarFly q = 5", "UGAL_PF", SATURATES, ""): CHANCE,
 }
 """Network, routes, load and router of those that do not agree under uniform traffic, and why."""
 HEAD = "| paths | points: latency, saturation | BookSim | packets | flits |\n"
@@ -169,16 +167,15 @@ CASES = tuple(_cases())
 
 
 @cache
-def _build(network: str, routed: bool) -> Fabric:
+def _build(network: str) -> Fabric:
     topology, _ = NETWORKS[network]
-    routing = {"routing": ROUTING} if routed else {}
-    return Fabric.from_spec({"name": "lab", "topology": topology, **routing})
+    return Fabric.from_spec({"name": "lab", "topology": topology})
 
 
 def prepared(case: Case) -> tuple[SimulatedNetwork, HostTraffic, SimulationSettings]:
     """What both simulate."""
     hosts = NETWORKS[case.network][1]
-    build = _build(case.network, case.routes == "UGAL_PF").build
+    build = _build(case.network).build
     router = FlitRouter.read(case.router)
     settings = SimulationSettings(**ROUTES[case.routes][1], link=case.link, router=router)  # type: ignore[arg-type]
     traffic = HostTraffic.of_pattern(case.pattern, build.topology, hosts, 0)
