@@ -153,6 +153,8 @@ def main() -> None:
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
     signal.signal(signal.SIGTERM, _terminated)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # not under nohup
+        signal.signal(signal.SIGHUP, _terminated)
     # We have none, and looking for them in every installed package takes 30 ms.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
@@ -178,9 +180,9 @@ def main() -> None:
         sys.exit(_refused(error) if getattr(error, "errno", None) in MACHINE else _our_bug())
 
 
-def _terminated(_number: int, _frame: FrameType | None) -> None:
+def _terminated(number: int, _frame: FrameType | None) -> None:
     """Leave as after Ctrl-C, so that what is half done is cleared away."""
-    sys.exit(128 + signal.SIGTERM)
+    sys.exit(128 + number)
 
 
 def _has_working_folder() -> bool:

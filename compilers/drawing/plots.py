@@ -30,6 +30,12 @@ INCHES = ((6.2, 5.0), (6.2, 5.0), (4.4, 3.7), (4.4, 3.7))
 """Of a panel, across and up, by how many are in a row."""
 ROUTINGS = {"minimal": "minimal", "as_emitted": "as emitted", "adaptive": "adaptive"}
 """The routes of a saturation, in words."""
+STYLES: dict[str, dict[str, Any]] = {
+    "line": {"linewidth": 1.3},
+    "points": {"linestyle": "", "markersize": 3, "markevery": 1},
+    "limit": {"linestyle": "-", "linewidth": 2.4, "marker": "", "color": "#000000", "zorder": 1.9},
+}
+"""Of a curve: a line with marks, marks alone, or a thick line that is no network's."""
 MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
 
 
@@ -37,19 +43,22 @@ MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
 class Curve:
     """One line of a plot: its name, "" for one that needs none, and a y for each x.
 
-    In a panel of steps: the edges of the steps, one more than there are y.
+    In a panel of steps: the edges of the steps, one more than there are y. style: of `STYLES`.
     """
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    style: str = "line"
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes. top: of the upward one, None for what the curves need.
+    """One pair of axes. top: of the upward one, None for what the curves need; bottom: where
+    it is not logarithmic.
 
-    steps: a bar for each y, between the edges that are its x.
+    steps: a bar for each y, between the edges that are its x. logarithmic: axes, "", "x" or "y".
+    ticks: names of 1, 2, … upwards.
     """
 
     title: str
@@ -58,6 +67,9 @@ class Panel:
     curves: tuple[Curve, ...]
     top: float | None = None
     steps: bool = False
+    ticks: tuple[str, ...] = ()
+    bottom: float = 0.0
+    logarithmic: str = ""
 
 
 def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
@@ -263,24 +275,27 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
         if panel.steps:
             axes.stairs(curve.y, curve.x, label=curve.name, color=colour, fill=True, linewidth=0)
             continue
-        dense = len(curve.x) > 40
-        axes.plot(
-            curve.x,
-            curve.y,
-            label=curve.name,
-            color=colour,
-            linestyle=DASHES[(number + number // len(COLOURS)) % len(DASHES)],
-            marker=MARKS[number % len(MARKS)],
-            markersize=3 if dense else 4.5,
-            markevery=max(1, len(curve.x) // 24),
-            linewidth=1.3,
-        )
+        own = {
+            "color": colour,
+            "linestyle": DASHES[(number + number // len(COLOURS)) % len(DASHES)],
+            "marker": MARKS[number % len(MARKS)],
+            "markersize": 3 if len(curve.x) > 40 else 4.5,
+            "markevery": max(1, len(curve.x) // 24),
+        }
+        axes.plot(curve.x, curve.y, label=curve.name, **own | STYLES[curve.style])
     axes.set_title(panel.title, loc="left", fontsize=10, fontweight="bold")
     axes.set_xlabel(panel.across)
     axes.set_ylabel(panel.up)
-    axes.set_ylim(bottom=0, top=panel.top)
+    if panel.logarithmic:
+        axes.set(**{f"{panel.logarithmic}scale": "log"})
+    bottom = None if panel.logarithmic == "y" else panel.bottom
+    axes.set_ylim(bottom=bottom, top=panel.top)
+    if panel.ticks:
+        axes.set_yticks(range(1, len(panel.ticks) + 1), panel.ticks)
     if panel.steps:
         axes.locator_params(integer=True, min_n_ticks=1)  # events and packets come whole
+    if not panel.across:
+        axes.set_xticks([])  # bars of names, no quantity
     axes.grid(visible=True, color="#d9dee3", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from templates import environment
 
 MARGIN, SPREAD, HEAD = 34, 300, 34
-HIDDEN = -1
+HIDDEN, HOST = -1, 4
 Places = NDArray[np.float64]
 
 
@@ -20,8 +20,8 @@ class Diagram:
     """A graph on places.
 
     places: float64[N, 2], of any extent, y downwards. links: int[E, 2]. labels: of vertices, none
-    or one each. kinds: int[N], a colour each, HIDDEN for a bend in a line; faint: bool[E], links in
-    the background. width: of the picture in pixels, without its margins.
+    or one each. kinds: int[N], a colour each, HIDDEN for a bend in a line, HOST white; faint:
+    bool[E], links in the background. width: of the picture in pixels, without its margins.
     """
 
     title: str
@@ -45,7 +45,7 @@ class Diagram:
         labels = list(self.labels) or [""] * len(at)
         ends = at[np.asarray(self.links, np.int64).reshape(-1, 2)].tolist()
         circles = [
-            {"x": x, "y": y, "kind": kind % 5, "label": label}
+            {"x": x, "y": y, "kind": kind % 6, "label": label}
             for (x, y), kind, label in zip(at.tolist(), kinds, labels, strict=True)
             if kind != HIDDEN
         ]
@@ -83,6 +83,20 @@ def columns(*sizes: int, apart: float = 1.6) -> Places:
         for x, n in enumerate(sizes)
     ]
     return np.concatenate(parts)
+
+
+def with_hosts(
+    places: Places, links: NDArray[np.integer], leaves: NDArray[np.int64], each: int, side: int
+) -> tuple[Places, NDArray[np.integer]]:
+    """Places and links with compute nodes of leaves, on their left (side -1) or right (1)."""
+    owner = np.repeat(leaves, each)
+    across = np.full(len(owner), 1.3 * side)
+    along = np.tile(0.28 * (np.arange(each) - (each - 1) / 2), len(leaves))
+    hosts = len(places) + np.arange(len(owner))
+    return (
+        np.concatenate((places, places[owner] + np.stack((across, along), axis=1))),
+        np.concatenate((links, np.stack((owner, hosts), axis=1))),
+    )
 
 
 def matrix_links(adjacent: NDArray[np.bool_]) -> NDArray[np.int64]:

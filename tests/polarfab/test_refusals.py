@@ -89,7 +89,9 @@ def test_memory_that_ends_all_the_same(tmp_path: Path) -> None:
     assert error.startswith("error: this machine has too little memory for that: ")
 
 
-def test_sigterm_clears_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_clears_up(tmp_path: Path, number: signal.Signals) -> None:
+    """SIGHUP is what a closed terminal sends."""
     fabric = tmp_path / "fabric.yaml"
     fabric.write_text("name: large\ntopology: {family: polarfly, q: 83}\n")
     command = [*POLARFAB, "compile", str(fabric), "-o", str(tmp_path / "b")]
@@ -99,9 +101,9 @@ def test_sigterm_clears_up(tmp_path: Path) -> None:
         assert run.poll() is None
         assert time.monotonic() < limit, "nothing is written beside the build's place"
         time.sleep(0.001)
-    run.send_signal(signal.SIGTERM)
+    run.send_signal(number)
     run.communicate(timeout=60)
-    assert run.returncode == 128 + signal.SIGTERM
+    assert run.returncode == 128 + number
     assert {path.name for path in tmp_path.iterdir()} <= {"fabric.yaml", "b"}
 
 

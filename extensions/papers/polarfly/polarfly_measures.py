@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import log2
+
+import numpy as np
 
 from compilers.drawing.plots import Curve, Panel, failures
 from compilers.evaluation.analysis.bisection import bisection
@@ -15,6 +18,7 @@ from compilers.evaluation.comparison.prices import prices
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
 from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.graphs import diameter_of
 
 Network = tuple[str, Mapping[str, int | str | None], int]
 CONFIGURED: dict[str, Network] = {
@@ -26,6 +30,15 @@ CONFIGURED: dict[str, Network] = {
     "FT": ("fat-tree", {"k": 18, "pods": 18}, 18),
 }
 """Table V."""
+TITLES = {
+    "polarfly": "PolarFly",
+    "slimfly": "Slim Fly",
+    "hyperx": "HyperX",
+    "dragonfly": "Dragonfly",
+    "jellyfish": "Jellyfish",
+    "fat-tree": "Fat tree",
+}
+"""Names of the families as the paper has them."""
 RADIXES, MOST_NODES = range(6, 37), 1_400
 """Of figure 12."""
 NODES, NODES_PER_SWITCH = 1024, 2
@@ -64,6 +77,7 @@ def bisections(_quick: bool) -> Evidence:
     below = {radix: part for radix, part in ours.items() if radix >= 18 and part <= 0.4}
     cuts = ", ".join(f"{100 * part:.1f} % at radix {radix:g}" for radix, part in below.items())
     random = [part / found["jellyfish"][radix] for radix, part in ours.items() if radix >= 18]
+    growing = [ours[radix] for radix in sorted(ours)]
     claims = (
         PaperClaim(
             "PolarFly of radix 18 and more: above 40 % at each",
@@ -73,25 +87,44 @@ def bisections(_quick: bool) -> Evidence:
             mistake=f"METIS finds a cut of {cuts}, which bounds the smallest one.",
         ),
         PaperClaim("above Jellyfish of the same size, at each: least ratio", 1, min(random), ">="),
+        *(
+            PaperClaim(
+                f"above all of {TITLES[name]}'s there",
+                max(part for radix, part in found[name].items() if radix >= 18),
+                min(part for radix, part in ours.items() if radix >= 18),
+                ">=",
+            )
+            for name in ("slimfly", "dragonfly")
+        ),
+        PaperClaim(
+            "towards 50 %: least growth from a radix to the next",
+            0,
+            min(after - before for before, after in pairwise(growing)),
+            ">=",
+        ),
         PaperClaim("Fat tree: 50 %, at each", 0.5, min(found["fat-tree"].values()), rounding=0.005),
         *(
             PaperClaim(
-                f"{name}: {100 * printed:.0f} % at most, at the largest radix",
+                f"{TITLES[name]}: {100 * printed:.0f} %, at its largest radix here",
                 printed,
-                found[family][max(found[family])],
+                found[name][max(found[name])],
                 reading=0.01,
             )
-            for name, family, printed in (
-                ("Slim Fly", "slimfly", 0.33),
-                ("Dragonfly", "dragonfly", 0.17),
-            )
+            for name, printed in (("slimfly", 0.33), ("dragonfly", 0.17))
         ),
     )
     curves = tuple(
-        Curve(name, tuple(sorted(cut)), tuple(100 * cut[radix] for radix in sorted(cut)))
+        Curve(TITLES[name], tuple(sorted(cut)), tuple(100 * cut[radix] for radix in sorted(cut)))
         for name, cut in found.items()
     )
-    return Evidence(claims, panels=(Panel("Bisection", "radix", "links in the cut, %", curves),))
+    setup = (
+        f"Up to {MOST_NODES:,} switches. Jellyfish has PolarFly's switches and radix. Dragonfly is"
+        " balanced, a = 2h. Each cut is METIS's.",
+        "Fat tree: its radix is 2k; a cut has a quarter of all links, which is half of one of its"
+        " two levels, as drawn.",
+    )
+    panel = Panel("Bisection", "radix", "links in the cut, %", curves)
+    return Evidence(claims, panels=(panel,), setup=setup)
 
 
 def broken_links(_quick: bool) -> Evidence:
@@ -99,9 +132,17 @@ def broken_links(_quick: bool) -> Evidence:
     names = ("PF", "SF", "DF1", "JF", "FT")
     found = {n: resilience(each, 100) for n, (each, _) in _networks(*names).items()}
     curve, ratio = found["PF"].curve, {name: each.median for name, each in found.items()}
+    grown = {
+        name: _widest(each.curve, 0.05) - _widest(each.curve, 0) for name, each in found.items()
+    }
     claims = (
         PaperClaim("PolarFly: diameter 4 with 5 % of links failed", 4, _widest(curve, 0.05)),
         PaperClaim("PolarFly: still 4 with 55 % failed", 4, _widest(curve, 0.55)),
+        *(
+            PaperClaim(f"ER_7: diameter with {what} failed, {end}", printed, diameter)
+            for what, printed, diameters in without_one(7)
+            for end, diameter in zip(("least", "most"), diameters, strict=True)
+        ),
         *(
             PaperClaim(
                 f"{name} disconnects at a similar part of links: over PolarFly's",
@@ -119,9 +160,9 @@ def broken_links(_quick: bool) -> Evidence:
         ),
         *(
             PaperClaim(
-                f"Jellyfish's diameter grows less than {name}'s: with 55 % failed",
-                _widest(found["JF"].curve, 0.55),
-                _widest(found[name].curve, 0.55),
+                f"{name}'s diameter grows more rapidly than JF's: links more with 5 % failed",
+                1,
+                grown[name] - grown["JF"],
                 ">=",
             )
             for name in ("PF", "SF")
@@ -134,7 +175,39 @@ def broken_links(_quick: bool) -> Evidence:
         ]
         for name, each in found.items()
     }
-    return Evidence(claims, panels=failures(list(rows.items())))
+    networks = "; ".join(f"{name} {_words(*CONFIGURED[name][:2])}" for name in names)
+    setup = (
+        f"Networks of Table V: {networks}.",
+        "Of 100 runs that end when switches with hosts are disconnected, the one with the median"
+        " part of failed links.",
+    )
+    return Evidence(claims, panels=failures(list(rows.items())), setup=setup)
+
+
+def _words(family: str, parameters: Mapping[str, int | str | None]) -> str:
+    return " ".join((family, *(f"{name}={value}" for name, value in parameters.items())))
+
+
+def without_one(q: int) -> tuple[tuple[str, int, tuple[int, int]], ...]:
+    """What fails, its diameter in print, and the least and largest over all cases of ER_q."""
+    topology = build_topology("polarfly", {"q": q})
+    whole = np.zeros((topology.graph.order,) * 2, np.bool_)
+    whole[topology.graph.tails(), topology.graph.targets] = True
+    of_quadrics, others = list[int](), list[int]()
+    for one, other in topology.graph.edges().tolist():
+        cut = whole.copy()
+        cut[one, other] = cut[other, one] = False
+        at_quadric = (topology.kind[[one, other]] == 0).any()
+        (of_quadrics if at_quadric else others).append(diameter_of(cut))
+    switches = []
+    for each in range(topology.graph.order):
+        left = np.delete(np.delete(whole, each, 0), each, 1)
+        switches.append(diameter_of(left))
+    return (
+        ("a link of a quadric", 4, (min(of_quadrics), max(of_quadrics))),
+        ("another link", 3, (min(others), max(others))),
+        ("a switch", 3, (min(switches), max(switches))),
+    )
 
 
 def _widest(curve: Sequence[FailurePoint], fraction: float) -> int:

@@ -235,10 +235,15 @@ def permutations(quick: bool) -> Evidence:
             )
             for pattern in patterns
         ),
-        *_slower_to_adapt(curves),
+        *_slower_to_adapt({**curves, **likened}),
+        PaperClaim(
+            "UGAL_PF is slower to adapt under perm2hop than under perm1hop: latency at 0.1",
+            latency_at(curves["perm1hop", "UGAL_PF"], 0.1),
+            latency_at(curves["perm2hop", "UGAL_PF"], 0.1),
+            ">=",
+        ),
     )
-    title = f"PolarFly q = {fabrics['PF', 'MIN'].topology['q']}"
-    panels = latencies([(f"{rule}, {pattern}", c) for (pattern, rule), c in curves.items()], title)
+    panels = panels_of({(pattern, f"PF-{rule}"): c for (pattern, rule), c in curves.items()})
     setup = (*setup_of(fabrics.values(), quick), *deadlocks_of(curves.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 

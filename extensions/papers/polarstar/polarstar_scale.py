@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from statistics import pstdev
 
 import numpy as np
 
@@ -13,6 +14,15 @@ from compilers.topology.field import prime_power
 from extensions.papers.exhibit import Evidence, PaperClaim
 
 RADIXES = range(8, 129)
+NAMES = {
+    "polarstar": "PolarStar",
+    "bundlefly": "Bundlefly",
+    "dragonfly": "Dragonfly",
+    "hyperx": "HyperX",
+    "megafly": "Megafly",
+    "spectralfly": "Spectralfly",
+    "jellyfish": "Jellyfish",
+}
 COMPARED = ("polarstar", "bundlefly", "dragonfly", "hyperx", "spectralfly")
 ABSTRACT = {"bundlefly": 1.3, "dragonfly": 1.9, "hyperx": 6.7}
 """Geometric means of the abstract (arXiv:2302.07217v2), of PolarStar's order over theirs."""
@@ -28,7 +38,7 @@ def moore_efficiency(_quick: bool) -> Evidence:
     ours = best["polarstar"]
     claims = [
         PaperClaim(
-            f"times as large as {name}, geometric mean over radixes 8 to 128",
+            f"times as large as {NAMES[name]}, geometric mean over radixes 8 to 128",
             printed,
             _geometric(ours[radix] / order for radix, order in best[name].items()),
             rounding=0.05,
@@ -38,6 +48,11 @@ def moore_efficiency(_quick: bool) -> Evidence:
     beaten = {
         radix for name in COMPARED[1:] for radix, order in best[name].items() if order > ours[radix]
     }
+    share = {
+        name: {radix: order / moore_bound(radix, 3) for radix, order in orders.items()}
+        for name, orders in best.items()
+    }
+    products = {radix: _largest_product(radix) for radix in RADIXES}
     claims += [
         PaperClaim("a construction for every radix of 8 to 128", len(RADIXES), len(ours)),
         PaperClaim(
@@ -49,13 +64,35 @@ def moore_efficiency(_quick: bool) -> Evidence:
         PaperClaim(
             "asymptotically 8/27 of the Moore bound, at radix 128",
             STAR,
-            ours[128] / moore_bound(128, 3),
+            share["polarstar"][128],
             reading=0.01,
+        ),
+        PaperClaim(
+            "near the largest star product by the bounds of its factors: geometric mean part of it",
+            1,
+            _geometric(ours[radix] / order for radix, order in products.items()),
+            reading=0.05,
+        ),
+        PaperClaim(
+            "more consistent than Bundlefly: standard deviation of the part of the Moore bound",
+            pstdev(share["bundlefly"].values()),
+            pstdev(share["polarstar"].values()),
+            "<=",
+        ),
+        PaperClaim(
+            "Spectralfly has diameter 3 for very few radixes: fewer than any other",
+            min(len(best[name]) for name in COMPARED[:-1]) - 1,
+            len(best["spectralfly"]),
+            "<=",
         ),
         PaperClaim("more than bidirectional Kautz graphs", KAUTZ, ours[128] / 128**3, ">="),
     ]
     curves = tuple(
-        _curve(name, orders, lambda radix: moore_bound(radix, 3)) for name, orders in best.items()
+        _curve(name, orders, lambda radix: moore_bound(radix, 3))
+        for name, orders in (
+            *((NAMES[name], best[name]) for name in COMPARED),
+            ("star product, bound", products),
+        )
     )
     limit = Curve("Kautz, limit", (8.0, 128.0), (100 * KAUTZ, 100 * KAUTZ))
     panel = Panel(
@@ -121,18 +158,19 @@ def feasible_orders(_quick: bool) -> Evidence:
             1 - len(larger) / len(RADIXES),
             reading=0.05,
         ),
-        PaperClaim("but not for all: radixes with Paley, at least", 1, len(larger), ">="),
+        PaperClaim(
+            f"but not for all: radixes with Paley, here {', '.join(map(str, larger))}, at least",
+            1,
+            len(larger),
+            ">=",
+        ),
     )
-    curves = [
-        Curve(
-            f"{name}, {words}",
-            tuple(map(float, sorted(sizes))),
-            tuple(float(np.log10(choose(sizes[radix]))) for radix in sorted(sizes)),
-        )
-        for name, sizes in (("Inductive-Quad", quad), ("Paley", paley))
-        for words, choose in (("largest", max), ("smallest", min))
-    ]
-    panel = Panel("Orders of PolarStar", "radix", "log10 of the order", tuple(curves))
+    curves = []
+    for name, sizes in (("Inductive-Quad", quad), ("Paley", paley)):
+        radixes, nodes = zip(*((float(r), float(n)) for r in sizes for n in sizes[r]), strict=True)
+        curves.append(Curve(name, radixes, nodes, "points"))
+    axes = ("radix", "order")
+    panel = Panel("Orders of PolarStar", *axes, tuple(curves), logarithmic="y")
     return Evidence(claims, panels=(panel,))
 
 
@@ -144,6 +182,11 @@ def _largest(designs: Iterable[Design], diameter: int = 3) -> dict[str, dict[int
             orders = best.setdefault(each.family, {})
             orders[each.radix] = max(orders.get(each.radix, 0), each.nodes)
     return best
+
+
+def _largest_product(radix: int) -> int:
+    """Of a structure graph of d² + 1 vertices, the Moore bound, and a supernode of 2d' + 2."""
+    return max((d * d + 1) * (2 * (radix - d) + 2) for d in range(1, radix))
 
 
 def _geometric(ratios: Iterable[float]) -> float:

@@ -65,6 +65,25 @@ def ideal_mean(shape: GraphShape) -> float:
     return moore_mean(shape.order, shape.degree, least_diameter(shape.order, shape.degree))
 
 
+def ideal_hosts(mean: float) -> float:
+    """T of the generalised Moore graph of this k̄, u = 1 and routers of `LARGEST_ROUTER` ports.
+
+    Formula (5), exact: of a real Δ = R·k̄/(k̄ + 1), at every distance below the diameter k as many
+    vertices as can be. Above its T no network has this k̄/u.
+    """
+    degree = LARGEST_ROUTER * mean / (mean + 1)
+    at, reached = [degree], [degree]
+    diameter = 2
+    while True:
+        at.append(at[-1] * (degree - 1))
+        reached.append(reached[-1] + at[-1])
+        if sum(t * n for t, n in enumerate(at, 1)) >= mean * reached[-1]:
+            break
+        diameter += 1
+    others = sum((diameter - t) * n for t, n in enumerate(at, 1)) / (diameter - mean)
+    return (1 + others) * degree / mean
+
+
 def _sum(q: int, powers: int) -> int:
     return sum(int(q**power) for power in range(powers + 1))
 
@@ -123,7 +142,7 @@ GROWTHS = (
     NetworkGrowth("quadrangle incidence", _incidence(4, 3), PRIME_POWERS, 2048, 4, 3.5),
     NetworkGrowth("Delorme, hexagons", _delorme(5, 5), (3, 27), 2187, 5, 5.0),
     NetworkGrowth("hexagon incidence", _incidence(6, 5), PRIME_POWERS, 2048, 6, 5.5),
-    NetworkGrowth("hypercube, n=10", _hypercube, range(2, 17), 10, 10, 5.0),
+    NetworkGrowth("hypercube", _hypercube, range(2, 17), 10, 10, 5.0),
 )
 """The rows of Tables II and III."""
 

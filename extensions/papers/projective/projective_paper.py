@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from math import sqrt
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
+from math import log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.drawing.plots import Curve, Panel
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.topology.families import build_topology
 from compilers.topology.family import moore_bound
-from compilers.topology.field import prime_powers_near
+from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout, links_between
 from extensions.baselines.slimfly import degree
-from extensions.papers.diagram import HIDDEN, Diagram, Places, columns, ring
+from extensions.papers.diagram import HIDDEN, HOST, Diagram, Places, columns, ring, with_hosts
 from extensions.papers.exhibit import Evidence, PaperClaim, exhibits_of
 from extensions.papers.graphs import (
     complement,
@@ -33,11 +35,18 @@ from extensions.papers.projective.network_growth import (
     NetworkGrowth,
     cost,
     growth,
+    ideal_hosts,
     ideal_mean,
     least_diameter,
 )
 
+HOSTS = "compute nodes T"
 CORNERS = (("100", -1, 1), ("010", 1, 1), ("001", 0, -2), ("111", 0, 0))
+DRAGONFLY_MISTAKE = (
+    "In scale only: up to 65,520 compute nodes the 3D Hamming graph has the smaller k̄/u, by 3 % or"
+    " more, with routers of more ports: there 61, of the dragonfly 44."
+)
+DELORME_MISTAKE = "R = 4(q + 1)/3 is 4, 12 and 44 with q = 2, 8 and 32."
 HAMMING_MISTAKE = (
     "The text has 2 - 2/n - 1/n². Of the n² - 1 others 2(n - 1) are at distance 1 and (n - 1)²"
     " at 2, so the mean is 2n/(n + 1)."
@@ -97,7 +106,7 @@ def _diameter(each: NetworkGrowth, shape: GraphShape) -> int:
         "PN": ("pn", {"q": 5}),
         "dragonfly": ("dragonfly", {"h": 2}),
         "Hamming 3D": ("hyperx", {"sides": "4x4x4"}),
-        "hypercube, n=10": ("hyperx", {"sides": "x".join("2" * 10)}),
+        "hypercube": ("hyperx", {"sides": "x".join("2" * 10)}),
     }
     if each.name in built:
         return distribution(build_topology(*built[each.name])).diameter or 0
@@ -264,10 +273,17 @@ def mms_orders(_quick: bool) -> Evidence:
     vertices = tuple(2.0 * q * q for q in shares)
     curves = (
         Curve("MMS", vertices, tuple(shares.values())),
-        Curve("8/9", (vertices[0], vertices[-1]), (8 / 9, 8 / 9)),
+        _eight_ninths(vertices),
     )
-    panel = Panel("MMS graphs", "vertices", "vertices over the Moore bound", curves, 1.1)
-    return Evidence(claims, panels=(panel,))
+    return Evidence(claims, panels=(_of_mms("vertices over the Moore bound", curves),))
+
+
+def _of_mms(up: str, curves: tuple[Curve, ...]) -> Panel:
+    return Panel("MMS graphs", "vertices", up, curves, 1.05, bottom=0.6, logarithmic="x")
+
+
+def _eight_ninths(x: tuple[float, ...]) -> Curve:
+    return Curve("8/9", (x[0], x[-1]), (8 / 9, 8 / 9), "limit")
 
 
 def mms_utilisation(_quick: bool) -> Evidence:
@@ -275,24 +291,26 @@ def mms_utilisation(_quick: bool) -> Evidence:
     shape = growth("Slim Fly MMS").shape
     known = {q: shape(q).utilisation for q in _prime_powers(5, 128)}
     built = (5, 7, 8, 9, 11, 13, 17, 19, 23)
+    pairs = [(q, next((r for r in known if r > q and r % 4 == 1), q)) for q in known if q % 4 != 1]
     measured = {q: uniform(build_topology("slimfly", {"q": q})).utilisation for q in built}
     claims = (
         PaperClaim("u = 1 for q = 5, the Hoffman–Singleton graph", 1, measured[5]),
         PaperClaim("limit 8/9, at q = 127", 8 / 9, known[127], reading=0.01),
         PaperClaim(
-            "a little worse where q mod 4 is not 1: largest u of q = 7 over that of q = 9",
+            "a little worse where q mod 4 is not 1: largest u over that of the next q where it is",
             1,
-            measured[7] / measured[9],
+            max(known[q] / known[after] for q, after in pairs if after > q),
             relation="<=",
             reason="Traffic is split evenly over all minimal paths here.",
         ),
     )
+    vertices = tuple(2.0 * q * q for q in known)
     curves = (
-        Curve("by formula", tuple(2.0 * q * q for q in known), tuple(known.values())),
-        Curve("measured", tuple(2.0 * q * q for q in measured), tuple(measured.values())),
+        Curve("by formula", vertices, tuple(known.values())),
+        Curve("measured", tuple(2.0 * q * q for q in measured), tuple(measured.values()), "points"),
+        _eight_ninths(vertices),
     )
-    panel = Panel("MMS graphs", "vertices", "utilisation u", curves, 1.1)
-    return Evidence(claims, panels=(panel,))
+    return Evidence(claims, panels=(_of_mms("utilisation u", curves),))
 
 
 def costs(_quick: bool) -> Evidence:
@@ -311,16 +329,49 @@ def costs(_quick: bool) -> Evidence:
     claims.append(
         PaperClaim("MMS is about 9/8 of demi-PN", 9 / 8, cost(mms) / cost(demi), reading=0.05)
     )
-    most = {name: _hosts(growth(name).members()[-1]) for name in ("dragonfly", "Hamming 3D")}
-    superseded = most["dragonfly"] / most["Hamming 3D"]
-    claims.append(PaperClaim("dragonfly scales beyond the 3D Hamming graph", 1, superseded, ">="))
-    panel = _by_hosts("Routers of up to 64 ports", "k̄/u", {g.name: g.members() for g in GROWTHS})
+    cube, dragonfly = (growth(name).members() for name in ("Hamming 3D", "dragonfly"))
+    at_cube = np.interp(_logs(cube), _logs(dragonfly), [cost(shape) for shape in dragonfly])
+    shapes = {each.name: each.members() for each in GROWTHS}
+    every = [shape for members in shapes.values() for shape in members]
+    claims += [
+        PaperClaim(
+            "dragonfly scales beyond the 3D Hamming graph: compute nodes of its largest over its",
+            1,
+            _hosts(dragonfly[-1]) / _hosts(cube[-1]),
+            ">=",
+        ),
+        PaperClaim(
+            "and supersedes it completely: least k̄/u of the 3D Hamming graph over its, as large",
+            1,
+            min(cost(shape) / other for shape, other in zip(cube, at_cube, strict=True)),
+            ">=",
+            mistake=DRAGONFLY_MISTAKE,
+        ),
+        PaperClaim(
+            "two points only of Delorme's graph: those of R up to 64",
+            2,
+            len(shapes["Delorme, quadrangles"]),
+            mistake=DELORME_MISTAKE,
+        ),
+        PaperClaim(
+            "all curves are above the bound: most compute nodes over those of an ideal graph of"
+            " this k̄/u and 64 ports",
+            1,
+            max(_hosts(shape) / ideal_hosts(cost(shape)) for shape in every),
+            "<=",
+        ),
+    ]
+    means = tuple(np.linspace(1, 5.6, 461).tolist())
+    hosts = (2.0, *map(ideal_hosts, means))  # two routers, and more, are a complete graph
+    curves = (*_by_hosts(shapes), Curve("ideal, R = 64", hosts, (1.0, *means), "limit"))
+    panel = Panel("Routers of up to 64 ports", HOSTS, "k̄/u", curves, logarithmic="x")
     return Evidence(tuple(claims), panels=(panel,))
 
 
 def scalability(_quick: bool) -> Evidence:
     """Figure 8: compute nodes over router radix."""
     shapes = {each.name: each.members() for each in GROWTHS}
+    best = sorted((g for g in GROWTHS if g.optimal), key=lambda g: g.mean / g.utilisation)
     large = growth("PN").shape(2048).quantities()
     q = 2048
     claims = (
@@ -337,13 +388,29 @@ def scalability(_quick: bool) -> Evidence:
             max(_hosts(s) for s in growth("complete graph").members() if _ports(s) <= 48),
             reading=30,
         ),
+        PaperClaim(
+            "optimal lines are sorted by k̄/u: least T of one over that of the line below it, of as"
+            " many ports",
+            1,
+            min(_more_hosts(shapes[a.name], shapes[b.name]) for a, b in pairwise(best)),
+            ">=",
+        ),
     )
     curves = tuple(
-        Curve(name, tuple(map(_ports, members)), tuple(np.log10([_hosts(s) for s in members])))
+        Curve(name, tuple(map(_ports, members)), tuple(map(_hosts, members)))
         for name, members in shapes.items()
     )
-    panel = Panel("Scalability", "router ports R", "log10 of compute nodes T", curves)
+    panel = Panel("Scalability", "router ports R", HOSTS, curves, logarithmic="y")
     return Evidence(claims, panels=(panel,))
+
+
+def _more_hosts(lower: list[GraphShape], upper: list[GraphShape]) -> float:
+    """The least T of `upper` over that of `lower` of as many ports or less."""
+    return min(
+        _hosts(shape) / max(_hosts(each) for each in lower if _ports(each) <= _ports(shape))
+        for shape in upper
+        if _ports(lower[0]) <= _ports(shape)
+    )
 
 
 def three_networks(_quick: bool) -> Evidence:
@@ -351,13 +418,21 @@ def three_networks(_quick: bool) -> Evidence:
     shapes = {name: growth(name).members() for name in ("Slim Fly MMS", "PN", "demi-PN")}
     mms, demi = ([s for s in shapes[n] if _hosts(s) > 1000] for n in ("Slim Fly MMS", "demi-PN"))
     apart = max(cost(shape) - shape.mean for shape in shapes["PN"])
+    as_large = np.interp(_logs(mms)[-1], _logs(demi), [shape.mean for shape in demi])
+    large = growth("Slim Fly MMS").shape(2048)
     claims = (
         PaperClaim("both curves coincide for PN: largest difference", 0, apart),
         PaperClaim(
-            "MMS has the smallest average distance: of its largest, over demi-PN's largest",
+            "MMS has the smallest average distance: of its largest, over demi-PN's as large",
             1,
-            mms[-1].mean / demi[-1].mean,
+            mms[-1].mean / float(as_large),
             "<=",
+        ),
+        PaperClaim(
+            "and 8/9 of the largest size, which demi-PN attains: of the same degree, 3072",
+            8 / 9,
+            large.order / (large.degree**2 - large.degree + 1),
+            reading=0.01,
         ),
         PaperClaim(
             "above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS over its largest",
@@ -372,11 +447,9 @@ def three_networks(_quick: bool) -> Evidence:
             reading=0.2,
         ),
     )
-    panels = (
-        _by_hosts("Average distance", "k̄", shapes, ratio=False),
-        _by_hosts("Cost", "k̄/u", shapes),
-    )
-    return Evidence(claims, panels=panels)
+    curves = (*_by_hosts(shapes, ": k̄/u"), *_by_hosts(shapes, ": k̄", lambda shape: shape.mean))
+    panel = Panel("Distance and cost", HOSTS, "k̄, k̄/u", curves, bottom=1.5, logarithmic="x")
+    return Evidence(claims, panels=(panel,))
 
 
 def full_mesh(_quick: bool) -> Evidence:
@@ -403,7 +476,7 @@ def full_mesh(_quick: bool) -> Evidence:
             kinds=[0] * 4 + [1] * 6,
         ),
         Diagram("K_4: leaves and spines", columns(4, 6), ends, kinds=[0] * 4 + [1] * 6),
-        Diagram("MLFM", columns(12, 6), mesh.graph.edges(), kinds=mesh.kind),
+        _with_hosts("MLFM", mesh, columns(12, 6), [(leaves, -1)]),
     )
     return Evidence(claims, diagrams=diagrams)
 
@@ -421,17 +494,26 @@ def orthogonal_fat_tree(_quick: bool) -> Evidence:
         PaperClaim("k̄ between leaves", 2, spread.mean or 0),
         PaperClaim("u", 1, uniform(tree).utilisation),
     )
-    picture = Diagram(
-        "Orthogonal fat tree, q = 2", columns(7, 7, 7), tree.graph.edges(), kinds=tree.kind
-    )
+    first, last = np.flatnonzero(leaves).reshape(2, -1)
+    sides = [(first, -1), (last, 1)]
+    picture = _with_hosts("Orthogonal fat tree, q = 2", tree, columns(7, 7, 7), sides)
     return Evidence(claims, diagrams=(picture,))
 
 
-def _prime_powers(low: int, high: int) -> Iterable[int]:
-    q = low
-    while q < high:
-        yield q
-        q = prime_powers_near(q + 1)[1]
+def _with_hosts(
+    title: str, tree: Topology, places: Places, sides: Iterable[tuple[NDArray[np.int64], int]]
+) -> Diagram:
+    """The routers, and at each leaf as many compute nodes as it has links."""
+    links: NDArray[np.integer] = tree.graph.edges()
+    for leaves, side in sides:
+        each = int(tree.graph.degrees[leaves].max())
+        places, links = with_hosts(places, links, leaves, each, side)
+    kinds = [*tree.kind, *[HOST] * (len(places) - tree.graph.order)]
+    return Diagram(title, places, links, kinds=kinds, width=500, radius=4)
+
+
+def _prime_powers(low: int, high: int) -> list[int]:
+    return [q for q in range(low, high) if prime_power(q)]
 
 
 def _hosts(shape: GraphShape) -> float:
@@ -442,14 +524,17 @@ def _ports(shape: GraphShape) -> float:
     return shape.quantities()["R"]
 
 
+def _logs(members: list[GraphShape]) -> list[float]:
+    return [log(_hosts(shape)) for shape in members]
+
+
 def _by_hosts(
-    title: str, up: str, shapes: dict[str, list[GraphShape]], ratio: bool = True
-) -> Panel:
-    curves = []
+    shapes: dict[str, list[GraphShape]],
+    of: str = "",
+    value: Callable[[GraphShape], float] = cost,
+) -> Iterator[Curve]:
     for name, members in shapes.items():
-        values = [cost(shape) if ratio else shape.mean for shape in members]
-        curves.append(Curve(name, tuple(np.log10([_hosts(s) for s in members])), tuple(values)))
-    return Panel(title, "log10 of compute nodes T", up, tuple(curves))
+        yield Curve(name + of, tuple(map(_hosts, members)), tuple(map(value, members)))
 
 
 EXHIBITS = [

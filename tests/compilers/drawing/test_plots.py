@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,11 +96,41 @@ def test_one_legend_where_a_panel_has_all_curves(names: tuple[str, ...], legends
     assert len(re.findall(r"<text[^>]*>A</text>", _drawn(*names))) == legends
 
 
+def test_ticks_have_names() -> None:
+    (panel,) = _panels("AB")
+    svg = plot([replace(panel, ticks=("low", "high"))], "svg", plain=True).decode()
+    assert re.search(r">low</text>.*>high</text>", svg, re.DOTALL)
+
+
 @pytest.mark.parametrize(("count", "across"), [(1, 1), (3, 3), (4, 2), (6, 3), (8, 4), (10, 4)])
 def test_panels_of_two_rows_are_below_each_other(count: int, across: int) -> None:
     found = re.search(r'width="([\d.]+)pt"', _drawn(*["A"] * count))
     assert found is not None
     assert float(found[1]) == pytest.approx(72 * across * INCHES[across - 1][0])
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_a_logarithmic_axis_has_powers_of_ten(axis: str) -> None:
+    curves = (
+        Curve("all", (10.0, 1e4), (10.0, 1e4)),
+        Curve("marks", (10.0, 1e4), (10.0, 1e4), "points"),
+        Curve("bound", (10.0, 1e4), (20.0, 2e4), "limit"),
+    )
+    straight, bent = (
+        plot([Panel("T", "a", "b", curves, logarithmic=log)], "svg", plain=True).decode()
+        for log in ("", axis)
+    )
+    assert [text.count(">10000</text>") for text in (straight, bent)] == [2, 1]
+    assert bent.count("fill: none; stroke: #b34700") == 2  # its line, and in the legend
+    assert "fill: none; stroke: #0063a0" not in bent
+    assert "stroke: #000000; stroke-width: 2.4" in bent
+
+
+def test_bars_of_names_have_no_numbers_below() -> None:
+    """They had 0 to 7, as if these were a quantity."""
+    bars = tuple(Curve(name, (n - 0.4, n + 0.4), (9.0,)) for n, name in enumerate("AB"))
+    svgs = [plot([Panel("T", w, "y", bars, steps=True)], "svg", plain=True) for w in ("", "x")]
+    assert [svg.count(b">1</text>") for svg in svgs] == [0, 1]
 
 
 def test_what_analyse_prints_is_read(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from extensions.papers.latency_curves import (
     simulated_curve,
     simulated_point,
 )
-from extensions.papers.polarfly.polarfly_simulation import BOUNCED, SHARED
+from extensions.papers.polarfly.polarfly_simulation import BOUNCED, PERMUTED, SHARED
 from extensions.simulation.latency_curve import LatencyCurve
 from extensions.simulation.load_point import LoadPoint
 from extensions.simulation.simulated_network import HostTraffic
@@ -112,6 +112,16 @@ def test_bounces_of_an_adjacent_pair_share_last_links() -> None:
                 drawn.update(dict.fromkeys(pairwise(way), share))
     assert bounced == pytest.approx(0.692, abs=0.001)
     assert max(drawn.values()) == pytest.approx(0.315, abs=0.001)
+
+
+def test_figure_nine_has_a_panel_for_each_permutation() -> None:
+    found = of_kept_points(exhibit("polarfly-fig9"))
+    assert [panel.title for panel in found.panels[:2]] == ["perm2hop", "perm1hop"]
+    for panel in found.panels:
+        assert [curve.name for curve in panel.curves] == ["PF-MIN", "PF-UGAL", "PF-UGAL_PF"]
+    slower = [claim for claim in found.claims if claim.says.startswith("UGAL_PF takes longer")]
+    assert [claim.says.split(": ")[1] for claim in slower] == ["perm2hop", *PERMUTED]
+    assert {claim.verdict for claim in slower} == {"exact"}
 
 
 def test_the_page_says_how_far_the_code_of_today_is_from_kept_points() -> None:

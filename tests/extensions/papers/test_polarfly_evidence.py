@@ -6,10 +6,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import networkx as nx
+import numpy as np
 import pytest
 
+from compilers.evaluation.analysis.bisection import bisection
+from compilers.evaluation.analysis.resilience import Point, Resilience
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Topology
 from extensions.papers.latency_curves import PaperFabric
 from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
 
@@ -71,3 +75,54 @@ def test_the_cut_that_corrects_is_the_one_found(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(polarfly_measures, "bisection", lambda _topology: found)
     claim = polarfly_measures.bisections(True).claims[0]
     assert (claim.verdict, claim.why[:25]) == ("corrected", "METIS finds a cut of 25.0")
+
+
+def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
+    """A cut has a quarter of all links; the paper's 50 % are of one of two levels."""
+    tree = bisection(build_topology("fat-tree", {"k": 4, "pods": 4})).fraction
+    found = polarfly_measures.bisections(True)
+    (drawn,) = (c.y for c in found.panels[0].curves if c.name == "Fat tree")
+    assert set(drawn) == {2 * 100 * tree}
+    assert "a cut has a quarter of all links" in found.setup[1]
+    says = {claim.says: claim for claim in found.claims}
+    assert says["towards 50 %: least growth from a radix to the next"].computed > 0
+    assert says["above all of Slim Fly's there"].verdict == "exact"
+
+
+@pytest.mark.parametrize("q", [3, 5, 9])
+def test_diameters_without_one_link_or_switch_are_those_of_networkx(q: int):
+    topology = build_topology("polarfly", {"q": q})
+    graph: nx.Graph = nx.Graph(topology.graph.edges().tolist())
+    quadrics = set(np.flatnonzero(topology.kind == 0).tolist())
+    links: dict[bool, set[int]] = {True: set(), False: set()}
+    for edge in graph.edges:
+        cut = nx.restricted_view(graph, [], [edge])
+        links[bool(quadrics & set(edge))].add(nx.diameter(cut))
+    switches = {nx.diameter(nx.restricted_view(graph, [each], [])) for each in graph}
+    found = [(printed, *ends) for _, printed, ends in polarfly_measures.without_one(q)]
+    expected = [(4, links[True]), (3, links[False]), (3, switches)]
+    assert found == [(printed, min(ends), max(ends)) for printed, ends in expected]
+
+
+def test_figure_two_has_both_graphs_that_achieve_the_moore_bound():
+    (panel,) = polarfly_structure.moore_bound(True).panels
+    drawn = {curve.name: (curve.x, curve.y) for curve in panel.curves}
+    assert drawn["Petersen"] == ((nx.petersen_graph().degree[0],), (100.0,))
+    assert drawn["Hoffman–Singleton"] == ((7.0,), (100.0,))
+    bound = 1 + nx.petersen_graph().degree[0] ** 2
+    assert len(nx.petersen_graph()) == bound
+
+
+def test_a_diameter_that_grows_alike_contradicts(monkeypatch: pytest.MonkeyPatch):
+    """The paper's "more rapidly than Jellyfish" is of the growth, not of the diameter there."""
+
+    def of(topology: Topology, runs: int) -> Resilience:
+        start = 3 if topology.family == "jellyfish" else 2
+        points = [Point(part, runs, start + (part > 0), 2.0) for part in (0.0, 0.05, 0.55)]
+        return Resilience((0.7,), 0.7, tuple(points))
+
+    monkeypatch.setattr(polarfly_measures, "resilience", of)
+    found = polarfly_measures.broken_links(True)
+    rapid = [claim.verdict for claim in found.claims if "more rapidly" in claim.says]
+    assert rapid == ["contradicts"] * 2
+    assert "PF polarfly q=31; SF slimfly q=23; DF1 dragonfly h=6 a=12" in found.setup[0]

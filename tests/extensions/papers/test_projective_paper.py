@@ -1,0 +1,60 @@
+"""Figures of the Projective Networks paper: its bounds, and statements that are not so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compilers.topology.field import prime_power
+from extensions.papers.projective import projective_paper
+from extensions.papers.projective.network_growth import cost, growth, ideal_hosts
+
+
+@pytest.mark.parametrize(("name", "hosts"), [("complete graph", 33 * 32), ("Hamming 2D", 22**3)])
+def test_networks_of_64_ports_are_on_the_bound(name: str, hosts: int) -> None:
+    """Both are generalised Moore graphs of k̄ = 1 and nearly 2."""
+    largest = growth(name).members()[-1]
+    assert largest.quantities()["R"] == pytest.approx(64, rel=1e-3)
+    assert ideal_hosts(cost(largest)) == pytest.approx(hosts, rel=3e-3)
+
+
+def test_the_bound_is_the_printed_one() -> None:
+    """Formula (5): T = R^k k̄^(k-1) / ((k - k̄)(k̄ + 1)^k), for large Δ."""
+    for mean, k in ((1.5, 2), (2.5, 3), (3.5, 4), (5.5, 6)):
+        printed = 64**k * mean ** (k - 1) / ((k - mean) * (mean + 1) ** k)
+        assert ideal_hosts(mean) == pytest.approx(printed, rel=0.06)
+    grid = [ideal_hosts(mean) for mean in np.linspace(1, 5.6, 461)]
+    assert grid == sorted(grid)
+
+
+def test_what_figure_seven_says_that_is_not_so() -> None:
+    claims = projective_paper.costs(True).claims
+    wrong = [each.says.partition(":")[0] for each in claims if each.verdict == "corrected"]
+    assert wrong == ["and supersedes it completely", "two points only of Delorme's graph"]
+    cube, dragonfly = (growth(name).members() for name in ("Hamming 3D", "dragonfly"))
+    hosts, ports = ([each.quantities()[key] for each in dragonfly] for key in "TR")
+    for each in cube:
+        T = each.quantities()["T"]
+        assert cost(each) < 0.97 * np.interp(T, hosts, [cost(other) for other in dragonfly])
+    assert (round(T), round(each.quantities()["R"])) == (65520, 61)
+    assert round(float(np.interp(T, hosts, ports))) == 44
+
+
+@pytest.mark.parametrize(
+    ("figure", "routers", "hosts"),
+    [(projective_paper.full_mesh, 18, 36), (projective_paper.orthogonal_fat_tree, 21, 42)],
+)
+def test_compute_nodes_are_drawn_at_their_leaves(figure, routers: int, hosts: int) -> None:
+    """White circles of figures 10 and 11, which had routers only."""
+    drawn = figure(True).diagrams[-1]
+    assert drawn.svg().count('fill="#ffffff"') == hosts
+    links = np.bincount(np.asarray(drawn.links).ravel())
+    assert {*links[routers:].tolist()} == {1}
+    assert len(links) == len(drawn.places) == routers + hosts
+    assert len({tuple(place) for place in drawn.places.tolist()}) == routers + hosts
+
+
+def test_slim_fly_of_every_prime_power_is_drawn() -> None:
+    """4, 8, 17 and 32, next to another one, were left out."""
+    drawn = projective_paper.mms_orders(True).panels[0].curves[0].x
+    assert drawn == tuple(2.0 * q * q for q in range(3, 128) if prime_power(q))
