@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import Place
+from compilers.targets.system_names import hostname
 from controller.devices.router_device import DevicePlan, RouterDevice
 
 MOST_NAMED = 3
@@ -76,7 +77,8 @@ class PushReport:
         found: dict[str, tuple[str, ...]] = {}
         for one in self.switches:
             if one.error:
-                name = rf"(?<![\w-]){re.escape(one.node)}(?![\w-])"
+                words = [hostname(one.node), *[one.node] * (not one.node.isdigit())]
+                name = rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])"
                 cause = ADDRESS.sub("ADDRESS", re.sub(name, "SWITCH", one.error))
                 found[cause] = (*found.get(cause, ()), one.node)
         return found

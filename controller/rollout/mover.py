@@ -45,7 +45,7 @@ class Trial:
 
 
 class Mover:
-    """Moves a fabric to other builds; `rollout` is the last move, None before the first.
+    """Moves a fabric to other builds; `rollout` is the last move, None if nothing had to move.
 
     What the keeper knows of links and switches goes into each record, and into the tables that the
     switches of another build will hold. record: has to agree before each step. wall: the time of
@@ -80,7 +80,7 @@ class Mover:
         return self.progress() if self.rollout or self.trial else None
 
     def progress(self) -> dict[str, Any]:
-        """The progress of the last move; the state is none if there was none."""
+        """The progress of the last move; the state is none if nothing had to move, or never had."""
         still = {"state": "none", "build": self.fabric.identity}
         trial = self.trial or Trial("", 0.0)
         progress = self.rollout.status() if self.rollout else still
@@ -139,6 +139,7 @@ class Mover:
         self.by = by
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
+            self.rollout = None
             self.fabric.load(target)
             return
         update = plan(old, self.keeper.foresee(new))

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from templates import environment
 
 MARGIN, SPREAD, HEAD = 34, 300, 34
-HIDDEN, HOST = -1, 4
+HIDDEN, FAINT, HOST = -1, -2, 4
+COLOURS = 7
+"""Of the template: red, green, blue, brown, white, violet, light green."""
 Places = NDArray[np.float64]
 
 
@@ -20,8 +22,9 @@ class Diagram:
     """A graph on places.
 
     places: float64[N, 2], of any extent, y downwards. links: int[E, 2]. labels: of vertices, none
-    or one each. kinds: int[N], a colour each, HIDDEN for a bend in a line, HOST white; faint:
-    bool[E], links in the background. width: of the picture in pixels, without its margins.
+    or one each. kinds: int[N], a colour each, HIDDEN for a bend in a line or its label, HOST white;
+    faint: bool[E], links in the background; hues: int[E], a colour of each other link as of
+    vertices, HIDDEN for black. width: of the picture in pixels, without its margins.
     """
 
     title: str
@@ -32,6 +35,7 @@ class Diagram:
     faint: Sequence[bool] = ()
     width: int = SPREAD
     radius: float = field(default=5.0)
+    hues: Sequence[int] | NDArray[np.integer] = ()
 
     def svg(self) -> str:
         """The diagram as SVG."""
@@ -41,13 +45,15 @@ class Diagram:
         at = np.round((self.places - low) * scale + [MARGIN, MARGIN + HEAD], 1)
         wide, high = np.ceil(extent * scale).astype(int).tolist()
         faint = list(self.faint) or [False] * len(self.links)
+        front = np.asarray(list(self.hues) or [HIDDEN] * len(self.links), np.int64)
+        hues = np.where(faint, FAINT, front)
         kinds = list(self.kinds) or [0] * len(at)
         labels = list(self.labels) or [""] * len(at)
         ends = at[np.asarray(self.links, np.int64).reshape(-1, 2)].tolist()
         circles = [
-            {"x": x, "y": y, "kind": kind % 6, "label": label}
+            {"x": x, "y": y, "kind": kind % COLOURS, "label": label, "shown": kind != HIDDEN}
             for (x, y), kind, label in zip(at.tolist(), kinds, labels, strict=True)
-            if kind != HIDDEN
+            if kind != HIDDEN or label
         ]
         text: str = (
             environment()
@@ -56,8 +62,13 @@ class Diagram:
                 d=self,
                 width=max(wide, 8 * len(self.title)) + 2 * MARGIN,
                 height=high + 2 * MARGIN + HEAD,
-                back=_path(end for end, behind in zip(ends, faint, strict=True) if behind),
-                front=_path(end for end, behind in zip(ends, faint, strict=True) if not behind),
+                paths=[
+                    {
+                        "hue": hue,
+                        "d": _path(end for end, of in zip(ends, hues, strict=True) if of == hue),
+                    }
+                    for hue in np.unique(hues).tolist()
+                ],
                 circles=circles,
             )
         )

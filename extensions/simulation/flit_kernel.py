@@ -104,7 +104,8 @@ class FlitState(NamedTuple):
         buffers, ports = len(like.queue), len(like.port)
         flits = rules.depth * rules.length
         router = rules.router
-        longest = TURNS + int(net.delay.max()) + router.crossbar + router.credit
+        there = int(net.delay.max() + net.delay[net.end < 0].max())
+        longest = TURNS + there + router.crossbar + router.credit
         turns = 1 << (longest - 1).bit_length()
         return cls(
             slot=np.zeros((buffers * (rules.depth + 2), 4), np.int32),
@@ -253,7 +254,7 @@ def _inject(
 
 @inner
 def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
-    """Every link takes a flit from behind the crossbar."""
+    """Every link takes a flit from behind the crossbar; a host sends its credit when it comes."""
     width, buffers = state.queue.shape[1], len(state.buffer)
     behind = t + rules.router.crossbar - 1
     for arc in range(len(state.queued)):
@@ -266,7 +267,7 @@ def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) 
                 when = behind + WIRE + net.delay[arc]
                 _noted(state.coming, when, net.end[arc] * rules.vcs + v)
             else:
-                when = behind + NOTICE + rules.router.credit + net.delay[arc]
+                when = behind + WIRE + NOTICE + rules.router.credit + 2 * net.delay[arc]
                 _noted(state.credit, when, buffers + arc * rules.vcs + v)
             state.carried[arc] += rules.begin <= t < rules.end
 
@@ -473,7 +474,8 @@ def _pass_flit(
     behind = turned(state.queued[out, 0] + state.queued[out, 1], state.queue.shape[1])
     state.queue[out, behind] = other - (len(net.end) + out if local else net.end[out]) * rules.vcs
     state.queued[out, 1] += 1
-    _noted(state.credit, t + NOTICE + rules.router.credit + net.delay[arc], vc)
+    late = rules.router.credit if net.end[arc] >= 0 else 0
+    _noted(state.credit, t + NOTICE + late + net.delay[arc], vc)
     counts[LAST] = t
     counts[INSIDE] -= 1
     if buffer[vc, SENT] < length:

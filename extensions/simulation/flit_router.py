@@ -17,9 +17,9 @@ class FlitRouter(NamedTuple):
     the last two. routing, crossbar: cycles that these take in the place of a step, from 2 on
     [routing_delay, st_final_delay]; routing 0: the router before has done it. The heads of a
     channel are routed one after the other, in the crossbar flits follow each other. credit: cycles
-    from when a credit comes until it counts [credit_delay]. islip: iterations of iSLIP (McKeown,
-    1999), by which inputs and outputs are matched [sw_allocator, alloc_iters]; 0: each input
-    chooses a channel, then each output an input [separable_input_first].
+    from when a credit comes until it counts, in a host at once [credit_delay]. islip: iterations of
+    iSLIP (McKeown, 1999), by which inputs and outputs are matched [sw_allocator, alloc_iters]; 0:
+    each input chooses a channel, then each output an input [separable_input_first].
     """
 
     routing: int = 1

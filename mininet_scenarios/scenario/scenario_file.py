@@ -306,6 +306,12 @@ def _check(scenario: Scenario, document: Document) -> None:
         if moment.expect.rules is not None:
             required = "an expectation at the top of the scenario, before anything happens"
             problems.append(document.problem((*path, "expect", "rules"), required, "a moment's"))
+        for word in ("lost", "converged_within") if scenario.traffic.probe is None else ():
+            if getattr(moment.expect, word) is not None:
+                required, where = "traffic with a probe, whose loss it is about", (*path, "expect")
+                problems.append(
+                    document.problem((*where, word), required, "none", "add `traffic: {probe: {}}`")
+                )
         if moment.at is not None:
             if moment.at < before:
                 earlier = f"{moment.at:g} after {before:g}"

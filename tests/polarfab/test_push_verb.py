@@ -202,6 +202,13 @@ def test_switches_that_fail_alike_are_told_once(capsys: pytest.CaptureFixture[st
     ]
 
 
+def test_a_number_is_not_taken_for_the_switch_of_that_name() -> None:
+    """Without an inventory switches have numbers for names, and host names such as sw-1."""
+    told = "no host sw-{}: exit 1"
+    failed = [PushedSwitch(str(i), i, DEVICE, "failed", error=told.format(i)) for i in range(3)]
+    assert PushReport("frr", tuple(failed)).causes == {"no host SWITCH: exit 1": ("0", "1", "2")}
+
+
 def test_a_refused_policy_is_told_of_its_build(polarfab, build, tmp_path: Path) -> None:
     spec = "name: lab\ntopology: {family: polarfly, q: 3}\nrouting: {protect: link}\n"
     (tmp_path / "other.yaml").write_text(spec)

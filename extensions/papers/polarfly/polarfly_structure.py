@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.drawing.plots import Curve, Panel, efficiency
 from compilers.evaluation.analysis.distances import distribution
@@ -22,8 +23,9 @@ from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.graphs import diameter_of
 from extensions.papers.polarfly.polarfly_measures import TITLES
 
-KIND_COLOUR = (0, 1, 2)
-"""Quadrics red, V1 green, V2 blue, as in the paper."""
+KINDS = "Red: quadrics; light green: centres of fans; green: V1; blue: V2."
+CENTRE, LAYERED = 6, 640
+"""The colour of centres, and the width of figure 6 in pixels."""
 
 
 def degrees(_quick: bool) -> Evidence:
@@ -214,26 +216,52 @@ def er7(_quick: bool) -> Evidence:
         PaperClaim("q - 2 = 5 links between two fans", 5, int(other.sum())),
         PaperClaim("q + 1 = 8 links between a fan and the quadrics", 8, int(quadric.sum())),
     )
-    places = _layers(topology, racks)
-    inside = Diagram("ER_7: a fan", places, edges, (), topology.kind, (~own).tolist(), 420)
+    places, kinds = _layers(topology, racks), _with_centres(topology, racks)
+    inside = Diagram("ER_7: a fan", places, edges, (), kinds, (~own).tolist(), LAYERED)
     beyond = (~(other | quadric)).tolist()
-    outside = Diagram("ER_7: between clusters", places, edges, (), topology.kind, beyond, 420)
-    return Evidence(claims, diagrams=(inside, outside))
+    far = np.where(side[:, 0] == fan, edges[:, 1], edges[:, 0])
+    hues = topology.kind[far]
+    title = "ER_7: from a fan to the quadrics and to another fan"
+    outside = Diagram(title, places, edges, (), kinds, beyond, LAYERED, hues=hues)
+    setup = (
+        f"{KINDS} The links of a fan are black; those to others have the colour of their end.",
+    )
+    return Evidence(claims, diagrams=(inside, outside), setup=setup)
+
+
+def _with_centres(topology: Topology, racks: Layout) -> NDArray[np.integer]:
+    """int[N]: colours of vertices by kind, of the centres of fans another one."""
+    kinds = topology.kind.astype(np.int64)
+    kinds[racks.centre[racks.centre >= 0]] = CENTRE
+    return kinds
+
+
+def _start(topology: Topology, racks: Layout) -> int:
+    """The quadric that all centres are joined to."""
+    centres = set(racks.centre[1:].tolist())
+    quadrics: list[int] = racks.members(0).tolist()
+    return next(v for v in quadrics if centres == set(topology.graph.neighbours(v).tolist()))
 
 
 def _layers(topology: Topology, racks: Layout) -> Places:
-    """Clusters side by side; quadrics on top, then V1, then V2."""
+    """Fans next to each other: V1 on a ring around the centre, V2 on one below; quadrics on top.
+
+    By the positions of a layout, ends of a rim's link are neighbours on a ring, or one is below the
+    other. The starting quadric is in the middle.
+    """
     places = np.zeros((topology.graph.order, 2))
-    width = int(np.sqrt(topology.graph.order)) / 2 + 1
-    for rack in range(len(racks.names)):
-        members = racks.members(rack)
-        for kind in range(3):
-            here = members[topology.kind[members] == kind]
-            spread = np.arange(len(here)) + (width - len(here)) / 2
-            left = (
-                (rack - 1) * (width + 1.0) if rack else (width + 1.0) * len(racks.names) / 2 - width
-            )
-            places[here] = np.stack((left + spread, np.full(len(here), 6.0 * kind)), axis=1)
+    count = len(racks.names) - 1
+    quadrics = [v for v in racks.members(0).tolist() if v != _start(topology, racks)]
+    quadrics.insert(len(quadrics) // 2, _start(topology, racks))
+    places[quadrics, 0] = np.linspace(count / 4, 3 * count / 4, len(quadrics)) + 0.5
+    places[quadrics, 1] = -1.2
+    for rack in range(1, count + 1):
+        centre = int(racks.centre[rack])
+        places[centre] = rack, 0
+        rim = [v for v in racks.members(rack).tolist() if v != centre]
+        for kind in (1, 2):
+            here = [v for v in rim if topology.kind[v] == kind]
+            places[here] = ring(3 * len(here))[1::3] * [0.4, 0.22] + [rack, kind - 1]
     return places
 
 
@@ -284,9 +312,17 @@ def er17_and_er19(_quick: bool) -> Evidence:
         upright = float((kind[:, 0] != kind[:, 1]).mean())
         says = f"q = {q}: part of the rims of fans that join V1 and V2"
         claims.append(PaperClaim(says, 0.0 if q % 4 == 1 else 1.0, upright))
-        shown = rims | np.isin(edges, racks.centre).any(axis=1) & inside
-        places = _layers(topology, racks)
+        start = _start(topology, racks)
+        shown = inside | (edges == start).any(axis=1)
+        places, kinds = _layers(topology, racks), _with_centres(topology, racks)
         title = f"ER_{q}: clusters"
-        kinds = topology.kind
-        diagrams.append(Diagram(title, places, edges, (), kinds, (~shown).tolist(), 900, 2.2))
-    return Evidence(tuple(claims), diagrams=tuple(diagrams))
+        diagrams.append(Diagram(title, places, edges, (), kinds, (~shown).tolist(), 1000, 2.6))
+        rack = q // 2 + 1
+        some = np.sort([start, *racks.members(rack)])
+        near = np.searchsorted(some, edges[np.isin(edges, some).all(axis=1)])
+        pairs = "V1 with V1, V2 with V2" if q % 4 == 1 else "V1 with V2"
+        title = f"ER_{q}: a fan, {pairs}"
+        seen = np.where(some[:, None] == start, [rack, -1.2], places[some]) * [3, 1]
+        diagrams.append(Diagram(title, seen, near, (), kinds[some]))
+    setup = (f"{KINDS} Black: links of fans, and of the quadric that they start from.",)
+    return Evidence(tuple(claims), diagrams=tuple(diagrams), setup=setup)

@@ -42,6 +42,7 @@ from extensions.papers.projective.network_growth import (
 
 HOSTS = "compute nodes T"
 CORNERS = (("100", -1, 1), ("010", 1, 1), ("001", 0, -2), ("111", 0, 0))
+MIDDLES = ("110", "101", "011")
 DRAGONFLY_MISTAKE = (
     "In scale only: up to 65,520 compute nodes the 3D Hamming graph has the smaller k̄/u, by 3 % or"
     " more, with routers of more ports: there 61, of the dragonfly 44."
@@ -155,15 +156,25 @@ def fano(_quick: bool) -> Evidence:
     straight += [("100", "011"), ("010", "101"), ("001", "110")]
     links = [[names.index(end) for end in ends] for ends in straight]
     circle = n + np.stack((np.arange(48), (np.arange(48) + 1) % 48), axis=1)
+    middles = [names.index(middle) for middle in MIDDLES]
+    lines = [f"[{_line_through(heawood, points)}]" for points in (*links, middles)]
+    along = np.array([places[one] + 0.2 * (places[other] - places[one]) for one, other in links])
     plane = Diagram(
-        "Fano plane",
-        np.concatenate((places, bends)),
+        "Fano plane: points, [lines]",
+        np.concatenate((places, bends, along)),
         np.concatenate((links, circle)),
-        [*names[:n], *[""] * 48],
-        [0] * n + [HIDDEN] * 48,
+        [*names[:n], *[""] * 2, lines[-1], *[""] * 45, *lines[:-1]],
+        [0] * n + [HIDDEN] * (48 + len(links)),
+        width=400,
     )
     graph = Diagram("Heawood graph", columns(n, n), heawood.graph.edges(), names, heawood.kind)
     return Evidence(claims, diagrams=(plane, graph))
+
+
+def _line_through(heawood: Topology, points: list[int]) -> str:
+    near: list[set[int]] = [{*heawood.graph.neighbours(point).tolist()} for point in points]
+    (line,) = set.intersection(*near)
+    return _names(heawood)[line]
 
 
 def _fano_places(names: list[str]) -> Places:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import pairwise
 
+from extensions.baselines.fatpaths import KEPT, LAYERS
 from extensions.papers.exhibit import Evidence, Exhibit, PaperClaim
 from extensions.papers.latency_curves import (
     PaperFabric,
@@ -25,6 +26,13 @@ ORDERS = {
     "permutation": ("MIN", "WMP", "WMP, bounces", "spread", "UGAL_PF, bounces"),
 }
 """Routes by the load that they sustain, the least first; written down after it was simulated."""
+DEFINED = (
+    "WMP (Cisco's WMP-PolarFly): the minimal path with 2.5/(q + 1.5) of the traffic, and all paths"
+    " of three links that share none with it; with bounces also between adjacent switches.",
+    f"FatPaths: a packet takes one of {LAYERS} layers and a shortest path in it; the first has all"
+    f" links, each other one {100 * KEPT:.0f} % of them.",
+)
+"""Routes of others."""
 LOADED = 0.4
 """An adversarial load at which `spread` has the lower latency, UGAL_PF the larger throughput."""
 
@@ -59,7 +67,14 @@ def compared(q: int, quick: bool) -> Evidence:
         says = f"{pattern}: spread takes no longer than UGAL_PF at {LOADED}"
         claims.append(PaperClaim(says, late, early, "<=", own=True))
     rows = [(name, *(_cell(curves[pattern, name]) for pattern in SENT)) for name in RIVALS]
-    setup = (*setup_of(fabrics, quick), *deadlocks_of(curves.items()))
+    orders = "; ".join(f"{pattern}: {' ≤ '.join(order)}" for pattern, order in ORDERS.items())
+    setup = (
+        *setup_of(fabrics, quick),
+        *deadlocks_of(curves.items()),
+        *DEFINED,
+        f"Stated, of sustained loads: {orders}. At {LOADED} of an"
+        " adversarial pattern spread takes no longer than UGAL_PF.",
+    )
     columns = ("load that is sustained; most that is accepted", *SENT)
     return Evidence(
         tuple(claims), columns, tuple(rows), panels_of(curves), setup=setup, quick=quick

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from polarfab.durations import in_words
-from polarfab.output.verb_output import json_option, print_json, print_table, say, volume
+from polarfab.output.verb_output import counted, json_option, print_json, print_table, say, volume
 from polarfab.shared_options import ControllerAddress, controller_options
 
 
@@ -45,9 +45,10 @@ def command(
 
 def _show(state: dict[str, Any]) -> None:
     proved = state["caveat"] or f"proved: {state['proved']}"
+    links = counted(state["dead_links"], "dead link")
     say(
         f"{state['name']}, build {state['build']}: {state['in_sync']} of {len(state['switches'])} "
-        f"switches in sync{_audited(state)}, {state['dead_links']} dead links; {proved}; held for "
+        f"switches in sync{_audited(state)}, {links}; {proved}; held for "
         f"{in_words(state['build_age'])}, this controller runs for {in_words(state['age'])}"
     )
     if state["trial_until"]:

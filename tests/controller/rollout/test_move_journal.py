@@ -146,8 +146,10 @@ def test_a_move_that_was_taken_back_is_taken_back_further(site):
     site.until(lambda: site.mover.rollout.state == "back" and site.mover.rollout.round == 1)
     site.start()
     site.until(lambda: site.holds(site.old.identity))
-    assert site.mover.rollout.state == "failed"
+    assert site.mover.progress()["state"] == "failed"
     assert load(site.folder).identity == site.old.identity
+    site.mover.move(site.fabric.current)
+    assert site.mover.progress()["state"] == "none", "it is there, and nothing has failed"
 
 
 def test_a_move_without_switches_that_are_amiss_waits_for_those_that_are_about_to_connect(site):

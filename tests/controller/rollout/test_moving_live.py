@@ -60,7 +60,7 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
     assert code == 2
     assert "--accept-loss" in error
     assert "156 that lose packets: 13 hosts are removed, moved or renumbered" in error
-    assert call("apply", then)[1]["state"] == "done"
+    assert call("apply", then)[1]["state"] == "none"
 
     code, state, _ = call("apply", "--undo")
     assert (code, state["state"], state["to"]) == (0, "done", before)

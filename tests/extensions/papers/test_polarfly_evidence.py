@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,8 +15,12 @@ from compilers.evaluation.analysis.resilience import Point, Resilience
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
+from extensions.papers.diagram import Diagram
 from extensions.papers.latency_curves import PaperFabric
 from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
+
+FAINT, BLACK = "#c9d0d7", "#30363d"
+RED, GREEN, BLUE, LIGHT_GREEN = "#c1121f", "#00805a", "#0063a0", "#7bdc8d"
 
 
 @pytest.mark.parametrize("q", [5, 7])
@@ -126,3 +131,30 @@ def test_a_diameter_that_grows_alike_contradicts(monkeypatch: pytest.MonkeyPatch
     rapid = [claim.verdict for claim in found.claims if "more rapidly" in claim.says]
     assert rapid == ["contradicts"] * 2
     assert "PF polarfly q=31; SF slimfly q=23; DF1 dragonfly h=6 a=12" in found.setup[0]
+
+
+def _links(picture: Diagram) -> dict[str, int]:
+    """How many links the picture has, by their colour."""
+    paths = re.findall(r'<path d="([^"]*)" fill="none" stroke="([^"]*)"', picture.svg())
+    return {colour: path.count("M") for path, colour in paths}
+
+
+def test_figure_six_has_links_in_the_colours_of_the_paper():
+    own, others = polarfly_structure.er7(True).diagrams
+    assert _links(own) == {FAINT: 224 - 9, BLACK: 9}
+    assert _links(others) == {FAINT: 224 - 13, RED: 8, GREEN: 2, BLUE: 3}
+    assert own.svg().count(f'fill="{LIGHT_GREEN}"') == 7
+
+
+@pytest.mark.parametrize(("q", "number"), [(17, 0), (19, 2)])
+def test_figure_thirteen_has_the_quadric_fans_start_from_and_one_fan(q: int, number: int):
+    diagrams = polarfly_structure.er17_and_er19(True).diagrams
+    fans, one = diagrams[number : number + 2]
+    assert _links(fans)[BLACK] == q * 3 * (q - 1) // 2 + q
+    assert _links(one) == {BLACK: 3 * (q - 1) // 2 + 1}
+    assert len(np.unique(fans.places.round(6), axis=0)) == q * q + q + 1
+    rims = one.links[(one.places[one.links][:, :, 1] > -0.5).all(axis=1)]
+    ends = one.places[rims[~np.isin(rims, np.argmax(np.bincount(one.links.ravel()))).any(axis=1)]]
+    assert len(ends) == (q - 1) // 2
+    upright = np.isclose(ends[:, 0, 0], ends[:, 1, 0])
+    assert upright.all() if q == 19 else not upright.any()

@@ -40,6 +40,29 @@ def test_what_figure_seven_says_that_is_not_so() -> None:
     assert round(float(np.interp(T, hosts, ports))) == 44
 
 
+def test_lines_of_the_fano_plane_are_named_where_they_are() -> None:
+    """A label in brackets is orthogonal to the points of the line that it is on."""
+    plane = projective_paper.fano(True).diagrams[0]
+    names = [label for label in plane.labels if label]
+    assert len(set(names)) == 14
+    assert all(f">{name}</text>" in plane.svg() for name in names)
+    assert plane.svg().count("<circle") == 7
+    at = dict(zip(plane.labels, plane.places, strict=True))
+    for one, other in np.asarray(plane.links)[:6].tolist():
+        ends = [plane.labels[one], plane.labels[other]]
+        (line,) = [
+            name
+            for name in names
+            if name.startswith("[") and abs(_turn(at[ends[0]], at[ends[1]], at[name])) < 1e-9
+        ]
+        for end in ends:
+            assert sum(int(a) * int(b) for a, b in zip(end, line[1:4], strict=True)) % 2 == 0
+
+
+def _turn(a, b, c) -> float:
+    return float((b - a)[0] * (c - a)[1] - (b - a)[1] * (c - a)[0])
+
+
 @pytest.mark.parametrize(
     ("figure", "routers", "hosts"),
     [(projective_paper.full_mesh, 18, 36), (projective_paper.orthogonal_fat_tree, 21, 42)],

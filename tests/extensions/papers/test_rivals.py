@@ -109,6 +109,9 @@ def test_the_page_has_the_kept_figures() -> None:
     text = (ROOT / "docs/concepts/what-we-found.md").read_text()
     small, large = (of_kept_points(exhibit(f"rivals-fig{number}")) for number in (1, 2))
     assert (small.verdict, large.verdict) == ("holds", "holds")
+    for each in (small, large):
+        assert any("uniform: FatPaths ≤ spread ≤ WMP ≤ UGAL_PF, bounces; " in s for s in each.setup)
+        assert any(s.startswith("FatPaths: a packet takes one of 9 layers") for s in each.setup)
     for (name, *first), (_, *second) in zip(small.rows, large.rows, strict=True):
         loads = (
             "/".join(cell.partition(";")[0] for cell in pair)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,19 @@ def test_every_flit_and_every_credit_comes_back(q5: Fabric, router: str) -> None
     assert (state.owner == -1).all()
     assert (state.room == run.rules.depth * run.rules.length).all()
     assert (state.port[:, 3] == 0).all()
+
+
+@pytest.mark.parametrize(("end", "cycles"), [(0, 2 * 60 + 4), (1, 2 * 60 + 4 + 30)])
+def test_credits_of_hosts_take_their_links_both_ways(q5: Fabric, end: int, cycles: int) -> None:
+    """A router delays what it gets, a host does not: BookSim's round trips, of 16 flits each."""
+    pair = 0, int(q5.build.wiring.far[0, 0])
+    traffic = HostTraffic.of(Traffic.of(*np.array(pair)[:, None]), 31, 1)
+    settings = SimulationSettings(level="flit", vcs=1, buffer=16, drain=0)
+    settings = replace(settings, router=FlitRouter(credit=30))
+    network = network_for(q5.build, 1, settings)
+    network.delay[pair[end] * network.ports + network.links] = 60
+    point = Measurement.of(network, traffic, settings, 1.0).point()
+    assert point.accepted == pytest.approx(16 / cycles, rel=0.03)
 
 
 def test_a_crossbar_twice_as_fast_ends_head_of_line_blocking(tmp_path: Path) -> None:

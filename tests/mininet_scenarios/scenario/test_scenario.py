@@ -150,6 +150,7 @@ fabric:
   routing: {protect: module}
   inventory: inventory.yaml
 engine: model
+traffic: {probe: {}}
 timeline:
   - {each: module, sample: 3, expect: {lost: 0}}
   - {group_down: "module:n3/m1", expect: {lost: 0}}
@@ -166,6 +167,16 @@ RISKS = """node_types:
 generate: {type: leaf, racks: {units: 5}}
 shared_risks: [{name: feed, fails: [n0, "module:n1/m0"]}]
 """
+
+
+@pytest.mark.parametrize("expected", ["lost: 0", "converged_within: 2"])
+def test_loss_is_expected_of_a_probe_only(tmp_path, expected):
+    """Without one nobody looked, and the scenario passed."""
+    file = tmp_path / "scenario.yaml"
+    text = "name: x\nfabric: {name: x, topology: {family: polarfly, q: 2}}\ntimeline:\n"
+    file.write_text(f"{text}  - {{link_down: 0-1, expect: {{{expected}}}}}\n")
+    with pytest.raises(InputError, match="required traffic with a probe"):
+        load_scenario(str(file))
 
 
 def test_groups_that_share_a_risk_fail(tmp_path):
