@@ -115,7 +115,7 @@ def test_a_refusal_of_the_controller_is_its_own_sentence() -> None:
 def test_who_stops_watching_a_move_hears_that_it_goes_on(
     monkeypatch: pytest.MonkeyPatch, how: type[BaseException]
 ) -> None:
-    def ask(_: Client, path: str, data: bytes | None = None) -> bytes:
+    def ask(_: Client, __: str, data: bytes | None = None) -> bytes:
         if data is None:
             raise how
         return b'{"state": "moving", "round": 0, "rounds": 2}'
