@@ -27,17 +27,24 @@ def test_the_bound_is_the_printed_one() -> None:
     assert grid == sorted(grid)
 
 
-def test_what_figure_seven_says_that_is_not_so() -> None:
+def test_figure_seven_has_one_point_more_of_delorme() -> None:
     claims = projective_paper.costs(True).claims
     wrong = [each.says.partition(":")[0] for each in claims if each.verdict == "corrected"]
-    assert wrong == ["and supersedes it completely", "two points only of Delorme's graph"]
+    assert wrong == ["two points only of Delorme's graph"]
+
+
+def test_the_dragonfly_supersedes_the_3d_hamming_graph_in_scale_only() -> None:
+    """The word is read as of as many ports; of as many compute nodes it is the other way round."""
     cube, dragonfly = (growth(name).members() for name in ("Hamming 3D", "dragonfly"))
+    assert projective_paper._more_hosts(cube, dragonfly) > 4
     hosts, ports = ([each.quantities()[key] for each in dragonfly] for key in "TR")
     for each in cube:
         T = each.quantities()["T"]
         assert cost(each) < 0.97 * np.interp(T, hosts, [cost(other) for other in dragonfly])
     assert (round(T), round(each.quantities()["R"])) == (65520, 61)
     assert round(float(np.interp(T, hosts, ports))) == 44
+    (line,) = projective_paper.costs(True).setup
+    assert all(number in line for number in ("65,520", "3 %", "61", "44"))
 
 
 def test_lines_of_the_fano_plane_are_named_where_they_are() -> None:

@@ -45,6 +45,7 @@ CASES: dict[str, tuple[dict, ...]] = {
         {"load": 0.5, "pattern": "hotspot", "vcs": 20, "buffer": 160},
         {"load": 0.7, "routing": "ugal", "pattern": "perm2hop"},
         {"load": 0.5, "routing": "ugal", "paths": "table", "samples": 1},
+        {"load": 0.4, "pattern": "perm1hop", "routing": "ugal-pf", "paths": "table"},
         {"load": 0.4, "routing": "valiant"},
         {"load": 0.4, "routing": "valiant", "paths": "table", "scheme": "hop", "vcs": 8},
         {"load": 0.6, "routing": "shortest", "hosts": 1},

@@ -150,6 +150,7 @@ fabric:
   routing: {protect: module}
   inventory: inventory.yaml
 engine: model
+traffic: {probe: {}}
 timeline:
   - {each: module, sample: 3, expect: {lost: 0}}
   - {group_down: "module:n3/m1", expect: {lost: 0}}
@@ -166,6 +167,26 @@ RISKS = """node_types:
 generate: {type: leaf, racks: {units: 5}}
 shared_risks: [{name: feed, fails: [n0, "module:n1/m0"]}]
 """
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("timeline: [{link_down: 0-1, expect: {lost: 0}}]", "required traffic with a probe"),
+        ("timeline: [{link_down: 0-1, expect: {converged_within: 2}}]", "traffic with a probe"),
+        ("timeline: [{link_down: 0-1, expect: {throughput: 1}}]", "at the top of the scenario"),
+        ("expect: {lost: 0}", "required an expectation of a moment"),
+        ("expect: {converged_within: 2}", "required an expectation of a moment"),
+        ("expect: {throughput: 1}", "required traffic with flows"),
+    ],
+)
+def test_what_nobody_would_look_at_is_not_expected(tmp_path, lines, problem):
+    """Such a scenario passed."""
+    file = tmp_path / "scenario.yaml"
+    text = "name: x\nfabric: {name: x, topology: {family: polarfly, q: 2}}\n"
+    file.write_text(f"{text}{lines}\n")
+    with pytest.raises(InputError, match=problem):
+        load_scenario(str(file))
 
 
 def test_groups_that_share_a_risk_fail(tmp_path):
