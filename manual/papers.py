@@ -37,7 +37,7 @@ WHOLE = {
 SINCE = {
     "polarfly-fig10": " Since then UGAL_PF sees flits pass as they come: at q = 13 with seed 0 its"
     " mean latency is 38.5 cycles at 0.8, 91.1 at 0.9 (kept: 38.4, 83.2). No other is simulated"
-    " again."
+    " again. With the authors' paths between adjacent switches it has a deadlock at 0.9 there."
 }
 
 

@@ -2,8 +2,8 @@
 
 A verb is the `command` of `polarfab/commands/<section>/<verb>.py`, imported only when it is called.
 Exit codes: 0 good, 1 a check found something, 2 bad input or a machine without the
-means (disk, memory, permission), 3 our bug, 130 interrupted, 141 the reader of the output is gone,
-143 terminated.
+means (disk, memory, permission), 3 our bug, 129 the terminal was closed, 130 interrupted, 141 the
+reader of the output is gone, 143 terminated.
 """
 
 from __future__ import annotations
@@ -181,7 +181,12 @@ def main() -> None:
 
 
 def _terminated(number: int, _frame: FrameType | None) -> None:
-    """Leave as after Ctrl-C, so that what is half done is cleared away."""
+    """Leave as after Ctrl-C, so that what is half done is cleared away.
+
+    No other signal cuts that short: a closed terminal is reported by the shell and by the kernel.
+    """
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, lambda *_: None)  # not SIG_IGN, which commands would inherit
     sys.exit(128 + number)
 
 

@@ -102,11 +102,15 @@ class Client:
         self, state: dict[str, Any], progress: Callable[[int, int], None] | None
     ) -> dict[str, Any]:
         """The last state of a move."""
-        while state["state"] not in ("done", "failed", "none"):
-            if progress:
-                progress(state["round"], state["rounds"])
-            time.sleep(MOVE_POLL)
-            state = self.get("move")
+        try:
+            while state["state"] not in ("done", "failed", "none"):
+                if progress:
+                    progress(state["round"], state["rounds"])
+                time.sleep(MOVE_POLL)
+                state = self.get("move")
+        except (KeyboardInterrupt, SystemExit) as error:
+            error.add_note("the controller goes on with the move; polarfab status shows it")
+            raise
         return state
 
     def ask(self, path: str, data: bytes | None = None) -> bytes:

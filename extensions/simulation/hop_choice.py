@@ -145,7 +145,7 @@ def entering(
     """The egress of a packet from a host, by a policy.
 
     goal: its destination. policy: `MINIMAL`, `EMITTED` or `ADAPTIVE`, UGAL_PF (PolarFly paper,
-    §VII-C): the minimal port unless at least `threshold` packets wait for it, then the one of the
+    §VII-C): the minimal port unless at least `threshold` flits wait for it, then the one of the
     class's ports for which the packets that wait, times its links, are fewest. port: [S·L, 4], the
     packets that wait for each port in column 3. chance: of [0, 1).
     """

@@ -56,7 +56,7 @@ COUNTS = 11
 class SwitchRules(NamedTuple):
     """The settings as the loops take them. Packets of `length` flits, `depth` of them a buffer.
 
-    policy: of `hop_choice` or `path_choice`, UGAL with `samples`. threshold: packets. scheme: of
+    policy: of `hop_choice` or `path_choice`, UGAL with `samples`. threshold: flits. scheme: of
     channels, `group` virtual channels each. begin, end: the cycles between which packets are
     measured. flows: of a host to another, 0 for one a packet. router: of flits.
     """

@@ -7,7 +7,7 @@ routing to a nearest common ancestor. Valiant (1982): every packet goes over a r
 
 UGAL_PF (PolarFly paper, §VII; the authors' program): the path to the goal unless at least
 `threshold` flits wait for it; then over the neighbour for which fewest wait, and to a goal that is
-a neighbour, too, over a random neighbour of that one.
+a neighbour, too, over a random neighbour of that one. Packets go by switches with hosts only.
 
 A path is the one of the minimal table, as in BookSim's `anynet`, or any shortest one: so it is
 where the network has distances.
@@ -93,7 +93,8 @@ def around(
     """
     ports, best = net.links + net.hosts, hop
     for out in range(switch * ports, switch * ports + net.links):
-        if net.end[out] >= 0 and port[out, 3] < port[best, 3]:
+        far = net.end[out]
+        if far >= 0 and net.endpoints[far // ports] and port[out, 3] < port[best, 3]:
             best = out
     if best == hop:
         return hop, DIRECT

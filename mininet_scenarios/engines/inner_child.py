@@ -94,7 +94,8 @@ def serve(make: Callable[[Setup, Progress], Any]) -> None:
             except (EngineError, OpenVSwitchError, OSError, subprocess.SubprocessError) as error:
                 end.send(("error", str(error)))
     except ConnectionError:  # the outer process is dead
-        leaving.wait()
+        if not leaving.wait(REMOVAL):
+            raise
     finally:
         if leaving.is_set():
             reader.join()  # else the end of this thread cuts the removal short

@@ -69,6 +69,8 @@ Pair = Annotated[tuple[Line, ...], BeforeValidator(_pair), Field(min_length=2, m
 Count = Annotated[Whole, Field(ge=0, le=1_000_000_000)]
 PlaneNumber = Annotated[Whole, Field(ge=1, le=16)]
 Seed = Annotated[Whole, Field(ge=0)]
+AT_FIRST, OF_A_PROBE = ("throughput", "rules"), ("lost", "converged_within")
+"""What is expected before anything happens alone, and after an event alone, of a probe."""
 
 
 class Expect(Model):
@@ -287,7 +289,14 @@ def _check(scenario: Scenario, document: Document) -> None:
     Raises:
         InputError: all that is wrong with the timeline.
     """
-    problems = []
+    problems = [
+        document.problem(("expect", word), "an expectation of a moment", "the top's")
+        for word in OF_A_PROBE
+        if getattr(scenario.expect, word) is not None
+    ]
+    if scenario.expect.throughput is not None and scenario.traffic.flows is None:
+        required = "traffic with flows, of which it is a part"
+        problems.append(document.problem(("expect", "throughput"), required, "none"))
     before = 0.0
     for number, moment in enumerate(scenario.timeline):
         path = ("timeline", number)
@@ -303,10 +312,11 @@ def _check(scenario: Scenario, document: Document) -> None:
         if moment.in_round is not None and not _in_a_move(scenario, number):
             required = "controller: killed, in the moment after one with build, policy or expand"
             problems.append(document.problem((*path, "in_round"), required, "another moment"))
-        if moment.expect.rules is not None:
-            required = "an expectation at the top of the scenario, before anything happens"
-            problems.append(document.problem((*path, "expect", "rules"), required, "a moment's"))
-        for word in ("lost", "converged_within") if scenario.traffic.probe is None else ():
+        for word in AT_FIRST:
+            if getattr(moment.expect, word) is not None:
+                required = "an expectation at the top of the scenario, before anything happens"
+                problems.append(document.problem((*path, "expect", word), required, "a moment's"))
+        for word in OF_A_PROBE if scenario.traffic.probe is None else ():
             if getattr(moment.expect, word) is not None:
                 required, where = "traffic with a probe, whose loss it is about", (*path, "expect")
                 problems.append(

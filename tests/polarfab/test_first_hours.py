@@ -13,6 +13,7 @@ import pytest
 
 from polarfab.cli import cli
 from polarfab.controller_client import Client
+from polarfab.interruption import notes
 from polarfab.output.next_steps import next_lines
 from polarfab.verb_list import verb_names
 from tests.polarfab.conftest import Run
@@ -108,6 +109,22 @@ def test_a_refusal_of_the_controller_is_its_own_sentence() -> None:
     client = Client.to("http://127.0.0.1:8080", "--to")
     assert str(client._refused(400, json.dumps({"error": said}).encode())) == said
     assert "--to: required a request that" in str(client._refused(409, b'{"error": "n2 leads"}'))
+
+
+@pytest.mark.parametrize("how", [KeyboardInterrupt, SystemExit])
+def test_who_stops_watching_a_move_hears_that_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, how: type[BaseException]
+) -> None:
+    def ask(_: Client, __: str, data: bytes | None = None) -> bytes:
+        if data is None:
+            raise how
+        return b'{"state": "moving", "round": 0, "rounds": 2}'
+
+    monkeypatch.setattr(Client, "ask", ask)
+    with pytest.raises(how) as stopped:
+        Client.to("http://127.0.0.1:8080", "--to").apply(b"")
+    said = "the controller goes on with the move; polarfab status shows it"
+    assert notes(stopped.value) == [said]
 
 
 def test_the_manual_names_what_there_is() -> None:

@@ -89,6 +89,36 @@ def test_memory_that_ends_all_the_same(tmp_path: Path) -> None:
     assert error.startswith("error: this machine has too little memory for that: ")
 
 
+CLEARING = """
+import os, signal
+from polarfab import cli
+def work(**_):
+    try:
+        os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            os.kill(os.getpid(), number)
+        print("cleared away")
+cli.cli.main = work
+cli.main()
+"""
+
+
+def test_more_signals_do_not_cut_clearing_short() -> None:
+    """The shell sends SIGHUP, then the kernel does, and a service manager SIGTERM."""
+    done = subprocess.run([sys.executable, "-c", CLEARING], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (129, "cleared away\n", "")
+
+
+def test_nohup_is_heeded() -> None:
+    """What is ignored stays ignored."""
+    told = "import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)"
+    code = f"from polarfab import cli\ncli.cli.main = lambda **_: exec({told!r})\ncli.main()"
+    command = ["nohup", sys.executable, "-c", code]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.stdout == "True\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_clears_up(tmp_path: Path, number: signal.Signals) -> None:
     """SIGHUP is what a closed terminal sends."""

@@ -142,6 +142,16 @@ def test_ugal_pf_goes_over_neighbours_where_the_minimal_link_is_loaded() -> None
         assert not bounced.sustained
 
 
+def test_ugal_pf_goes_over_switches_with_hosts() -> None:
+    """A Megafly's hosts are at leaves, all of whose neighbours are spines."""
+    fabric = made({"family": "megafly", **SMALL["megafly"]}, 3)
+    around, shortest = (
+        point(fabric, "uniform", 0.8, routing, vcs=8) for routing in ("ugal-pf", "shortest")
+    )
+    assert around.sustained
+    assert around.mean_hops == pytest.approx(shortest.mean_hops, rel=0.01)
+
+
 def test_flits_wait_as_packets_do() -> None:
     fabric = made(DRAGONFLY, 2)
     packets, flits = (

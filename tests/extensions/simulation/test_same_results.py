@@ -45,9 +45,12 @@ CASES: dict[str, tuple[dict, ...]] = {
         {"load": 0.5, "pattern": "hotspot", "vcs": 20, "buffer": 160},
         {"load": 0.7, "routing": "ugal", "pattern": "perm2hop"},
         {"load": 0.5, "routing": "ugal", "paths": "table", "samples": 1},
+        {"load": 0.4, "pattern": "perm1hop", "routing": "ugal-pf", "paths": "table"},
         {"load": 0.4, "routing": "valiant"},
         {"load": 0.4, "routing": "valiant", "paths": "table", "scheme": "hop", "vcs": 8},
         {"load": 0.6, "routing": "shortest", "hosts": 1},
+        {"load": 0.5, "routing": "ugal-pf", "pattern": "perm1hop"},
+        {"load": 0.5, "routing": "ugal-pf", "paths": "table", "threshold": 0.25, "packet": 3},
     ),
     "protected": ({"fail": "5"}, {"fail": "0-1", "load": 0.9, "packet": 3}),
     "compact": (

@@ -169,13 +169,23 @@ shared_risks: [{name: feed, fails: [n0, "module:n1/m0"]}]
 """
 
 
-@pytest.mark.parametrize("expected", ["lost: 0", "converged_within: 2"])
-def test_loss_is_expected_of_a_probe_only(tmp_path, expected):
-    """Without one nobody looked, and the scenario passed."""
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("timeline: [{link_down: 0-1, expect: {lost: 0}}]", "required traffic with a probe"),
+        ("timeline: [{link_down: 0-1, expect: {converged_within: 2}}]", "traffic with a probe"),
+        ("timeline: [{link_down: 0-1, expect: {throughput: 1}}]", "at the top of the scenario"),
+        ("expect: {lost: 0}", "required an expectation of a moment"),
+        ("expect: {converged_within: 2}", "required an expectation of a moment"),
+        ("expect: {throughput: 1}", "required traffic with flows"),
+    ],
+)
+def test_what_nobody_would_look_at_is_not_expected(tmp_path, lines, problem):
+    """Such a scenario passed."""
     file = tmp_path / "scenario.yaml"
-    text = "name: x\nfabric: {name: x, topology: {family: polarfly, q: 2}}\ntimeline:\n"
-    file.write_text(f"{text}  - {{link_down: 0-1, expect: {{{expected}}}}}\n")
-    with pytest.raises(InputError, match="required traffic with a probe"):
+    text = "name: x\nfabric: {name: x, topology: {family: polarfly, q: 2}}\n"
+    file.write_text(f"{text}{lines}\n")
+    with pytest.raises(InputError, match=problem):
         load_scenario(str(file))
 
 
