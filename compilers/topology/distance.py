@@ -9,7 +9,8 @@ from compilers.topology.adjacency import Graph
 
 BEYOND = 255
 UNREACHED_AT_ONCE = 1 << 16
-SOURCES_AT_ONCE = 256
+SOURCES_AT_ONCE = 1024
+"""Of `pairs_within`."""
 LOOKED_AT_FIRST = 4
 """Neighbours of a vertex that are tried before all others: one of them is mostly near enough."""
 
@@ -99,10 +100,42 @@ def components(table: NDArray[np.int64]) -> NDArray[np.int64]:
         least = lower
 
 
+def pairs_within(
+    table: NDArray[np.int64], sources: NDArray[np.int64], targets: NDArray[np.bool_]
+) -> list[int]:
+    """How many pairs of a source and a target are at most 0, 1, … links from each other.
+
+    The last number is of all pairs, or of those that have a path of less than BEYOND links.
+
+    Args:
+        table: `neighbour_table(graph)`.
+        sources: int64[B], each once.
+        targets: bool[N].
+
+    Each vertex has a bit for each source that is near enough, and gets those of its neighbours.
+    """
+    order, number = len(table) - 1, np.arange(len(sources))
+    near = np.zeros((order + 1, -(-len(sources) // 64)), np.uint64)
+    near[sources, number // 64] = np.uint64(1) << (number % 64).astype(np.uint64)
+    pairs: list[int] = []
+    while len(pairs) < BEYOND:
+        bits = np.unpackbits(near[:order][targets].view(np.uint8))
+        pairs.append(int(np.count_nonzero(bits.view(np.bool_))))
+        nearer, near = near, near.copy()
+        if pairs[-1] == len(sources) * np.count_nonzero(targets):
+            break
+        for slot in table.T:
+            near |= nearer[slot]
+        if np.array_equal(near, nearer):
+            break
+    return pairs
+
+
 def diameter(graph: Graph) -> int:
     """The longest distance of two vertices, by search from every one; BEYOND if disconnected."""
-    table, worst = neighbour_table(graph), 0
+    table, worst, every = neighbour_table(graph), 0, np.ones(graph.order, np.bool_)
     for first in range(0, graph.order, SOURCES_AT_ONCE):
         sources = np.arange(first, min(first + SOURCES_AT_ONCE, graph.order))
-        worst = max(worst, int(distances(table, sources).max()))
+        pairs = pairs_within(table, sources, every)
+        worst = max(worst, len(pairs) - 1 if pairs[-1] == len(sources) * graph.order else BEYOND)
     return worst

@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.adjacency import Graph
-from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.topology.distance import BEYOND, diameter
 from compilers.topology.family import Design, Family, integers
 from compilers.topology.labelled_graph import Parameters, Topology
 from extensions.baselines.group_graph import complete
 from inventory.problems import Problem
-
-DRAWS_AT_ONCE = 64
 
 
 def shape(parameters: Parameters) -> tuple[int, int, int]:
@@ -75,15 +73,6 @@ def _mend(
     return np.array(links, np.int64).reshape(-1, 2)
 
 
-def eccentricity(graph: Graph) -> int | None:
-    """The diameter, by search from every vertex; None where the graph is not connected."""
-    table, worst = neighbour_table(graph), 0
-    for start in range(0, graph.order, DRAWS_AT_ONCE):
-        sources = np.arange(start, min(start + DRAWS_AT_ONCE, graph.order))
-        worst = max(worst, int(distances(table, sources).max()))
-    return None if worst == BEYOND else worst
-
-
 class Jellyfish(Family):
     """The family of random regular graphs, one for each seed."""
 
@@ -118,10 +107,10 @@ class Jellyfish(Family):
         nodes, source = int(given["nodes"]), np.random.PCG64(int(given["seed"]))
         while True:
             graph = Graph.from_edges(nodes, self.drawn(given, source))
-            if (diameter := eccentricity(graph)) is not None:
+            if (longest := diameter(graph)) < BEYOND:
                 break
         given = {name: given[name] for name in self.parameters}
-        return self.direct(given, graph, np.arange(nodes, dtype=np.int32)[:, None], diameter)
+        return self.direct(given, graph, np.arange(nodes, dtype=np.int32)[:, None], longest)
 
     def drawn(self, parameters: Parameters, source: np.random.PCG64) -> NDArray[np.int64]:
         """int64[E, 2]: the edges of a graph that need not be connected."""

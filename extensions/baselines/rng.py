@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.adjacency import Graph
+from compilers.topology.distance import BEYOND, diameter
 from compilers.topology.family import Boxes, integers
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
-from extensions.baselines.jellyfish import Jellyfish, eccentricity, random_regular
+from extensions.baselines.jellyfish import Jellyfish, random_regular
 from inventory.problems import Problem
 
 Plugs = NDArray[np.int64]
@@ -90,7 +91,7 @@ class Rng(Jellyfish):
             pairs = np.sort(found.switch, axis=1)
             if np.array_equal(pairs[np.lexsort(pairs.T[::-1])], edges):
                 return found
-            if eccentricity(Graph.from_edges(topology.graph.order, found.switch)) is not None:
+            if diameter(Graph.from_edges(topology.graph.order, found.switch)) < BEYOND:
                 return None  # `build` draws no further
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:

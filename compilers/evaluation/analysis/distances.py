@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from compilers.evaluation.analysis.neighbour_sums import Report, over_blocks
 from compilers.topology.adjacency import Graph
-from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.topology.distance import BEYOND, SOURCES_AT_ONCE, neighbour_table, pairs_within
 from compilers.topology.labelled_graph import Topology
 from compilers.workers.shards import THIS_PROCESS, Workers
 
@@ -54,7 +54,8 @@ def distribution(
         workers: that share the sources.
     """
     count = np.zeros(BEYOND + 1, np.int64)
-    for found in over_blocks(partial(_counter, graph=graph), topology, workers, report):
+    counter = partial(_counter, graph=graph)
+    for found in over_blocks(counter, topology, workers, report, SOURCES_AT_ONCE):
         count += found
     unreachable, count[BEYOND] = int(count[BEYOND]), 0
     count[0] = 0
@@ -70,7 +71,10 @@ def _counter(
     table = neighbour_table(graph or topology.graph)
 
     def count(sources: NDArray[np.int64]) -> NDArray[np.int64]:
-        found = distances(table, sources)[:, topology.endpoints]
-        return np.bincount(found.ravel(), minlength=BEYOND + 1)
+        near = pairs_within(table, sources, topology.endpoints)
+        found = np.zeros(BEYOND + 1, np.int64)
+        found[: len(near)] = np.diff(near, prepend=0)
+        found[BEYOND] = len(sources) * np.count_nonzero(topology.endpoints) - near[-1]
+        return found
 
     return count

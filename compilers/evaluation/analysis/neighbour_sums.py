@@ -44,7 +44,8 @@ def over_blocks(
     topology: Topology,
     workers: Workers,
     report: Report | None = None,
+    size: int = SOURCES_AT_ONCE,
 ) -> Iterator[T]:
     """prepare(topology)(sources) for all nodes with hosts, in blocks that workers share."""
-    found = in_blocks(np.flatnonzero(topology.endpoints), SOURCES_AT_ONCE)
+    found = in_blocks(np.flatnonzero(topology.endpoints), size)
     return reported(workers.over(prepare, topology, found, least=LEAST_BLOCKS), found, report)

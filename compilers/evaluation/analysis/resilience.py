@@ -114,7 +114,7 @@ def _survives(topology: Topology, edges: NDArray[np.int32]) -> int:
         return vertex
 
     left = len(edges)
-    for u, v in edges[::-1].tolist():
+    for u, v in zip(*edges[::-1].T.tolist(), strict=True):
         left -= 1
         a, b = root(u), root(v)
         if a != b:

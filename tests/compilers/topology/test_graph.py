@@ -1,11 +1,22 @@
-"""Neighbour lists as arrays: their entries the other way, and the order of large numbers."""
+"""Neighbour lists as arrays: their entries the other way, the order of large numbers, distances."""
 
+from collections.abc import Iterator
+
+import networkx as nx
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from compilers.topology import adjacency as module
 from compilers.topology.adjacency import Graph, stable_order
-from compilers.topology.distance import neighbour_table, table_of
+from compilers.topology.distance import (
+    BEYOND,
+    diameter,
+    distances,
+    neighbour_table,
+    pairs_within,
+    table_of,
+)
 from compilers.topology.families import _meant, build_topology
 
 
@@ -48,3 +59,34 @@ def test_an_entry_is_mirrored_by_the_entry_the_other_way(
 def test_a_misspelt_family_is_the_one_of_a_similar_name() -> None:
     assert _meant("oftt", {"q": 2}) == "oft"
     assert _meant("xyzzz", {"q": 2}) == "polarfly"  # the first with these parameters
+
+
+def graphs() -> Iterator[tuple[Graph, NDArray[np.bool_]]]:
+    """Sparse, damaged, long and large ones, each with vertices that are targets."""
+    for order, links, seed in ((1, 0, 0), (40, 60, 1), (130, 120, 2), (200, 900, 3)):
+        source = np.random.default_rng(seed)
+        ends = np.sort(source.integers(0, order, (links, 2)), axis=1)
+        graph = Graph.from_edges(order, np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0))
+        yield graph, source.random(order) < 0.7
+    steps = np.arange(300)
+    yield Graph.from_edges(301, np.stack((steps, steps + 1), axis=1)), np.arange(301) % 2 == 0
+
+
+@pytest.mark.parametrize(("graph", "targets"), [*graphs()])
+def test_pairs_within_are_those_of_distances(graph: Graph, targets: NDArray[np.bool_]) -> None:
+    table = neighbour_table(graph)
+    for sources in (np.flatnonzero(targets), np.arange(graph.order)[::-1]):
+        found = distances(table, sources)[:, targets]
+        within = [np.count_nonzero(found <= links) for links in range(BEYOND)]
+        pairs = pairs_within(table, sources, targets)
+        assert pairs == within[: len(pairs)]
+        assert {*within[len(pairs) :]} <= {pairs[-1]}
+
+
+def test_a_diameter_is_that_of_networkx_or_beyond() -> None:
+    for order, links in ((7, 3), (1100, 3), (2000, 4)):
+        graph = nx.random_regular_graph(links, order + order * links % 2, seed=1)
+        expected = nx.diameter(graph, usebounds=True)
+        assert diameter(Graph.from_edges(len(graph), np.array(graph.edges))) == expected
+    apart = nx.disjoint_union(graph, graph)
+    assert diameter(Graph.from_edges(len(apart), np.array(apart.edges))) == BEYOND
