@@ -18,11 +18,12 @@ from extensions.simulation.build_simulation import (
     with_channels,
 )
 from extensions.simulation.latency_curve import simulate
-from extensions.simulation.load_point import LoadPoint
+from extensions.simulation.load_point import BESIDE_TABLES, PATHS, LoadPoint
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 
+TWO_PATHS = BESIDE_TABLES[1:]
 FAT_TREE = {"family": "fat-tree", "k": 4}
 DRAGONFLY = {"family": "dragonfly", "h": 2}
 SMALL: dict[str, dict] = {
@@ -173,7 +174,19 @@ def test_channels_are_those_of_all_shortest_paths(family: str) -> None:
     valleys = 1 + max(along(build, path)[-1] for path in paths)
     assert path_channels(net, "shortest", "valley") == valleys
     assert path_channels(net, "shortest", "hop") == max(map(len, paths)) - 1
-    assert path_channels(net, "ugal", "valley") == 2 * valleys
+    assert {path_channels(net, routing, "valley") for routing in TWO_PATHS} == {2 * valleys}
+
+
+@pytest.mark.parametrize("paths", PATHS)
+def test_two_paths_take_twice_as_many_channels(paths: str) -> None:
+    build = made({"family": "polarfly", "q": 3}).build
+
+    def taken(routing: str) -> int:
+        more = {"routing": routing, "paths": paths, "scheme": "hop", "vcs": 8}
+        given = settings_for(build, (), 0, (), more)
+        return with_channels(build, network_for(build, 1, given), given).channels
+
+    assert (taken("shortest"), {taken(routing) for routing in TWO_PATHS}) == (2, {4})
 
 
 @pytest.mark.parametrize("routing", ["shortest", "ugal", "valiant", "ugal-pf"])

@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from extensions.simulation import simulate
+from extensions.simulation.load_point import BESIDE_TABLES, POLICIES
+from extensions.simulation.simulate_verb import command
 from polarfab.fabric import Fabric
 
 Run = Callable[..., tuple[int, str, str]]
@@ -32,6 +35,12 @@ def test_json_has_the_points(polarfab: Run, folder: Path) -> None:
     assert {"accepted", "mean_latency", "p99_latency", "worst_latency"} <= set(found["points"][0])
     assert (found["saturation"], found["deadlock"]) == (0.4, [])
     assert polarfab("simulate", folder, *words)[1] == out
+
+
+def test_every_policy_is_a_choice() -> None:
+    (routing,) = (option for option in command.params if option.name == "routing")
+    assert isinstance(routing.type, click.Choice)
+    assert set(routing.type.choices) == {*POLICIES, *(f"{each}-table" for each in BESIDE_TABLES)}
 
 
 def test_the_router_of_flits_is_in_the_title_and_json(polarfab: Run, folder: Path) -> None:
