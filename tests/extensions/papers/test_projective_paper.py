@@ -7,7 +7,7 @@ import pytest
 
 from compilers.topology.field import prime_power
 from extensions.papers.projective import projective_paper
-from extensions.papers.projective.network_growth import cost, growth, ideal_hosts
+from extensions.papers.projective.network_growth import GROWTHS, cost, growth, ideal_hosts
 
 
 @pytest.mark.parametrize(("name", "hosts"), [("complete graph", 33 * 32), ("Hamming 2D", 22**3)])
@@ -90,3 +90,21 @@ def test_slim_fly_of_every_prime_power_is_drawn() -> None:
     """4, 8, 17 and 32, next to another one, were left out."""
     drawn = projective_paper.mms_orders(True).panels[0].curves[0].x
     assert drawn == tuple(2.0 * q * q for q in range(3, 128) if prime_power(q))
+
+
+def test_curves_of_figures_seven_and_nine_are_all_there() -> None:
+    names = [curve.name for curve in projective_paper.costs(True).panels[0].curves]
+    assert names == [*(each.name for each in GROWTHS), "ideal, R = 64"]
+    drawn = {
+        curve.name: curve.y for curve in projective_paper.three_networks(True).panels[0].curves
+    }
+    fly = growth("Slim Fly MMS").members()
+    assert drawn["Slim Fly MMS: k̄"] == tuple(each.mean for each in fly)
+    assert drawn["Slim Fly MMS: k̄/u"] == tuple(each.mean / each.utilisation for each in fly)
+
+
+def test_as_many_ports_are_those_of_the_largest_that_fits() -> None:
+    """K_13, of T = 13 * 12 and 24 ports, is what 25 ports allow, as many as K_15,15 has."""
+    complete, bipartite = (growth(n).members() for n in ("complete graph", "complete bipartite"))
+    only = [each for each in bipartite if each.order == 30]
+    assert projective_paper._more_hosts(complete, only) == pytest.approx(30 * 15 * 29 / 43 / 156)
