@@ -294,16 +294,15 @@ def expanded(quick: bool) -> Evidence:
     """
     q, steps = (9, (1, 4)) if quick else (31, (3, 6, 9, 12))
     few, many = steps[0], steps[-1]
-    curves, fabrics = {}, []
+    rules, curves, fabrics = ("MIN", "UGAL_PF"), {}, []
     for grown in ("", *(f"{method}:{n}" for method in ("quadric", "fan") for n in steps)):
-        for routes in BY_TABLES:
+        for routes in rules:
             fabric = PaperFabric({"family": "polarfly", "q": q}, 1, routes, grown=grown)
             radix = int(fabric.build().topology.graph.degrees.max())
             fabrics.append(replace(fabric, hosts=radix // 2))
             curves[grown, routes] = simulated_curve(fabrics[-1], "uniform", quick)
     held = {
-        grown: max(most_accepted(curves[grown, routes]) for routes in BY_TABLES)
-        for grown, _ in curves
+        grown: max(most_accepted(curves[grown, routes]) for routes in rules) for grown, _ in curves
     }
     percent = dict(zip(steps, (10, 39) if quick else (10, 19, 29, 39), strict=True))
     share = {grown: load / held[""] for grown, load in held.items()}

@@ -31,7 +31,7 @@ HALVES = (
 EDGE_ROUTERS = (
     "A router is cut off when all its links fail, so a network of N routers of d links disconnects"
     " where N·pᵈ is about 0.7: at 61 % with PolarStar's 15 links, at 71 % with the 18 of a fat"
-    " tree's edge routers."
+    " tree's edge routers (68 % where routers without hosts count too)."
 )
 Fractions = Mapping[str, Mapping[int, float]]
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import polarfab
+from compilers.evaluation.analysis.resilience import resilience
 from compilers.evaluation.traffic import between_groups
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
@@ -192,3 +193,29 @@ def test_a_figure_in_the_library():
     assert repr(found) == "<Evidence exact: 5 claims>"
     with pytest.raises(polarfab.InputError, match="polarstar-fig1"):
         polarfab.reproduce("polarstar-fig15")
+
+
+@pytest.mark.parametrize(("name", "routers", "links"), [("PS-IQ", 1064, 15), ("FT", 324, 18)])
+def test_networks_disconnect_where_a_router_loses_all_its_links(name, routers, links):
+    """As figure 14's correction says: N·pᵈ is about 0.7, of routers with hosts."""
+    paper = networks(False)[name]
+    topology = build_topology(paper.family, paper.parameters)
+    assert topology.endpoints.sum() == routers
+    assert {*topology.graph.degrees[topology.endpoints].tolist()} == {links}
+    assert resilience(topology).median == pytest.approx((0.7 / routers) ** (1 / links), abs=0.012)
+    assert f"{100 * (0.7 / routers) ** (1 / links):.0f} %" in polarstar_measures.EDGE_ROUTERS
+
+
+def test_the_failures_and_radixes_of_which_the_paper_says_that_they_are_few():
+    found = {each.says: each for each in polarstar_measures.link_failures(True).claims}
+    diameters = [
+        (found[says].printed, found[says].computed)
+        for says in (
+            "Dragonfly's diameter grows faster than PolarStar's: with 5 % failed",
+            "so does Megafly's",
+        )
+    ]
+    assert diameters == [(4, 5), (4 + 1, 6)]
+    scale = {each.says: each for each in polarstar_scale.moore_efficiency(True).claims}
+    few = scale["Spectralfly has diameter 3 for very few radixes: fewer than any other"]
+    assert (few.printed, few.computed) == (109 - 1, 20)

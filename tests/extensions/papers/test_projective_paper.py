@@ -82,6 +82,8 @@ def test_compute_nodes_are_drawn_at_their_leaves(figure, routers: int, hosts: in
     assert {*links[routers:].tolist()} == {1}
     assert len(links) == len(drawn.places) == routers + hosts
     assert len({tuple(place) for place in drawn.places.tolist()}) == routers + hosts
+    own, beyond = drawn.places[:routers, 0], drawn.places[routers:, 0]
+    assert ((beyond < own.min()) | (beyond > own.max())).all()
 
 
 def test_slim_fly_of_every_prime_power_is_drawn() -> None:

@@ -25,8 +25,8 @@ NUMBERED = {
 
 
 SLOW = (
-    *(f"polarfly-fig{number}" for number in (8, 9, 10, 11, 14)),
-    *(f"polarstar-fig{number}" for number in (9, 10, 12, 14)),
+    *(f"polarfly-fig{number}" for number in (8, 9, 10, 11)),
+    *(f"polarstar-fig{number}" for number in (9, 10, 12)),
     *("rivals-fig1", "rivals-fig2"),
 )
 """Those that take seconds; the manual, which CI builds, has all."""
