@@ -50,7 +50,7 @@ CASES: dict[str, tuple[dict, ...]] = {
         {"load": 0.4, "routing": "valiant", "paths": "table", "scheme": "hop", "vcs": 8},
         {"load": 0.6, "routing": "shortest", "hosts": 1},
         {"load": 0.5, "routing": "ugal-pf", "pattern": "perm1hop"},
-        {"load": 0.5, "routing": "ugal-pf", "paths": "table", "threshold": 0.25, "packet": 3},
+        {"load": 0.9, "routing": "ugal-pf", "paths": "table", "threshold": 0.02, "packet": 3},
     ),
     "protected": ({"fail": "5"}, {"fail": "0-1", "load": 0.9, "packet": 3}),
     "compact": (
