@@ -92,6 +92,14 @@ def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
     says = {claim.says: claim for claim in found.claims}
     assert says["towards 50 %: least growth from a radix to the next"].computed > 0
     assert says["above all of Slim Fly's there"].verdict == "exact"
+    for name in ("Slim Fly: 33 %", "Dragonfly: 17 %"):
+        assert says[f"{name}, at its largest radix here"].verdict == "agrees"
+
+
+def test_degrees_of_figure_one_are_on_the_line_of_their_name():
+    panel = polarfly_structure.degrees(True).panels[1]
+    lines = {curve.name: {*curve.y} for curve in panel.curves}
+    assert lines == {name: {line} for line, name in enumerate(panel.ticks, 1)}
 
 
 @pytest.mark.parametrize("q", [3, 5, 9])
