@@ -88,8 +88,9 @@ def test_every_point_is_one_of_the_cases() -> None:
 
 @pytest.mark.parametrize("case", AGAIN, ids=lambda case: str(tuple(case)))
 def test_our_points_are_still_those(case: Case) -> None:
-    if not case.router:  # which packets do not have
-        assert ours(case, "packet").value == pytest.approx(MEASURED[case].packet, rel=0.005)
+    level = "flit" if case.router else "packet"
+    expected = getattr(MEASURED[case], level)
+    assert ours(case, level).value == pytest.approx(expected, rel=0.005)
 
 
 @pytest.mark.parametrize("router", ["speedup=1", "routing=3", "islip=1,speedup=1"])
