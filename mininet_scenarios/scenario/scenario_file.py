@@ -69,8 +69,8 @@ Pair = Annotated[tuple[Line, ...], BeforeValidator(_pair), Field(min_length=2, m
 Count = Annotated[Whole, Field(ge=0, le=1_000_000_000)]
 PlaneNumber = Annotated[Whole, Field(ge=1, le=16)]
 Seed = Annotated[Whole, Field(ge=0)]
-AT_FIRST, OF_A_PROBE = ("throughput", "rules"), ("lost", "converged_within")
-"""What is expected before anything happens alone, and after an event alone, of a probe."""
+AT_THE_TOP, OF_A_PROBE = ("throughput", "rules"), ("lost", "converged_within")
+"""Expected at the top of a scenario only; in a moment only, and of a probe."""
 
 
 class Expect(Model):
@@ -284,10 +284,10 @@ def _name(folder: Path) -> str:
 
 
 def _check(scenario: Scenario, document: Document) -> None:
-    """Check the timeline across its moments.
+    """Check the timeline across its moments, and what is expected there and at the top.
 
     Raises:
-        InputError: all that is wrong with the timeline.
+        InputError: all that is wrong with them.
     """
     problems = [
         document.problem(("expect", word), "an expectation of a moment", "the top's")
@@ -295,8 +295,8 @@ def _check(scenario: Scenario, document: Document) -> None:
         if getattr(scenario.expect, word) is not None
     ]
     if scenario.expect.throughput is not None and scenario.traffic.flows is None:
-        required = "traffic with flows, of which it is a part"
-        problems.append(document.problem(("expect", "throughput"), required, "none"))
+        required, todo = "traffic with flows", "add `traffic: {flows: {pattern: uniform}}`"
+        problems.append(document.problem(("expect", "throughput"), required, "none", todo))
     before = 0.0
     for number, moment in enumerate(scenario.timeline):
         path = ("timeline", number)
@@ -312,9 +312,9 @@ def _check(scenario: Scenario, document: Document) -> None:
         if moment.in_round is not None and not _in_a_move(scenario, number):
             required = "controller: killed, in the moment after one with build, policy or expand"
             problems.append(document.problem((*path, "in_round"), required, "another moment"))
-        for word in AT_FIRST:
+        for word in AT_THE_TOP:
             if getattr(moment.expect, word) is not None:
-                required = "an expectation at the top of the scenario, before anything happens"
+                required = "an expectation at the top of the scenario"
                 problems.append(document.problem((*path, "expect", word), required, "a moment's"))
         for word in OF_A_PROBE if scenario.traffic.probe is None else ():
             if getattr(moment.expect, word) is not None:

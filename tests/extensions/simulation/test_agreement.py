@@ -88,7 +88,7 @@ def test_every_point_is_one_of_the_cases() -> None:
 
 @pytest.mark.parametrize("case", AGAIN, ids=lambda case: str(tuple(case)))
 def test_our_points_are_still_those(case: Case) -> None:
-    level = "flit" if case.router else "packet"
+    level = "flit" if case.router else "packet"  # which have no router to choose
     expected = getattr(MEASURED[case], level)
     assert ours(case, level).value == pytest.approx(expected, rel=0.005)
 
