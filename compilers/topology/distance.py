@@ -119,8 +119,9 @@ def pairs_within(
     near[sources, number // 64] = np.uint64(1) << (number % 64).astype(np.uint64)
     pairs: list[int] = []
     while len(pairs) < BEYOND:
-        bits = np.unpackbits(near[:order][targets].view(np.uint8))
-        pairs.append(int(np.count_nonzero(bits.view(np.bool_))))
+        words = np.ascontiguousarray(near[:order][targets].T)  # one after the other: less memory
+        bits = (np.unpackbits(word.view(np.uint8)).view(np.bool_) for word in words)
+        pairs.append(sum(map(np.count_nonzero, bits)))
         nearer, near = near, near.copy()
         if pairs[-1] == len(sources) * np.count_nonzero(targets):
             break

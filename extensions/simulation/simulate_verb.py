@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Failures = tuple[tuple[str, int], ...]
 COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
 BY_TABLE = "-table"
-BESIDE = ("shortest", "ugal", "valiant", "ugal-pf")
+BESIDE_TABLES = ("shortest", "ugal", "valiant", "ugal-pf")
 INCIDENTS = 2
 """Where columns come that not all tables have: narrow terminals show the first ones."""
 
@@ -89,7 +89,7 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
     "--routing",
     type=click.Choice(
         ["minimal", "emitted", "adaptive"]
-        + [each + end for end in ("", BY_TABLE) for each in BESIDE]
+        + [each + end for end in ("", BY_TABLE) for each in BESIDE_TABLES]
     ),
     metavar="NAME",
     multiple=True,

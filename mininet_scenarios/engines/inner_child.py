@@ -11,9 +11,7 @@ import os
 import re
 import resource
 import shutil
-import signal
 import subprocess
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -21,6 +19,7 @@ from contextlib import closing, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -59,8 +58,8 @@ RUN = Path("/run")
 """A file system of our own is mounted here: sockets and databases vanish with the namespaces."""
 OPEN_FILES = 16384
 """Open vSwitch needs a few a port; mnexec closes each that there could be, so not more."""
-REMOVAL = 10
-"""Seconds after which what cannot be removed of a folder stays."""
+REMOVAL = 5
+"""Seconds in which a folder is removed, again and again while something writes to it."""
 DISABLE_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
 """Keeps the kernel from sending router solicitations and the like over interfaces of its own."""
 
@@ -80,10 +79,7 @@ def serve(make: Callable[[Setup, Progress], Any]) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     setup = end.recv()
     requests: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
-    leaving = threading.Event()
-    reader = threading.Thread(
-        target=_read_requests, args=(end, requests, setup, leaving), daemon=True
-    )
+    reader = Thread(target=_read_requests, args=(end, requests, setup), daemon=True)
     reader.start()
     try:
         inside = make(setup, lambda *done: end.send(("progress", done)))
@@ -93,38 +89,21 @@ def serve(make: Callable[[Setup, Progress], Any]) -> None:
                 end.send(("result", getattr(inside, name)(*arguments)))
             except (EngineError, OpenVSwitchError, OSError, subprocess.SubprocessError) as error:
                 end.send(("error", str(error)))
-    except ConnectionError:  # the outer process is dead
-        if not leaving.wait(REMOVAL):
-            raise
     finally:
-        if leaving.is_set():
-            reader.join()  # else the end of this thread cuts the removal short
+        reader.join(REMOVAL)  # if the outer process is dead; the end of this one cuts that short
 
 
 def _read_requests(
-    end: Connection,
-    requests: SimpleQueue[tuple[str, tuple[Any, ...]]],
-    setup: Setup,
-    leaving: threading.Event,
+    end: Connection, requests: SimpleQueue[tuple[str, tuple[Any, ...]]], setup: Setup
 ) -> None:
     """Pass requests on; at their end leave at once, and take everything down by that."""
     with suppress(EOFError, OSError):
         while True:
             requests.put(end.recv())
-    leaving.set()
-    if setup.temporary:
-        _remove(setup.work)
-    os._exit(0)
-
-
-def _remove(work: Path) -> None:
-    """Remove the folder, first whatever may still write to it, else some of it can stay."""
     limit = time.monotonic() + REMOVAL
-    while work.exists() and time.monotonic() < limit:
-        if os.getpid() == 1:  # of its own namespace, whose processes alone this ends
-            with suppress(ProcessLookupError):
-                os.kill(-1, signal.SIGKILL)
-        shutil.rmtree(work, ignore_errors=True)
+    while setup.temporary and setup.work.exists() and time.monotonic() < limit:
+        shutil.rmtree(setup.work, ignore_errors=True)
+    os._exit(0)
 
 
 class HostAddresses:

@@ -83,14 +83,13 @@ class FabricPrompt(CLI):  # type: ignore[misc]
 
     def onecmd(self, line: str) -> bool | None:
         """A mistake is reported, and does not end the prompt; nor does a fault of Mininet."""
+        done: bool | None = None
         try:
-            done: bool | None = super().onecmd(line)
+            done = super().onecmd(line)
         except InputError as error:
             self._say(str(error))
-            return None
         except Exception as error:
             self._say(f"{line.split()[0]}: {type(error).__name__}: {error}")
-            return None
         return done
 
     def default(self, line: str) -> bool | None:

@@ -34,7 +34,7 @@ from mininet_scenarios.scenario.engine import (
     Probed,
     Step,
 )
-from mininet_scenarios.scenario.scenario_file import Expect
+from mininet_scenarios.scenario.scenario_file import ExpectInMoment
 from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.verdict.checks import Examiner, Happened, PairsReached, Result, Watched
 from mininet_scenarios.verdict.predict import Prediction
@@ -315,7 +315,7 @@ def _rate(what: str, seen: _Seen, due: int) -> Check:
     return seen.check(title, silent, f"{due} packets or more", "fewer than {}")
 
 
-def within(expect: Expect | None) -> float:
+def within(expect: ExpectInMoment | None) -> float:
     """Seconds from which nothing may be lost; at once before anything happens."""
     if expect is None:
         return 0.0

@@ -69,8 +69,6 @@ Pair = Annotated[tuple[Line, ...], BeforeValidator(_pair), Field(min_length=2, m
 Count = Annotated[Whole, Field(ge=0, le=1_000_000_000)]
 PlaneNumber = Annotated[Whole, Field(ge=1, le=16)]
 Seed = Annotated[Whole, Field(ge=0)]
-AT_THE_TOP, OF_A_PROBE = ("throughput", "rules"), ("lost", "converged_within")
-"""Expected at the top of a scenario only; in a moment only, and of a probe."""
 
 
 class Expect(Model):
@@ -78,23 +76,37 @@ class Expect(Model):
 
     delivered: ordered pairs of hosts that reach each other (those that the tables deliver).
     max_hops: links on the longest path (before anything happens the graph's diameter). minimal:
-    whether every path is a shortest one (with minimal routing, before anything happens). lost: of a
-    pair that the tables deliver, the most probe packets that may go missing after the event.
-    converged_within: seconds after the event from which none may (1). throughput: which part of
-    what all flows offer must arrive (of what max-min fairness gives 0.85, with TCP 0.75). paths:
-    nodes that a packet from the first to the last of them passes. rules: which of the OpenFlow
-    program packets must reach, before anything happens and after a move (`reachable` in small
-    fabrics, else none).
+    whether every path is a shortest one (with minimal routing, before anything happens). paths:
+    nodes that a packet from the first to the last of them passes.
     """
 
     delivered: Count | None = None
     max_hops: Annotated[Whole, Field(ge=0, le=64)] | None = None
     minimal: bool | None = None
-    lost: Count | None = None
-    converged_within: Number | None = None
+    paths: tuple[Annotated[tuple[Line, ...], BeforeValidator(_links)], ...] = ()
+
+
+class ExpectAtTop(Expect):
+    """Of the whole scenario.
+
+    throughput: which part of what all flows offer must arrive (of what max-min fairness gives 0.85,
+    with TCP 0.75). rules: which of the OpenFlow program packets must reach, before anything happens
+    and after a move (`reachable` in small fabrics, else none).
+    """
+
     throughput: Number | None = None
     rules: RulesExpected | None = None
-    paths: tuple[Annotated[tuple[Line, ...], BeforeValidator(_links)], ...] = ()
+
+
+class ExpectInMoment(Expect):
+    """From an event on, of the probe.
+
+    lost: of a pair that the tables deliver, the most packets that may go missing. converged_within:
+    seconds after the event from which none may (1).
+    """
+
+    lost: Count | None = None
+    converged_within: Number | None = None
 
 
 class Probe(Model):
@@ -166,7 +178,7 @@ class TimelineEntry(Model):
     sample: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
     seed: Seed = 1
     at: Number | None = None
-    expect: Expect = Expect.model_construct()
+    expect: ExpectInMoment = ExpectInMoment.model_construct()
 
     def happens(self) -> list[str]:
         """The names of the given events."""
@@ -192,7 +204,7 @@ class Scenario(Model):
     hosts: Annotated[Whole, Field(ge=1, le=1024)] | None = None
     traffic: TrafficSpec = TrafficSpec.model_construct()
     timeline: tuple[TimelineEntry, ...] = ()
-    expect: Expect = Expect.model_construct()
+    expect: ExpectAtTop = ExpectAtTop.model_construct()
     prove_checker: bool = True
     patience: Annotated[Whole, Field(ge=1, le=3600)] = 60
 
@@ -284,16 +296,12 @@ def _name(folder: Path) -> str:
 
 
 def _check(scenario: Scenario, document: Document) -> None:
-    """Check the timeline across its moments, and what is expected there and at the top.
+    """Check the timeline across its moments, and that somebody looks at what is expected.
 
     Raises:
         InputError: all that is wrong with them.
     """
-    problems = [
-        document.problem(("expect", word), "an expectation of a moment", "the top's")
-        for word in OF_A_PROBE
-        if getattr(scenario.expect, word) is not None
-    ]
+    problems = []
     if scenario.expect.throughput is not None and scenario.traffic.flows is None:
         required, todo = "traffic with flows", "add `traffic: {flows: {pattern: uniform}}`"
         problems.append(document.problem(("expect", "throughput"), required, "none", todo))
@@ -312,16 +320,11 @@ def _check(scenario: Scenario, document: Document) -> None:
         if moment.in_round is not None and not _in_a_move(scenario, number):
             required = "controller: killed, in the moment after one with build, policy or expand"
             problems.append(document.problem((*path, "in_round"), required, "another moment"))
-        for word in AT_THE_TOP:
+        for word in ("lost", "converged_within") if scenario.traffic.probe is None else ():
             if getattr(moment.expect, word) is not None:
-                required = "an expectation at the top of the scenario"
-                problems.append(document.problem((*path, "expect", word), required, "a moment's"))
-        for word in OF_A_PROBE if scenario.traffic.probe is None else ():
-            if getattr(moment.expect, word) is not None:
-                required, where = "traffic with a probe, whose loss it is about", (*path, "expect")
-                problems.append(
-                    document.problem((*where, word), required, "none", "add `traffic: {probe: {}}`")
-                )
+                required, todo = "traffic with a probe", "add `traffic: {probe: {}}`"
+                where = (*path, "expect", word)
+                problems.append(document.problem(where, required, "none", todo))
         if moment.at is not None:
             if moment.at < before:
                 earlier = f"{moment.at:g} after {before:g}"

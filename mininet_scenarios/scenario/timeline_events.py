@@ -28,7 +28,7 @@ from mininet_scenarios.scenario.engine import (
     Miswire,
     PhysicalChange,
 )
-from mininet_scenarios.scenario.scenario_file import MOVES, Expect, Scenario, TimelineEntry
+from mininet_scenarios.scenario.scenario_file import MOVES, ExpectInMoment, Scenario, TimelineEntry
 
 Link = tuple[str, str]
 
@@ -40,7 +40,7 @@ class Case:
     what: str
     group: str
     event: Event
-    expect: Expect
+    expect: ExpectInMoment
     at: float | None = None
     undo: Event | None = None
     """What follows when its checks are done, unchecked."""
@@ -237,7 +237,7 @@ def _move(moment: TimelineEntry, build: int) -> Case:
     return Case(what, what, BuildChange(build), _without_loss(moment.expect), moment.at)
 
 
-def _without_loss(expect: Expect) -> Expect:
+def _without_loss(expect: ExpectInMoment) -> ExpectInMoment:
     return expect if expect.lost is not None else expect.model_copy(update={"lost": 0})
 
 

@@ -24,7 +24,7 @@ from mininet_scenarios.scenario.engine import (
     Observation,
     Outage,
 )
-from mininet_scenarios.scenario.scenario_file import Expect
+from mininet_scenarios.scenario.scenario_file import Expect, ExpectAtTop
 from mininet_scenarios.verdict.predict import N, Prediction
 
 
@@ -47,10 +47,10 @@ class Examiner:
             checks.append(self._links(f"{what}: link counters as predicted", counts, seen))
         return checks
 
-    def usual(self) -> Expect:
+    def usual(self) -> ExpectAtTop:
         """What is expected of the fabric as it comes up, where a scenario does not say."""
         most = int(self.most.max()) if self.prediction.varies else self.build.topology.diameter
-        return Expect.model_construct(
+        return ExpectAtTop.model_construct(
             delivered=len(self.hosts) * (len(self.hosts) - 1),
             max_hops=most,
             minimal=not self.build.spreading.spreads,

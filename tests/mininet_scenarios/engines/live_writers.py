@@ -1,10 +1,10 @@
-"""An inner process whose processes write to its folder, and which tells, without a pause."""
+"""An inner process whose processes write to its folder, and which tells, all the time."""
 
 import subprocess
 
 from mininet_scenarios.engines import inner_child
 
-FOREVER = 'n=0; while :; do n=$((n + 1)); : > "$0/$$-$n"; done'
+FOREVER = 'n=0; while :; do n=$((n + 1)); : > "$0/$$-$n"; sleep 0.002; done'
 
 
 class Writers:

@@ -174,9 +174,9 @@ shared_risks: [{name: feed, fails: [n0, "module:n1/m0"]}]
     [
         ("timeline: [{link_down: 0-1, expect: {lost: 0}}]", "required traffic with a probe"),
         ("timeline: [{link_down: 0-1, expect: {converged_within: 2}}]", "traffic with a probe"),
-        ("timeline: [{link_down: 0-1, expect: {throughput: 1}}]", "at the top of the scenario"),
-        ("expect: {lost: 0}", "required an expectation of a moment"),
-        ("expect: {converged_within: 2}", "required an expectation of a moment"),
+        ("timeline: [{link_down: 0-1, expect: {throughput: 1}}]", "required a known key"),
+        ("expect: {lost: 0}", "required a known key"),
+        ("expect: {converged_within: 2}", "required a known key"),
         ("expect: {throughput: 1}", "required traffic with flows"),
     ],
 )

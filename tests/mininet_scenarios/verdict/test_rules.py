@@ -126,5 +126,5 @@ def test_small_fabrics_are_exercised_without_asking(tmp_path, more, hosts, wante
 def test_rules_are_expected_on_top_only(tmp_path):
     file = tmp_path / "scenario.yaml"
     file.write_text(f"name: x\n{FABRIC}timeline: [{{link_down: 0-1, expect: {{rules: all}}}}]\n")
-    with pytest.raises(InputError, match="at the top of the scenario"):
+    with pytest.raises(InputError, match="required a known key, given rules"):
         load_scenario(str(file))
