@@ -13,7 +13,7 @@ class Writers:
 
     def start(self):
         for _ in range(2):
-            subprocess.Popen(["sh", "-c", FOREVER, self.work])
+            subprocess.Popen(["sh", "-c", FOREVER, self.work], stderr=subprocess.DEVNULL)
 
     def tell(self):
         while True:
