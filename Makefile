@@ -25,7 +25,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-versions docs recording figures release lint checks clean python debian stale
+.PHONY: help demo test test-all test-versions docs recording release lint checks clean python debian stale
 .NOTPARALLEL:
 .ONESHELL:
 SHELL := /bin/sh
@@ -97,9 +97,6 @@ docs: $(STAMP) ## the manual as a site in dist/docs, every link checked
 
 recording: $(STAMP) | debian ## run commands of the README and keep them as docs/pictures/demo.svg
 	$(BIN)/python -m manual.recording docs/pictures/demo.svg
-
-figures: $(STAMP) ## lines, files, verbs, options, words, beside those committed last
-	@$(BIN)/python -m manual.size
 
 release: $(STAMP) ## check the checkout, build and try what would be uploaded, and stop there
 	@$(BIN)/python release.py

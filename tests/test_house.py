@@ -148,6 +148,5 @@ def test_ci_runs_what_the_readme_says() -> None:
     assert [line for line in script if line.startswith("make ")] == [
         "make test",
         "make test-versions",
-        "make figures",
     ]
     assert (ROOT / ".ci/run").stat().st_mode & 0o100
