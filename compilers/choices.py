@@ -1,4 +1,4 @@
-"""The words that arguments of the library choose from; `polarfab.contract` checks them."""
+"""The words that arguments of the library choose from."""
 
 from __future__ import annotations
 

@@ -97,21 +97,12 @@ HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name in HOMES:
-        return _at_the_door(getattr(import_module(HOMES[name]), name))
+        return getattr(import_module(HOMES[name]), name)
     if not name.startswith("_"):
         points = import_module("compilers.entry_points")
         for entry in points.registered(points.FUNCTIONS).get(name, ()):
-            return _at_the_door(points.load(entry))
+            return points.load(entry)
     raise AttributeError(f"module 'polarfab' has no attribute {name!r}")
-
-
-def _at_the_door(found: Any) -> Any:
-    """A public function that checks the types of its arguments; classes check their own."""
-    from inspect import isfunction
-
-    from polarfab.contract import contract
-
-    return contract(found) if isfunction(found) and not hasattr(found, "__wrapped__") else found
 
 
 def __dir__() -> list[str]:

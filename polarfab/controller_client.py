@@ -32,11 +32,15 @@ class Client:
     url: str
     key: str
     token: str = ""
-    authority: Path | None = None
+    authority: str | Path | None = None
 
     @classmethod
     def to(
-        cls, url: str, key: str, tokens: Path | None = None, authority: Path | None = None
+        cls,
+        url: str,
+        key: str,
+        tokens: str | Path | None = None,
+        authority: str | Path | None = None,
     ) -> Client:
         """A client with the first token of a file.
 
@@ -49,7 +53,7 @@ class Client:
             good = False
         if not good:
             raise InputError.of(key=key, required=f"a URL such as {HTTP}", given=repr(url))
-        token = Tokens.read(tokens).known[0].secret.decode() if tokens else ""
+        token = Tokens.read(Path(tokens)).known[0].secret.decode() if tokens else ""
         return cls(url.rstrip("/"), key, token, authority)
 
     def get(self, path: str, **query: str) -> Any:

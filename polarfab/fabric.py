@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inventory.problems import InputError, at_key
-from polarfab.contract import contracted
 
 if TYPE_CHECKING:
     from compilers.choices import Method
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from compilers.update.move_report import MoveReport
 
 
-@contracted
 @dataclass(frozen=True, eq=False, repr=False)
 class Fabric:
     """A fabric, immutable. What needs tables compiles them, once.

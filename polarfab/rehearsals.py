@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def emulate(
-    scenario: str | Fabric,
+    scenario: str | Path | Fabric,
     engine: EngineName | None = None,
     framework: FrameworkName | None = None,
-    keep: Path | None = None,
+    keep: str | Path | None = None,
     unverified: bool = False,
     observer: Observer | None = None,
 ) -> Emulated:
@@ -45,9 +45,10 @@ def emulate(
 
     kept = scenario.usable(unverified) if isinstance(scenario, Fabric) else nullcontext(scenario)
     with kept as subject:
-        place = str(subject.folder) if isinstance(subject, Fabric) else subject
+        place = str(subject.folder if isinstance(subject, Fabric) else subject)
         loaded = chosen(load_scenario(place), engine, framework)
-        return Emulation(loaded, keep, unverified, observer=observer or Silent()).run()
+        folder = Path(keep) if keep else None
+        return Emulation(loaded, folder, unverified, observer=observer or Silent()).run()
 
 
 def rehearse(

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from controller.devices.push_report import PushReport
 
 
-def running(url: str, token_file: Path | None = None, authority: Path | None = None) -> Fabric:
+def running(
+    url: str, token_file: str | Path | None = None, authority: str | Path | None = None
+) -> Fabric:
     """The fabric that a controller has.
 
     Args:
@@ -42,8 +44,8 @@ def running(url: str, token_file: Path | None = None, authority: Path | None = N
 def apply(
     fabric: Fabric,
     url: str,
-    token_file: Path | None = None,
-    authority: Path | None = None,
+    token_file: str | Path | None = None,
+    authority: str | Path | None = None,
     *,
     accept_loss: bool = False,
     unverified: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,12 @@ def topology(family: str, **parameters: int | str | None) -> Topology:
     from compilers.estimates import require_graph
     from compilers.topology.families import build_topology
 
-    require_graph(family, parameters)
-    return build_topology(family, parameters)
+    values = {
+        name: int(value) if isinstance(value, Integral) else value  # NumPy's integers too
+        for name, value in parameters.items()
+    }
+    require_graph(family, values)
+    return build_topology(family, values)
 
 
 def design(
@@ -37,7 +42,7 @@ def design(
     baselines: bool = False,
     best: bool = False,
     sort: str | None = None,
-    prices: Path | None = None,
+    prices: str | Path | None = None,
     hosts: int | None = None,
     ports: int | None = None,
     oversubscription: float = 1.0,
@@ -69,7 +74,13 @@ def design(
     from compilers.evaluation.comparison.candidates import candidate
     from compilers.evaluation.comparison.prices import prices as read_prices
 
-    radixes = [radix] if isinstance(radix, int) else None if radix is None else [*radix]
+    if radix is None:
+        radixes = None
+    elif isinstance(radix, Iterable):
+        radixes = [*radix]
+    else:
+        radix = int(radix)  # NumPy's integers are no int
+        radixes = [radix]
     require_within(
         *(("radix", each, 0, 10**5) for each in radixes or ()),
         ("min_nodes", min_nodes, 0, 10**9),

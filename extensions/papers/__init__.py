@@ -17,7 +17,7 @@ ENTRY_POINTS = {
 }
 
 
-def reproduce(figure: str, *, quick: bool = False, folder: Path | None = None) -> Evidence:
+def reproduce(figure: str, *, quick: bool = False, folder: str | Path | None = None) -> Evidence:
     """A table or figure of a paper, computed: `reproduce("polarstar-fig7")`.
 
     Its `verdict`, and `claims` with the printed and our values; `columns` and `rows` of a table,
@@ -34,5 +34,6 @@ def reproduce(figure: str, *, quick: bool = False, folder: Path | None = None) -
     from extensions.papers.catalogue import exhibit
     from extensions.papers.catalogue import reproduce as reproduced
 
-    ((_, evidence),) = reproduced([exhibit(figure)], quick, folder=folder)
+    kept = Path(folder) if folder else None
+    ((_, evidence),) = reproduced([exhibit(figure)], quick, folder=kept)
     return evidence

@@ -61,7 +61,11 @@ def settings_for(
     Raises:
         InputError: no such node, link or setting, or a value that cannot be.
     """
-    given = {name: value for name, value in (switches or {}).items() if value is not None}
+    given = {
+        name: int(value) if isinstance(value, np.integer) else value
+        for name, value in (switches or {}).items()
+        if value is not None
+    }
     known = {field.name for field in fields(SimulationSettings)}
     for name, value in given.items():
         if name not in known:

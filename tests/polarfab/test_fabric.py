@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -135,26 +134,28 @@ def test_mistakes_in_files_have_lines_beside_another_inventory(tmp_path: Path) -
 
 
 def test_a_fabric_of_nothing_is_refused() -> None:
-    nothing: Any = None
     with pytest.raises(polarfab.InputError, match="from its spec, to compile, given nothing"):
         _ = Fabric().topology
-    calls = {
-        r"from_spec: spec is to be str \| Path \| .*, not NoneType": lambda: Fabric.from_spec(
-            nothing
-        ),
-        "from_spec: inventory is to be .*, not int 7": lambda: Fabric.from_spec(LAB, nothing or 7),
-        "^check_wiring: facts is to be .*, not str": lambda: polarfab.check_wiring(Fabric(), "f"),  # type: ignore[arg-type]
-        "^push: missing a required argument: 'settings'": lambda: polarfab.push(Fabric(), "eos"),  # type: ignore[call-arg]
-    }
-    for message, call in calls.items():
-        with pytest.raises(TypeError, match=message):
-            call()
+
+
+def test_scalars_of_numpy_lists_and_paths_are_taken(fabric: Fabric, tmp_path: Path) -> None:
+    assert polarfab.topology("polarfly", q=np.int64(3)).graph.order == 13
+    assert fabric.explain(np.int32(0), np.uint8(3)).passed
+    assert fabric.verify(["link"], sample=np.int64(3), seed=np.int64(1)).passed
+    saved = fabric.save(str(tmp_path / "b"))
+    (done,) = saved.render("frr", str(tmp_path / "out"), nodes=["n3", "n4"], accept=[])
+    assert done.nodes == 2
+    designs = [polarfab.design(np.int64(8)), polarfab.design(radix=(r for r in [8]))]
+    assert [len(found) > 1 for found in designs] == [True, True]
+    assert polarfab.draw(fabric, racks=["0", "1"])
+    assert polarfab.throughput(fabric, ["uniform"], hosts=np.int64(2), seed=np.int64(1))
+    assert polarfab.simulate(fabric, loads=[0.1], hosts=np.int64(1), period=np.int64(100))
 
 
 def test_words_that_are_none_are_refused(fabric: Fabric, tmp_path: Path) -> None:
     calls = {
         "failures: required some of link, node, .*given links": lambda: fabric.verify(["links"]),
-        "form: required one of svg, html, given png": lambda: polarfab.draw(fabric, "png"),
+        "form: required svg or html, given png": lambda: polarfab.draw(fabric, "png"),
         "given frrr; did you mean frr": lambda: fabric.render("frrr", tmp_path / "out"),
         "required templates of target frr": lambda: fabric.render(
             "frr", tmp_path / "out", templates=str(tmp_path / "none")
@@ -162,6 +163,13 @@ def test_words_that_are_none_are_refused(fabric: Fabric, tmp_path: Path) -> None
         "what: required one of distances, .*given distence; did you": lambda: polarfab.analyse(
             fabric.topology, ["distence"]
         ),
+        "method: required one of auto, walk, local": lambda: fabric.verify(method="wolk"),  # type: ignore[arg-type]
+        "show: .*given rack": lambda: polarfab.chart(fabric, "rack"),  # type: ignore[arg-type]
+        "engine: required .*given mininets.*mininet": lambda: polarfab.emulate(
+            fabric,
+            engine="mininets",  # type: ignore[arg-type]
+        ),
+        "framework: required .*given pox": lambda: polarfab.emulate(fabric, framework="pox"),  # type: ignore[arg-type]
     }
     for said, call in calls.items():
         with pytest.raises(polarfab.InputError, match=said):
