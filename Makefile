@@ -88,10 +88,6 @@ test-versions: $(STAMP) ## the wheel on every other Python here, quick tests wit
 	wait $$newest || { cat $(VENV)/newest.log; exit 1; }
 	cat $(VENV)/newest.log
 
-mutants: $(STAMP) ## change builds and sources on purpose: verify and the tests have to see it
-	$(BIN)/pytest -n 2 -m '' tests/mutants
-	$(BIN)/python -m tests.mutants --keep
-
 docs: $(STAMP) ## the manual as a site in dist/docs, every link checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir dist/docs
 

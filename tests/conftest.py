@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 
 IN_CI = os.environ.get("CI") == "true"
 os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")  # only other apps ask it: `test_other_apps`
@@ -46,12 +46,6 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=IN_CI,
-)
-settings.register_profile(
-    "mutant",  # the first example that fails is enough, and the next run has the same
-    settings.get_profile("machine of any speed"),
-    derandomize=True,
-    phases=(Phase.explicit, Phase.generate),
 )
 settings.load_profile("machine of any speed")
 

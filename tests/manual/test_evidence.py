@@ -11,12 +11,6 @@ EVIDENCE = ROOT / "docs" / "evidence.md"
 ROOMS = "compilers|extensions|controller|mininet_scenarios|polarfab|inventory|templates|manual"
 NAMED = re.compile(rf"`((?:{ROOMS}|tests)/[a-z\d_./-]+|test_\w+\.py)`")
 """A file or a folder of the checkout, or a test module by its name alone."""
-RUN = re.compile(
-    r"^([\d-]+), seed (\d+), compilers: (\d+) mutants: (\d+) seen by a test, (\d+) judged harmless,"
-    r" (\d+) not judged, 0 untried, \d+ min, (\d+) of processor time",
-    re.M,
-)
-"""A whole run as `python -m tests.mutants --keep` writes it."""
 FILES = {path.name for path in (ROOT / "tests").rglob("*.py")}
 
 
@@ -35,16 +29,6 @@ def test_each_row_of_evidence_can_be_had_again() -> None:
     rows = [line for table in tables for line in table.splitlines() if line.startswith("| ")]
     bare = [row for row in rows if len(cells := row.split(" | ")) == 4 and not again(cells[3])]
     assert [row for row in bare if not row.startswith("| what |")] == []
-
-
-def test_mutants_are_those_of_the_newest_whole_run() -> None:
-    runs = (ROOT / "tests" / "mutants" / "runs.txt").read_text()
-    day, seed, total, seen, judged, left, spent = RUN.findall(runs)[-1]
-    row = (
-        f"| {seen} of {total}; {judged} judged harmless; {left} open | seed {seed}, compilers, "
-        f"{day}: {spent} minutes of processor time |"
-    )
-    assert row in EVIDENCE.read_text()
 
 
 def again(cell: str) -> bool:

@@ -19,7 +19,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.folders.generations import sum_of
 from inventory.problems import InputError
-from tests.mutants.outside import Outside, objections
+from tests.compilers.proof.soundness.outside import Outside, objections
 
 BOTH = {"balance": "compact-valiant", "protect": "link"}
 IQ = {"supernode": "inductive-quad", "degree": 3}
@@ -55,12 +55,16 @@ FABRICS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One edit of a build; survived: verification passed it; harm: what is wrong with it."""
+    """One edit of a build."""
 
     fabric: str
+    """A key of `FABRICS`."""
     edit: str
+    """The value that was changed, before and after."""
     survived: bool
+    """Whether verification passed it."""
     harm: str
+    """What the outside walker objects to, "" for nothing."""
 
 
 class Nursery:
@@ -87,7 +91,7 @@ class Nursery:
             edit = _edit(place, random)
             if edit:
                 survived = _passes(place)
-                harm = next(objections(place, self.good[name]), "") if survived else ""
+                harm = next(objections(place, self.good[name]), "")
                 yield Mutant(name, edit, survived, harm)
 
 
