@@ -1,19 +1,20 @@
-"""A graph from a file: an edge list, lists of neighbours, GraphML, JSON, BookSim's anynet.
+"""A graph from a file: the form is recognised, networkx reads it, and the graph is checked.
 
-The form is known by how the text begins. A link may be listed once, or once from either end; a
-second one between the same two vertices, or one from a vertex to itself, is refused with its line.
+networkx reads GraphML, GML, its two forms of JSON, lists of edges and lists of neighbours. Forms
+that it does not know are brought into one of these: BookSim's anynet, the components of SST,
+numbered lists of neighbours (EvalNet, METIS), and the JSON of `polarfab export`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-from xml.parsers import expat
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,29 +23,43 @@ from inventory.names import NAME
 from inventory.problems import InputError, Problem, few, shown
 from inventory.yamlfile import TextFile, read_text
 
-COMMENTS = ("#", "%")
-DOT = re.compile(r"(strict\s+)?(di)?graph\b[^{]*\{[^}]*(--|->|;)", re.IGNORECASE)
-FORMS = "an edge list, GraphML, networkx's JSON or BookSim's anynet"
+if TYPE_CHECKING:
+    from networkx import Graph
+
+FORMS = "an edge list, GraphML, GML, networkx's JSON or BookSim's anynet"
+GML = re.compile(r"^[ \t]*graph\s*\[", re.MULTILINE)
+READS_DOT = 'nx.write_graphml(nx.nx_agraph.read_dot("{file}"), "{file}.graphml")'
+READS_MATRIX = (
+    'nx.write_graphml(nx.from_scipy_sparse_array(scipy.io.mmread("{file}")), "{file}.graphml")'
+)
+READS_PAJEK = 'nx.write_graphml(nx.read_pajek("{file}"), "{file}.graphml")'
+READS_DIMACS = (
+    'nx.write_edgelist(nx.Graph(line.split()[1:3] for line in open("{file}") if line[0] in "ae"), '
+    '"{file}.edges", data=False)'
+)
+CONVERTED = (
+    ("Graphviz's DOT", r"\s*(strict\s+)?(di)?graph\b[^{\[]*\{[^}]*(--|->|;)", READS_DOT),
+    ("Matrix Market", r"%%MatrixMarket\b", READS_MATRIX),
+    ("Pajek", r"(%.*\n|\s)*\*(network|vertices)\b", READS_PAJEK),
+    ("DIMACS", r"(c\b.*\n|\s)*p\s+[a-z]+\s+\d+\s+\d+\s*$", READS_DIMACS),
+)
+"""Forms that are refused: name, how the text begins, the line of networkx that converts it."""
 ROUTER = "hr_router"
 """In the type of the components of SST that are switches."""
 CARRYING = ("endpoint", "endpoints")
 """Attributes of a vertex that carries hosts, or how many: polarfab's own, and those of SST."""
-Entry = tuple[str, str | None, bool | None, int]
-"""A vertex, the other end of a link of it or None, whether it carries hosts if said, the line."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphFile:
-    """A graph as its file has it.
-
-    names: of the N vertices; numbers from 0 to N-1 are vertex numbers, other names are numbered as
-    they appear. edges: int64[E, 2]. hosts: bool[N], the vertices that carry hosts: all, where the
-    file says nothing of them.
-    """
+    """A graph as its file has it."""
 
     names: tuple[str, ...]
+    """Of the N vertices: 0 to N-1 are vertex numbers, other names are numbered as they appear."""
     edges: NDArray[np.int64]
+    """int64[E, 2]: each link once, the smaller number first."""
     hosts: NDArray[np.bool_]
+    """bool[N]: the vertices that carry hosts; all, where the file says nothing of them."""
 
     @property
     def numbered(self) -> bool:
@@ -52,12 +67,25 @@ class GraphFile:
         return self.names == tuple(map(str, range(len(self.names))))
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a text that is no comment."""
+
+    number: int
+    words: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Its words, with one blank between them."""
+        return " ".join(self.words)
+
+
 def graph_file(path: str | Path) -> GraphFile:
     """The graph in the file at `path`; it is read again when the file has changed.
 
     Raises:
         Unreadable: there is no such file.
-        InputError: it is no graph; every problem with its line.
+        InputError: it is no graph; every problem.
     """
     text = read_text(path)
     return _parsed(text.name, text.text, text.sha256)
@@ -65,239 +93,293 @@ def graph_file(path: str | Path) -> GraphFile:
 
 @lru_cache(maxsize=4)
 def _parsed(name: str, text: str, digest: str) -> GraphFile:
-    file = TextFile(name, text, digest)
-    found: dict[str, int] = {}
-    links: dict[tuple[int, int], int] = {}
-    hosts: dict[str, bool] = {}
-    problems: list[Problem] = []
-    for vertex, other, carries, line in _entries(file):
-        ends = [vertex] if other is None else [vertex, other]
-        for end in ends:
-            if end not in found and not NAME.fullmatch(end):
-                required = "names of at most 63 letters, digits and . _ -, a letter or digit first"
-                problems.append(Problem(required, shown(end), file=name, line=line))
-            found.setdefault(end, len(found))
-        if carries is not None:
-            hosts[vertex] = hosts.get(vertex, False) or carries
-        if other is None:
-            continue
-        link = (found[vertex], found[other])
-        if vertex == other:
-            problems.append(
-                Problem("links between two vertices", f"{vertex} twice", "", name, line)
-            )
-        elif link in links:
-            first = f"{shown(vertex)} {shown(other)} again, first in line {links[link]}"
-            problems.append(Problem("each link once", first, "remove one of them", name, line))
-        links.setdefault(link, line)
-    if not links:
-        problems.append(Problem(FORMS, "no links", file=name))
-    if problems:
+    graph = _read(TextFile(name, text, digest))
+    if problems := _problems(graph, name):
         raise InputError(few(problems))
-    names = tuple(found)
-    order = np.arange(len(names))
+    names = tuple(map(str, graph))
+    numbers = {vertex: number for number, vertex in enumerate(graph)}
     if set(names) == set(map(str, range(len(names)))):
-        order, names = np.array([*map(int, names)]), tuple(map(str, range(len(names))))
-    edges = np.unique(np.sort(order[np.array([*links], np.int64)], axis=1), axis=0)
-    carrying = np.array([hosts.get(vertex, not hosts) for vertex in names], np.bool_)
-    return GraphFile(names, edges, carrying)
+        numbers = {vertex: int(vertex) for vertex in graph}
+        names = tuple(map(str, range(len(names))))
+    links = np.array([(numbers[u], numbers[v]) for u, v in graph.edges()], np.int64)
+    return GraphFile(names, np.unique(np.sort(links, axis=1), axis=0), _hosts(graph, numbers))
 
 
-def _entries(file: TextFile) -> Iterator[Entry]:
-    start = file.text.lstrip()
-    if start.startswith("<"):
-        return _graphml(file)
-    if start.startswith(("{", "[")):
-        return _json(file)
-    lines = [
-        (line.split(), number)
-        for number, line in enumerate(file.text.splitlines(), 1)
-        if line.strip() and not line.lstrip().startswith(COMMENTS)
+def _hosts(graph: Graph[Any], numbers: dict[Any, int]) -> NDArray[np.bool_]:
+    """The vertices that carry hosts, by the first of the attributes that one has."""
+    carrying = {}
+    for vertex, data in graph.nodes(data=True):
+        for key in CARRYING:
+            if data.get(key) is not None:
+                carrying[numbers[vertex]] = str(data[key]).strip().lower() not in ("false", "0", "")
+                break
+    hosts = np.full(len(numbers), not carrying)
+    hosts[[*carrying]] = [*carrying.values()]
+    return hosts
+
+
+def _problems(graph: Graph[Any], file: str) -> list[Problem]:
+    """What is wrong with the names and the links of a graph that was read.
+
+    A link may be listed once from either end where the form tells the ends apart.
+    """
+    required = "names of at most 63 letters, digits and . _ -, a letter or digit first"
+    problems = [
+        Problem(required, shown(vertex), file=file)
+        for vertex in graph
+        if isinstance(vertex, bool)
+        or not isinstance(vertex, int | str)
+        or not NAME.fullmatch(str(vertex))
     ]
-    if DOT.match(start):
-        todo = "networkx makes GraphML of it"
-        raise _wrong(file, 1, FORMS, "Graphviz's DOT", todo)
-    if lines and lines[0][0][0] == "router":
+    for (u, v), times in Counter([*graph.edges()]).items():
+        if u == v:
+            problems.append(Problem("links between two vertices", f"{shown(u)} twice", file=file))
+        elif times > 1:
+            listed = f"{shown(u)} {shown(v)} {times} times"
+            problems.append(Problem("each link once", listed, "remove the others", file))
+    if not graph.number_of_edges():
+        problems.append(Problem(FORMS, "no links", file=file))
+    return problems
+
+
+def _read(file: TextFile) -> Graph[Any]:
+    """The graph in a text, by the form that it begins with."""
+    start = file.text.lstrip()
+    for form, begins, converts in CONVERTED:
+        if re.match(begins, file.text, re.IGNORECASE | re.MULTILINE):
+            todo = f"networkx converts it: {converts.format(file=Path(file.name).name)}"
+            raise _wrong(file, 1, FORMS, form, todo)
+    if start.startswith("<"):
+        return _by_networkx(file, "GraphML", _graphml)
+    if start.startswith(("{", "[")):
+        return _by_networkx(file, "networkx's JSON", _json)
+    if GML.search(file.text) or file.name.endswith(".gml"):
+        return _by_networkx(file, "GML", _gml)
+    lines = [
+        Line(number, words)
+        for number, line in enumerate(file.text.splitlines(), 1)
+        if (words := tuple(line.partition("#")[0].split())) and not words[0].startswith("%")
+    ]
+    if lines and lines[0].words[0] in ("router", "node"):
         return _anynet(file, lines)
     if file.name.endswith(".adjlist"):
-        return _adjacent(lines)
+        return _neighbours([line.text for line in lines])
     if (first := _numbered_from(lines)) is not None:
-        return _adjacent([([str(v), *words], n) for v, (words, n) in enumerate(lines[1:], first)])
+        return _neighbours([f"{v} {line.text}" for v, line in enumerate(lines[1:], first)])
     return _edge_list(file, lines)
 
 
-def _numbered_from(lines: list[tuple[list[str], int]]) -> int | None:
+def _by_networkx(file: TextFile, form: str, read: Callable[[TextFile], Graph[Any]]) -> Graph[Any]:
+    """What a reader of networkx makes of a file.
+
+    Raises:
+        InputError: it raised something, of any type, as networkx checks little itself.
+    """
+    try:
+        return read(file)
+    except InputError:
+        raise
+    except json.JSONDecodeError as error:
+        raise _wrong(file, error.lineno, form, error.msg) from None
+    except RecursionError:
+        raise _wrong(file, 0, form, "too deep nesting") from None
+    except KeyError as error:
+        raise _wrong(file, 0, form, f"no {error}") from None
+    except Exception as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise InputError.of(form, shown(said, 160), file=file.name) from None
+
+
+def _graphml(file: TextFile) -> Graph[Any]:
+    """The vertices of GraphML; groups of yEd are folders, `n0::n1` in one is named `n0.n1`."""
+    import networkx as nx
+
+    graph: Graph[Any] = nx.parse_graphml(file.text, force_multigraph=True)
+    groups = {vertex.rpartition("::")[0] for vertex in graph if "::" in vertex} & {*graph}
+    for group in sorted(groups):
+        if graph.degree(group):
+            required, todo = "links between vertices", "link a vertex in it"
+            raise InputError.of(required, f"a link to the group {shown(group)}", todo, file.name)
+    graph.remove_nodes_from(groups)
+    inside = {vertex: vertex.replace("::", ".") for vertex in graph if "::" in vertex}
+    return nx.relabel_nodes(graph, inside) if inside else graph
+
+
+def _gml(file: TextFile) -> Graph[Any]:
+    """The vertices of GML, by their labels where each has one that is a name, else by their ids."""
+    import networkx as nx
+
+    graph: Graph[Any] = nx.parse_gml(file.text, label="id")
+    labels = {vertex: str(data.get("label", "")) for vertex, data in graph.nodes(data=True)}
+    named = all(map(NAME.fullmatch, labels.values()))
+    if named and len({*labels.values()}) == len(labels):
+        return nx.relabel_nodes(graph, labels)
+    return graph
+
+
+def _json(file: TextFile) -> Graph[Any]:
+    """Node-link or adjacency data, `polarfab export`'s own, SST's, or a list of links."""
+    import networkx as nx
+
+    data: Any = json.loads(file.text)
+    if isinstance(data, list):
+        data = {"edges": data}
+    if "components" in data:
+        return _components(file, data)
+    if "adjacency" in data:
+        return nx.adjacency_graph(data | {"directed": True})
+    vertices = [
+        vertex if isinstance(vertex, dict) else {"id": vertex}
+        for vertex in _list(file, data, "vertices", "nodes")
+    ]
+    links = [
+        {"source": link[0], "target": link[1]} if isinstance(link, list) and len(link) > 1 else link
+        for link in _list(file, data, "edges", "links")
+    ]
+    for number, link in enumerate(links):
+        if not (isinstance(link, dict) and {"source", "target"} <= link.keys()):
+            key = f"edges[{number}]"
+            raise InputError.of("two vertices", shown(link), "", file.name, key=key)
+    ends = [{"source": link["source"], "target": link["target"]} for link in links]
+    plain = {"directed": True, "multigraph": True, "nodes": vertices, "edges": ends}
+    return nx.node_link_graph(plain, edges="edges")
+
+
+def _list(file: TextFile, data: dict[str, Any], *keys: str) -> list[Any]:
+    """The list of the first of these keys that the data has; none where it has none."""
+    key = next((key for key in keys if key in data), "")
+    values = data.get(key, [])
+    if not isinstance(values, list):
+        raise InputError.of("a list", shown(values), "", file.name, key=key)
+    return values
+
+
+def _components(file: TextFile, data: dict[str, Any]) -> Graph[Any]:
+    """What `sst --output-json` writes: routers, and links between components by their ports.
+
+    A router that is linked to what is no router has hosts.
+    """
+    import networkx as nx
+
+    graph: Graph[Any] = nx.MultiDiGraph()
+    for part in _list(file, data, "components"):
+        if ROUTER in str(part["type"]):
+            graph.add_node(part["name"], endpoint=False)
+    routers = {*graph}
+    for number, link in enumerate(_list(file, data, "links")):
+        sides = [link.get("left"), link.get("right")] if isinstance(link, dict) else []
+        ends = [side["component"] for side in sides if isinstance(side, dict)]
+        if len(ends) < 2:
+            required, key = "left and right, two components", f"links[{number}]"
+            raise InputError.of(required, shown(link), "", file.name, key=key)
+        if routers.issuperset(ends):
+            graph.add_edge(*ends)
+        for router in routers.intersection(ends) if not routers.issuperset(ends) else ():
+            graph.nodes[router]["endpoint"] = True
+    return graph
+
+
+def _numbered_from(lines: list[Line]) -> int | None:
     """The number of the first vertex of `N E` and N lines of neighbours, each link in two of them.
 
     From 0 in EvalNet's files (topogen/TopologyGenerator.py), from 1 in those of METIS; None for
     others. No list of edges is such a file, but where its first is from a vertex to itself.
     """
-    head, rest = (lines[0][0], lines[1:]) if lines else ([], [])
-    if len(head) != 2 or not all(word.isdecimal() for word in head) or len(rest) != int(head[0]):
+    words = {word for line in lines for word in line.words}
+    if not lines or not all(word.isdecimal() for word in words):
         return None
-    words = {word for neighbours, _ in rest for word in neighbours}
-    both = sum(len(neighbours) for neighbours, _ in rest) == 2 * int(head[1])
-    if not both or head[0] == head[1] or not all(word.isdecimal() for word in words):
+    head, rest = lines[0].words, lines[1:]
+    if len(head) != 2 or head[0] == head[1] or len(rest) != int(head[0]):
         return None
-    return 0 if "0" in words else 1
+    if sum(len(line.words) for line in rest) != 2 * int(head[1]):
+        return None
+    return 0 if any("0" in line.words for line in rest) else 1
 
 
-def _carries(said: Any) -> bool:
-    """Whether a vertex has hosts, by true, false or how many."""
-    return str(said).strip().lower() not in ("false", "0", "")
-
-
-def _edge_list(file: TextFile, lines: list[tuple[list[str], int]]) -> Iterator[Entry]:
-    """`u v` a line; networkx writes the link's data behind them, in braces."""
-    for words, line in lines:
-        if len(words) < 2 or not (len(words) == 2 or words[2].startswith(("{", "#"))):
-            todo = "name an adjacency list FILE.adjlist" if len(words) > 2 else ""
-            required = "two names, the ends of a link"
-            raise _wrong(file, line, required, " ".join(words), todo)
-        yield words[0], words[1], None, line
-
-
-def _adjacent(lines: list[tuple[list[str], int]]) -> Iterator[Entry]:
+def _neighbours(lines: list[str]) -> Graph[Any]:
     """A vertex and its neighbours a line."""
-    for (vertex, *others), line in lines:
-        yield vertex, None, None, line
-        for other in others:
-            yield vertex, other, None, line
+    import networkx as nx
+
+    return nx.parse_adjlist(lines, create_using=nx.MultiDiGraph)
 
 
-def _anynet(file: TextFile, lines: list[tuple[list[str], int]]) -> Iterator[Entry]:
-    """`router 0 node 0 router 1 3 …` a line: hosts and links of a router; a 3 is a latency."""
-    for words, line in lines:
-        kinds, names = words[::2], words[1::2]
-        if any(word not in ("router", "node") for word in kinds):
-            words = [w for i, w in enumerate(words) if i == 0 or not _latency(words, i)]
-            kinds, names = words[::2], words[1::2]
-        wrong = [word for word in kinds if word not in ("router", "node")]
-        if wrong or len(kinds) != len(names) or kinds[0] != "router":
-            required = "`router NUMBER`, then `node NUMBER` and `router NUMBER`"
-            raise _wrong(file, line, required, " ".join(words))
-        yield names[0], None, "node" in kinds, line
-        for kind, other in zip(kinds[1:], names[1:], strict=True):
-            if kind == "router":
-                yield names[0], other, None, line
+def _edge_list(file: TextFile, lines: list[Line]) -> Graph[Any]:
+    """Two names a line, and perhaps a weight, or the link's data in braces as networkx writes it.
 
-
-def _latency(words: list[str], place: int) -> bool:
-    """Whether a word follows a number, as a link's latency does."""
-    return words[place].isdecimal() and words[place - 1] not in ("router", "node")
-
-
-def _json(file: TextFile) -> Iterator[Entry]:
-    """Node-link or adjacency data, `polarfab export`'s own, SST's, or a list of links."""
-    try:
-        data: Any = json.loads(file.text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        line = getattr(error, "lineno", 0)
-        raise _wrong(file, line, "JSON", getattr(error, "msg", "too deep nesting")) from None
-    data = {"edges": data} if isinstance(data, list) else data
-    if "components" in data:
-        yield from _components(file, data)
-        return
-    ids = []
-    for node in _list(file, data, "vertices", "nodes"):
-        name = node.get("id") if isinstance(node, dict) else node
-        ids.append(_text(file, "nodes", name))
-        known = node if isinstance(node, dict) else {}
-        said = next((known[key] for key in CARRYING if key in known), None)
-        yield ids[-1], None, _carries(said) if isinstance(said, bool | int) else None, 0
-    for vertex, near in zip(ids, _list(file, data, "adjacency"), strict=False):
-        for other in near if isinstance(near, list) else ():
-            name = other.get("id") if isinstance(other, dict) else other
-            yield vertex, _text(file, "adjacency", name), None, 0
-    for number, link in enumerate(_list(file, data, "edges", "links")):
-        if isinstance(link, dict):
-            link = [link.get("source"), link.get("target")]
-        if not isinstance(link, list) or len(link) < 2:
-            key = f"edges[{number}]"
-            raise InputError.of("two vertices", shown(link), "", file.name, key=key)
-        u, v = (_text(file, f"edges[{number}]", end) for end in link[:2])
-        yield u, v, None, 0
-
-
-def _components(file: TextFile, data: dict[str, Any]) -> Iterator[Entry]:
-    """What `sst --output-json` writes: routers, and links between components by their ports.
-
-    A router that is linked to what is no router has hosts.
+    Three names a line may be a vertex with two neighbours, too: the name of the file says which.
     """
-    routers = {}
-    for part in _list(file, data, "components"):
-        if isinstance(part, dict) and ROUTER in str(part.get("type")):
-            routers[_text(file, "components", part.get("name"))] = False
-    links = []
-    for number, link in enumerate(_list(file, data, "links")):
-        key = f"links[{number}]"
-        sides: dict[str, Any] = link if isinstance(link, dict) else {}
-        ends = [end for end in (sides.get("left"), sides.get("right")) if isinstance(end, dict)]
-        if len(ends) < 2:
-            raise InputError.of(
-                "left and right, two components", shown(link), "", file.name, key=key
-            )
-        u, v = (_text(file, key, end.get("component")) for end in ends)
-        if u in routers and v in routers:
-            links.append((u, v))
-        routers |= {end: True for end in (u, v) if end in routers and {u, v} - routers.keys()}
-    yield from ((name, None, carries, 0) for name, carries in routers.items())
-    yield from ((u, v, None, 0) for u, v in links)
+    import networkx as nx
+
+    for line in lines:
+        data = line.words[2:]
+        is_data = not data or data[0].startswith("{") or (len(data) == 1 and _weight(data[0]))
+        if len(line.words) < 2 or not is_data:
+            todo = "name an adjacency list FILE.adjlist" if len(line.words) > 2 else ""
+            required = "two names, the ends of a link, and a number as its weight at most"
+            raise _wrong(file, line.number, required, line.text, todo)
+    weighted = bool(lines) and all(len(line.words) == 3 for line in lines)
+    graph = nx.parse_edgelist(
+        [line.text for line in lines], create_using=nx.MultiDiGraph, data=False
+    )
+    if weighted and not file.name.endswith((".edges", ".edgelist")):
+        lists = _neighbours([line.text for line in lines])
+        firsts = {line.words[0] for line in lines}
+        if len(firsts) == len(lines) and {*lists} == {*graph} and not _problems(lists, ""):
+            required, todo = "a name that says the form", "name it FILE.edges or FILE.adjlist"
+            given = "three vertices a line: links with weights, or two neighbours of a vertex"
+            raise InputError.of(required, given, todo, file.name)
+    return graph
 
 
-def _list(file: TextFile, data: dict[str, Any], *words: str) -> list[Any]:
-    """The list of the first of these keys that there is; none where there is none."""
-    for word in words:
-        if word in data:
-            if not isinstance(data[word], list):
-                raise InputError.of("a list", shown(data[word]), "", file.name, key=word)
-            found: list[Any] = data[word]
-            return found
-    return []
-
-
-def _text(file: TextFile, key: str, name: Any) -> str:
-    if type(name) not in (int, str):
-        raise InputError.of("a vertex's name", shown(name), "", file.name, key=key)
-    return str(name)
-
-
-def _graphml(file: TextFile) -> Iterator[Entry]:
-    """Nodes, edges, and a node's `endpoint`, true or false, or SST's `endpoints`, how many."""
-    parser, entries = expat.ParserCreate(), list[Entry]()
-    keys: dict[str, str] = {}
-    place = {"node": "", "key": ""}
-
-    def start(tag: str, given: dict[str, str]) -> None:
-        line, tag = parser.CurrentLineNumber, tag.rpartition(":")[2]
-        wanted = {"node": ["id"], "edge": ["source", "target"]}.get(tag, [])
-        if missing := [word for word in wanted if word not in given]:
-            raise _wrong(file, line, f"the attribute {missing[0]} of <{tag}>", "none")
-        if tag == "key":
-            keys[given.get("id", "")] = given.get("attr.name", "")
-        elif tag == "data":
-            place["key"] = keys.get(given.get("key", ""), "")
-        elif tag == "node":
-            place["node"] = given["id"]
-            entries.append((given["id"], None, None, line))
-        elif tag == "edge":
-            entries.append((given["source"], given["target"], None, line))
-
-    def text(data: str) -> None:
-        if place["key"] in CARRYING and data.strip():
-            entries.append((place["node"], None, _carries(data), parser.CurrentLineNumber))
-
-    def end(tag: str) -> None:
-        place["key"] = "" if tag.rpartition(":")[2] == "data" else place["key"]
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler, parser.buffer_text = text, True
+def _weight(word: str) -> bool:
+    """Whether a word is a number."""
     try:
-        parser.Parse(file.text, True)
-    except expat.ExpatError as error:
-        given = expat.ErrorString(error.code) or "a mistake"
-        raise _wrong(file, error.lineno, "GraphML", given) from None
-    return iter(entries)
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _anynet(file: TextFile, lines: list[Line]) -> Graph[Any]:
+    """BookSim's lines: `router 0 node 0 router 1 3 …`, hosts and links of a router; 3 is a latency.
+
+    A line that begins with `node` lists the routers of a host.
+    """
+    import networkx as nx
+
+    graph: Graph[Any] = nx.MultiDiGraph()
+    hosts = set[str]()
+    for line in lines:
+        pairs = _pairs(file, line)
+        (kind, first), others = pairs[0], pairs[1:]
+        for other_kind, other in others:
+            if kind == other_kind == "router":
+                graph.add_edge(first, other)
+            elif kind != other_kind:
+                hosts.add(first if kind == "router" else other)
+        graph.add_nodes_from(name for kind, name in pairs if kind == "router")
+    for vertex in graph:
+        graph.nodes[vertex]["endpoint"] = vertex in hosts
+    return graph
+
+
+def _pairs(file: TextFile, line: Line) -> list[tuple[str, str]]:
+    """`router` or `node` and its number, one after the other; latencies are left out.
+
+    Raises:
+        InputError: the line has another form, or links two nodes.
+    """
+    pairs = list[tuple[str, str]]()
+    words = [*line.words]
+    while len(words) > 1 and words[0] in ("router", "node"):
+        pairs.append((words[0], words[1]))
+        latency = len(pairs) > 1 and len(words) > 2 and words[2].isdecimal()
+        words = words[3 if latency else 2 :]
+    kinds = [kind for kind, _ in pairs]
+    if words or (kinds[0] == "node" and "node" in kinds[1:]):
+        required = "`router NUMBER` or `node NUMBER`, then those that it is linked to"
+        raise _wrong(file, line.number, required, line.text)
+    return pairs
 
 
 def _wrong(file: TextFile, line: int, required: str, given: str, todo: str = "") -> InputError:

@@ -1,6 +1,8 @@
 """Graphs from files: every form read back, every mistake said with its line."""
 
 import json
+import subprocess
+import sys
 
 import networkx as nx
 import numpy as np
@@ -43,6 +45,123 @@ def test_what_networkx_writes_is_read(name, write_it, tmp_path):
     found = build_topology("graph", {"file": str(tmp_path / name)})
     assert found.graph.edges().tolist() == sorted(sorted(edge) for edge in PETERSEN.edges)
     assert (found.diameter, found.endpoints.all()) == (2, True)
+
+
+RING = [[0, 1], [0, 3], [1, 2], [2, 3]]
+GML_OF_IGRAPH = """Creator "igraph version 0.10"
+Version 1
+graph
+[
+  directed 0
+  node
+  [
+    id 0
+    name "a b"
+  ]
+  node
+  [
+    id 1
+  ]
+  edge
+  [
+    source 1
+    target 0
+  ]
+]
+"""
+YED = """<?xml version="1.0" encoding="UTF-8" standalone="no"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns"
+    xmlns:y="http://www.yworks.com/xml/graphml">
+ <key for="node" id="d6" yfiles.type="nodegraphics"/>
+ <graph edgedefault="undirected" id="G">
+  <node id="n0" yfiles.foldertype="group">
+   <graph edgedefault="undirected" id="n0:">
+    <node id="n0::n0"><data key="d6"><y:ShapeNode/></data></node>
+    <node id="n0::n1" yfiles.foldertype="group">
+     <graph edgedefault="undirected" id="n0::n1:"><node id="n0::n1::n0"/></graph>
+    </node>
+   </graph>
+  </node>
+  <node id="n1"/>
+  <edge id="e0" source="n0::n0" target="n0::n1::n0"/>
+  <edge id="e1" source="n0::n1::n0" target="n1"/>
+ </graph>
+</graphml>
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "names", "edges"),
+    [
+        ("g.txt", "a b 3\nb c 2.5\nc a 1e3\n", "abc", [[0, 1], [0, 2], [1, 2]]),
+        ("g.txt", "0 1 {'weight': 3}\n1 2\n2 3 5 # five\n3 0 {}\n", "0123", RING),
+        ("g.edges", "0 1 1\n1 2 1\n2 3 1\n3 0 1\n", "0123", RING),
+        ("g.txt", "0 1 1\n1 2 1\n2 3 1\n3 0 1\n", "0123", RING),
+        ("g.gml", 'graph [\n node [ id 5 label "a" ]\n node [ id 1 label "b" ]\n'
+         " edge [ source 1 target 5 ]\n]\n", "ab", [[0, 1]]),
+        ("g.txt", GML_OF_IGRAPH, "01", [[0, 1]]),
+        ("g.graphml", YED, ["n0.n0", "n1", "n0.n1.n0"], [[0, 1], [1, 2]]),
+        ("g.anynet", "node 0 router 0\nnode 1 router 1 4\nrouter 0 router 1 15\n"
+         "router 1 router 2\n", "012", [[0, 1], [1, 2]]),
+    ],
+)  # fmt: skip
+def test_forms_of_other_programs(name, text, names, edges, tmp_path):
+    (file := tmp_path / name).write_text(text)
+    graph = graph_file(file)
+    assert sorted(graph.names) == sorted(names)
+    assert graph.edges.tolist() == edges
+    assert graph.hosts.tolist() == (
+        [True, True, False] if "router" in text else [True] * len(names)
+    )
+
+
+def test_weights_and_lists_of_neighbours_are_told_apart_by_name(tmp_path):
+    """Both readings are graphs, of 6 links and of 12."""
+    text = "".join(f"{v} {(v + 1) % 6} {(v + 2) % 6}\n" for v in range(6))
+    for name, links in (("g.adjlist", 12), ("g.edges", 6)):
+        (tmp_path / name).write_text(text)
+        assert len(graph_file(tmp_path / name).edges) == links
+    (tmp_path / "g.txt").write_text(text)
+    with pytest.raises(InputError, match=r"name it FILE\.edges or FILE\.adjlist"):
+        graph_file(tmp_path / "g.txt")
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("DIMACS", "c a ring\np edge 4 4\ne 1 2\ne 2 3\ne 3 4\ne 4 1\n"),
+        ("DIMACS", "p sp 4 4\na 1 2 7\na 2 3 7\na 3 4 7\na 4 1 7\n"),
+        ("Matrix Market", "%%MatrixMarket matrix coordinate pattern symmetric\n"
+         "4 4 4\n2 1\n3 2\n4 3\n4 1\n"),
+        ("Pajek", '*Vertices 4\n1 "a"\n2 "b"\n3 "c"\n4 "d"\n*Edges\n1 2 1\n2 3 1\n3 4 1\n4 1 1\n'),
+    ],
+)  # fmt: skip
+def test_other_forms_are_refused_with_a_line_that_converts_them(form, text, tmp_path, monkeypatch):
+    """The line, run as it is said, writes a file that is read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g.txt").write_text(text)
+    with pytest.raises(InputError, match=form) as caught:
+        graph_file("g.txt")
+    line = caught.value.problems[0].todo.removeprefix("networkx converts it: ")
+    subprocess.run([sys.executable, "-c", f"import networkx as nx, scipy\n{line}"], check=True)
+    (converted,) = [path for path in tmp_path.iterdir() if path.name != "g.txt"]
+    graph = graph_file(converted)
+    assert (len(graph.names), len(graph.edges)) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("family", "parameters", "heavy"),
+    [("graph", {"file": "g.graphml"}, ["numba", "galois"]), ("polarfly", {"q": 7}, ["networkx"])],
+)
+def test_what_is_not_imported(family, parameters, heavy, tmp_path):
+    nx.write_graphml(PETERSEN, tmp_path / "g.graphml")
+    code = (
+        "import os, sys; from compilers.topology.families import build_topology;"
+        f"os.chdir({str(tmp_path)!r}); build_topology({family!r}, {parameters!r});"
+        f"print(*(name for name in {heavy} if name in sys.modules))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "\n"
 
 
 def test_names_are_numbered_as_they_appear(tmp_path):
@@ -108,7 +227,7 @@ def test_what_sst_reads_and_writes(tmp_path):
 TEXTS = {
     "nothing": "",
     "comments": "# nothing\n",
-    "three-words": "0 1\n1 2 3\n",
+    "four-words": "0 1\n1 2 3 4\n",
     "loop": "0 1\n1 1\n",
     "twice": "0 1\n1 2\n0 1\n",
     "two-parts": "0 1\n2 3\n",
@@ -122,6 +241,14 @@ TEXTS = {
     "json-list": "[1, 2]",
     "graphml": "<graphml>\n<node>\n</graphml>",
     "graphml-open": "<graphml>\n<node id='0'/>\n",
+    "json-bare": '{"links": [{"target": 2}], "nodes": [{}]}',
+    "json-nodes": '{"nodes": [{"name": "a"}], "edges": []}',
+    "gml": "graph [\n node [ id 0 ]\n node [ id 1\n",
+    "gml-twice": "graph [ node [ id 0 ] node [ id 1 ]\n"
+    "edge [ source 0 target 1 ] edge [ source 1 target 0 ] ]",
+    "hyperedges": "<graphml><graph><node id='a'/><hyperedge/></graph></graphml>",
+    "group": YED.replace('target="n1"', 'target="n0::n1"'),
+    "anynet-hosts": "node 0 node 1\n",
     "anynet": "router 0 router 1\nrouter 1 host 3\n",
     "sst": '{"components": [{"type": "merlin.hr_router", "name": "r"}], "links": [{"left": 3}]}',
 }
@@ -150,7 +277,7 @@ def test_messages(tmp_path, golden):
 def test_graphviz_is_refused(text, tmp_path):
     """`graph g {` on its own line, or with all behind it, is no link from `graph` to `g`."""
     (tmp_path / "g.dot").write_text(text)
-    with pytest.raises(InputError, match="GraphML of it"):
+    with pytest.raises(InputError, match=r"read_dot\(.g.dot.\)"):
         graph_file(tmp_path / "g.dot")
     (tmp_path / "g.dot").write_text("graph b {}\nb c {'x': 1}\n")
     assert graph_file(tmp_path / "g.dot").names == ("graph", "b", "c")
