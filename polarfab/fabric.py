@@ -330,7 +330,6 @@ class Fabric:
         folder: str | Path,
         *,
         templates: str | Path | None = None,
-        trust_templates: bool = False,
         options: Mapping[str, str] | None = None,
         nodes: Sequence[str] = (),
         unverified: bool = False,
@@ -344,7 +343,6 @@ class Fabric:
             target: a name that `polarfab targets` lists.
             folder: where to.
             templates: a folder of your own templates, TARGET/FILE.j2.
-            trust_templates: let them do whatever Python may, not only print.
             options: of the target.
             nodes: only these switches.
             unverified: take tables that verification has not passed on.
@@ -359,12 +357,10 @@ class Fabric:
         """
         from compilers.estimates import Size, require
         from compilers.targets.rendering.plane_rendering import PlaneRendering
-        from templates.sandbox import TrustedFolder
 
         if not nodes:
             require(Size.of_build(self.builds[0]), "render")
-        folder_of = TrustedFolder if trust_templates else Path
-        own = folder_of(templates) if templates else None
+        own = Path(templates) if templates else None
         with self.usable(unverified) as fabric:
             given = (own, options, nodes, progress, check, accept)
             return PlaneRendering(fabric.builds, target, *given).into(Path(folder))

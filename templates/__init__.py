@@ -15,6 +15,7 @@ from jinja2 import (
     StrictUndefined,
     select_autoescape,
 )
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 TEMPLATES = Path(__file__).parent
 
@@ -23,7 +24,7 @@ def environment(own: Path | None = None, folders: Mapping[str, Path] | None = No
     """The templates of all targets, `TARGET/FILE.j2`.
 
     A variable that does not exist is an error, never an empty text. With templates that are not the
-    package's all are in a sandbox (`templates.sandbox`), unless `own` is a `TrustedFolder`.
+    package's all are in Jinja2's sandbox: they see no internals of Python, and change no value.
 
     Args:
         own: a folder of the user's, whose templates replace others.
@@ -32,27 +33,18 @@ def environment(own: Path | None = None, folders: Mapping[str, Path] | None = No
     others = dict(folders or {})
     if not own and all(TEMPLATES in folder.parents for folder in others.values()):
         return _shipped(tuple(others.items()))
-    from templates.sandbox import InsideLoader, Sandbox, TrustedFolder
-
-    if isinstance(own, TrustedFolder):
-        return _made(Environment, FileSystemLoader, own, others)
-    return _made(Sandbox, InsideLoader, own, others)
+    return _made(ImmutableSandboxedEnvironment, own, others)
 
 
 @cache
 def _shipped(folders: tuple[tuple[str, Path], ...]) -> Environment:
     """The package's templates alone, each of which a process translates once."""
-    return _made(Environment, FileSystemLoader, None, dict(folders))
+    return _made(Environment, None, dict(folders))
 
 
-def _made(
-    kind: type[Environment],
-    loader: type[FileSystemLoader],
-    own: Path | None,
-    others: Mapping[str, Path],
-) -> Environment:
+def _made(kind: type[Environment], own: Path | None, others: Mapping[str, Path]) -> Environment:
     return kind(
-        loader=_loader(loader, own, others),
+        loader=_loader(own, others),
         undefined=StrictUndefined,
         autoescape=select_autoescape(["html.j2"]),
         trim_blocks=True,
@@ -61,9 +53,9 @@ def _made(
     )
 
 
-def _loader(
-    kind: type[FileSystemLoader], own: Path | None, others: Mapping[str, Path]
-) -> BaseLoader:
-    loaders: list[BaseLoader] = [kind(own)] if own else []
-    loaders.append(PrefixLoader({name: kind(folder) for name, folder in others.items()}))
+def _loader(own: Path | None, others: Mapping[str, Path]) -> BaseLoader:
+    loaders: list[BaseLoader] = [FileSystemLoader(own)] if own else []
+    loaders.append(
+        PrefixLoader({name: FileSystemLoader(folder) for name, folder in others.items()})
+    )
     return ChoiceLoader([*loaders, FileSystemLoader(TEMPLATES)])

@@ -9,16 +9,13 @@ object has not) is an error when it is rendered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 
 from jinja2 import Environment, TemplateNotFound, TemplateSyntaxError, meta, nodes
-from jinja2.exceptions import SecurityError
 
 from compilers.spec.target_names import target_names
 from inventory.problems import InputError, Problem, did_you_mean, few, nearest, shown
-from templates.sandbox import limited, require_inside
 
 Variables = Mapping[str, frozenset[str]]
 """The variables of each file of a target."""
@@ -44,7 +41,7 @@ def own_templates(
     mine = _shipped(target, shipped)
     ours = set(mine)
     there = {path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file()}
-    check = _Check(own, environment, shipped)
+    check = _Check(own, environment)
     check.read(there & ours)
     unread = {name for name in there - check.read_already if _may_add(name, target)}
     slips = {name: near for name in unread if (near := _slip(name, ours))}
@@ -123,23 +120,21 @@ def _shipped(target: str, shipped: Environment) -> dict[str, nodes.Template]:
 class _Check:
     """The user's templates that a target uses, as trees by name, and what is wrong with them."""
 
-    def __init__(self, own: Path, environment: Environment, shipped: Environment) -> None:
+    def __init__(self, own: Path, environment: Environment) -> None:
         self.trees: dict[str, nodes.Template] = {}
         self.read_already: set[str] = set()
         self.needed: set[str] = set()
         self.problems: list[Problem] = []
-        self._own, self._environment, self._shipped = own, environment, shipped
+        self._own, self._environment = own, environment
 
     def read(self, names: set[str]) -> None:
         """Parse these templates, and those that they need."""
         for name in sorted(names - self.read_already):
             self.read_already.add(name)
             try:
-                require_inside(self._own, name)
-                text = (self._own / name).read_text()
-                with self._limits():
-                    self._environment.compile(text, name)
-                    self.trees[name] = self._environment.parse(text, name)
+                text = _source(self._environment, name) or ""
+                self._environment.compile(text, name)
+                self.trees[name] = self._environment.parse(text, name)
             except TemplateSyntaxError as error:
                 given = error.message or type(error).__name__
                 self._add(name, error.lineno, "a Jinja2 template", given)
@@ -147,15 +142,10 @@ class _Check:
                 self._add(name, 0, "a text file in the folder", str(error))
             except RecursionError:
                 self._add(name, 0, "a Jinja2 template", "one that is nested too deep")
-            except SecurityError as error:
-                self._add(name, 0, "a template in its sandbox", error.message or "")
             else:
                 needed = set(self._needed(name))
                 self.needed |= needed
                 self.read(needed)
-
-    def _limits(self) -> AbstractContextManager[None]:
-        return limited() if self._environment.sandboxed else nullcontext()
 
     def _needed(self, name: str) -> Iterator[str]:
         """The user's templates that one of them includes, imports or extends."""
@@ -163,24 +153,17 @@ class _Check:
             wanted = getattr(node, "template", None)
             if not isinstance(wanted, nodes.Const) or not isinstance(wanted.value, str):
                 continue
-            if (self._own / wanted.value).is_file():
+            if _source(self._environment, wanted.value) is None:
+                if not getattr(node, "ignore_missing", False):
+                    self._add(name, node.lineno, "a template that is there", shown(wanted.value))
+            elif (self._own / wanted.value).is_file():
                 yield wanted.value
-            elif _source(self._shipped, wanted.value) is None and not getattr(
-                node, "ignore_missing", 0
-            ):
-                self._add(name, node.lineno, "a template that is there", shown(wanted.value))
 
     def unknown(self, name: str, known: frozenset[str]) -> Iterator[Problem]:
         """The variables of a template that are not known."""
         tree = self.trees[name]
-        found: set[str] = set()
-        try:
-            with self._limits():  # Jinja2 calculates constants here, too
-                found = meta.find_undeclared_variables(tree)
-        except SecurityError as error:
-            required, file = "a template in its sandbox", str(self._own / name)
-            yield Problem(file=file, required=required, given=error.message or "", todo=SEE)
-        for word in sorted(found - known - set(self._environment.globals)):
+        undeclared = meta.find_undeclared_variables(tree)
+        for word in sorted(undeclared - known - set(self._environment.globals)):
             yield Problem(
                 file=str(self._own / name),
                 line=min(n.lineno for n in tree.find_all(nodes.Name) if n.name == word),

@@ -20,7 +20,7 @@ from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
 from templates import environment
 
-UNSAFE = "print only what the target gives, or say `trust_templates` if you trust who wrote it"
+UNSAFE = "print only what the target gives"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +167,8 @@ class Renderer:
         self.written += Written(1, size)
 
     def _render(self, file: str, variables: Mapping[str, Any]) -> str:
-        from templates.sandbox import rendered
-
         name = f"{self.target}/{file}.j2"
         try:
-            if self._environment.sandboxed:
-                return rendered(self._environment, name, variables)
             return self._environment.get_template(name).render(variables)
         except Exception as error:
             if not self._own and not self._environment.sandboxed:

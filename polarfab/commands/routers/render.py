@@ -29,11 +29,6 @@ MOST_NAMED = 10
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Templates of your own, in place of the target's, or in addition.",
 )
-@click.option(
-    "--trust-templates",
-    is_flag=True,
-    help="Take --templates out of their sandbox: they may do whatever you may.",
-)
 @shared("--node", "or the switches of this type", "names")
 @shared("--unverified")
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")
@@ -44,7 +39,6 @@ def command(
     target: str,
     output: Path,
     templates: Path | None,
-    trust_templates: bool,
     words: tuple[str, ...],
     names: tuple[str, ...],
     unverified: bool,
@@ -67,8 +61,6 @@ def command(
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
-    if trust_templates and not templates:
-        raise click.UsageError("--trust-templates is about --templates")
     options = read(words)
     fabric = Fabric.load(folder)
     names = tuple(_of_types(fabric, names))
@@ -84,7 +76,6 @@ def command(
                 target,
                 output,
                 templates=templates,
-                trust_templates=trust_templates,
                 options=options,
                 nodes=names,
                 unverified=unverified,
