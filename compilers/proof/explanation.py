@@ -12,13 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.single_packets import DROPPED, HOME, Path, SinglePackets
-from compilers.proof.failures.dead_switches import links_taken
 from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
 from compilers.tables.build import Build
-from compilers.tables.build_parts import towards
 from compilers.tables.fib import FAULTS, LOOPED, MISDELIVERED
 from compilers.wiring.shared_risk import GROUP_KINDS, find
 from inventory.problems import InputError, did_you_mean
@@ -203,8 +200,7 @@ def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
     destination = packets.destination
     for switch in (source, destination):
         if switch in packets.dead_switches:
-            around = _around(packets, source) * (switch != source)
-            yield Failing((source,), f"switch {switch} is down{around}")
+            yield Failing((source,), f"switch {switch} is down")
             return
     over = packets.build.carries and source != destination
     paths = (path for _, path in packets.over_intermediates(source)) if over else ()
@@ -230,18 +226,6 @@ def _shares(
     paired = list(zip(paths, least, strict=True))
     usual = sum(weight for path, weight in paired if path.switches == minimal)
     return usual, *(weight for path, weight in paired if path.switches != minimal)
-
-
-def _around(packets: SinglePackets, source: int) -> str:
-    """How long packets to a switch that is down, and nothing else, go around where they repair."""
-    build = packets.build
-    if not build.tables.classes.protection.shape[2] or packets.dead_links:
-        return ""
-    if len(packets.dead_switches) > 1:
-        return ""
-    down = np.array([packets.destination])
-    most = links_taken(ManyPackets.of(towards(build, down)), down, np.array([source])).most
-    return f"; packets to it take up to {most} links where repairs halve the TTL"
 
 
 def _fault(path: Path, destination: int) -> str:

@@ -3,8 +3,7 @@
 A reader makes it from the text alone. Interfaces are as the text names them; whoever compares
 knows which port that is. A *chain* is what happens to a packet: stages tried in order, each the
 ports that share it by weight; a stage without ports drops. The last stage is followed by a drop.
-A port plus `HALVED` is that port, for packets that lose half of their TTL before; plus `MARKED`,
-for packets that are marked before.
+A port plus `MARKED` is that port, for packets that are marked before.
 """
 
 from __future__ import annotations
@@ -24,9 +23,8 @@ Port: TypeAlias = str | int
 Stage: TypeAlias = tuple[tuple[Port, int], ...]
 """Ports and their weights; () drops."""
 Chain: TypeAlias = tuple[Stage, ...]
-HALVED = 1 << 20
+MARKED = 1 << 20
 """More than any port's number."""
-MARKED = 2 * HALVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +190,8 @@ def found_by(address: str) -> str:
 
 
 def bare(port: Port) -> Port:
-    """The port, whatever becomes of the TTL, and whether packets are marked."""
-    return port % HALVED if isinstance(port, int) else port
+    """The port, whether packets are marked or not."""
+    return port % MARKED if isinstance(port, int) else port
 
 
 @lru_cache(1 << 16)

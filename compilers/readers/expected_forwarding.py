@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.emitted_forwarding import HALVED, MARKED, Chain
+from compilers.readers.emitted_forwarding import MARKED, Chain
 from compilers.readers.expected_carried import CARRIED
 from compilers.readers.expected_facts import FACTS
 from compilers.tables.build import Build
@@ -30,12 +30,10 @@ class Ability:
 
     repairs: it tries several ports in order; without, a packet has the first one only. most_ports:
     the most ports that share the packets of a class, the minimal port and the heaviest alternates.
-    halves: it halves the TTL of packets to a neighbour that do not leave by the port there.
     """
 
     repairs: bool = True
     most_ports: int | None = None
-    halves: bool = False
 
     def shared(self, ports: list[int], weights: list[int]) -> dict[int, int]:
         """{port: weight} of packets from hosts, the minimal port first."""
@@ -57,17 +55,15 @@ class ExpectedSwitch:
     egress: int64[S], its class for each destination, -1 where it has none. order, bounce:
     int64[C + 1, M], the ports in transit of each class, and those of a packet that came in on the
     first of them; 0 beyond the last, and in the last row, which is of no class. entering: of
-    each class {port: weight} of packets from hosts. direct: bool[C + 1], the classes that halve the
-    TTL of packets that do not leave by their minimal port. plain: there are no alternates and no
-    repair. weighted: int64[C + 1, 1 + A], where packets in transit are shared, too, the ports of
-    classes with several.
+    each class {port: weight} of packets from hosts. plain: there are no alternates and no repair.
+    weighted: int64[C + 1, 1 + A], where packets in transit are shared, too, the ports of classes
+    with several.
     """
 
     egress: NDArray[np.int64]
     order: NDArray[np.int64]
     bounce: NDArray[np.int64]
     entering: list[dict[int, int]]
-    direct: NDArray[np.bool_]
     plain: bool
     repairs: bool = True
     weighted: NDArray[np.int64] | None = None
@@ -84,13 +80,11 @@ class ExpectedSwitch:
         order = np.column_stack((c.port[vertex], c.protection[vertex]))
         order = order if able.repairs else order[:, :1]
         width = max(order.shape[1], c.bounce.shape[2])
-        egress = _egress(build, vertex)
         return cls(
-            egress=egress,
+            egress=_egress(build, vertex),
             order=_to_the_left(_widened(order, width)),
             bounce=_widened(c.bounce[vertex], width),
             entering=[_marked(build, weighted[0][0], able.shared(*weighted)) for weighted in used],
-            direct=_direct(build, vertex, egress) & able.halves,
             plain=not (c.alternate.shape[2] or c.protection.shape[2] or c.bounce.shape[2]),
             repairs=able.repairs,
             weighted=_several(
@@ -102,14 +96,13 @@ class ExpectedSwitch:
 
     def from_hosts(self, egress: int) -> Chain:
         """What a class does with packets from hosts."""
-        ports = self._halved(self.order[egress : egress + 1], np.array([egress]))[0].tolist()
-        order = tuple(((port, 1),) for port in ports if port)
+        order = tuple(((port, 1),) for port in self.order[egress].tolist() if port)
         shared = tuple(self.entering[egress].items())
         chain = (shared, *order) if shared else order
         return chain if self.repairs else chain[:1]
 
     def transit(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[n, M + 1]: the ports that n packets in transit try, 0: none; with `HALVED`."""
+        """int64[n, M + 1]: the ports that n packets in transit try, 0: none."""
         came = in_port[:, None]
         order = self.order[egress]
         tried = np.where(order[:, :1] == came, self.bounce[egress], order)
@@ -119,7 +112,6 @@ class ExpectedSwitch:
             among = (self.weighted[egress] == came).any(axis=1, keepdims=True)
             tried = np.where(among, turned, np.pad(tried, ((0, 0), (0, 1))))
         tries = np.column_stack((np.where(tried == came, 0, tried), back))
-        tries = self._halved(tries, egress)
         return tries if self.repairs else _to_the_left(tries)[:, :1]
 
     def shares(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -142,12 +134,6 @@ class ExpectedSwitch:
         among: NDArray[np.bool_] = (self.weighted[egress] == in_port[:, None]).any(axis=1)
         return among
 
-    def _halved(self, ports: NDArray[np.int64], egress: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The ports, int64[n, M], of packets of these classes, with `HALVED` where it holds."""
-        elsewhere = (ports > 0) & (ports != self.order[egress, :1])
-        halved: NDArray[np.int64] = ports + HALVED * (elsewhere & self.direct[egress, None])
-        return halved
-
 
 def _several(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64]:
     """The weighted ports of classes that have several, and a row of zeros behind them."""
@@ -164,17 +150,6 @@ def _marked(build: Build, minimal: int, weighted: dict[int, int]) -> dict[int, i
 def _keeps(build: Build) -> bool:
     """Whether packets stay marked at switches of their destination's side."""
     return build.marks and family_of(build.topology.family).keeps_marks
-
-
-def _direct(build: Build, vertex: int, egress: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """bool[C + 1]: the classes of the neighbours themselves, by the routes to these."""
-    w, port = build.wiring, build.tables.classes.port[vertex]
-    there = w.far[vertex] >= 0
-    number = egress[w.far[vertex, there]]
-    leads = (number >= 0) & (port[number] == w.port[vertex, there])
-    direct = np.zeros(len(port) + 1, np.bool_)
-    direct[number[leads]] = True
-    return direct
 
 
 def _widened(ports: NDArray[np.integer[Any]], width: int) -> NDArray[np.int64]:

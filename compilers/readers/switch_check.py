@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_forwarding import (
-    HALVED,
     MARKED,
     Chain,
     EmittedDifference,
@@ -444,7 +443,7 @@ def _only_port(stage: Sequence[tuple[Port, int]]) -> int:
 
 def _in_order(ports: Integers, in_port: Integers) -> Integers:
     """int64[n, L]: what chains of one port a stage come to; see `canonical`."""
-    keep, port = ports > 0, ports % HALVED
+    keep, port = ports > 0, ports % MARKED
     keep &= ~np.logical_or.accumulate(ports == DROPPED, axis=1)
     hit = (port == in_port[:, None]) & keep
     keep[:, 1:] &= ~np.logical_or.accumulate(hit, axis=1)[:, :-1]
@@ -469,8 +468,6 @@ def _stage(stage: Sequence[tuple[Port, int]], names: Sequence[str]) -> str:
 def _port_words(port: Port, names: Sequence[str]) -> str:
     if isinstance(port, int) and port > MARKED:
         return f"{_port_words(port - MARKED, names)} with a mark"
-    if isinstance(port, int) and port > HALVED:
-        return f"{_port_words(port - HALVED, names)} with half the TTL"
     if isinstance(port, int) and 0 < port <= len(names):
         return names[port - 1]
     return f"{port or 'no port'}"

@@ -130,10 +130,6 @@ class Classes:
       that is up and has a weight, as one from a host does; one that came in on such a port tries
       those of `bounce`, and then the minimal one. A class with several such ports has no others
       that protect it.
-
-    Where it can, it also halves the TTL of packets that a *direct* class, one to the very switch
-    behind its minimal port, sends elsewhere: if that switch is down, they would circle around it
-    until their TTL ends.
     """
 
     port: Annotated[NDArray[np.int32], "S C", "0..ports+1"]

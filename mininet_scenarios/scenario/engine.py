@@ -425,14 +425,8 @@ def tally(pairs: NDArray[np.int64], hops: NDArray[np.int16], hosts: int) -> tupl
 
 
 def hops_of(time_to_live: int) -> int:
-    """Links that a packet has crossed, by its TTL: each switch, the last one too, took one of 64.
-
-    Where repairs halved it, it tells fewer than there were, but never less than half of them.
-    """
-    most, halved = MOST_HOPS - 1, 0
-    while 0 < time_to_live <= most // 2:
-        most, halved = most // 2, halved + 1
-    return most - time_to_live + max(0, halved - 1)
+    """The links that a packet has crossed, by its TTL: each switch, the last too, takes 1 of 64."""
+    return MOST_HOPS - 1 - time_to_live
 
 
 Link = tuple[str, str]

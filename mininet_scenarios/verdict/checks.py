@@ -22,7 +22,6 @@ from mininet_scenarios.scenario.engine import (
     HostSample,
     Mismatch,
     Observation,
-    Outage,
 )
 from mininet_scenarios.scenario.scenario_file import Expect, ExpectAtTop
 from mininet_scenarios.verdict.predict import N, Prediction
@@ -127,10 +126,7 @@ class Examiner:
 
     def _hops(self, name: str, counts: Counts, seen: Observation) -> Check:
         asked = (counts > 0) & (seen.longest != SILENT)
-        # A TTL that a repair has halved tells half of the links or more (`hops_of`).
-        repairs = self.prediction.outage != Outage()
-        fewest = -(-self.fewest // 2) if repairs else self.fewest
-        right = (seen.shortest >= fewest) & (seen.longest <= self.most)
+        right = (seen.shortest >= self.fewest) & (seen.longest <= self.most)
         wrong = asked & ~right
         expected, found = _hops(self.fewest[wrong], self.most[wrong]), _hops(seen.longest[wrong])
         return Check.of(name, int(np.count_nonzero(asked)), self._pairs(wrong, expected, found))

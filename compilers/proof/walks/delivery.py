@@ -24,7 +24,6 @@ from compilers.forwarding.walks import (
     minimal_hops,
     packets,
 )
-from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
 from compilers.proof.failures.risk_cases import FAILURE_KINDS
 from compilers.proof.local import other_proofs
@@ -79,9 +78,8 @@ class Report:
     under each failure of one link or node that was asked for by name; None unless asked for.
     channels_under: these kinds. local: what was proved state by state, not by
     walks. unsound: values that contradict others; pairs is 0 where these are such that no packet
-    can be followed. to_dead_switch: packets to a node that failed, where switches repair. legs:
-    whether packets go by intermediates, so that what is walked are the two legs of their paths, and
-    pairs, hops and lost pairs are those of legs.
+    can be followed. legs: whether packets go by intermediates, so that what is walked are the two
+    legs of their paths, and pairs, hops and lost pairs are those of legs.
     """
 
     pairs: int
@@ -97,7 +95,6 @@ class Report:
     channels_under: tuple[str, ...] = ()
     local: LocalUse | None = None
     unsound: Unsound = SOUND
-    to_dead_switch: DeadSwitchTraffic | None = None
     legs: bool = False
 
     @property
@@ -138,7 +135,6 @@ class Report:
             "alternates": asdict(self.alternates) if self.alternates else None,
             "channels": asdict(self.channels) if self.channels else None,
             "failures": [asdict(case) for case in self.failures],
-            "to_dead_switch": asdict(self.to_dead_switch) if self.to_dead_switch else None,
             "local": asdict(self.local) if self.local else None,
             "proved": self.proved if self.passed else None,
             "unsound": self.unsound.count,
@@ -231,8 +227,6 @@ def verify(
     others = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
     cases = [done.get(kind) or others(build, kind) for kind in kinds]
     report = replace(report, failures=tuple(cases))
-    if "node" in kinds and build.protect != "none":
-        report = replace(report, to_dead_switch=dead_switch_traffic(build, seed))
     if with_channels:
         single = tuple(kind for kind in failures or () if kind in PROMISED["node"])
         counted = channels(build, "valley", single, progress)
@@ -247,12 +241,9 @@ def _over_intermediates(legs: Report) -> Report:
     one to an intermediate that is down ends at a neighbour of it, with a packet that is then one of
     a host there.
     """
-    most, dead = legs.max_hops, legs.to_dead_switch
     count = (1 + isqrt(1 + 4 * legs.pairs)) // 2  # n, of n(n - 1) pairs
-    if dead:
-        dead = replace(dead, most=dead.most + most, mean=dead.mean + legs.mean_hops)
-    alternates = Alternates(legs.pairs * count, 0, 2 * most)
-    return replace(legs, legs=True, alternates=alternates, to_dead_switch=dead)
+    alternates = Alternates(legs.pairs * count, 0, 2 * legs.max_hops)
+    return replace(legs, legs=True, alternates=alternates)
 
 
 def _delivery(

@@ -37,8 +37,6 @@ RAW = {"field_524290", "field_524289"}
 RAW_DECIMALS = 256
 WIDTHS = {"reg0": 32, "arp_tpa": 32, "arp_spa": 32, "arp_sha": 48, "arp_tha": 48}
 WIDTHS |= {"eth_src": 48, "eth_dst": 48, "ipv6_src": 128, "ipv6_dst": 128, "nd_target": 128}
-BY_BITS = {"nw_ttl": "NXM_NX_IP_TTL"}
-"""Fields of which some bits are moved or loaded."""
 HASHED_TO_PORTS = 1, 3, 2, 0, 0
 """Algorithm hrw, fields symmetric_l3l4+udp, kind of members, and that the port is no result."""
 FIRST_INTO_REGISTER = 0, 3, 0, 2, 1, 15, "reg0"
@@ -214,10 +212,6 @@ def _set_field(action: Any) -> str:
 
 def _move(action: Any) -> str:
     source, target = (end.removesuffix("_nxm") for end in (action.src_field, action.dst_field))
-    if source in BY_BITS:
-        ends = zip((source, target), (action.src_ofs, action.dst_ofs), strict=True)
-        moved = (f"{BY_BITS.get(e, e)}[{o}..{o + action.n_bits - 1}]" for e, o in ends)
-        return "move:" + "->".join(moved)
     whole = (action.src_ofs, action.dst_ofs) == (0, 0)
     same = action.n_bits == WIDTHS.get(source) == WIDTHS.get(target)
     _require(whole and same, "a field is moved whole")
@@ -226,7 +220,7 @@ def _move(action: Any) -> str:
 
 def _load(action: Any) -> str:
     target, (bit, more) = action.dst.removesuffix("_nxm"), divmod(action.ofs_nbits, 64)
-    name, whole = NAMES.get(target, (BY_BITS.get(target, target), 0))
+    name, whole = NAMES.get(target, (target, 0))
     bits = f"{bit}..{bit + more}" if more else f"{bit}"
     return f"load:{action.value}->{name}[{'' if more + 1 == whole else bits}]"
 

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_forwarding import (
-    HALVED,
     MARKED,
     Chain,
     Claim,
@@ -56,7 +55,6 @@ LARGEST_WEIGHT = (1 << 16) - 1
 GROUP = re.compile(r"group_id=(\d+),type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)")
 BUCKET = re.compile(
     r"(?:weight:(\d+),)?(?:watch_(port|group):(\d+),)?actions="
-    r"(move:NXM_NX_IP_TTL\[1\.\.7\]->NXM_NX_IP_TTL\[0\.\.6\],load:0->NXM_NX_IP_TTL\[7\],)?"
     r"(?:set_field:((?:[0-9a-f]{2}:){5}[0-9a-f]{2})->eth_dst,)?(?:(output|group):(\d+)|(in_port))"
 )
 
@@ -139,14 +137,13 @@ ReadRow = ReadRoute | ReadClass | ReadCarried | ReadPrefix | Fact
 class Bucket:
     """A bucket: its weight, the port or group that it watches, where it sends; 0 is IN_PORT.
 
-    halves: it halves the TTL before. mark: the MAC address that it sets before, "": none.
+    mark: the MAC address that it sets before, "": none.
     """
 
     weight: int
     watch: tuple[str, int]
     kind: str
     to: int
-    halves: bool = False
     mark: str = ""
 
 
@@ -193,7 +190,7 @@ class OvsProgram:
             if bucket.kind == "group":
                 watched = bucket.watch == ("group", bucket.to) and depth < 2
                 inner = self.chain(bucket.to, in_port, depth + 1)
-                watched = watched and not bucket.halves and not bucket.mark
+                watched = watched and not bucket.mark
                 stages += inner if watched else ((("a group that is not watched", 1),),)
             elif bucket.kind == "output" and bucket.to == in_port:
                 stages.append(())
@@ -210,7 +207,7 @@ class OvsProgram:
             return f"port {to} while {' '.join(map(str, bucket.watch))} is up"
         if (bucket.kind, to) == ("output", in_port):
             return f"port {to}, where it came in"
-        return to + HALVED * bucket.halves + MARKED * bool(bucket.mark)
+        return to + MARKED if bucket.mark else to
 
     def aware(self, number: int, depth: int = 0) -> set[int]:
         """The ports whose packets a group may treat otherwise than those of other ports."""
@@ -487,14 +484,13 @@ def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
     for bucket in buckets:
         if not bucket:
             return None
-        weight, watch, watched, halves, mark, to, where, back = bucket.groups()
+        weight, watch, watched, mark, to, where, back = bucket.groups()
         if (kind == "select") != (weight is not None) or int(weight or 0) > LARGEST_WEIGHT:
             return None
         if (kind != "indirect") != (watch is not None):
             return None
         watches = watch or "", int(watched or 0)
-        does = bool(halves), mark or ""
-        made.append(Bucket(int(weight or 1), watches, to or back, int(where or 0), *does))
+        made.append(Bucket(int(weight or 1), watches, to or back, int(where or 0), mark or ""))
     return int(number), kind, tuple(made)
 
 

@@ -4,9 +4,6 @@ The rule is that of `Classes`. Open vSwitch never sends a packet back to where i
 output says so, and a fast-failover group would choose just that port. So a class has one group more
 for each port that a packet can have come in on, and a row by in_port that leads there. In it that
 port comes last, as the output IN_PORT.
-
-Buckets that repair the path to a neighbour itself halve the TTL, so that packets to a switch that
-is down do not circle for long: each turn around it takes such a bucket.
 """
 
 from __future__ import annotations
@@ -51,14 +48,6 @@ class GroupRole(IntEnum):
     ASIDE = 4
 
 
-class BucketKind(IntEnum):
-    """What a bucket does to a packet before it sends it: nothing, halve its TTL, or mark it."""
-
-    PLAIN = 0
-    HALVES = 1
-    MARKS = 2
-
-
 class Marking(IntEnum):
     """Which packets from hosts are marked: none, those that leave by an alternate, or all."""
 
@@ -67,25 +56,22 @@ class Marking(IntEnum):
     ALL = 2
 
 
-PLAIN, HALVES, MARKS = (np.uint8(kind) for kind in BucketKind)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
     """n groups of one role and as many buckets each.
 
     classes: int64[n]. port: int[n, B], the ports that the buckets watch, 0 beyond the last (of
-    `groups` none is). weight: int[n, B], 0 but for ENTER. kind: uint8[n, B], of `BucketKind`.
-    in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led: bool[n],
-    whether a row leads here, and not just another group. made: False where they only count for more
-    rows that lead to groups made before.
+    `groups` none is). weight: int[n, B], 0 but for ENTER. marks: bool[n, B], the buckets that mark
+    packets before they send them. in_port: int[n], where a packet has to come in to be led here; 0:
+    anywhere. led: bool[n], whether a row leads here, and not just another group. made: False where
+    they only count for more rows that lead to groups made before.
     """
 
     role: int
     classes: NDArray[np.int64]
     port: Numbers
     weight: Numbers
-    kind: NDArray[np.uint8]
+    marks: NDArray[np.bool_]
     in_port: Numbers
     led: NDArray[np.bool_]
     made: bool = True
@@ -131,7 +117,7 @@ class Groups:
             classes=self.classes[chosen],
             port=self.port[chosen, :buckets],
             weight=self.weight[chosen, :buckets],
-            kind=self.kind[chosen, :buckets],
+            marks=self.marks[chosen, :buckets],
             in_port=self.in_port[chosen],
             led=self.led[chosen],
         )
@@ -195,35 +181,21 @@ def class_groups(
         marking: of `Marking`.
         every_hop: packets in transit share the next hops of their class, too.
     """
-    minimal, direct = classes.port[switch, number][:, None], _direct(classes, switch, number)
+    minimal = classes.port[switch, number][:, None]
     by_role = _at_every_hop if every_hop else _by_role
     for made in by_role(classes, switch, number, profile):
-        elsewhere = (made.port > 0) & (made.port != minimal)
-        if made.role == GroupRole.ENTER:
-            marked = made.port > 0 if marking == Marking.ALL else elsewhere & bool(marking)
-            made = replace(made, kind=np.where(marked, MARKS, PLAIN))
-        elif profile.experimenters:
-            made = replace(made, kind=np.where(elsewhere & direct[:, None], HALVES, PLAIN))
+        if made.role == GroupRole.ENTER and marking != Marking.NONE:
+            marks = made.port > 0
+            if marking == Marking.ALTERNATES:
+                marks &= made.port != minimal
+            made = replace(made, marks=marks)
         yield made
-
-
-def _direct(
-    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """bool[n]: the classes to a neighbour itself: the second of each port.
-
-    Behind it are the first (`compilers.routing.split_classes`) and those that a search split off.
-    """
-    same = classes.port[switch] == classes.port[switch, number][:, None]
-    before = np.arange(classes.port.shape[1]) < number[:, None]
-    direct: NDArray[np.bool_] = (same & before).sum(axis=1) == 1
-    return direct
 
 
 def _by_role(
     classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
 ) -> Iterator[Groups]:
-    """The groups of n classes, whatever they do to the TTL."""
+    """The groups of n classes, none of which marks packets."""
     tried = None if profile.repairs else 1
     minimal = classes.port[switch, number][:, None]
     order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :tried]
@@ -291,17 +263,17 @@ def _at_every_hop(
 
 
 def by_buckets(groups: Groups) -> Iterator[tuple[NDArray[np.int64], Groups]]:
-    """Groups with as many buckets each, alike in their kinds, and int64[m], which of the given
+    """Groups with as many buckets each, of which the same mark, and int64[m], which of the given
     ones they are.
     """
-    there, kind = groups.port > 0, groups.kind
-    if (there == there[:1]).all() and (kind == kind[:1]).all():  # most roles have one form
+    there, marks = groups.port > 0, groups.marks
+    if (there == there[:1]).all() and (marks == marks[:1]).all():  # most roles have one form
         if buckets := int(there[:1].sum()):
             yield np.arange(len(there)), groups.take(slice(None), buckets)
         return
-    kind = kind[:, kind.any(axis=0)]
+    marks = marks[:, marks.any(axis=0)]
     shape, which = np.unique(
-        np.column_stack((there.sum(axis=1), kind)), axis=0, return_inverse=True
+        np.column_stack((there.sum(axis=1), marks)), axis=0, return_inverse=True
     )
     for number, buckets in enumerate(shape[:, 0].tolist()):
         if buckets:
@@ -405,7 +377,7 @@ def _groups(
         port = _packed(port, present)
         weight = None if weight is None else _packed(weight, present)
     weight = np.zeros_like(port) if weight is None else weight
-    return Groups(role, classes, port, weight, np.zeros(port.shape, np.uint8), in_port, led)
+    return Groups(role, classes, port, weight, np.zeros(port.shape, np.bool_), in_port, led)
 
 
 def _packed(values: Numbers, present: NDArray[np.bool_]) -> Numbers:

@@ -178,15 +178,15 @@ class Encoder:
 
     def group_messages(self, groups: Groups, generation: int) -> Block:
         """Messages that add these groups, alike as `by_buckets` has them, of whatever switches."""
-        kinds = tuple(groups.kind[0].tolist())
-        layout = groups.role, groups.type, kinds, generation
+        marks = tuple(groups.marks[0].tolist())
+        layout = groups.role, groups.type, marks, generation
         if layout not in self._groups:
             self._groups[layout] = rows.groups(self._width, *layout, self._marking)
         watched = groups.type != GroupType.INDIRECT
         port, output, weight = groups.port, groups.output, groups.weight
         made = {
             name: buckets(form, port[:, run], output[:, run], weight[:, run], watched)
-            for name, form, run in bucket_runs(kinds, self._marking)
+            for name, form, run in bucket_runs(marks, self._marking)
         }
         return self._groups[layout].filled(groups.classes, **made)
 

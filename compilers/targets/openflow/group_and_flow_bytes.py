@@ -470,14 +470,14 @@ def groups(
     count: int,
     role: int,
     kind: GroupType,
-    kinds: tuple[int, ...],
+    marks: tuple[bool, ...],
     generation: int,
     marking: Template,
 ) -> Template:
     """The groups of a role, one an egress class; the columns of buckets are `parts.bucket_runs`."""
     made: Parts = tuple(
         parts.bucket_column(name, form, run.stop - run.start)
-        for name, form, run in parts.bucket_runs(kinds, marking)
+        for name, form, run in parts.bucket_runs(marks, marking)
     )
     columns = {"group": _groups(role, count, generation)}
     if role == GroupRole.FALLBACK:

@@ -182,13 +182,12 @@ def set_field(field: str, value: Value) -> Parts:
     return _sized(protocol.SET_FIELD, Action.SET_FIELD, *body, rest)
 
 
-def move(source: str, target: str, skipped: int = 0) -> Parts:
-    """Action: copy one field into another, shifted down by so many bits (NXAST_REG_MOVE)."""
+def move(source: str, target: str) -> Parts:
+    """Action: copy one field into another (NXAST_REG_MOVE)."""
     return _nicira(
         protocol.REG_MOVE,
         protocol.REG_MOVE_SUBTYPE,
-        bits=protocol.FIELDS[target][2] * 8 - skipped,
-        source_offset=skipped,
+        bits=protocol.FIELDS[target][2] * 8,
         source=_moved(source),
         target=_moved(target),
     )
@@ -197,11 +196,6 @@ def move(source: str, target: str, skipped: int = 0) -> Parts:
 def clear(field: str, first: int, bits: int) -> Parts:
     """Action: so many bits of a field from the `first` on become 0 (NXAST_REG_LOAD)."""
     return _nicira(protocol.REG_LOAD, protocol.REG_LOAD_SUBTYPE, **_bits(field, first, bits))
-
-
-def clear_first_bit(field: str) -> Parts:
-    """Action: take the highest bit away from a field."""
-    return clear(field, protocol.FIELDS[field][2] * 8 - 1, 1)
 
 
 def draw(field: str, bits: int, count: int, basis: Value) -> Parts:
@@ -268,11 +262,6 @@ def bundle_ports(ports: NDArray[Any], basis: int) -> Parts:
     )
 
 
-def halve_ttl() -> Parts:
-    """Actions: half of the TTL of IPv4, of the hop limit of IPv6; they are the same field."""
-    return *move("nw_ttl", "nw_ttl", skipped=1), *clear_first_bit("nw_ttl")
-
-
 def _moved(field: str) -> int:
     """The header of a field without a mask, as one number."""
     space, number = protocol.MOVABLE[field]
@@ -312,22 +301,22 @@ def bucket(*actions: Parts) -> Template:
     return Template((*head, *done), 1, watched=ANY)
 
 
-PLAIN_BUCKET, HALVING_BUCKET = bucket(), bucket(halve_ttl())
+PLAIN_BUCKET = bucket()
 
 
 def bucket_runs(
-    kinds: Sequence[int], marking: Template = PLAIN_BUCKET
+    marks: Sequence[bool], marking: Template = PLAIN_BUCKET
 ) -> Iterator[tuple[str, Template, slice]]:
     """The buckets of a group in runs of one form, each with the name of its column.
 
     Args:
-        kinds: of the buckets, of `class_groups.BucketKind`.
-        marking: the form of those that mark packets.
+        marks: which of the buckets mark packets.
+        marking: the form of those.
     """
-    start, forms = 0, (PLAIN_BUCKET, HALVING_BUCKET, marking)
-    for kind, run in groupby(kinds):
+    start = 0
+    for marked, run in groupby(marks):
         end = start + len(list(run))
-        yield f"buckets {start}", forms[kind], slice(start, end)
+        yield f"buckets {start}", marking if marked else PLAIN_BUCKET, slice(start, end)
         start = end
 
 

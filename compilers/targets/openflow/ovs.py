@@ -38,9 +38,6 @@ from compilers.targets.options import Chosen
 from compilers.targets.target import Target
 from compilers.wiring.addressing import format_mac
 
-HALVE_TTL = "move:NXM_NX_IP_TTL[1..7]->NXM_NX_IP_TTL[0..6],load:0->NXM_NX_IP_TTL[7],"
-"""Actions that halve the TTL of IPv4, or the hop limit of IPv6; an output follows."""
-
 
 @dataclass(frozen=True, slots=True)
 class HostText:
@@ -323,7 +320,7 @@ class FabricTexts:
                 groups.port.tolist(),
                 groups.output.tolist(),
                 groups.weight.tolist(),
-                groups.kind.tolist(),
+                groups.marks.tolist(),
                 strict=True,
             )
         ]
@@ -350,10 +347,10 @@ class FabricTexts:
             ipv6=str(a.host6(vertex, host)) if a.ipv6 else "",
         )
 
-    def _bucket(self, port: int, to: int, weight: int, does: int, kind: GroupType) -> str:
+    def _bucket(self, port: int, to: int, weight: int, marks: bool, kind: GroupType) -> str:
         output = "in_port" if to == IN_PORT else f"output:{to}"
-        mark = f"set_field:{format_mac(self.pipeline.marked_mac)}->eth_dst,"
-        output = f"actions={('', HALVE_TTL, mark)[does]}{output}"
+        mark = f"set_field:{format_mac(self.pipeline.marked_mac)}->eth_dst," if marks else ""
+        output = f"actions={mark}{output}"
         if kind == GroupType.INDIRECT:
             return output
         watched = f"watch_port:{port},{output}"
@@ -385,7 +382,5 @@ def profiled_check(
             return read_single_table(folder)
         return read_ovs(folder, PipelineParts(profile.answers_by_moves, profile.masks))
 
-    able = [
-        Ability(profile.repairs, profile.buckets, profile.experimenters) for profile in profiles
-    ]
+    able = [Ability(profile.repairs, profile.buckets) for profile in profiles]
     return EmittedCheck(build, folder, read, accept, able)

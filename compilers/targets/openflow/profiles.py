@@ -119,8 +119,6 @@ class Profile:
                 "a group of alternates sends to dead ports, too, until the controller has taken "
                 "them out"
             )
-        if classes.protection.shape[2] and self.repairs and not self.experimenters:
-            yield "repairs do not halve the TTL, so packets to a dead switch circle until it ends"
         paths = np.count_nonzero(classes.weight, axis=2).max(initial=1)
         if self.buckets is not None and paths > self.buckets:
             yield f"at most {self.buckets} of up to {paths} paths of a class are used"

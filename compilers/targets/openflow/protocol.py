@@ -58,13 +58,11 @@ FIELDS = {
     "nd_tll": (0x8000, 33, 6),
     "in_port_16": (0x0000, 0, 2),
     "reg0": (0x0001, 0, 4),
-    "nw_ttl": (0x0001, 29, 1),
     "nd_reserved": (0x1000, 1, 4),
     "nd_options_type": (0x1000, 2, 1),
 }
 """Class, number and bytes of the fields of a packet. Class 0x8000 is OpenFlow basic (§7.2.3.7),
-0 and 1 Nicira's: the port of OpenFlow 1.0, registers and the TTL of both versions of IP; 0x1000
-Ericsson's ND."""
+0 and 1 Nicira's: the port of OpenFlow 1.0, and registers; 0x1000 Ericsson's ND."""
 EXPERIMENTER_CLASS = 0xFFFF
 """The class of fields whose experimenter is given before their value."""
 MOVABLE = {
@@ -74,7 +72,6 @@ MOVABLE = {
     "arp_spa": (0, 16),
     "arp_tpa": (0, 17),
     "reg0": (1, 0),
-    "nw_ttl": (1, 29),
     "arp_sha": (1, 17),
     "arp_tha": (1, 18),
     "ipv6_src": (1, 19),

@@ -212,7 +212,6 @@ def _print(build: Build, report: Report, method: str) -> None:
         "alternates",
         "channels",
         "failures",
-        "to_dead_switch",
         "local",
         "proved",
         "findings",
@@ -245,9 +244,6 @@ def _print(build: Build, report: Report, method: str) -> None:
         ]
     if used and used.program:
         facts.append(("rows", "proved of the program that they are computed from"))
-    if dead := report.to_dead_switch:
-        links = f"at most {dead.most} links, {dead.mean:.1f} on average"
-        facts.append((f"packets to a dead switch, {dead.switches:,} tried", links))
     title = f"{build.name}: {build.topology.title()}, build {build.identity}"
     print_facts(title, counts(report), facts)
     if report.failures:

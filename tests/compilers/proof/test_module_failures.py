@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,6 +85,23 @@ def test_the_example_loses_nothing_and_did():
     filled = modular(7, 4, placement="filled", protect="node")
     report = walk_failures(filled, "module")
     assert (report.cases, report.lost_pairs, report.cut_off) == (57, 57 * 112, 57 * 112)
+
+
+def test_two_modules_of_the_example_cost_no_packet_its_ttl(tmp_path):
+    """A packet sent with TTL 64 crosses 63 links: each switch takes one of it, whatever fails."""
+    fabric = Fabric.from_spec("examples/q7-copackaged/fabric.yaml").compile()
+    build = fabric.build
+    one, other = (find(build.wiring, build.hardware, f"module:C2-2/oio{n}") for n in (1, 3))
+    lost, longest = lost_by_oracle(build, replace(one, links=(*one.links, *other.links)))
+    assert (lost, longest) == (set(), 10)
+    fabric.render("ovs", tmp_path / "out")
+    text = "".join(path.read_text() for path in (tmp_path / "out").rglob("*.txt"))
+    changes = set(re.findall(r"\w*ttl\w*(?=[,\[:])", text, re.IGNORECASE))
+    assert changes == {"dec_ttl"}
+    assert not [line for line in text.splitlines() if line.count("dec_ttl") > 1]
+    assert "dec_ttl" not in "".join(
+        path.read_text() for path in (tmp_path / "out").rglob("groups.txt")
+    )
 
 
 @pytest.mark.parametrize(

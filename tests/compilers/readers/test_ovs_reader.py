@@ -6,7 +6,6 @@ import pytest
 
 from tests.compilers.readers.emitted import FABRICS, change, check, fabric, write
 
-HALVES = "move:NXM_NX_IP_TTL[1..7]->NXM_NX_IP_TTL[0..6],load:0->NXM_NX_IP_TTL[7],"
 MUTANTS = {
     "another class": ("flows.txt", "metadata:1/0xffff", "metadata:2/0xffff"),
     "no mask": ("flows.txt", "metadata:1/0xffff", "metadata:1/0xff"),
@@ -37,8 +36,7 @@ MUTANTS = {
     "another weight": ("groups.txt", "weight:1,watch", "weight:2,watch"),
     "to a host": ("groups.txt", "watch_port:1,actions=output:1", "watch_port:5,actions=output:5"),
     "not back": ("groups.txt", "actions=in_port", "actions=output:1"),
-    "no halving": ("groups.txt", HALVES, ""),
-    "halving of what goes on": ("groups.txt", "actions=output:1", f"actions={HALVES}output:1"),
+    "one more of the TTL": ("groups.txt", "actions=output:1", "actions=dec_ttl,output:1"),
     "another type": ("groups.txt", "type=fast_failover", "type=select"),
 }
 ELSEWHERE = {"another port in"}

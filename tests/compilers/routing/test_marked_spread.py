@@ -14,10 +14,8 @@ from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import throughput
 from compilers.expansion.grow import grow
-from compilers.forwarding.many_packets import ManyPackets
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
-from compilers.proof.failures.dead_switches import links_taken
 from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.lossless.channels import channels
 from compilers.proof.soundness.build_soundness import promise
@@ -196,15 +194,6 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
         found = walk(after, ()).alternates
         assert found.strays == 0
         assert found.max_hops <= {"polarfly": 7, "oft": 8, "pn": 9}[family]
-
-
-@each_fabric
-def test_packets_to_a_dead_switch_take_every_path_but_the_last_link(family: str, q: int) -> None:
-    build = marked(q, "node", family=family)
-    ends = np.flatnonzero(build.topology.endpoints)
-    sent = links_taken(ManyPackets.of(build), ends, ends).packets
-    alternates = (path for paths in paths_by_hand(family, q).values() for path in paths)
-    assert sent == sum(len(path) > 2 for path in alternates)
 
 
 def test_too_many_failures_to_follow_are_refused() -> None:

@@ -196,11 +196,10 @@ def test_a_row_is_what_each_codec_writes_from_its_values(codec):
     if codec.name != "c65of":  # which has no such actions
         done += [
             p.NXActionRegMove("arp_sha_nxm", "arp_tha_nxm", 48),
-            p.NXActionRegMove("nw_ttl", "nw_ttl", 7, src_ofs=1),
-            p.NXActionRegLoad(7 << 6, "nw_ttl", 0),
+            p.NXActionRegLoad(31, "reg0", 0),
             p.NXActionBundle(1, 3, 77, 2, 3, 0, "", [6, 7, 8]),
         ]
-        moved = parts.move("arp_sha", "arp_tha"), parts.halve_ttl()
+        moved = parts.move("arp_sha", "arp_tha"), parts.clear("reg0", 0, 32)
         more = *moved, parts.bundle_ports(np.array([6, 7, 8]), 77)
     else:
         more = ()

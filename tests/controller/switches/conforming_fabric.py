@@ -88,7 +88,7 @@ class ConformingFabric:
 
     def _goes_on(self, vertex, port, packet, target, memo, hops):
         fields = dict(packet)
-        assert fields.pop("ttl") in (63, 31)  # half, where a repair leads to a neighbour
+        assert fields.pop("ttl") == 63
         if (vertex, port) in self.far:
             onward = tuple(sorted((fields | {"ttl": 64}).items()))
             return self._arrives(*self.far[vertex, port], onward, target, memo, hops + 1)

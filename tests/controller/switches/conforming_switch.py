@@ -537,7 +537,7 @@ def _matches(packet, name, value, mask):
 
 def _change_field(action, packet):
     """NXAST_REG_MOVE and NXAST_REG_LOAD: of bits of a field, into as many bits of another."""
-    names = {(*place,): name for name, place in of.MOVABLE.items()} | {(1, 29): "ttl"}
+    names = {(*place,): name for name, place in of.MOVABLE.items()}
 
     def name(field):
         return names[field >> 16, field >> 9 & 0x7F]

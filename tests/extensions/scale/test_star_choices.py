@@ -105,7 +105,6 @@ def test_with_q_2_more_links_repair_than_are_constructed(fabric: tuple[int, str,
 
 
 def test_direct_classes_are_the_second_of_each_port() -> None:
-    """By that emitters know which repairs halve the TTL."""
     build = by_class(3, "inductive-quad", 4)
     routes, links = build.tables.routes, build.wiring.port.shape[1]
     s, k = np.nonzero(build.wiring.far >= 0)
