@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cabled, numbered, too_long
 from compilers.cabling.panel_plan import panel_plan
-from compilers.cabling.phases import Stage, installed
 from compilers.capacity import over_capacity
 from compilers.estimates import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
@@ -36,12 +35,8 @@ from inventory.model import Inventory
 from inventory.problems import Finding
 
 
-def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
+def compile_fabric(loaded: LoadedFabric) -> Build:
     """Spec and inventory to tables.
-
-    Args:
-        loaded: spec and inventory.
-        stage: tables for the fabric as it is after a phase of its installation.
 
     Raises:
         InputError: memory cannot hold the routes, or the inventory cannot hold the fabric; every
@@ -52,31 +47,32 @@ def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
     loaded.refuse(beyond_memory(loaded.spec))
     with loaded.reported(beyond_targets(loaded.spec)):
         placed = place_fabric(loaded)
-    return compile_placed(placed, stage)
+    return compile_placed(placed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stages:
-    """A fabric between two passes: what is there of it by then.
-
-    asked: the fabric on its hardware, as it was placed, and stage and other, as for
-    `compile_placed`. routing: what targets and node types can do of the policy. inventory,
-    topology, wiring, hardware: of what is installed and works; damage: what does not. module: of
-    each link, where the policy protects against a module's death, else None: other orders are
-    those of links and nodes alone. tables and build: None before the passes that make them.
-    """
+    """A fabric between two passes: what is there of it by then."""
 
     asked: Placed
-    stage: Stage | None
+    """The fabric on its hardware, as it was placed."""
     other: Build | None
+    """Another plane, as for `compile_placed`."""
     routing: RoutingSpec
+    """What targets and node types can do of the policy."""
     inventory: Inventory
     topology: Topology
+    """Of what is installed and works, as are `wiring` and `hardware`."""
     wiring: Wiring
     damage: Damage | None = None
+    """What is not installed or does not work."""
     hardware: Hardware | None = None
     addressing: Addressing | None = None
     module: NDArray[np.int32] | None = None
+    """Of each link, where the policy protects against a module's death.
+
+    Else None: other orders are those of links and nodes alone.
+    """
     tables: Tables | None = None
     build: Build | None = None
 
@@ -92,18 +88,17 @@ class Stages:
         return AS_THE_OTHER if alike else OF_ITS_OWN
 
 
-def compile_placed(placed: Placed, stage: Stage | None = None, other: Build | None = None) -> Build:
+def compile_placed(placed: Placed, other: Build | None = None) -> Build:
     """A fabric on its hardware to tables.
 
     Args:
         placed: the fabric.
-        stage: as for `compile_fabric`.
         other: another plane, whose tables serve where the ports are the same.
 
     Raises:
         InputError: every problem of the pass at once.
     """
-    made = _installed(placed, stage, other)
+    made = _installed(placed, other)
     for each in made.passes:
         made = each(made)
     assert made.build is not None  # noqa: S101
@@ -116,7 +111,7 @@ def cabled(placed: Placed) -> Cabled:
     Raises:
         InputError: every problem of the pass at once.
     """
-    made = _installed(placed, None, None)
+    made = _installed(placed, None)
     assert made.addressing is not None  # noqa: S101
     return Cabled(
         name=placed.loaded.spec.name,
@@ -127,24 +122,20 @@ def cabled(placed: Placed) -> Cabled:
     )
 
 
-def _installed(placed: Placed, stage: Stage | None, other: Build | None) -> Stages:
+def _installed(placed: Placed, other: Build | None) -> Stages:
     routing = affordable(placed.loaded.spec, placed.inventory)
     there = placed.inventory, placed.topology, placed.wiring
-    made = Stages(placed, stage, other, routing, *there)
+    made = Stages(placed, other, routing, *there)
     for each in PLACED:
         made = each(made)
     return made
 
 
 def with_hardware(made: Stages) -> Stages:
-    """What nodes are, where that is known, and the part of the fabric that is installed."""
-    if not (made.loaded.inventory or made.loaded.plane or made.stage):
+    """What nodes are and where, if that is known."""
+    if not (made.loaded.inventory or made.loaded.plane):
         return made
-    hardware, inventory = made.asked.hardware(), made.inventory
-    if made.stage:
-        graph = made.topology.graph
-        inventory = installed(inventory, made.wiring, hardware, graph, made.stage)
-    return replace(made, hardware=hardware, inventory=inventory)
+    return replace(made, hardware=made.asked.hardware())
 
 
 def with_addresses(made: Stages) -> Stages:

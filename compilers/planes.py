@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from compilers.cabling.cable_plan import Cabled
-from compilers.cabling.phases import Stage
 from compilers.estimates import beyond_memory
 from compilers.pipeline import cabled, compile_placed
 from compilers.policy_support import beyond_targets
@@ -22,7 +21,7 @@ from compilers.wiring.placed_fabric import each_plane
 from inventory.problems import Finding
 
 
-def compile_planes(loaded: LoadedFabric, stage: Stage | None = None) -> tuple[Build, ...]:
+def compile_planes(loaded: LoadedFabric) -> tuple[Build, ...]:
     """The build of every plane; those with the same ports share their tables.
 
     Raises:
@@ -33,7 +32,7 @@ def compile_planes(loaded: LoadedFabric, stage: Stage | None = None) -> tuple[Bu
     loaded.refuse(beyond_memory(loaded.spec))
     with loaded.reported(beyond_targets(loaded.spec)):
         for placed in each_plane(loaded):
-            builds.append(compile_placed(placed, stage, builds[0] if builds else None))
+            builds.append(compile_placed(placed, builds[0] if builds else None))
     loaded.refuse(_shared_numbers(builds))
     return tuple(builds)
 

@@ -15,24 +15,22 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 
-def cables(fabric: Fabric, phases: int = 8, phase: int = 0, rack: str = "") -> CableSchedule:
+def cables(fabric: Fabric, rack: str = "") -> CableSchedule:
     """The cable schedule of all planes; `.text("csv")` and so on is what people print.
 
     Args:
         fabric: one from its spec is not compiled for it.
-        phases: how many phases the installation has at most.
-        phase: only the cables of this phase, from 1; 0 for all.
         rack: only the cables with an end in the rack of this name.
 
     Raises:
-        InputError: there is no such phase or rack, or the inventory cannot hold the fabric.
+        InputError: there is no such rack, or the inventory cannot hold the fabric.
     """
     from compilers.cabling.cable_schedule import CableSchedule
     from compilers.planes import cabled_planes
 
     if fabric.loaded and not fabric.compiled:
-        return CableSchedule.of(cabled_planes(fabric.loaded), phases, phase, rack)
-    return CableSchedule.of(fabric.builds, phases, phase, rack)
+        return CableSchedule.of(cabled_planes(fabric.loaded), rack)
+    return CableSchedule.of(fabric.builds, rack)
 
 
 def cable_paths(fabric: Fabric, links: Iterable[tuple[int, int]]) -> list[str]:

@@ -159,12 +159,10 @@ class Fabric:
         folders = self.folders or [None] * len(self.builds)
         return tuple(Fabric(None, *plane) for plane in zip(folders, zip(self.builds), strict=True))
 
-    def compile(self, phase: int = 0, phases: int = 0, cables_of: Fabric | None = None) -> Fabric:
+    def compile(self, cables_of: Fabric | None = None) -> Fabric:
         """The same fabric with its tables, in memory.
 
         Args:
-            phase: for what is there after this phase of the installation, from 1; 0 for all.
-            phases: how many phases there are, 0 for as many as `cables` says.
             cables_of: an earlier build, whose nodes, links and hosts keep vertices and ports as
                 far as these work.
 
@@ -172,7 +170,6 @@ class Fabric:
             InputError: the inventory cannot hold the fabric; every problem of a pass at once. Or
                 the earlier build has another number of planes.
         """
-        from compilers.cabling.phases import PHASES, Stage
         from compilers.pipeline import compile_fabric
         from compilers.planes import compile_planes
 
@@ -180,7 +177,6 @@ class Fabric:
             given = "a build" if self.compiled else "nothing"
             todo = "make it with Fabric.from_spec"
             raise InputError.of("a fabric from its spec, to compile", given, todo)
-        stage = Stage(phase, phases or PHASES) if phase else None
         loaded = self.loaded
         if cables_of:
             if len(cables_of.builds) != loaded.spec.planes:
@@ -189,8 +185,8 @@ class Fabric:
             wirings = (build.wiring.installed() for build in cables_of.builds)
             loaded = replace(loaded, installed=tuple(wirings))
         if loaded.spec.planes > 1:
-            return Fabric(loaded, compiled=compile_planes(loaded, stage))
-        return Fabric(loaded, compiled=(compile_fabric(loaded, stage),))
+            return Fabric(loaded, compiled=compile_planes(loaded))
+        return Fabric(loaded, compiled=(compile_fabric(loaded),))
 
     def save(self, folder: str | Path, prove: bool | Callable[[Fabric], object] = True) -> Fabric:
         """Write its build into a folder, as `polarfab compile` does; an earlier build is replaced.

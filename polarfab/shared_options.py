@@ -184,11 +184,6 @@ SHARED: dict[str, dict[str, Any]] = {
     "--q": {"type": int, "help": "Order of the field, a prime power"},
     "--supernode": {"metavar": "KIND", "help": "PolarStar: inductive-quad, paley or complete"},
     "--degree": {"type": int, "help": "PolarStar: degree of the supernode"},
-    "--phase": {"type": click.IntRange(1), "help": "A phase of the installation"},
-    "--phases": {
-        "type": click.IntRange(1),
-        "help": "Phases of the installation  [default: 8]",
-    },
     "--engine": {
         "type": click.Choice(["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]),
         "help": "What to run on; auto is Mininet where it can run",

@@ -51,7 +51,7 @@ SECTIONS = (
         "Cable and grow it",
         "hardware",
         {
-            "cables": "Cable schedule, labels, bill of materials, install phases.",
+            "cables": "Cable schedule, labels, bill of materials.",
             "inventory": "Import and export NetBox and Nautobot data.",
             "expand": "The larger fabric, and only what must be added.",
         },

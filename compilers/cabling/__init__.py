@@ -1,1 +1,1 @@
-"""Cabling: the cable schedule with its formats, phases and bill of materials."""
+"""Cabling: the cable schedule with its formats and bill of materials."""

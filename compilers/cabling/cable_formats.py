@@ -7,13 +7,13 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, fields
 from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from compilers.cabling.bill import Item
 from compilers.cabling.cable_plan import Cabled, distance, shelved
-from compilers.cabling.phases import Phases
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Row, Rows, host_name
 from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware
@@ -32,7 +32,7 @@ def as_csv(rows: Iterable[Row], through: Iterable[str] | None = None) -> Iterato
 
 def as_host_csv(parts: Iterable[tuple[Build | Cabled, Rows]]) -> Iterator[str]:
     """The cables to the hosts of each plane as CSV."""
-    rows = (host_rows(build, rows.cables.hardware, rows.phases) for build, rows in parts)
+    rows = (host_rows(build, rows.cables.hardware) for build, rows in parts)
     return as_table(HOST_COLUMNS, chain.from_iterable(rows))
 
 
@@ -51,12 +51,11 @@ def as_table(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def as_markdown(rows: Iterable[Row]) -> Iterator[str]:
-    """One section per phase and pair of racks, with a table of its cables, as a page for a crew."""
+    """One section per pair of racks, with a table of its cables, as a page for a crew."""
     heads = ("cable", "bundle", "from", "port", "to", "port", "type", "m")
     ruler = f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n"
-    where = ("phase", "a_rack", "b_rack")
-    for (phase, here, there), group in groupby(rows, lambda row: tuple(row[AT[w]] for w in where)):
-        yield f"\n## Phase {phase}: {here} to {there}\n\n{ruler}"
+    for (a_rack, b_rack), group in groupby(rows, itemgetter(AT["a_rack"], AT["b_rack"])):
+        yield f"\n## {a_rack} to {b_rack}\n\n{ruler}"
         yield "".join(map(_markdown_line, group))
 
 
@@ -116,20 +115,20 @@ def as_records(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
 
 
 HOST_COLUMNS = (
-    *("label", "phase", "rack", "unit", "node", "module", "port", "port_label"),
+    *("label", "rack", "unit", "node", "module", "port", "port_label"),
     *("host", "mac", "host_rack", "host_unit", "type", "length_m", "run_m"),
 )
 
 
-def host_rows(build: Build | Cabled, known: Hardware, phases: Phases) -> Iterator[Row]:
-    """Rows of `HOST_COLUMNS`, rack by rack in the order of the phases.
+def host_rows(build: Build | Cabled, known: Hardware) -> Iterator[Row]:
+    """Rows of `HOST_COLUMNS`, rack by rack.
 
     The type and length are empty if no cable in stock is long enough; if the host's rack is
     unknown, every column from `host_rack` on is.
     """
     wiring, addressing = build.wiring, build.addressing
     vertex, number = np.nonzero(wiring.host_port)
-    order = np.lexsort((number, known.unit[vertex], known.rack[vertex], phases.vertex[vertex]))
+    order = np.lexsort((number, known.unit[vertex], known.rack[vertex]))
     vertex, number = vertex[order], number[order]
     rack = np.stack((known.rack[vertex], known.host_rack[vertex, number]), axis=1)
     unit = np.stack((known.unit[vertex], known.host_unit[vertex, number]), axis=1)
@@ -147,7 +146,6 @@ def host_rows(build: Build | Cabled, known: Hardware, phases: Phases) -> Iterato
             placed = (*where, names[int(kind[i])], metres, round(float(needed[i]), 2))
         yield (
             host_name(v, h, known.plane),
-            int(phases.vertex[v]),
             known.rack_names[int(known.rack[v])],
             int(known.unit[v]),
             wiring.names[v],

@@ -1,7 +1,7 @@
 """The cables of a fabric as arrays: ends, lengths, types, bundles.
 
 Cables are numbered from 1, in the order of rack pair, cluster pair and place of the first end. So
-the cables of a bundle have consecutive numbers, which do not depend on the installation's phases.
+the cables of a bundle have consecutive numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cable schedule of a fabric: the cables of all planes, phases, bill of materials."""
+"""The cable schedule of a fabric: the cables of all planes, bill of materials."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from itertools import chain, compress, zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from compilers.cabling.panel_plan import (
     panel_plan,
     require_whole,
 )
-from compilers.cabling.phases import PHASES, connected_pairs, phases_of, working_pairs
 from compilers.cabling.schedule_columns import Row, Rows
 from compilers.tables.build import Build
 from inventory.problems import InputError, did_you_mean
@@ -45,21 +44,17 @@ class CableSchedule:
     rack: str = ""
 
     @classmethod
-    def of(
-        cls, builds: Sequence[Build | Cabled], phases: int = PHASES, phase: int = 0, rack: str = ""
-    ) -> CableSchedule:
+    def of(cls, builds: Sequence[Build | Cabled], rack: str = "") -> CableSchedule:
         """The schedule of these planes.
 
         Args:
             builds: one a plane, with or without tables.
-            phases: the most phases of the installation.
-            phase: only the cables of this phase, from 1; 0 for all.
             rack: only the cables with an end in the rack of this name; "" for all.
 
         Raises:
-            InputError: there is no such phase or rack.
+            InputError: there is no such rack.
         """
-        parts = tuple((build, _rows(build, phases, phase)) for build in builds)
+        parts = tuple((build, _rows(build)) for build in builds)
         return cls(_in_rack(parts, rack) if rack else parts, rack)
 
     @property
@@ -111,11 +106,10 @@ class CableSchedule:
         return self.plans
 
     def _cords(self) -> Iterator[tuple[Any, ...]]:
-        """The cords of selected cables, each in the phase of its first one."""
+        """The cords that end in the selected rack, or all."""
         a, b = (CORD_COLUMNS.index(f"{end}_rack") for end in "ab")
-        for plan, (_, rows) in zip(self._whole_plans(), self.parts, strict=False):
-            chosen = np.isin(plan.first_cables(rows.phases.cable), rows.which)
-            for row in compress(plan.cords(), chosen):
+        for plan in self._whole_plans():
+            for row in plan.cords():
                 if self.rack in ("", row[a], row[b]):
                     yield row
 
@@ -130,12 +124,10 @@ class CableSchedule:
             raise InputError.of("a fabric with panels", self.name, todo, key="format")
 
     def summaries(self) -> list[dict[str, Any]]:
-        """Counts of cables, bundles and phases of each plane."""
+        """Counts of cables and bundles of each plane."""
         found = [_summary(*part) for part in self.parts]
-        for summary, plan, (_, rows) in zip(found, self.plans, self.parts, strict=False):
+        for summary, plan in zip(found, self.plans, strict=False):
             summary["panels"] = plan.summary()
-            for entry in summary["phases"]:
-                entry |= plan.of_phase(rows.phases, entry["phase"])
         return found
 
     def text(self, form: str) -> Iterator[str]:
@@ -201,12 +193,8 @@ class CableSchedule:
         yield "\n  ]\n}\n"
 
 
-def _rows(build: Build | Cabled, phases: int, phase: int) -> Rows:
-    cables = cables_of(build.wiring, hardware_of(build))
-    plan = phases_of(build.topology.graph, cables, phases)
-    if phase > plan.count:
-        raise InputError.of(f"a phase from 1 to {plan.count}", str(phase), key="phase")
-    return Rows.of(build.wiring, cables, plan, phase)
+def _rows(build: Build | Cabled) -> Rows:
+    return Rows.of(build.wiring, cables_of(build.wiring, hardware_of(build)))
 
 
 def _in_rack(
@@ -226,14 +214,9 @@ def _in_rack(
 
 
 def _summary(build: Build | Cabled, rows: Rows) -> dict[str, Any]:
-    """The counts of a plane; without tables neither the build nor which pairs work."""
-    cables, plan = rows.cables, rows.phases
+    """The counts of a plane, and the build's identity where there are tables."""
+    cables = rows.cables
     sizes, count = np.unique(cables.bundles.cables, return_counts=True)
-    new = np.bincount(plan.cable, minlength=plan.count + 1)[1:]
-    names = cables.hardware.rack_names
-    pairs = {"connected_pairs": connected_pairs(build.topology.graph, plan)}
-    if isinstance(build, Build):
-        pairs = {"working_pairs": working_pairs(build, plan), **pairs}
     return {
         "fabric": build.name,
         **({"build": build.identity} if isinstance(build, Build) else {}),
@@ -242,15 +225,6 @@ def _summary(build: Build | Cabled, rows: Rows) -> dict[str, Any]:
         "loose": int((cables.bundle < 0).sum()),
         "bundles": {int(s): int(c) for s, c in zip(sizes, count, strict=True)},
         "cluster_pairs": _cluster_pairs(cables),
-        "phases": [
-            {
-                "phase": p + 1,
-                "racks": [names[r] for r in np.flatnonzero(plan.rack == p + 1)],
-                "cables": int(new[p]),
-                **{word: int(count[p]) for word, count in pairs.items()},
-            }
-            for p in range(plan.count)
-        ],
     }
 
 

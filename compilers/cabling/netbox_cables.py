@@ -65,18 +65,18 @@ def _entries(rows: Rows, plan: PanelPlan | None, dead: Collection[frozenset[str]
             text = f"lane of link {row[AT['label']]}"
             yield (node, INTERFACE, port, panel, kind, name, *media, status, *rest, text)
     if plan:
-        chosen = np.isin(plan.first_cables(rows.phases.cable), rows.which)[plan.at[1]]
-        yield from _trunks(plan, chosen, [facts(cord) for cord in cords[plan.at[1]]])
+        chosen = np.unique(plan.trunk[rows.which])
+        yield from _trunks(plan, chosen[chosen >= 0], [facts(cord) for cord in cords[plan.at[1]]])
 
 
 def _trunks(
-    plan: PanelPlan, chosen: NDArray[np.bool_], facts: list[tuple[Row, Row]]
+    plan: PanelPlan, chosen: NDArray[np.int64], facts: list[tuple[Row, Row]]
 ) -> Iterator[Row]:
     single = bool(plan.turned.any())
     between = plan.trunk >= 0
     last = np.zeros(len(plan.ends), np.int64)
     np.maximum.at(last, plan.trunk[between], plan.position[between].max(axis=1) + 1)
-    for t in np.flatnonzero(chosen).tolist():
+    for t in chosen.tolist():
         names = [plan.names[p] for p in plan.ends[t]]
         media, rest = facts[t]
         ports = (trunk_ports(socket, int(last[t]), single) for socket in plan.sockets[t].tolist())

@@ -11,7 +11,6 @@ from typing import Any
 from compilers.cabling.cable_plan import cables_of
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
-from compilers.cabling.phases import phases_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.targets.target_lookup import target
@@ -122,7 +121,7 @@ def _cables(parts: Sequence[Placed]) -> Iterator[tuple[Rows, PanelPlan | None]]:
             known = part.hardware()
             cables = cables_of(part.wiring, known)
             plan = panel_plan(part.topology, part.wiring, known)
-        yield Rows.of(part.wiring, cables, phases_of(part.topology.graph, cables, 1)), plan
+        yield Rows.of(part.wiring, cables), plan
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from compilers.cabling.bill import Item
 from compilers.cabling.cable_plan import Cables, by_port, cables_of, distance, shelved
 from compilers.cabling.patch_panels import boxed, patched
-from compilers.cabling.phases import Phases
 from compilers.cabling.schedule_columns import label_prefix, labels_of
 from compilers.cabling.shuffle import Numbers, Shuffle, shuffle
 from compilers.cabling.stock import from_stock
@@ -147,31 +146,6 @@ class PanelPlan(Shuffle):
         ends = (0, ribbons, ribbons + len(self.ends), ribbons + len(self.ends) + len(self.loose))
         first, trunks, cables = (slice(*pair) for pair in pairwise(ends))
         return first, trunks, cables
-
-    def first_cables(self, phase: NDArray[np.integer]) -> Numbers:
-        """Of each cord in the order of `cords` the cable in it that is plugged in first."""
-        between, loose = np.flatnonzero(self.trunk >= 0), self.loose
-        ribboned = np.flatnonzero(self.panel[:, 0] >= 0)
-        _, trunks, cables = self.at
-        cable = np.concatenate((np.repeat(ribboned, 2), between, loose))
-        others = trunks.start + self.trunk[between], cables.start + np.arange(len(loose))
-        cord = np.concatenate((self.cord[ribboned].ravel(), *others))
-        last = np.argsort(-phase[cable].astype(np.int64), kind="stable")
-        found = np.zeros(cables.stop, np.int64)
-        found[cord[last]] = cable[last]
-        return found
-
-    def of_phase(self, phases: Phases, phase: int) -> dict[str, list[str]]:
-        """The names of the panels, ribbons and trunks of a phase of the installation."""
-        panels = np.flatnonzero(phases.rack[self.rack] == phase).tolist()
-        plugged = phases.cable[self.first_cables(phases.cable)] == phase
-        ribbons, trunks = (np.flatnonzero(plugged[part]).tolist() for part in self.at[:2])
-        noun, cord = self.words
-        return {
-            f"{noun.replace(' ', '_')}s": [self.names[p] for p in panels],
-            f"{cord}s": [self.ribbon_label(i) for i in ribbons],
-            "trunks": [self.trunk_label(t) for t in trunks],
-        }
 
     def _halves(self) -> tuple[Numbers, Numbers]:
         """The first and last of the link ends in each ribbon, 2e and 2e + 1 of link e, by lanes."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables
-from compilers.cabling.phases import Phases
 from compilers.wiring.wiring import Wiring
 
 CABLES_AT_ONCE = 20_000
@@ -17,7 +16,6 @@ CABLES_AT_ONCE = 20_000
 CABLE_COLUMNS = (
     "cable",
     "label",
-    "phase",
     "bundle",
     *(f"{end}_{word}" for end in "ab" for word in ("rack", "unit", "node", "module", "port")),
     "a_port_label",
@@ -32,22 +30,17 @@ Row = tuple[int | float | str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Selected cables, phase by phase, in the order of their numbers.
-
-    which: int64[n], their indices.
-    """
+    """Selected cables in the order of their numbers."""
 
     wiring: Wiring
     cables: Cables
-    phases: Phases
     which: NDArray[np.int64]
+    """int64[n]: the indices of the selected cables."""
 
     @classmethod
-    def of(cls, wiring: Wiring, cables: Cables, phases: Phases, phase: int = 0) -> Rows:
-        """All cables, or those of one phase."""
-        wanted = phases.cable == phase if phase else np.ones(len(cables), bool)
-        which = np.flatnonzero(wanted)
-        return cls(wiring, cables, phases, which[np.argsort(phases.cable[which], kind="stable")])
+    def of(cls, wiring: Wiring, cables: Cables) -> Rows:
+        """All cables."""
+        return cls(wiring, cables, np.arange(len(cables)))
 
     def of_rack(self, rack: int) -> Rows:
         """The selected cables with an end in one rack."""
@@ -69,7 +62,6 @@ class Rows:
         yield from zip(
             cables.number[which].tolist(),
             labels_of(cables, which),
-            self.phases.cable[which].tolist(),
             self._bundles(which),
             *ends[0][:-1],
             *ends[1][:-1],

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.cabling.cable_formats import as_csv, as_records, as_table
+from compilers.cabling.cable_formats import as_csv, as_records
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
-from compilers.cabling.panel_moves import PanelMoves
-from compilers.cabling.panel_plan import CORD_COLUMNS, PanelPlan, panel_plan
-from compilers.cabling.phases import phases_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.expansion.grow import Grown, grow, moved
 from compilers.tables.build import Build
@@ -28,18 +25,16 @@ CLUSTERS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GrowthReport:
-    """The additions to a fabric.
-
-    build: of the larger fabric. facts: the plan in numbers, and the table changes of each installed
-    switch. rows: the new cables. gone: those of the installed fabric that are taken away. moves:
-    with panels, the cords in place of both.
-    """
+    """The additions to a fabric."""
 
     build: Build
+    """The build of the larger fabric."""
     facts: dict[str, Any]
+    """The plan in numbers, and the table changes of each installed switch."""
     rows: Rows
+    """The new cables."""
     gone: Rows | None = None
-    moves: PanelMoves | None = None
+    """The cables of the installed fabric that are taken away, if there are any."""
 
     @classmethod
     def of_clusters(
@@ -57,11 +52,9 @@ class GrowthReport:
             todo = "write it like quadric:2, fan:1, nucleus or switch:2"
             raise InputError.of("a kind of cluster and how many", clusters, todo, key="clusters")
         found = grow(build, match[1], int(match[2] or 1), planes, seed)
-        rows = _rows(found.build, found.cables, found.added)
-        gone = _rows(build, found.before, found.removed) if len(found.removed) else None
-        before, after = _plan(build), _plan(found.build)
-        moves = PanelMoves.of(before, after) if before and after else None
-        return cls(found.build, _grown(build, found) | _counts(moves), rows, gone, moves)
+        rows = Rows(found.build.wiring, found.cables, found.added)
+        gone = Rows(build.wiring, found.before, found.removed) if len(found.removed) else None
+        return cls(found.build, _grown(build, found), rows, gone)
 
     @classmethod
     def of_rest(cls, build: Build, larger: Build) -> GrowthReport:
@@ -71,10 +64,8 @@ class GrowthReport:
             InputError: the builds are not of one fabric.
         """
         found = rest_of(build, larger)
-        rows, plan = _rows(larger, found.cables, found.added), _plan(larger)
-        installed = ~np.isin(np.arange(len(found.cables)), found.added)
-        moves = PanelMoves.of_rest(plan, installed) if plan else None
-        return cls(larger, _rest(build, larger, found) | _counts(moves), rows, None, moves)
+        rows = Rows(larger.wiring, found.cables, found.added)
+        return cls(larger, _rest(build, larger, found), rows)
 
     def __repr__(self) -> str:
         """`<GrowthReport lab: 8 nodes and 40 cables to add>`."""
@@ -82,39 +73,25 @@ class GrowthReport:
         return f"<GrowthReport {self.build.name}: {nodes:,} nodes and {cables:,} cables to add>"
 
     def as_dict(self) -> dict[str, Any]:
-        """The facts and the new cables, for JSON; with panels what is plugged and pulled, too."""
+        """The facts and the new cables, for JSON."""
         removed = {"removed": list(as_records(self.gone))} if self.gone else {}
-        moved = self.moves.as_dict() if self.moves else {}
-        return self.facts | {"added": list(as_records(self.rows)), **removed, **moved}
+        return self.facts | {"added": list(as_records(self.rows)), **removed}
 
     def csv(self) -> str:
-        """The new cables as CSV; with panels the new cords."""
-        return next(iter(files_of([self]).values()))
+        """The new cables as CSV."""
+        return "".join(as_csv(self.rows))
 
 
 def files_of(reports: Sequence[GrowthReport]) -> dict[str, str]:
     """By the ends of their names, CSV files of the cables of all planes that are added and removed.
 
-    Those that are removed only where some are; with panels of the cords.
+    The file of removed cables is there only where some are removed.
     """
-    if moves := [report.moves for report in reports if report.moves]:
-        cords = {"added": [m.plugged for m in moves], "removed": [m.pulled for m in moves]}
-        tables = {w: as_table(CORD_COLUMNS, chain(*rows)) for w, rows in cords.items() if any(rows)}
-        what = "cords"
-    else:
-        gone = [report.gone for report in reports if report.gone]
-        tables = {"added": as_csv(chain.from_iterable(report.rows for report in reports))}
-        tables |= {"removed": as_csv(chain.from_iterable(gone))} if gone else {}
-        what = "cables"
-    return {f"{word}-{what}.csv": "".join(table) for word, table in tables.items()}
-
-
-def _plan(build: Build) -> PanelPlan | None:
-    return panel_plan(build.topology, build.wiring, hardware_of(build))
-
-
-def _counts(moves: PanelMoves | None) -> dict[str, Any]:
-    return moves.facts() if moves else {}
+    added = "".join(as_csv(chain.from_iterable(report.rows for report in reports)))
+    files = {"added-cables.csv": added}
+    if gone := [report.gone for report in reports if report.gone]:
+        files["removed-cables.csv"] = "".join(as_csv(chain.from_iterable(gone)))
+    return files
 
 
 def _grown(build: Build, found: Grown) -> dict[str, Any]:
@@ -171,11 +148,6 @@ def _rest(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
         "nodes_renamed": found.renamed,
         "switches": [{"node": each.node, **each.counts()} for each in found.switches],
     }
-
-
-def _rows(build: Build, cables: Cables, added: NDArray[np.int64]) -> Rows:
-    phases = phases_of(build.topology.graph, cables, 1)
-    return replace(Rows.of(build.wiring, cables, phases), which=added)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -121,7 +121,7 @@ class PaperFabric:
 
 @lru_cache(maxsize=1)
 def _compiled(spec: str) -> Build:
-    return compile_fabric(load_fabric(json.loads(spec)), None)
+    return compile_fabric(load_fabric(json.loads(spec)))
 
 
 def setup_of(fabrics: Iterable[PaperFabric], quick: bool) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ def _rows(lines: Iterator[list[str]], columns: list[str], file: str) -> Iterator
 
 
 HINTS = (
-    (re.compile(r"cable,label,phase,bundle,"), "a cable schedule", "write it as `format netbox`"),
+    (re.compile(r"cable,label,bundle,"), "a cable schedule", "write it as `format netbox`"),
     (re.compile(r"\s*<"), "HTML or XML", "export the table as CSV"),
     (re.compile(r"\s*[{\[]"), "JSON", "export the table as CSV"),
     (re.compile(r"[^,\n]*;[^,\n]*(\n|$)"), "values between semicolons", "save it with commas"),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from functools import cache
 from ipaddress import IPv4Network
 
+from compilers.pipeline import compile_placed
 from compilers.routing.minimal_routes import minimal
 from compilers.spec.address_blocks import ipv4_block_length
+from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
 from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
+from compilers.wiring.placed_fabric import place_fabric
 from compilers.wiring.wiring import generated_inventory, wire
 
 
@@ -34,3 +39,16 @@ def polarfly_build(q: int, hosts: int = 1) -> Build:
         ),
         tables=minimal(topology, wiring),
     )
+
+
+def partly_installed(loaded: LoadedFabric, racks: Collection[int]) -> Build:
+    """The build of a fabric of which the nodes in all other racks than these are planned."""
+    placed = place_fabric(loaded)
+    rack = placed.hardware().rack
+    later = {name for v, name in enumerate(placed.wiring.names) if rack[v] not in racks}
+    nodes = tuple(
+        node.model_copy(update={"state": "planned"}) if node.name in later else node
+        for node in placed.inventory.nodes
+    )
+    inventory = placed.inventory.model_copy(update={"nodes": nodes})
+    return compile_placed(replace(placed, inventory=inventory))

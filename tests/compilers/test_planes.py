@@ -14,7 +14,6 @@ import pytest
 from compilers import pipeline
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.cabling.phases import Stage, phases_of
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
@@ -53,7 +52,7 @@ def own(build: Build) -> dict[str, set[object]]:
     """What only one plane may have."""
     w, a = build.wiring, build.addressing
     cables = cables_of(w, hardware_of(build))
-    rows = Rows.of(w, cables, phases_of(build.topology.graph, cables, 1))
+    rows = Rows.of(w, cables)
     known = hardware_of(build)
     places = zip(known.rack.tolist(), known.unit.tolist(), strict=True)
     return {
@@ -64,7 +63,7 @@ def own(build: Build) -> dict[str, set[object]]:
         "addresses6": {a.network6(v) for v in range(len(w.names))},
         "labels": {row[CABLE_COLUMNS.index("label")] for row in rows},
         "bundles": {row[CABLE_COLUMNS.index("bundle")] for row in rows} - {""},
-        "ports": {(row[6], row[8]) for row in rows} | {(row[11], row[13]) for row in rows},
+        "ports": {(row[5], row[7]) for row in rows} | {(row[10], row[12]) for row in rows},
         "places": {(known.rack_names[r], u) for r, u in places},
         "floor": {tuple(known.rack_place[r].tolist()) for r in set(known.rack.tolist())},
     }
@@ -192,13 +191,7 @@ def test_without_links_between_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len({file.stat().st_ino for file in (tmp_path / "two").glob("*/arrays/far.npy")}) == 2
 
 
-def test_phases_and_growth_of_planes(tmp_path: Path) -> None:
-    (tmp_path / "fabric.yaml").write_text(SPEC)
-    builds = compile_planes(load_fabric(tmp_path / "fabric.yaml"), Stage(2, 4))
-    assert {int(b.topology.present.sum()) for b in builds} == {
-        int(builds[0].topology.present.sum())
-    }
-    assert builds[0].topology.present.sum() < 13
+def test_growth_of_planes(tmp_path: Path) -> None:
     whole = planes(tmp_path, inventory="generate: {type: copackaged-4x8}\n")
     grown = [grow(build, "quadric", 1).build for build in whole]
     mine, theirs = own(grown[0]), own(grown[1])

@@ -241,7 +241,7 @@ WRONG = {
     "book.csv": (b"PK\x03\x04rest", "a ZIP or Excel file"),
     "page.csv": (b"<!doctype html>", "HTML or XML"),
     "list.csv": (b'[{"name": 1}]', "JSON"),
-    "schedule.csv": (b"cable,label,phase,bundle,a_rack\n", "a cable schedule"),
+    "schedule.csv": (b"cable,label,bundle,a_rack\n", "a cable schedule"),
     "other.csv": (b"hostname,os\na,b\n", "columns 'hostname,os'"),
     "empty.csv": (b"", "an empty file"),
     "latin.csv": (b"name,device_type\n\xe9,b\n", "byte 0xe9"),

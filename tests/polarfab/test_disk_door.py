@@ -303,7 +303,6 @@ def test_an_empty_word_is_no_place(
     [
         (["export", "b", "--format", ""], "given an empty word"),
         (["verify", "b", "--method", ""], "given an empty word"),
-        (["compile", "f", "--phase", ""], "given an empty word"),
         (["analyse", ""], "given an empty word"),
         (["export", ""], "given an empty word"),
         (["inventory", "export", ""], "given an empty word"),

@@ -271,9 +271,13 @@ def test_growth_and_the_move_there(fabric: Fabric) -> None:
     assert {s["state"] for s in move.switches} == {"stays", "new"}
     assert bool(fabric.diff(larger))
     assert not fabric.diff(fabric)
-    whole = Fabric.from_spec(LAB)
-    part = whole.compile(phase=1, phases=2)
-    assert part.remaining(whole).facts["nodes_added"]
+    nodes = [{"name": f"n{v}", "type": "leaf"} for v in range(13)]
+    part = [*nodes[:-1], nodes[-1] | {"state": "planned"}]
+    some, whole = (
+        Fabric.from_spec(LAB, {"node_types": HARDWARE["node_types"], "nodes": listed})
+        for listed in (part, nodes)
+    )
+    assert some.remaining(whole).facts["nodes_added"] == ["n12"]
     with pytest.raises(polarfab.InputError, match="quadric:2, fan:1, nucleus or switch:2"):
         fabric.expand("quadric=2")
 

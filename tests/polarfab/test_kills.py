@@ -169,7 +169,7 @@ CASES = {
         lambda root: ["folder", "gc", f"{root}/there"], lambda root: generations(root / "there")
     ),
     "expand": Case(
-        lambda root: f"expand {root}/{{}}.yaml --from {root}/part-{{}} -o {root}/grown".split(),
+        lambda root: f"expand {root}/{{}}.yaml --from {root}/{{}} -o {root}/grown".split(),
         expanded,
     ),
 }
@@ -191,7 +191,6 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, q in (("old", 3), ("new", 2), ("before", 4)):
         (root / f"{name}.yaml").write_text(FABRIC.format(name, q))
         here("compile", f"{root}/{name}.yaml", "-o", f"{root}/{name}")
-        here("compile", f"{root}/{name}.yaml", "-o", f"{root}/part-{name}", "--phase", "1")
     here("compile", f"{root}/old.yaml", "-o", f"{root}/there")
     for case in CASES.values():  # imports what a child then has
         here(*(word.format("new") for word in case.words(root)))

@@ -35,7 +35,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("explain build 0 1 --fail nope", "--fail: required a node, a vertex number"),
         ("trees build --fail nope", "--fail: required a node, a vertex number"),
         ("draw build --mark nope -o x.svg", "--mark: required a cluster: quadrics"),
-        ("cables build --phase 99", "--phase: required a phase from 1 to "),
         ("render build --target frr --set b=1 -o x --unverified", "--set: required an option"),
         ("render build --target frr --set wcmp=on -o x --unverified", "; add --set routing=bgp"),
         ("controller build --tls-key lab.yaml", "--tls-cert: required all three of a TLS server's"),

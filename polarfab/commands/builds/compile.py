@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 @click.option("--no-verify", is_flag=True, help="Leave the walk over all pairs to `verify`.")
 @shared("--quick", "no failures are tried: those of `protect` are left to `verify`")
 @shared("--cables-of")
-@shared("--phase", "tables for what is there after it")
-@shared("--phases")
 @json_option
 def command(
     fabric_file: str,
@@ -44,8 +42,6 @@ def command(
     no_verify: bool,
     quick: bool,
     cables_of: Path | None,
-    phase: int | None,
-    phases: int | None,
     as_json: bool,
 ) -> None:
     """Compile FABRIC (fabric.yaml, - for stdin) and the inventory it names.
@@ -56,17 +52,12 @@ def command(
 
     Cables stay where an earlier build has them with --cables-of BUILD, or where the inventory says
     `installed: true` and OUTPUT holds a build of the fabric.
-
-    With --phase the racks of later phases of the installation (`polarfab cables`) are left out;
-    vertices, ports, addresses and labels are those of the whole fabric.
     """
     from compilers.estimates import Size
     from compilers.tables.folders.generations import fabric_in
     from compilers.targets.openflow.profiles import profile_notes
     from polarfab.fabric import Fabric
 
-    if phases and not phase:
-        raise click.UsageError("--phases says of how many phases --phase is one")
     start = perf_counter()
     found: Verification | None = None
 
@@ -85,7 +76,7 @@ def command(
     if fabric.loaded and not no_verify:
         say_time(Size.of_spec(fabric.loaded.spec), "compile")
     before = fabric_in(output)
-    fabric = fabric.compile(phase or 0, phases or 0, earlier_build(fabric, cables_of, output))
+    fabric = fabric.compile(cables_of=earlier_build(fabric, cables_of, output))
     fabric = fabric.save(output, not no_verify and prove)
     _say_replaced(before, fabric.name, output)
     warn_of_losses(fabric)

@@ -18,7 +18,7 @@ from polarfab.output.verb_output import (
     say_written,
     write_file,
 )
-from polarfab.shared_options import format_option, output_option, shared
+from polarfab.shared_options import format_option, output_option
 
 CABLE_FORMS = ("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels", "cassettes")
 
@@ -27,16 +27,12 @@ CABLE_FORMS = ("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels", 
 @click.argument("subject", metavar="FABRIC|BUILD")
 @format_option(*CABLE_FORMS)
 @output_option("a file; else standard output")
-@shared("--phases")
-@shared("--phase", "only its cables")
 @click.option("--rack", help="Only cables with an end in this rack.")
 @json_option
 def command(
     subject: str,
     form: str | None,
     output: Path | None,
-    phases: int | None,
-    phase: int | None,
     rack: str | None,
     as_json: bool,
 ) -> None:
@@ -45,8 +41,8 @@ def command(
     A summary, or in a format the whole of it. Of several planes it is that of all.
 
     \b
-    csv       every cable, both ends, type, length, bundle, phase
-    markdown  the same in a table per phase and rack pair, for crews
+    csv       every cable, both ends, type, length, bundle
+    markdown  the same in a table per rack pair, for crews
     netbox    for NetBox's bulk import of cables
     labels    HTML to print, a label for each end
     bom       bill of materials, CSV
@@ -54,13 +50,12 @@ def command(
     panels    ribbons or cords to panels, trunks between these, and cables, CSV
     cassettes the types of panels that are needed, for the inventory
     """
-    from compilers.cabling.phases import PHASES
     from polarfab.cabling import cables
 
     printed = chosen_format(form, as_json)
     if output and printed == "table":
         raise click.UsageError("-o writes a file: say which with --format, as in --format csv")
-    schedule = cables(fabric_at(subject), phases or PHASES, phase or 0, rack or "")
+    schedule = cables(fabric_at(subject), rack or "")
     if printed != "table":
         text = schedule.text(printed)
         if output is None:
@@ -87,8 +82,3 @@ def _print(summary: dict[str, Any]) -> None:
         unused = ", ".join(panels.pop("unused_types", []))
         said = panels | ({"unused_types": unused} if unused else {})
         print_facts("panels", [(word.replace("_", " "), n) for word, n in said.items()])
-    phases = [
-        {word: len(v) if isinstance(v, list) else v for word, v in entry.items()}
-        for entry in summary["phases"]
-    ]
-    print_table("phases", list(phases[0]), [list(entry.values()) for entry in phases])

@@ -56,13 +56,12 @@ def command(
     Their nodes are the inventory's spares of the type, then new ones, which fill the inventory's
     racks that have room, then racks of their own. No cable is moved, but for switch:N: each link
     that is split becomes two. With -o the larger build is written and verified, with
-    OUTPUT-added-cables.csv next to it, and OUTPUT-removed-cables.csv where there are such. With
-    panels these are OUTPUT-added-cords.csv and OUTPUT-removed-cords.csv, of all that is plugged.
+    OUTPUT-added-cables.csv next to it, and OUTPUT-removed-cables.csv where there are such.
 
     Every plane of a fabric of several grows by the same clusters.
 
     With --from nothing new is planned: what is added between OLDBUILD, of which parts were not
-    installed (`compile --phase`, or nodes that are planned), and BUILD, which has more of it.
+    installed (nodes that are planned), and BUILD, which has more of it.
     """
     if (clusters is None) == (old is None):
         raise click.UsageError("say either --clusters or --from OLDBUILD")

@@ -1,4 +1,4 @@
-"""The cable schedule: bundles of the papers, lengths, phases, and every format of it."""
+"""The cable schedule: bundles of the papers, lengths, and every format of it."""
 
 import csv
 import io
@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.cabling import cable_schedule
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_formats import (
     as_csv,
@@ -23,7 +22,6 @@ from compilers.cabling.cable_formats import (
 )
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.netbox_cables import as_netbox
-from compilers.cabling.phases import connected_pairs, install_order, phases_of, working_pairs
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
@@ -40,21 +38,20 @@ def built(name):
 
 
 @cache
-def schedule(name, count=8):
+def schedule(name):
     build = built(name)
-    cables = cables_of(build.wiring, hardware_of(build))
-    return build, cables, phases_of(build.topology.graph, cables, count)
+    return build, cables_of(build.wiring, hardware_of(build))
 
 
-def rows(name, **only):
-    build, cables, phases = schedule(name)
-    return Rows.of(build.wiring, cables, phases, **only)
+def rows(name):
+    build, cables = schedule(name)
+    return Rows.of(build.wiring, cables)
 
 
 @pytest.mark.parametrize(("name", "q"), [(Q7, 7), (Q31, 31)])
 def test_bundles_of_polarfly(name, q):
     """PolarFly paper, §V: q - 2 links between fans, q + 1 from the quadrics to each fan."""
-    _, cables, _ = schedule(name)
+    _, cables = schedule(name)
     assert len(cables) == q * (q + 1) ** 2 // 2
     sizes = Counter(cables.bundles.cables.tolist())
     assert sizes == {q - 2: q * (q - 1) // 2, q + 1: q}
@@ -65,7 +62,7 @@ def test_bundles_of_polarfly(name, q):
 
 def test_bundles_of_polarstar():
     """PolarStar paper, §8: 2d'+2 links between adjacent supernodes, one bundle an edge of ER_q."""
-    _, cables, _ = schedule(STAR)
+    _, cables = schedule(STAR)
     assert Counter(cables.bundles.cables.tolist()) == {8: 90}
     assert (cables.bundle < 0).sum() == 31 * 12 + 6 * 4
     fibres = [item for item in bill((built(STAR).wiring, cables)) if item.kind == "fibre"]
@@ -77,7 +74,7 @@ def test_bundles_of_polarstar():
 
 @pytest.mark.parametrize("name", [Q7, STAR])
 def test_every_link_is_one_cable_and_no_port_has_two(name):
-    build, cables, _ = schedule(name)
+    build, cables = schedule(name)
     edges = np.sort(cables.ends, axis=1)
     assert np.array_equal(edges[np.lexsort(edges.T[::-1])], build.topology.graph.edges())
     ends = np.stack((cables.ends.ravel(), cables.ports.ravel()), axis=1)
@@ -88,7 +85,7 @@ def test_every_link_is_one_cable_and_no_port_has_two(name):
 
 def test_lengths_by_hand():
     """C1-2 in row 0, column 1, unit 2 to C6-3 in row 1, column 2, unit 3; racks of 10 units."""
-    _, cables, _ = schedule(Q7)
+    _, cables = schedule(Q7)
     records = [dict(zip(CABLE_COLUMNS, row, strict=True)) for row in rows(Q7)]
     there = next(r for r in records if (r["a_rack"], r["b_rack"]) == ("C1", "C6"))
     rise = (10 - there["a_unit"] + 1 + 10 - there["b_unit"] + 1) * 0.04445 + 2 * 0.5
@@ -121,59 +118,9 @@ def test_no_cable_is_long_enough(tmp_path):
     )
 
 
-def test_phases_grow_and_end_with_everything():
-    build, cables, phases = schedule(Q7)
-    working, connected = working_pairs(build, phases), connected_pairs(build.topology.graph, phases)
-    assert phases.count == 8
-    assert working[-1] == connected[-1] == 57 * 56
-    assert (np.diff(working) > 0).all()
-    assert (working <= connected).all()
-    assert np.array_equal(phases.cable, phases.vertex[cables.ends].max(axis=1))
-
-
-def test_working_pairs_by_walking_each():
-    build, _, phases = schedule(Q7)
-    wiring, tables = build.wiring, build.tables
-    egress = tables.routes.egress
-    latest = Counter()
-    for s in range(57):
-        for d in range(57):
-            at, phase = s, phases.vertex[s]
-            while at != d:
-                port = tables.classes.port[at, egress[at, d]]
-                at = int(wiring.cables()[at, port])
-                phase = max(phase, phases.vertex[at])
-            latest[int(phase)] += s != d
-    expected = np.cumsum([latest[p] for p in range(1, 9)])
-    assert working_pairs(build, phases).tolist() == expected.tolist()
-
-
-def test_a_rack_with_links_inside_comes_first():
-    build, cables, _ = schedule(Q7)
-    order = install_order(build.topology.graph, cables.hardware)
-    assert sorted(order.tolist()) == list(range(8))
-    assert cables.hardware.rack_names[order[0]] != "C0"
-
-
-def test_the_last_phase_is_one_and_the_next_is_none():
-    build = built(Q7)
-    rows_of = cable_schedule._rows
-    assert len(list(rows_of(build, 8, 8))) == len(list(rows(Q7, phase=8)))
-    with pytest.raises(InputError, match="a phase from 1 to 8, given 9"):
-        rows_of(build, 8, 9)
-
-
 def test_only_what_is_asked_for():
-    build, cables, _ = schedule(Q7)
-    every = [row[0] for row in rows(Q7)]
-    assert sorted(every) == list(range(1, 225))
-    by_phase = [[row[0] for row in rows(Q7, phase=p)] for p in range(1, 9)]
-    assert [number for numbers in by_phase for number in numbers] == every
-    rack = {row[0] for row in rows(Q7).of_rack(0)}
-    assert len(rack) == 56
-    fewer = phases_of(build.topology.graph, cables, 2)
-    assert [row[0] for row in Rows.of(build.wiring, cables, fewer)] != every
-    assert {row[0] for row in Rows.of(build.wiring, cables, fewer)} == set(every)
+    assert [row[0] for row in rows(Q7)] == list(range(1, 225))
+    assert len(list(rows(Q7).of_rack(0))) == 56
 
 
 def test_csv_and_netbox_name_the_same_ends():
@@ -206,7 +153,7 @@ def test_bill_of_q7():
 
 
 def test_fibres_hold_all_cables_of_bundles():
-    build, cables, _ = schedule(STAR)
+    build, cables = schedule(STAR)
     for single in (False, True):
         cabling = {**cables.hardware.cabling, "fibre_cores": None if single else 24}
         known = replace(cables, hardware=replace(cables.hardware, cabling=cabling))
@@ -219,7 +166,7 @@ def test_fibres_hold_all_cables_of_bundles():
 
 
 def schedule_q7():
-    build, cables, _ = schedule(Q7)
+    build, cables = schedule(Q7)
     return build.wiring, cables
 
 
@@ -228,8 +175,8 @@ def test_hardware_survives_the_build_folder(tmp_path):
     again = load(tmp_path / "build")
     assert again.identity == saved.identity
     cables = cables_of(again.wiring, hardware_of(again))
-    _, before, phases = schedule(Q7)
-    text = "".join(as_csv(Rows.of(again.wiring, cables, phases)))
+    _, before = schedule(Q7)
+    text = "".join(as_csv(Rows.of(again.wiring, cables)))
     assert text == "".join(as_csv(rows(Q7)))
     assert again.hardware.serial == built(Q7).hardware.serial
     assert len(before) == len(cables)
@@ -248,18 +195,17 @@ def test_a_fabric_without_inventory_has_cables_too(tmp_path, family):
 
 
 def test_pairs_of_fans_have_one_bundle_each():
-    _, cables, _ = schedule(Q7)
+    _, cables = schedule(Q7)
     pairs = [tuple(sorted(pair)) for pair in cables.bundles.clusters.tolist()]
     assert sorted(pairs) == list(combinations(range(8), 2))
 
 
 def test_cables_to_hosts():
-    build, cables, phases = schedule(Q7)
+    build, cables = schedule(Q7)
     found = list(csv.DictReader(io.StringIO("".join(as_host_csv([(build, rows(Q7))])))))
     assert len(found) == 57
     ports = {(row["node"], row["port"]) for row in found}
     assert ports == {(name, "host1") for name in build.wiring.names}
-    assert [int(row["phase"]) for row in found] == sorted(phases.vertex.tolist())
     first = build.wiring.names.index(found[0]["node"])
     assert (found[0]["host"], found[0]["mac"]) == (f"h{first}", build.addressing.mac(first, 0))
     assert found[0]["module"] == "4"
@@ -288,7 +234,7 @@ def test_cables_to_hosts_that_stand_somewhere(tmp_path):
     (tmp_path / "i.yaml").write_text(text)
     build = save(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path / "build")
     cables = cables_of(build.wiring, hardware_of(build))
-    rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
+    rows = Rows.of(build.wiring, cables)
     found = list(csv.DictReader(io.StringIO("".join(as_host_csv([(build, rows)])))))
     mine = [row for row in found if row["node"] == "n0"]
     words = ("host_rack", "host_unit", "type", "length_m", "run_m")

@@ -23,10 +23,12 @@ from compilers.drawing.picture import draw_chart
 from compilers.drawing.rack_chart import rack_chart
 from compilers.evaluation.saturation import throughput
 from compilers.proof.failures.failure_walks import walk_failures
+from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.update.move_plan import plan
 from compilers.update.move_report import MOVE_COUNTS, MOVE_PARTS, MoveReport
 from inventory.problems import InputError
+from tests.compilers.fabrics import partly_installed
 
 SVG = "{http://www.w3.org/2000/svg}"
 PROTECTED = {"balance": "compact-valiant", "protect": "node"}
@@ -209,7 +211,7 @@ def test_a_move_that_changes_nothing_is_all_zero() -> None:
 
 
 def test_nodes_that_are_planned_stand_apart() -> None:
-    given = polarfab.Fabric.from_spec(CABLED).compile(phase=3).build
+    given = partly_installed(load_fabric(CABLED), range(3))
     bare = int((given.wiring.far < 0).all(axis=1).sum())
     drawn = counted(rack_chart(given))
     assert drawn["bare node"] == bare == 35

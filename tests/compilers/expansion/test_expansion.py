@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.cabling.phases import Stage, phases_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.expansion import grow as growth
 from compilers.expansion.grow import grow
@@ -26,6 +25,7 @@ from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 from polarfab.commands.hardware.expand import command
+from tests.compilers.fabrics import partly_installed
 from tests.compilers.routed import routed
 
 CASES = [(3, "quadric", 2), (7, "quadric", 1), (7, "fan", 3), (9, "fan", 1), (4, "nucleus", 1)]
@@ -120,8 +120,8 @@ def test_a_policy_grows_with_it(tmp_path: Path, protect: str) -> None:
 def labels(build: Build) -> dict[frozenset[str], str]:
     """The label of each cable, by its nodes."""
     cables = cables_of(build.wiring, hardware_of(build))
-    rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
-    return {frozenset((str(row[6]), str(row[11]))): str(row[1]) for row in rows}
+    rows = Rows.of(build.wiring, cables)
+    return {frozenset((str(row[5]), str(row[10]))): str(row[1]) for row in rows}
 
 
 def test_labels_stay_what_they_are(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_what_a_grown_fabric_refuses(tmp_path: Path, method: str, count: int, wo
 
 def test_a_fabric_that_is_not_whole_does_not_grow(tmp_path: Path) -> None:
     build(tmp_path, 3, inventory="")
-    part = compile_fabric(load_fabric(tmp_path / "fabric.yaml"), Stage(2, 4))
+    part = partly_installed(load_fabric(tmp_path / "fabric.yaml"), range(2))
     with pytest.raises(InputError, match=r"required a whole fabric, given [0-9]+ links missing"):
         grow(part, "quadric", 1)
 

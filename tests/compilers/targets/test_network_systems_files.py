@@ -14,7 +14,6 @@ from hier_config import Platform, get_hconfig
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compilers.cabling.phases import Stage
 from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
 from compilers.spec.fabric_file import load_fabric
@@ -235,16 +234,11 @@ def test_ports_have_the_names_of_the_node_type(name, tmp_path):
 
 
 @every
-@pytest.mark.parametrize("kind", ["planned", "planes"])
-def test_ports_of_a_generated_inventory_have_the_systems_names(name, kind, tmp_path):
-    """Also where the build knows hardware: planes, and fabrics that are built in phases."""
-    text = "name: lab\ntopology: {family: polarfly, q: 2}\n"
-    (tmp_path / "fabric.yaml").write_text(text + "planes: 2\n" * (kind == "planes"))
-    loaded = load_fabric(tmp_path / "fabric.yaml")
-    if kind == "planes":
-        build = compile_planes(loaded)[1]
-    else:
-        build = compile_fabric(loaded, Stage(phase=1, count=2))
+def test_ports_of_a_generated_inventory_have_the_systems_names(name, tmp_path):
+    """Also where the build knows hardware, as that of planes does."""
+    text = "name: lab\ntopology: {family: polarfly, q: 2}\nplanes: 2\n"
+    (tmp_path / "fabric.yaml").write_text(text)
+    build = compile_planes(load_fabric(tmp_path / "fabric.yaml"))[1]
     assert build.hardware is not None
     interfaces = target(name).interfaces
     (names,) = interfaces.named(build).wiring.port_names

@@ -18,7 +18,6 @@ from compilers.cabling.cable_formats import as_csv
 from compilers.cabling.cable_plan import Cables, cables_of
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.netbox_export import files
-from compilers.cabling.phases import phases_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
@@ -52,7 +51,7 @@ def compiled(folder: Path, more: str = NODES, types: str = TYPES) -> Build:
 def schedule(build: Build) -> tuple[Cables, list[dict[str, str]]]:
     assert build.hardware is not None
     cables = cables_of(build.wiring, build.hardware)
-    rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
+    rows = Rows.of(build.wiring, cables)
     return cables, list(csv.DictReader(io.StringIO("".join(as_csv(rows)))))
 
 
@@ -203,7 +202,7 @@ def test_growth(tmp_path: Path) -> None:
 
 def test_the_export_names_sockets(tmp_path: Path) -> None:
     cables, _ = schedule(build := compiled(tmp_path))
-    rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
+    rows = Rows.of(build.wiring, cables)
     first = next(csv.DictReader(io.StringIO("".join(as_netbox([(rows, None)])))))
     assert first["side_a_name"].startswith("Ethernet")
 

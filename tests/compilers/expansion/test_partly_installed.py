@@ -1,4 +1,4 @@
-"""Fabrics of which part is installed: tables for each phase, and what comes next moves nothing."""
+"""Fabrics of which part is installed: what comes next moves nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.cabling.phases import Stage, connected_pairs, phases_of, working_pairs
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
 from compilers.expansion.growth_report import rest_of
 from compilers.pipeline import compile_fabric
@@ -20,56 +19,38 @@ from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
 from compilers.update.compare import compare
 from inventory.problems import InputError
+from tests.compilers.fabrics import partly_installed
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 Q7, STAR = "q7-copackaged", "polarstar-q5"
 
 
 @cache
-def built(name: str, phase: int = 0, count: int = 8) -> Build:
-    stage = Stage(phase, count) if phase else None
-    return compile_fabric(load_fabric(EXAMPLES / name / "fabric.yaml"), stage)
+def built(name: str, racks: int = 0) -> Build:
+    loaded = load_fabric(EXAMPLES / name / "fabric.yaml")
+    return partly_installed(loaded, range(racks)) if racks else compile_fabric(loaded)
 
 
 def schedule(build: Build) -> dict[str, tuple[object, ...]]:
-    """Both ends, type, length and bundle of every cable, by its label."""
-    cables = cables_of(build.wiring, hardware_of(build))
-    rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
-    phase, label = CABLE_COLUMNS.index("phase"), CABLE_COLUMNS.index("label")
-    return {str(row[label]): (*row[:phase], *row[phase + 1 :]) for row in rows}
+    """Number, both ends, type, length and bundle of every cable, by its label."""
+    rows = Rows.of(build.wiring, cables_of(build.wiring, hardware_of(build)))
+    return {str(row[CABLE_COLUMNS.index("label")]): row for row in rows}
 
 
-@pytest.mark.parametrize(("name", "count"), [(Q7, 8), (STAR, 3)])
-def test_each_phase_has_tables_that_reach_all_that_is_there(name: str, count: int) -> None:
-    whole = built(name)
-    cables = cables_of(whole.wiring, hardware_of(whole))
-    phases = phases_of(whole.topology.graph, cables, count)
-    connected = connected_pairs(whole.topology.graph, phases)
+@pytest.mark.parametrize(("name", "steps"), [(Q7, (2, 5)), (STAR, (6, 11))])
+def test_cables_stay_what_they_are_as_racks_are_added(name: str, steps: tuple[int, ...]) -> None:
     before: dict[str, tuple[object, ...]] = {}
-    for phase in range(1, count + 1):
-        build = built(name, phase, count)
+    for racks in steps:
+        build = built(name, racks)
+        there = hardware_of(build).rack < racks
+        assert np.array_equal(build.topology.present, there)
         report = verify(build)
         assert report.passed
-        assert report.delivered == connected[phase - 1]
-        assert np.array_equal(build.topology.present, phases.vertex <= phase)
+        assert report.delivered == there.sum() * (there.sum() - 1)
         now = schedule(build)
-        assert before.items() <= now.items()
-        assert len(now) == (phases.cable <= phase).sum()
+        assert before.items() < now.items()
         before = now
-    assert before == schedule(whole)
-
-
-@pytest.mark.parametrize("policy", ["minimal", "compact-valiant"])
-def test_the_last_phase_is_the_fabric(tmp_path: Path, policy: str) -> None:
-    (tmp_path / "fabric.yaml").write_text(
-        f"name: lab\ntopology: {{family: polarfly, q: 5}}\nrouting: {{balance: {policy}}}\n"
-    )
-    loaded = load_fabric(tmp_path / "fabric.yaml")
-    last, whole = compile_fabric(loaded, Stage(6, 6)), compile_fabric(loaded)
-    for part in ("routes", "classes"):
-        for word in getattr(whole.tables, part).__slots__:
-            one, two = (getattr(getattr(b.tables, part), word) for b in (last, whole))
-            assert np.array_equal(one, two), word
+    assert before.items() < schedule(built(name)).items()
 
 
 def ports_to(build: Build) -> np.ndarray:
@@ -106,7 +87,7 @@ def test_what_is_added_and_what_changes() -> None:
 
 def test_rows_of_a_part_are_rows_not_destinations() -> None:
     """In PolarStar a row serves a supernode: `expand` counts as `plan` and `diff` do."""
-    some, more = built(STAR, 2), built(STAR)
+    some, more = built(STAR, 6), built(STAR)
     there = some.topology.present
     rows = [build.tables.routes.rows()[there] for build in (some, more)]
     found = rest_of(some, more).switches
@@ -138,7 +119,3 @@ def test_the_schedule_of_a_part(tmp_path: Path) -> None:
     items = {(i.kind, i.name): i.quantity for i in bill((build.wiring, cables))}
     assert items["node", "copackaged-4x8"] == 15
     assert items["rack", "rack 10U"] == 2
-    phases = phases_of(build.topology.graph, cables, 8)
-    assert phases.count == 2
-    last = working_pairs(build, phases)[-1], connected_pairs(build.topology.graph, phases)[-1]
-    assert last == (15 * 14, 15 * 14)
