@@ -1,7 +1,6 @@
 """The OpenFlow pipeline: which tables, priorities and cookies, and which rows a switch has.
 
-Both renderings, wire messages and text for ovs-ofctl, are made from this. docs/targets/openflow.md
-explains the pipeline row by row.
+docs/targets/openflow.md explains the pipeline row by row.
 """
 
 from __future__ import annotations

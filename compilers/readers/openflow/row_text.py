@@ -1,0 +1,340 @@
+"""Rows and groups as `ovs-ofctl -O OpenFlow13` writes them.
+
+Numbers of fields and actions are those of OpenFlow 1.3.5, §7.2, and of Open vSwitch's
+ovs-fields(7), ovs-actions(7) and nicira-ext.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address
+from struct import Struct, error
+
+from compilers.readers.openflow.rows import (
+    ANY,
+    FIELD,
+    TYPED,
+    Bucket,
+    Field,
+    Group,
+    Malformed,
+    Match,
+    Row,
+    actions_of,
+    read_row,
+)
+
+IN_PORT = 0xFFFFFFF8
+BASIC, NXM_0, NXM_1, ERICSSON = 0x8000, 0, 1, 0x1000
+"""Classes of fields: OpenFlow's, Nicira's of OpenFlow 1.0 and later ones, and Ericsson's."""
+ETH_TYPE, IP_PROTO = (BASIC, 5, 2), (BASIC, 10, 1)
+FAMILIES: dict[tuple[int | None, int | None], str] = {
+    (None, None): "",
+    (0x0800, None): "ip",
+    (0x0806, None): "arp",
+    (0x86DD, None): "ipv6",
+    (0x86DD, 58): "icmp6",
+}
+"""What is said of the Ethernet type and the protocol of a packet."""
+
+
+def _decimal(value: bytes) -> str:
+    return str(int.from_bytes(value, "big"))
+
+
+def _hexadecimal(value: bytes) -> str:
+    return hex(int.from_bytes(value, "big"))
+
+
+def _mac(value: bytes) -> str:
+    return value.hex(":")
+
+
+def _ipv4(value: bytes) -> str:
+    return str(IPv4Address(value))
+
+
+def _ipv6(value: bytes) -> str:
+    return str(IPv6Address(value))
+
+
+Words = Callable[[bytes], str]
+FIELDS: dict[Field, tuple[str, Words]] = {
+    (BASIC, 0, 4): ("in_port", _decimal),
+    (BASIC, 3, 6): ("eth_dst", _mac),
+    (BASIC, 4, 6): ("eth_src", _mac),
+    (BASIC, 21, 2): ("arp_op", _decimal),
+    (BASIC, 22, 4): ("arp_spa", _ipv4),
+    (BASIC, 23, 4): ("arp_tpa", _ipv4),
+    (BASIC, 24, 6): ("arp_sha", _mac),
+    (BASIC, 25, 6): ("arp_tha", _mac),
+    (BASIC, 29, 1): ("icmpv6_type", _decimal),
+    (BASIC, 31, 16): ("nd_target", _ipv6),
+    (BASIC, 33, 6): ("nd_tll", _mac),
+    (BASIC, 12, 4): ("ip_dst", _ipv4),
+    (BASIC, 27, 16): ("ipv6_dst", _ipv6),
+    (NXM_1, 0, 4): ("reg0", _hexadecimal),
+    (BASIC, 2, 8): ("metadata", _decimal),
+    (ERICSSON, 1, 4): ("nd_reserved", _hexadecimal),
+    (ERICSSON, 2, 1): ("nd_options_type", _decimal),
+}
+"""Names and values of fields, in the order in which a match has them."""
+MOVED = {
+    (NXM_0, 1, 6): "eth_dst",
+    (NXM_0, 2, 6): "eth_src",
+    (NXM_0, 16, 4): "arp_spa",
+    (NXM_0, 17, 4): "arp_tpa",
+    (NXM_1, 0, 4): "reg0",
+    (NXM_1, 17, 6): "arp_sha",
+    (NXM_1, 18, 6): "arp_tha",
+    (NXM_1, 19, 16): "ipv6_src",
+    (NXM_1, 20, 16): "ipv6_dst",
+    (NXM_1, 23, 16): "nd_target",
+}
+"""Fields that are copied whole."""
+WRITTEN = {
+    (NXM_0, 0, 2): "NXM_OF_IN_PORT",
+    (NXM_0, 1, 6): "NXM_OF_ETH_DST",
+    (NXM_1, 0, 4): "NXM_NX_REG0",
+}
+"""Fields of which some bits are written."""
+GROUP_TYPES = {1: "select", 2: "indirect", 3: "fast_failover"}
+LOW_16 = 0xFFFF
+ALL_METADATA = (1 << 64) - 1
+NICIRA = 0x2320
+HASHED = "symmetric_l3l4+udp"
+"""NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP, which is 3."""
+SYMMETRIC_L3L4_UDP, OFPORT = 3, 2
+AS_IT_CAME = 0xFFF8
+"""The port of a resubmit, where that stays what it was."""
+
+
+@lru_cache(1 << 17)
+def row_line(form: bytes) -> str:
+    """A line of flows.txt, from the one form; switches share most of their rows.
+
+    Raises:
+        Malformed: the row has what no line here has, or cannot be read.
+    """
+    return row_text(read_row(form))
+
+
+def row_text(row: Row) -> str:
+    """A line of flows.txt.
+
+    Raises:
+        Malformed: the row has what no line here has.
+    """
+    if row.idle_timeout or row.hard_timeout or row.flags:
+        raise Malformed("required a row that stays, and without flags")
+    head = f"table={row.table},priority={row.priority},cookie={row.cookie:#x}"
+    return f"{head}{_match(row.match)},actions={_instructions(row.instructions)}"
+
+
+def group_text(group: Group) -> str:
+    """A line of groups.txt.
+
+    Raises:
+        Malformed: the group has what no line here has.
+    """
+    kind = GROUP_TYPES.get(group.type)
+    if kind is None:
+        raise Malformed(f"required a group of a known type, given {group.type}")
+    buckets = (f",bucket={_bucket(bucket, kind)}" for bucket in group.buckets)
+    return f"group_id={group.number},type={kind}{''.join(buckets)}"
+
+
+def _bucket(bucket: Bucket, kind: str) -> str:
+    weight = f"weight:{bucket.weight}," if kind == "select" else ""
+    port = f"watch_port:{bucket.watch_port}," if bucket.watch_port != ANY else ""
+    group = f"watch_group:{bucket.watch_group}," if bucket.watch_group != ANY else ""
+    return f"{weight}{port}{group}actions={_actions(bucket.actions)}"
+
+
+@lru_cache(1 << 16)
+def _match(match: Match) -> str:
+    """The fields of a match, each with a comma before it."""
+    value = {field: (value, mask) for field, value, mask in match}
+    kind, protocol = value.pop(ETH_TYPE, None), value.pop(IP_PROTO, None)
+    numbers = [part and int.from_bytes(part[0], "big") for part in (kind, protocol)]
+    family = FAMILIES.get((numbers[0], numbers[1]))
+    if family is None:
+        raise Malformed(f"required IP, ARP or ICMPv6, given types {numbers}")
+    words = [family] if family else []
+    for field, (name, form) in FIELDS.items():
+        if field in value:
+            words.append(f"{name}={_masked(name, form, *value.pop(field))}")
+    if value:
+        raise Malformed(f"required a match without field {_field_name(next(iter(value)))}")
+    return "".join(f",{word}" for word in words)
+
+
+def _masked(name: str, form: Words, value: bytes, mask: bytes) -> str:
+    """The value of a field of a match; under a mask, addresses of IP as prefixes."""
+    if not any(byte != 0xFF for byte in mask):
+        return form(value)
+    bits = int.from_bytes(mask, "big")
+    if form in (_ipv4, _ipv6):
+        length = bits.bit_count()
+        whole = 8 * len(mask)
+        if bits != (1 << whole) - (1 << whole - length):
+            raise Malformed(f"required the mask of a prefix, given {name} under {bits:#x}")
+        return f"{form(value)}/{length}"
+    return f"{form(value)}/{_mac(mask) if form is _mac else hex(bits)}"
+
+
+@lru_cache(1 << 16)
+def _instructions(instructions: tuple[bytes, ...]) -> str:
+    """In the order in which a switch carries them out, which is that of descending types."""
+    return ",".join(map(_instruction, reversed(instructions))) or "drop"
+
+
+def _instruction(data: bytes) -> str:
+    kind, _ = TYPED.unpack_from(data)
+    if kind == 1:
+        return f"goto_table:{data[4]}"
+    if kind == 2:
+        value, mask = (int.from_bytes(data[place : place + 8], "big") for place in (8, 16))
+        number = value if mask & LOW_16 else hex(value)
+        return f"write_metadata:{number}" + ("" if mask == ALL_METADATA else f"/{mask:#x}")
+    if kind == 4:
+        return _actions(actions_of(data[8:]))
+    raise Malformed(f"required a known instruction, given type {kind}")
+
+
+@lru_cache(1 << 16)
+def _actions(actions: tuple[bytes, ...]) -> str:
+    return ",".join(map(_action, actions))
+
+
+def _action(data: bytes) -> str:
+    kind, _ = TYPED.unpack_from(data)
+    try:
+        if kind == 0:
+            port = int.from_bytes(data[4:8], "big")
+            return "in_port" if port == IN_PORT else f"output:{port}"
+        if kind == 22:
+            return f"group:{int.from_bytes(data[4:8], 'big')}"
+        if kind == 24:
+            return "dec_ttl"
+        if kind == 25:
+            return _set_field(data)
+        if kind == 0xFFFF and int.from_bytes(data[4:8], "big") == NICIRA:
+            return _nicira_action(int.from_bytes(data[8:10], "big"), data)
+    except error as cut:
+        raise Malformed(f"an action of type {kind} in {len(data)} bytes") from cut
+    raise Malformed(f"required a known action, given type {kind:#x}")
+
+
+def _set_field(data: bytes) -> str:
+    space, number, length = FIELD.unpack_from(data, 4)
+    field = space, number >> 1, length
+    if field not in FIELDS or number & 1:
+        raise Malformed(f"required a known field without a mask, given {_field_name(field)}")
+    name, form = FIELDS[field]
+    return f"set_field:{form(data[8 : 8 + length])}->{name}"
+
+
+# Open vSwitch's own actions, by the number of their kind
+
+MOVE = Struct(">HHHLL")
+LOAD = Struct(">HLQ")
+MULTIPATH = Struct(">HH2xHHL2xHL")
+BUNDLE = Struct(">HHHLHHL4x")
+RESUBMIT = Struct(">HB3x")
+
+
+def _nicira_action(kind: int, data: bytes) -> str:
+    action = NICIRA_ACTIONS.get(kind)
+    if action is None:
+        raise Malformed(f"required a known action of Open vSwitch, given number {kind}")
+    return action(data)
+
+
+def _move(data: bytes) -> str:
+    bits, from_bit, to_bit, source, target = MOVE.unpack_from(data, 10)
+    ends = _header(source), _header(target)
+    unknown = next((end for end in ends if end not in MOVED), None)
+    if unknown:
+        raise Malformed(f"required a known field, given {_field_name(unknown)} in a move")
+    whole = (from_bit, to_bit) == (0, 0) and {8 * end[2] for end in ends} == {bits}
+    if not whole:
+        raise Malformed(f"required a move of a whole field, given {bits} bits")
+    return f"move:{MOVED[ends[0]]}->{MOVED[ends[1]]}"
+
+
+def _load(data: bytes) -> str:
+    place, target, value = LOAD.unpack_from(data, 10)
+    return f"load:{value}->{_bits(place, target)}"
+
+
+def _multipath(data: bytes) -> str:
+    fields, basis, algorithm, most, argument, place, target = MULTIPATH.unpack_from(data, 10)
+    _require_action("multipath", (fields, SYMMETRIC_L3L4_UDP), (algorithm, 0), (argument, 0))
+    return f"multipath({HASHED},{basis},modulo_n,{most + 1},0,{_bits(place, target)})"
+
+
+def _bundle(data: bytes) -> str:
+    algorithm, fields, basis, kind, count, place, target = BUNDLE.unpack_from(data, 10)
+    _require_action(
+        "bundle", (algorithm, 1), (fields, SYMMETRIC_L3L4_UDP), (kind, OFPORT), (place | target, 0)
+    )
+    return f"bundle({HASHED},{basis},hrw,ofport,members:{_members(data, count)})"
+
+
+def _bundle_load(data: bytes) -> str:
+    algorithm, fields, basis, kind, count, place, target = BUNDLE.unpack_from(data, 10)
+    _require_action(
+        "bundle_load", (algorithm, 0), (fields, SYMMETRIC_L3L4_UDP), (basis, 0), (kind, OFPORT)
+    )
+    where = _bits(place, target)
+    return f"bundle_load({HASHED},0,active_backup,ofport,{where},members:{_members(data, count)})"
+
+
+def _resubmit(data: bytes) -> str:
+    port, table = RESUBMIT.unpack_from(data, 10)
+    _require_action("resubmit", (port, AS_IT_CAME))
+    return f"resubmit(,{table})"
+
+
+def _members(data: bytes, count: int) -> str:
+    """The ports of a bundle, of two bytes each behind its 32."""
+    ports = Struct(f">{count}H").unpack_from(data, 10 + BUNDLE.size)
+    return ",".join(map(str, ports))
+
+
+def _bits(place: int, target: int) -> str:
+    """Bits of a field: the first one times 64, plus how many there are less one."""
+    field = _header(target)
+    if field not in WRITTEN:
+        raise Malformed(f"required a known field, given bits of {_field_name(field)}")
+    first, more = place >> 6, place & 63
+    if more + 1 == 8 * field[2]:
+        return f"{WRITTEN[field]}[]"
+    return f"{WRITTEN[field]}[{first}..{first + more}]"
+
+
+def _header(header: int) -> Field:
+    """The field of a header that is a number."""
+    return header >> 16, header >> 9 & 0x7F, header & 0xFF
+
+
+def _require_action(name: str, *required: tuple[int, int]) -> None:
+    for given, value in required:
+        if given != value:
+            raise Malformed(f"required a {name} with {value:#x}, given {given:#x}")
+
+
+def _field_name(field: Field) -> str:
+    return f"{field[1]} of class {field[0]:#x} with {field[2]} bytes"
+
+
+NICIRA_ACTIONS: dict[int, Callable[[bytes], str]] = {
+    6: _move,
+    7: _load,
+    10: _multipath,
+    12: _bundle,
+    13: _bundle_load,
+    14: _resubmit,
+}

@@ -1,0 +1,377 @@
+"""Rows and groups of OpenFlow 1.3, read from messages that add them and from what switches report.
+
+The layouts are stated here once more, from the OpenFlow Switch Specification 1.3.5, §7, and ONF
+extension 230: the reader shares nothing with the writer, `compilers.targets.openflow`.
+
+Many entries are one array, uint8[n, L], of n entries of L bytes, in one form whether a message adds
+them or a switch reports them. `read_row` and `read_group` make values of a single one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from struct import Struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Block = NDArray[np.uint8]
+"""n entries of one length, uint8[n, L]."""
+Field = tuple[int, int, int]
+"""Class, number and length in bytes of a field."""
+Match = tuple[tuple[Field, bytes, bytes], ...]
+"""The value and the mask of each field, in order; fields whose mask is 0 are left out."""
+
+ANY = 0xFFFFFFFF
+"""Any port, any group, no buffer."""
+FLOW_MOD, GROUP_MOD = 14, 15
+"""Types of the messages that add a row and a group."""
+BUNDLED_FROM_US = {"version": 4, "type": 4, "experimenter": 0x4F4E4600, "kind": 2301, "inner": 4}
+"""Members of a message that adds another to a bundle: versions, types and the experimenter."""
+ADDS_A_ROW = {"command": 0, "buffer": ANY, "out_port": ANY, "out_group": ANY}
+EXPERIMENTER_CLASS = 0xFFFF
+"""The class of fields whose experimenter is written before their value."""
+
+
+class Malformed(Exception):
+    """Bytes that cannot be read."""
+
+
+def _layout(size: int, **members: tuple[int, str]) -> np.dtype[np.void]:
+    """A structure of so many bytes: the place and the type of its members; others are not read."""
+    places, types = zip(*members.values(), strict=True)
+    return np.dtype({"names": list(members), "formats": types, "offsets": places, "itemsize": size})
+
+
+MESSAGE_IN_BUNDLE = _layout(
+    32,
+    version=(0, "u1"),
+    type=(1, "u1"),
+    experimenter=(8, ">u4"),
+    kind=(12, ">u4"),
+    inner=(24, "u1"),
+    inner_type=(25, "u1"),
+)
+"""The header of a bundle's message, its own header and its body's first 16 bytes; then the message
+that is added, which begins with its header."""
+ADDED_ROW = _layout(
+    76,
+    cookie=(32, ">u8"),
+    table=(48, "u1"),
+    command=(49, "u1"),
+    idle_timeout=(50, ">u2"),
+    hard_timeout=(52, ">u2"),
+    priority=(54, ">u2"),
+    buffer=(56, ">u4"),
+    out_port=(60, ">u4"),
+    out_group=(64, ">u4"),
+    flags=(68, ">u2"),
+    match_type=(72, ">u2"),
+    match_length=(74, ">u2"),
+)
+"""A bundled flow-mod (§7.3.4.1) up to the fields of its match."""
+REPORTED_ROW = _layout(
+    52,
+    table=(2, "u1"),
+    priority=(12, ">u2"),
+    idle_timeout=(14, ">u2"),
+    hard_timeout=(16, ">u2"),
+    flags=(18, ">u2"),
+    cookie=(24, ">u8"),
+    packets=(32, ">u8"),
+    match_type=(48, ">u2"),
+    match_length=(50, ">u2"),
+)
+"""An entry of a reply about flows (§7.3.5.2) up to the fields of its match."""
+ROW = np.dtype(
+    [
+        ("table", "u1"),
+        ("priority", ">u2"),
+        ("idle_timeout", ">u2"),
+        ("hard_timeout", ">u2"),
+        ("flags", ">u2"),
+        ("cookie", ">u8"),
+        ("match_type", ">u2"),
+        ("match_length", ">u2"),
+    ]
+)
+"""The one form of a row, without what changes by itself (counters, ages); the fields of its match
+and its instructions follow."""
+ADDED_GROUP = _layout(40, command=(32, ">u2"), type=(34, "u1"), group=(36, ">u4"))
+"""A bundled group-mod (§7.3.4.2) up to its buckets."""
+REPORTED_GROUP = _layout(8, type=(2, "u1"), group=(4, ">u4"))
+"""An entry of a reply that describes groups (§7.3.5.9) up to its buckets."""
+GROUP = np.dtype([("type", "u1")])
+"""The one form of a group, which its number is no part of; its buckets follow."""
+MATCH_BYTES = 4
+"""Of the type and the length of a match, which the length counts."""
+ROW_HEAD = Struct(">BHHHHQHH")
+BUCKET = Struct(">HHLL4x")
+"""Length, weight, and the port and the group that it watches (§7.3.4.2); actions follow."""
+TYPED = Struct(">HH")
+"""What instructions and actions begin with: type, and the length of the whole."""
+FIELD = Struct(">HBB")
+"""The header of a field (§7.2.3.2): class; twice the number, plus 1 with a mask; length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, as a switch holds it.
+
+    Two rows that do the same are equal, in whatever order a switch reports fields and instructions.
+    """
+
+    table: int
+    priority: int
+    idle_timeout: int
+    hard_timeout: int
+    flags: int
+    cookie: int
+    match: Match
+    instructions: tuple[bytes, ...]
+    """Each as it is on the wire, by ascending type."""
+
+    @property
+    def place(self) -> tuple[int, int, Match]:
+        """What tells a row from others of a switch: its table, priority and match."""
+        return self.table, self.priority, self.match
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket of a group: its weight, the port and the group that it watches or `ANY`."""
+
+    weight: int
+    watch_port: int
+    watch_group: int
+    actions: tuple[bytes, ...]
+    """Each as it is on the wire, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group: its number, its type (1: select, 2: indirect, 3: fast failover) and its buckets."""
+
+    number: int
+    type: int
+    buckets: tuple[Bucket, ...]
+
+
+# Many entries at once
+
+
+def runs(data: bytes, least: int, length_at: int = 0) -> Iterator[Block]:
+    """The entries of a list, those of one length and one after the other together, in their order.
+
+    Args:
+        data: entries that have their own length, of two bytes.
+        least: bytes of the shortest entry.
+        length_at: the place of the length in an entry.
+
+    Raises:
+        Malformed: lengths do not fit together.
+    """
+    whole, place = np.frombuffer(data, np.uint8), 0
+    while place < len(data):
+        start = place + length_at
+        length = int.from_bytes(data[start : start + 2], "big")
+        most = (len(data) - place) // length if length >= least else 0
+        if not most:
+            raise Malformed(f"an entry of {length} bytes at byte {place} of {len(data)}")
+        run = whole[place : place + most * length].reshape(most, length)
+        lengths = run[:, length_at : length_at + 2]
+        count = int((lengths != lengths[0]).any(axis=1).argmax()) or most
+        yield run[:count]
+        place += count * length
+
+
+def columns(block: Block, layout: np.dtype[np.void]) -> NDArray[np.void]:
+    """layout[n]: the members of the structure that each entry begins with."""
+    return block[:, : layout.itemsize].view(layout)[:, 0]
+
+
+def added_rows(block: Block) -> Block:
+    """The rows that bundled messages add, in the one form."""
+    return _in_form(block, ADDED_ROW, ROW)
+
+
+def reported_rows(block: Block) -> Block:
+    """The rows that a switch reports, in the one form."""
+    return _in_form(block, REPORTED_ROW, ROW)
+
+
+def added_groups(block: Block) -> Iterator[tuple[int, bytes]]:
+    """The number of each group that bundled messages add, and the group in the one form."""
+    return _groups(block, ADDED_GROUP)
+
+
+def reported_groups(block: Block) -> Iterator[tuple[int, bytes]]:
+    """The number of each group that a switch describes, and the group in the one form."""
+    return _groups(block, REPORTED_GROUP)
+
+
+def entries(block: Block) -> list[bytes]:
+    """A bytes object per entry."""
+    data, length = block.tobytes(), block.shape[1]
+    return [data[place : place + length] for place in range(0, len(data), length)]
+
+
+def _groups(block: Block, layout: np.dtype[np.void]) -> Iterator[tuple[int, bytes]]:
+    numbers: list[int] = columns(block, layout)["group"].tolist()
+    return zip(numbers, entries(_in_form(block, layout, GROUP)), strict=True)
+
+
+def _in_form(block: Block, layout: np.dtype[np.void], form: np.dtype[np.void]) -> Block:
+    """Entries with another structure at their beginning; what follows stays."""
+    members, rest = columns(block, layout), block[:, layout.itemsize :]
+    result = np.empty((len(block), form.itemsize + rest.shape[1]), np.uint8)
+    head = columns(result, form)
+    for name in form.names or ():
+        head[name] = members[name]
+    result[:, form.itemsize :] = rest
+    return result
+
+
+# What a bundle adds
+
+
+def added(data: bytes) -> tuple[list[bytes], list[tuple[int, bytes]]]:
+    """The rows that messages in a bundle add, and the groups with their numbers, in the one form.
+
+    Raises:
+        Malformed: a message is another, or cannot be read.
+    """
+    rows: list[bytes] = []
+    groups: list[tuple[int, bytes]] = []
+    for block in runs(data, MESSAGE_IN_BUNDLE.itemsize, length_at=2):
+        _require_members(block, MESSAGE_IN_BUNDLE, BUNDLED_FROM_US, "adds a message to a bundle")
+        kinds = columns(block, MESSAGE_IN_BUNDLE)["inner_type"]
+        of_rows, of_groups = block[kinds == FLOW_MOD], block[kinds == GROUP_MOD]
+        if len(of_rows) + len(of_groups) < len(block):
+            raise Malformed("required messages that add rows and groups")
+        if len(of_rows):
+            _require_members(of_rows, ADDED_ROW, ADDS_A_ROW, "adds a row")
+            rows += entries(added_rows(of_rows))
+        if len(of_groups):
+            _require_members(of_groups, ADDED_GROUP, {"command": 0}, "adds a group")
+            groups += added_groups(of_groups)
+    return rows, groups
+
+
+def _require_members(
+    block: Block, layout: np.dtype[np.void], required: dict[str, int], what: str
+) -> None:
+    if block.shape[1] < layout.itemsize:
+        raise Malformed(f"a message of {block.shape[1]} bytes, where {layout.itemsize} are least")
+    members = columns(block, layout)
+    for name, value in required.items():
+        if (wrong := members[name] != value).any():
+            given = int(members[name][wrong][0])
+            raise Malformed(f"required a message that {what}, given {name} {given:#x}")
+
+
+# Values of a single entry
+
+
+def read_row(form: bytes) -> Row:
+    """A row, from the one form.
+
+    Raises:
+        Malformed: it cannot be read.
+    """
+    head, fields, instructions = split_row(form)
+    *members, _, match_length = head
+    match = _match(fields[: match_length - MATCH_BYTES])
+    return Row(*members, match, _instructions(instructions))
+
+
+def read_group(number: int, form: bytes) -> Group:
+    """A group, from the one form.
+
+    Raises:
+        Malformed: it cannot be read.
+    """
+    buckets = []
+    for bucket in _listed(form[GROUP.itemsize :], BUCKET, length_at=0):
+        _, weight, port, group = BUCKET.unpack_from(bucket)
+        actions = tuple(_listed(bucket[BUCKET.size :], TYPED, length_at=1))
+        buckets.append(Bucket(weight, port, group, actions))
+    return Group(number, form[0], tuple(buckets))
+
+
+def split_row(form: bytes) -> tuple[tuple[Any, ...], bytes, bytes]:
+    """The members of `ROW`, the fields of the match with their padding, the instructions.
+
+    Raises:
+        Malformed: the match is cut off.
+    """
+    if len(form) < ROW_HEAD.size:
+        raise Malformed(f"a row of {len(form)} bytes")
+    head = ROW_HEAD.unpack_from(form)
+    length = head[7]
+    end = ROW_HEAD.size - MATCH_BYTES + -(-length // 8) * 8
+    if length < MATCH_BYTES or end > len(form):
+        raise Malformed(f"a match of {length} bytes in a row of {len(form)}")
+    return head, form[ROW_HEAD.size : end], form[end:]
+
+
+def match_fields(fields: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The header and the value, with its mask, of each field of a match.
+
+    Raises:
+        Malformed: one is cut off.
+    """
+    place = 0
+    while place < len(fields):
+        start = place + FIELD.size
+        if start > len(fields) or (end := start + fields[start - 1]) > len(fields):
+            raise Malformed("a field of a match is cut off")
+        yield fields[place:start], fields[start:end]
+        place = end
+
+
+@lru_cache(1 << 16)
+def _match(fields: bytes) -> Match:
+    found = []
+    for header, value in match_fields(fields):
+        space, number, _ = FIELD.unpack(header)
+        mask = b"\xff" * len(value)
+        if number & 1 and space != EXPERIMENTER_CLASS:
+            if len(value) % 2:
+                raise Malformed("a field whose mask has another length than its value")
+            value, mask = value[: len(value) // 2], value[len(value) // 2 :]
+            value = bytes(a & b for a, b in zip(value, mask, strict=True))
+        if any(mask):
+            found.append(((space, number >> 1, len(value)), value, mask))
+    return tuple(sorted(found))
+
+
+@lru_cache(1 << 16)
+def _instructions(data: bytes) -> tuple[bytes, ...]:
+    return tuple(sorted(_listed(data, TYPED, length_at=1)))
+
+
+def _listed(data: bytes, layout: Struct, length_at: int) -> Iterator[bytes]:
+    """The structures of a list; each begins with a layout that has its length."""
+    place = 0
+    while place < len(data):
+        if len(data) < place + layout.size:
+            raise Malformed(f"{len(data) - place} bytes, where {layout.size} are the least")
+        length = layout.unpack_from(data, place)[length_at]
+        end = place + length
+        if length < layout.size or end > len(data):
+            raise Malformed(f"a structure of {length} bytes at byte {place} of {len(data)}")
+        yield data[place:end]
+        place = end
+
+
+def actions_of(data: bytes) -> tuple[bytes, ...]:
+    """The actions of a list, each as it is on the wire.
+
+    Raises:
+        Malformed: one is cut off.
+    """
+    return tuple(_listed(data, TYPED, length_at=1))
