@@ -9,7 +9,6 @@
 | `polarfab.balances` | a value of `routing.balance` | a class of `polarfab.Balance` |
 | `polarfab.exports` | a format of `export` | a function from builds, one a plane, to files |
 | `polarfab.constructions` | a family of large fabrics | a `Construction` (`topology.family`) |
-| `polarfab.adaptations` | a balance, or `ugal-pf` | an `Adaptation` (`controller.upkeep`) |
 | `polarfab.proofs` | a proof of whole fabrics | a `WholeFabricProof` (`compilers.proof.local`) |
 
 Packages register by the entry points of their metadata; each extension in `extensions/` by the same
@@ -32,7 +31,7 @@ if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands ne
 VERBS, FUNCTIONS = "polarfab.verbs", "polarfab.functions"
 TARGETS, EXPORTS, PROOFS = "polarfab.targets", "polarfab.exports", "polarfab.proofs"
 FAMILIES, BALANCES = "polarfab.families", "polarfab.balances"
-CONSTRUCTIONS, ADAPTATIONS = "polarfab.constructions", "polarfab.adaptations"
+CONSTRUCTIONS = "polarfab.constructions"
 SINGULAR = {FAMILIES: "family"}
 
 EXTENSIONS = Path(__file__).resolve().parents[1] / "extensions"

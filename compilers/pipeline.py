@@ -210,7 +210,7 @@ def as_build(made: Stages) -> Stages:
         name=spec.name,
         balance=routing.balance,
         protect=routing.protect,
-        policy=_for_controllers(routing, made.topology.family) | _asked(spec.routing, routing),
+        policy=_shares(routing, made.topology.family) | _asked(spec.routing, routing),
         inputs=made.loaded.inputs,
         topology=made.topology,
         wiring=made.wiring,
@@ -309,8 +309,8 @@ def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
     }
 
 
-def _for_controllers(routing: RoutingSpec, family: str) -> dict[str, str]:
-    """What shifting weights at run time starts from; the weights themselves are in the tables."""
+def _shares(routing: RoutingSpec, family: str) -> dict[str, str]:
+    """The words of the policy by which shares were computed; these themselves are in the tables."""
     if not balance_named(routing.balance).alternates:
         return {}
     shares = {
@@ -323,6 +323,4 @@ def _for_controllers(routing: RoutingSpec, family: str) -> dict[str, str]:
         shares["transit"] = routing.transit
     if routing.demand:
         shares |= {"demand": routing.demand, "largest_share": routing.largest_share}
-    return shares | (
-        {"threshold": routing.threshold} if balance_named(routing.balance).adapts else {}
-    )
+    return shares

@@ -203,17 +203,14 @@ class Damping:
 class Duties:
     """The tasks of the keeper (`controller.upkeep.repair_keeper`).
 
-    repair: tables follow failures. discover: send LLDP frames, at most `rate` a second. adapt:
-    weights follow loads; None: only if the build asks for `ugal-pf`. link_rate: bit/s of a port, if
-    switches do not report it. patience: seconds that a switch may be disconnected. arrival: seconds
-    after the start in which it has to connect.
+    repair: tables follow failures. discover: send LLDP frames, at most `rate` a second. patience:
+    seconds that a switch may be disconnected. arrival: seconds after the start in which it has to
+    connect.
     """
 
     repair: bool = True
     discover: bool = False
     rate: float = LINK_RATE
-    adapt: bool | None = None
-    link_rate: float | None = None
     patience: float = DISCOVERY_PATIENCE
     arrival: float = ARRIVAL
     damping: Damping = field(default_factory=Damping)
@@ -225,10 +222,10 @@ class Settings:
 
     insecure: plain text beyond loopback is allowed. foreign: treatment of foreign rows. http:
     address of the management API. http_needed: without it the controller does not start. tokens:
-    file of the tokens that allow changes. token_to_read: reading needs one, too. duties: failures
-    and loads. audit: seconds in which every switch is read once; 0: only those that were changed.
-    group: the other controllers of the fabric, or None. unverified: builds whose walk finds faults
-    are taken from a store, too. apps: of others, in the same process: a module and its options.
+    file of the tokens that allow changes. token_to_read: reading needs one, too. duties: upkeep.
+    audit: seconds in which every switch is read once; 0: only those that were changed. group: the
+    other controllers of the fabric, or None. unverified: builds whose walk finds faults are taken
+    from a store, too. apps: of others, in the same process: a module and its options.
     """
 
     listen: Address

@@ -34,8 +34,6 @@ from controller.upkeep.repair_keeper import Keeper
 NONE = np.zeros((0, 0), np.bool_)
 KEPT = 1000
 """The number of events kept."""
-BUSIEST = 12
-"""The number of ports listed by their load; the metrics have all."""
 
 
 class SwitchState(NamedTuple):
@@ -64,9 +62,8 @@ class State:
     """A fabric and its controller.
 
     switches: by vertex. links, rollout, leading: what the keeper, the mover and the member of a
-    cluster say of themselves; leading is None where there is one controller. dead: bool[S, K], and
-    load: float64[S, K] or None, of ports (`controller.upkeep.repair_keeper`). beats: whether the
-    loop runs.
+    cluster say of themselves; leading is None where there is one controller. dead: bool[S, K], of
+    ports (`controller.upkeep.repair_keeper`). beats: whether the loop runs.
     """
 
     current: Current
@@ -76,7 +73,6 @@ class State:
     rejected: Counter[str]
     links: dict[str, Any] = field(default_factory=dict)
     dead: NDArray[np.bool_] = field(default_factory=lambda: NONE)
-    load: NDArray[np.float64] | None = None
     rollout: dict[str, Any] | None = None
     leading: dict[str, Any] | None = None
     beats: bool = True
@@ -102,7 +98,6 @@ class State:
             fabric.rejected.counts,
             keeper.status() if keeper else {},
             keeper.dead if keeper else NONE,
-            keeper.utilisation if keeper else None,
             mover.status() if mover else None,
             member.status() if member else None,
             pulse is None or pulse.beats,
@@ -254,7 +249,7 @@ class Overview:
         }
 
     def state(self) -> dict[str, Any]:
-        """Each switch, each dead link once, and the busiest ports."""
+        """Each switch, and each dead link once."""
         state = self.look()
         return self.health(state) | {
             "now": round(self.wall(), 3),
@@ -265,7 +260,6 @@ class Overview:
                 for one in state.switches
             ],
             "links": [link | self._died(link["node"], link["port"]) for link in dead_links(state)],
-            "busiest": _busiest(state),
             "unknown": list(state.unknown),
             "differences": state.differences,
             "last_event": self._number,
@@ -326,17 +320,6 @@ def dead_links(state: State) -> list[dict[str, Any]]:
     build = state.build
     once = state.dead & (build.wiring.far > np.arange(len(state.dead))[:, None])
     return [_ends(build, v, k) for v, k in np.argwhere(once).tolist()]
-
-
-def _busiest(state: State) -> list[dict[str, Any]]:
-    """The ports that send most, the busiest first; none where loads are not measured."""
-    if (load := state.load) is None:
-        return []
-    order = np.argsort(-load, axis=None, kind="stable")[:BUSIEST]
-    found = zip(*(x.tolist() for x in np.unravel_index(order, load.shape)), strict=True)
-    ports = [(v, k, round(float(load[v, k]), 3)) for v, k in found]
-    build = state.build
-    return [_ends(build, v, k) | {"utilisation": share} for v, k, share in ports if share > 0]
 
 
 def _ends(build: Build, vertex: int, link: int) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from compilers.tables.build import Build
 from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.target_lookup import target
 from controller.switches.events import KINDS
-from extensions.load_balancing import adaptation  # noqa: F401 - a kind of event of its own
 from polarfab.cli import cli
 
 ROOT = Path(__file__).parents[1]

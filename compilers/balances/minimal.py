@@ -32,7 +32,7 @@ class Minimal(Balance):
             required = "a balance with alternates, whose shares are fitted to the demand"
             yield Finding(("routing", "demand"), required, self.name, todo)
         if routing.adjacent == "bounce":
-            todo = "add `balance: compact-valiant` or `ugal-pf`, or remove `adjacent`"
+            todo = "add `balance: compact-valiant`, or remove `adjacent`"
             required = f"minimal with `balance: {self.name}`"
             yield Finding(("routing", "adjacent"), required, "bounce", todo)
 

@@ -4,7 +4,7 @@ Traffic is a fluid that follows the tables: ingress traffic is split over the po
 their weights, then goes minimally. Every direction of a link carries 1, as does a host's link. If
 the hottest link carries L times what a switch's hosts send, p hosts per switch can each send
 1/(p·L) of their link's rate: the saturation. Queues are not modelled. `adaptive` is the estimate
-with weights fitted to the traffic, one set per switch and class (`balance: ugal-pf`).
+with weights fitted to the traffic, one set per switch and class.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class Balance:
     name: in a spec. place: in lists. needs: abilities of a target (`compilers.spec.features`).
     alternates: whether classes have other ports than the minimal one for hosts' packets. shortest:
     these are the other shortest paths, and nothing longer; they may be shared at every hop. marks:
-    packets that leave by an alternate are marked. carries: packets carry an intermediate. adapts:
-    the controller shifts weights by load. every_alternate: classes have all alternates that serve.
+    packets that leave by an alternate are marked. carries: packets carry an intermediate.
+    every_alternate: classes have all alternates that serve.
     figures: what every host can send in `compilers.spec.balance_words.FIGURES_OF`, by the words of
     the policy after the name: per cent of its link's rate under uniform traffic, and the least of
     tornado, a random permutation and the longest one. A test measures them again.
@@ -46,7 +46,6 @@ class Balance:
     shortest = False
     marks = False
     carries = False
-    adapts = False
     every_alternate = True
     figures: Mapping[str, tuple[int, int]] = MappingProxyType({})
 

@@ -247,7 +247,7 @@ def _at_every_hop(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
 def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> Iterator[Finding]:
     """Shares that have no value at this q, and fabrics too large to search."""
     q = int(parameters.get("q", 0))
-    for word in ("minimal_share", "threshold", "largest_share"):
+    for word in ("minimal_share", "largest_share"):
         text = getattr(routing, word)
         if (word, text) == ("minimal_share", EQUAL_COST):
             continue

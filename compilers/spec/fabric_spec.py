@@ -192,10 +192,9 @@ class RoutingSpec(Model):
     not (`edge`); `auto`: as carries more. adjacent: whether packets to a neighbour go there only
     (`minimal`), or also over alternates, which bounce (`bounce`). transit: whether switches send
     packets in transit by one port (`minimal`), or share them over all shortest paths as well
-    (`ecmp`). threshold: the load of a link at
-    which the controller of `ugal-pf` turns to the alternates. demand: a file of traffic that the
-    shares are fitted to, or `worst-case`. largest_share: of a path, where they are fitted.
-    on_missing: whether a target or node type that cannot do it is refused, or served with less.
+    (`ecmp`). demand: a file of traffic that the shares are fitted to, or `worst-case`.
+    largest_share: of a path, where they are fitted. on_missing: whether a target or node type that
+    cannot do it is refused, or served with less.
     """
 
     balance: BalanceName = "minimal"
@@ -204,7 +203,6 @@ class RoutingSpec(Model):
     disjoint: Literal["auto", "none", "edge"] = "auto"
     adjacent: Literal["minimal", "bounce"] = "minimal"
     transit: Literal["minimal", "ecmp"] = "minimal"
-    threshold: Share = "2/3"
     demand: Annotated[str, Field(min_length=1)] | None = None
     largest_share: Share = "1"
     on_missing: Literal["refuse", "minimal"] = "refuse"

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_net
 from typing import TYPE_CHECKING
 
 from compilers.spec.address_blocks import block_count, ipv4_block_length
-from compilers.spec.balances import balance_named, own_balances
+from compilers.spec.balances import balance_named
 from compilers.spec.policy import EQUAL_COST
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import Finding, KeyPath, shown
@@ -80,15 +80,6 @@ def _idle_share(values: Values) -> Findings:
         required = f"{EQUAL_COST} with minimal routes, which have no alternates"
         todo = "remove it, or write `balance: compact-valiant`"
         yield Finding(("routing", "minimal_share"), required, routing.minimal_share, todo)
-
-
-def _idle_threshold(values: Values) -> Findings:
-    routing = values.routing
-    if not balance_named(routing.balance).adapts and "threshold" in routing.model_fields_set:
-        able = " or ".join(name for name in own_balances() if balance_named(name).adapts)
-        required = f"no threshold with `balance: {routing.balance}`"
-        todo = f"remove it, or write `balance: {able}`, whose controller reads it"
-        yield Finding(("routing", "threshold"), required, routing.threshold, todo)
 
 
 def _idle_disjoint(values: Values) -> Findings:
@@ -201,7 +192,6 @@ def _buffers(values: Values) -> Findings:
 
 OF_FABRIC = (
     ValueCheck("`routing.minimal_share` only with a balance that has alternates", _idle_share),
-    ValueCheck("`routing.threshold` only with `balance: ugal-pf`", _idle_threshold),
     ValueCheck("`routing.disjoint` only where there are alternates or protection", _idle_disjoint),
     ValueCheck(
         "`base.ntp` and `base.syslog` outside the blocks of hosts, each server once", _servers

@@ -7,14 +7,11 @@ from functools import partial
 from time import time
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from compilers.tables.build import Build
-from compilers.wiring.wiring import Wiring
 from controller.state import Overview, State, dead_links, in_words
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.events import KINDS, Event, SwitchProgrammed, TablesRepaired, TokenRefused
@@ -94,9 +91,6 @@ class Metrics(Collector):
         events = dict.fromkeys((kind.name for kind in KINDS), 0) | self.overview.counts
         kinds = [([kind], count) for kind, count in sorted(events.items())]
         yield _counter("events", "Events by kind.", kinds, "event")
-        if state.load is not None:
-            loads = _loads(state.build.wiring, state.load)
-            yield _gauge("port_utilisation", "Load of a port, 0 to 1.", loads, "node", "port")
         yield from _named(state)
         yield from self._ports(state.build)
         if self.tls:
@@ -146,11 +140,6 @@ def _named(state: State) -> Iterator[Metric]:
     yield _gauge("switch_rows", "Rows and groups read last.", rows, "switch", "what")
     dead = [([*link.values()], 1) for link in dead_links(state)]
     yield _gauge("link_dead", "1 for a link that traffic goes around.", dead, *ends)
-
-
-def _loads(wiring: Wiring, load: NDArray[np.float64]) -> Iterator[Sample]:
-    for v, k in np.argwhere(wiring.far >= 0).tolist():
-        yield [wiring.names[v], wiring.port_name(v, int(wiring.port[v, k]))], float(load[v, k])
 
 
 def _family(family: Any, name: str, what: str, found: Iterable[Sample], *labels: str) -> Metric:

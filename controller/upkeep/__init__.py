@@ -1,1 +1,1 @@
-"""Upkeep of a running fabric: repair of failures, and weights that follow load."""
+"""Upkeep of a running fabric: repair of failures."""

@@ -1,4 +1,4 @@
-"""The keeper of a running fabric: repairs failures, reports miswires, lets weights follow load.
+"""The keeper of a running fabric: repairs failures, and reports miswires.
 
 It is the upkeep of a `LiveFabric`: a switch that connects gets the tables that hold now. One change
 of tables is computed and sent at a time, round by round: no mixture of a round loops or drops
@@ -14,15 +14,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter, time
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.entry_points import ADAPTATIONS, load, package, registered
 from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
@@ -42,37 +40,6 @@ ROWS_AT_ONCE = 20_000
 """Rows that a repair may change if the loop that hears switches is to wait for it."""
 ROUND_PATIENCE = 5.0
 """Seconds that a round waits for its slowest switch."""
-UGAL = "ugal-pf"
-"""The adaptation of a balance that has none of its own."""
-
-
-class Adaptation(Protocol):
-    """Who shifts weights by load; entry points of the group `polarfab.adaptations` name classes,
-    which are called with the build, the fabric, bit/s of a port or None, and what starts long work.
-    """
-
-    @property
-    def load(self) -> NDArray[np.float64]:
-        """float64[S, K]: of each port with a link, 0 to 1."""
-
-    @property
-    def shifted(self) -> int:
-        """How many classes have shifted weights."""
-
-    def weighting(self) -> Callable[[Tables], Tables]:
-        """What gives tables the weights as they are shifted now."""
-
-    def described(self, vertex: int, ports: bytes) -> None:
-        """A switch has described its ports."""
-
-    def left(self, vertex: int) -> None:
-        """A switch has left."""
-
-    def ask(self) -> None:
-        """Request counters from the switches that are due."""
-
-    def step(self, tables: Tables) -> NDArray[np.int64] | None:
-        """int64[m, 2], the switch and class of each new shift, reported; None if none is due."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,12 +78,11 @@ class Failures:
 class TableRepair(NamedTuple):
     """The change from one repair of a build to another.
 
-    tables: those of `found`, with weights that follow load. rounds: the messages, for switches that
-    hold `programs` with numbers of `generations`, int64[S]. report: the event, by its seconds.
+    found: the tables. rounds: the messages, for switches that hold `programs` with numbers of
+    `generations`, int64[S]. report: the event, by its seconds.
     """
 
     found: Repaired
-    tables: Tables
     rounds: list[Round]
     programs: Encoder
     generations: NDArray[np.int64]
@@ -127,7 +93,6 @@ def _repair(
     failures: Failures,
     intact: Intact,
     before: Repaired,
-    weighted: Callable[[Tables], Tables],
     programs: Encoder,
     generations: NDArray[np.int64],
 ) -> TableRepair:
@@ -144,10 +109,9 @@ def _repair(
         cut_off_pairs=found.cut_off,
         computed=perf_counter() - began,
     )
-    tables = weighted(found.tables)
     change = RepairRounds.between(before, found)
-    rounds = repair_messages(programs, tables, change, generations)
-    return TableRepair(found, tables, rounds, programs, generations, report)
+    rounds = repair_messages(programs, found.tables, change, generations)
+    return TableRepair(found, rounds, programs, generations, report)
 
 
 @dataclass(slots=True)
@@ -159,7 +123,6 @@ class _Kept:
     intact: Intact
     repair: Repaired
     links: Links
-    adaptation: Adaptation | None
     backoff: Backoff
     computing: Future[TableRepair] | None = None
     stale: bool = False
@@ -170,10 +133,7 @@ class _Kept:
 class Keeper(Upkeep):
     """The keeper of a fabric; create it before switches connect.
 
-    start: starts the computation of large repairs and of weights.
-
-    Raises:
-        InputError: weights should follow load, but the build has no alternates.
+    start: starts the computation of large repairs.
     """
 
     _kept: _Kept
@@ -205,13 +165,8 @@ class Keeper(Upkeep):
         return kept is None or not kept.links.drained[vertex]
 
     @property
-    def utilisation(self) -> NDArray[np.float64] | None:
-        """float64[S, K]: the load of each port, 0 to 1; None if not measured."""
-        return adaptation.load if (adaptation := self._kept.adaptation) else None
-
-    @property
     def build(self) -> Build:
-        """The build with its current tables: repaired, and with shifted weights."""
+        """The build with its current tables, repaired."""
         return self._kept.programs.build
 
     @property
@@ -220,7 +175,7 @@ class Keeper(Upkeep):
         return self.rounds.number if self._active() and not self.rounds.busy else None
 
     def status(self) -> dict[str, Any]:
-        """Failures, miswires and weights, for the status file."""
+        """Failures and miswires, for the status file."""
         kept = self._kept
         return {
             **kept.links.status(),
@@ -229,7 +184,6 @@ class Keeper(Upkeep):
             "repairs": self.repairs,
             "repairing": self._changing(kept),
             "repair_failure": kept.backoff.status(),
-            "shifted_classes": kept.adaptation.shifted if kept.adaptation else 0,
         }
 
     def foresee(self, build: Build) -> Build:
@@ -324,29 +278,16 @@ class Keeper(Upkeep):
         ours = before is not None and programs is before.programs
         if ours or build is None or not isinstance(programs, Encoder):
             return current
-        duties, links = self.duties, self._links_of(build, before)
+        links = self._links_of(build, before)
         if before and links is not before.links and self._expects:
             links.expect(self._now())
-        adaptation: Adaptation | None = None
-        if build.spreading.adapts if duties.adapt is None else duties.adapt:
-            known = registered(ADAPTATIONS)
-            found = known.get(build.balance) or known.get(UGAL) or ()
-            if len(found) != 1:
-                raise InputError.of(
-                    key="adapt",
-                    required="one package that shifts weights by load",
-                    given=" and ".join(map(package, found)) or "none",
-                    todo="install one, such as the extension load_balancing, or take `no_adapt`",
-                )
-            adaptation = load(found[0])(build, self.fabric, duties.link_rate, self._start)
         intact = Intact.of(build)
         self._kept = kept = _Kept(
             build=build,
-            programs=programs.with_tables(build.tables, duties.discover),
+            programs=programs.with_tables(build.tables, self.duties.discover),
             intact=intact,
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             links=links,
-            adaptation=adaptation,
             backoff=Backoff(self.fabric.clock),
         )
         self._repaired_at_once(kept)
@@ -367,8 +308,6 @@ class Keeper(Upkeep):
         """A switch has described its ports, before its rows are read."""
         if kept := self._watched(vertex):
             kept.links.described(vertex, ports, self._now())
-            if kept.adaptation:
-                kept.adaptation.described(vertex, ports)
             if kept.links.judged:  # else the next tick is soon enough
                 self._settle(kept)
 
@@ -389,8 +328,6 @@ class Keeper(Upkeep):
         """A switch has left."""
         if kept := self._watched(vertex):
             kept.links.left(vertex, self._now())
-            if kept.adaptation:
-                kept.adaptation.left(vertex)
 
     def port_status(self, vertex: int, message: bytes) -> None:
         """A switch reports a change of a port."""
@@ -415,10 +352,6 @@ class Keeper(Upkeep):
                 switch.talk.send(SendPriority.URGENT, frames)
         kept.links.look(self._now())
         self._settle(kept)
-        if kept.adaptation:
-            kept.adaptation.ask()
-            if not self._changing(kept):
-                self._adapt(kept, kept.adaptation)
 
     def _changing(self, kept: _Kept) -> bool:
         """Whether a change of tables is being computed or sent."""
@@ -450,7 +383,6 @@ class Keeper(Upkeep):
             failures,
             kept.intact,
             kept.repair,
-            kept.adaptation.weighting() if kept.adaptation else lambda tables: tables,
             kept.programs.as_now(),
             self._generations(self.fabric.in_sync),
         )
@@ -473,7 +405,7 @@ class Keeper(Upkeep):
             return None
         kept.backoff.succeeded()
         kept.repair, kept.report = change.found, change.report
-        kept.programs.hold(change.tables)
+        kept.programs.hold(change.found.tables)
         self._leave_out(kept.programs, change)
         return change
 
@@ -511,17 +443,6 @@ class Keeper(Upkeep):
         kept.report = None
         if kept.stale:
             self._settle(kept)
-
-    def _adapt(self, kept: _Kept, adaptation: Adaptation) -> None:
-        moves = adaptation.step(kept.repair.tables)
-        if moves is None:
-            return
-        tables = adaptation.weighting()(kept.repair.tables)
-        generations = self._generations(self.fabric.in_sync.intersection(moves[:, 0].tolist()))
-        change = RepairRounds.of_classes(moves)
-        rounds = repair_messages(kept.programs, tables, change, generations)
-        kept.programs.hold(tables)
-        self.rounds.send(map(self._messages, rounds))
 
     def _generations(self, vertices: Iterable[int]) -> NDArray[np.int64]:
         """int64[S]: the generation of the numbers in these switches."""

@@ -67,7 +67,7 @@ def repair_timings(build: Build) -> list[Timing]:
     encoder = Encoder(build)
     outbox = Outbox()
     fabric = LiveFabric(current_of(build, encoder), _names, send=outbox)
-    keeper = Keeper(fabric, Duties(damping=Damping(suppress=1e9), adapt=False))
+    keeper = Keeper(fabric, Duties(damping=Damping(suppress=1e9)))
     for vertex, datapath_id in enumerate(build.wiring.datapath_id.tolist()):
         fabric.connected(vertex, datapath_id)
     _confirm(fabric, outbox, encoder)

@@ -63,7 +63,7 @@ ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     "UGAL, all shortest paths": ({}, {"routing": "ugal", **BY_ANY}),
     "UGAL_PF": ({}, {"routing": "ugal-pf", **BY_TABLE}),
     "UGAL_PF, bounces": (
-        {"balance": "ugal-pf", "adjacent": "bounce", "disjoint": "none"},
+        {"balance": "compact-valiant", "adjacent": "bounce", "disjoint": "none"},
         {"routing": "adaptive"},
     ),
     "VAL": ({}, {"routing": "valiant", **BY_TABLE}),

@@ -56,7 +56,7 @@ def settings_for(
     fail: Iterable[tuple[str, int]] = (),
     switches: Mapping[str, int | str | float] | None = None,
 ) -> SimulationSettings:
-    """Settings that fit a build; `routing` is adaptive where its balance is `ugal-pf`.
+    """Settings that fit a build.
 
     Raises:
         InputError: no such node, link or setting, or a value that cannot be.
@@ -79,8 +79,6 @@ def settings_for(
         if not 0 < load <= 1:
             required = "loads above 0 and up to 1, parts of what the hosts' links carry"
             raise InputError.of(required, f"{load:g}", key="load")
-    if "routing" not in given:
-        given["routing"] = "adaptive" if build.spreading.adapts else "emitted"
     with at_key("fail"):
         failures = tuple(TimedFailure(_links(build, word), cycle) for word, cycle in fail)
     settings = SimulationSettings(

@@ -55,7 +55,7 @@ class ControllerProcess:
         command += ["--framework", self.setup.framework, "--listen", CONTROLLER_ADDRESS]
         command += ["--status-file", str(self.status_file)]
         # Predictions are about the tables of the build: only switches repair.
-        command += ["--no-repair", "--no-adapt"]
+        command += ["--no-repair"]
         command += ["--unverified"] * self.setup.unverified
         self.moving = False
         with suppress(OSError):  # of an earlier run, or controller

@@ -158,9 +158,6 @@ function show(state) {
   rows("dead", state.links, (link) => [
     link.node, link.port, link.far_node, link.far_port, span(link.age), link.reason,
   ]);
-  rows("busy", state.busiest, (link) => [
-    link.node, link.port, link.far_node, `${Math.round(100 * link.utilisation)} %`,
-  ]);
   detail();
 }
 

@@ -101,7 +101,7 @@ def cases() -> Iterator[Case]:
     minimal = ("minimal", "none")
     for q in (2, 4, 8, 9, 11, 13):
         yield from routed(f"pf{q}", polarfly(q), minimal)
-    balances = ("compact-valiant", "ugal-pf", "spread", "ecmp", "minimal")
+    balances = ("compact-valiant", "spread", "ecmp", "minimal")
     for q in (3, 5, 7):
         for balance in balances:
             levels = ("none", "link", "node")
@@ -111,14 +111,13 @@ def cases() -> Iterator[Case]:
     yield from routed("pf7", polarfly(7), ("valiant", "link"))
     for balance, protect, more in (
         ("compact-valiant", "node", {"adjacent": "bounce"}),
-        ("ugal-pf", "link", {"adjacent": "bounce"}),
         ("compact-valiant", "node", {"disjoint": "none"}),
     ):
         name = f"pf7-{balance}-{protect}-{'-'.join(more.values())}"
         yield Case(name, polarfly(7), {"balance": balance, "protect": protect} | more)
     several = (
         *(minimal, ("minimal", "node"), ("compact-valiant", "node")),
-        *(("ecmp", "link"), ("ugal-pf", "link")),
+        ("ecmp", "link"),
     )
     for name, parameters in POLARSTARS.items():
         yield from routed(name, {"family": "polarstar"} | parameters, *several)

@@ -13,7 +13,7 @@ WRITTEN = (
 )
 WRITTEN_TOO = (
     *("pf3-minimal-none", "pf3-compact-valiant-node", "pf5-compact-valiant-link"),
-    *("pf5-ugal-pf-link", "pf7-compact-valiant-node-bounce", "pf5-damaged-1"),
+    *("pf7-compact-valiant-node-bounce", "pf5-damaged-1"),
     *("ps3iq3-compact-valiant-node", "ps4p2-minimal-node", "pn3-compact-valiant-node"),
     *("oft3-spread-node", "sf5-compact-valiant-node", "hx333-transit-node", "ft4-ecmp-none"),
     *("df2-transit-none", "pf3-dual-minimal", "pf3-dual-spread"),

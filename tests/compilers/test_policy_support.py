@@ -31,7 +31,7 @@ def compiled(tmp_path, targets, balance="minimal", protect="none", on_missing="r
 
 
 @pytest.mark.parametrize("name", SHIPPED_SYSTEMS)
-@pytest.mark.parametrize("balance", ["minimal", "compact-valiant", "ugal-pf"])
+@pytest.mark.parametrize("balance", ["minimal", "compact-valiant"])
 @pytest.mark.parametrize("protect", ["none", "link", "node"])
 def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, protect):
     needs = balance_named(balance).needs | PROTECT_NEEDS[protect]

@@ -53,11 +53,11 @@ def words(build: Build) -> Iterator[Unsound]:
     ):
         if word not in known:
             yield Unsound.one(path, f"one of {', '.join(known)}", f"{word}")
-    for path in ("minimal_share", "threshold"):
-        try:
-            _share(build, build.policy.get(path, EQUAL))
-        except (ValueError, AttributeError, TypeError):
-            yield Unsound.one(f"routing.{path}", "a number from 0 to 1", str(build.policy[path]))
+    try:
+        _share(build, build.policy.get("minimal_share", EQUAL))
+    except (ValueError, AttributeError, TypeError):
+        given = str(build.policy["minimal_share"])
+        yield Unsound.one("routing.minimal_share", "a number from 0 to 1", given)
     for word, ports, asked in (
         ("alternate", c.alternate, _balance(build.balance).alternates),
         ("protection", c.protection, build.protect != "none"),

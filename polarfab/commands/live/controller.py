@@ -80,17 +80,6 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "  [default: where tables change, without --app]",
 )
 @click.option(
-    "--adapt/--no-adapt",
-    default=None,
-    help="Move weights from loaded ports to alternates; else where balance is ugal-pf.",
-)
-@click.option(
-    "--link-rate",
-    type=click.FloatRange(0, min_open=True),
-    metavar="MBIT",
-    help="What a link carries; else what switches say of their ports.",
-)
-@click.option(
     "--damping",
     default="15,2200,1000,60",
     metavar="HALF-LIFE,SUPPRESS,REUSE,LONGEST",
@@ -143,8 +132,6 @@ def command(
     status_file: Path | None,
     repair: bool,
     discover: bool | None,
-    adapt: bool | None,
-    link_rate: float | None,
     damping: str,
     patience: float,
     arrival: float,
@@ -183,8 +170,6 @@ def command(
             repair=repair,
             # Other apps may have LLDP of their own.
             discover=repair and not apps if discover is None else discover,
-            adapt=adapt,
-            link_rate=link_rate * 1e6 if link_rate else None,
             patience=patience,
             arrival=arrival,
             damping=Damping.parse(damping, "--damping"),

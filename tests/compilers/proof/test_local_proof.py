@@ -121,7 +121,7 @@ def test_it_agrees_on_several_changes_at_once(name: str, spread: bool) -> None:
 
 @pytest.mark.parametrize("name", ["even", MARKED])
 def test_what_is_proved_holds_whatever_the_weights(name: str) -> None:
-    """Those that the controller shifts for `ugal-pf`, too, down to one way of a class."""
+    """Those that are fitted, too, down to one way of a class."""
     random, build = np.random.default_rng(3), fabric(name, True)
     for share in (0.2, 0.5, 0.8):
         weight = build.tables.classes.weight.copy()

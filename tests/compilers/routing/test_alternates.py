@@ -284,12 +284,12 @@ def test_policy_reaches_the_build_folder(tmp_path: Path) -> None:
     file = tmp_path / "fabric.yaml"
     file.write_text(
         "name: lab\ntopology: {family: polarfly, q: 5}\n"
-        "routing: {balance: ugal-pf, protect: link, minimal_share: 1/2, disjoint: none}\n"
+        "routing: {balance: compact-valiant, protect: link, minimal_share: 1/2, disjoint: none}\n"
     )
     save(compile_fabric(load_fabric(file)), tmp_path / "b")
     build = load(tmp_path / "b")
-    assert build.policy == {"minimal_share": "1/2", "disjoint": "none", "threshold": "2/3"}
-    assert (build.balance, build.protect) == ("ugal-pf", "link")
+    assert build.policy == {"minimal_share": "1/2", "disjoint": "none"}
+    assert (build.balance, build.protect) == ("compact-valiant", "link")
     weight = build.tables.classes.weight[..., 0].astype(int)
     total = build.tables.classes.weight.sum(axis=2)
     assert (weight[total > weight] * 2 == total[total > weight]).all()

@@ -74,9 +74,8 @@ FABRICS: dict[str, str | bytes] = {
     "routing: {balance: spread}\naddressing: {gateway_mac: 02:00:00:80:00:01}\n",
     "gateway-dashes": LAB + "addressing: {gateway_mac: 02-00-00-00-00-01}\n",
     "routing-shares": LAB
-    + "routing:\n  balance: ugal-pf\n  minimal_share: 1/0\n  threshold: q\n  disjoint: node\n",
-    "routing-share-range": LAB
-    + "routing:\n  balance: ugal-pf\n  minimal_share: 1/(q-\n  threshold: q\n",
+    + "routing:\n  balance: compact-valiant\n  minimal_share: 1/0\n  disjoint: node\n",
+    "routing-share-range": LAB + "routing:\n  balance: compact-valiant\n  minimal_share: 1/(q-\n",
     "routing-share-code": LAB + "routing: {minimal_share: __import__('os')}\n",
     "routing-valiant-and-more": LAB
     + "routing: {balance: valiant, adjacent: bounce, disjoint: edge, minimal_share: 1/2}\n",

@@ -26,8 +26,8 @@ topology: {family: polarstar, q: 3, supernode: paley, degree: 4, seed: 1, sides:
 hosts_per_node: 2
 planes: 2
 addressing: {ipv4: 10.0.0.0/8, ipv6: "fd00::/48", gateway_mac: "02:50:46:00:00:01"}
-routing: {balance: ugal-pf, protect: link, minimal_share: 1/q, disjoint: edge, adjacent: bounce,
-          threshold: 0.5, largest_share: 0.9, demand: worst-case, on_missing: minimal}
+routing: {balance: compact-valiant, protect: link, minimal_share: 1/q, disjoint: edge,
+          adjacent: bounce, largest_share: 0.9, demand: worst-case, on_missing: minimal}
 targets: [frr]
 base: {management: {length: 24, gateway: 192.0.2.1, interface: eth0}, ntp: [192.0.2.2],
        syslog: ["2001:db8::1"], asn: 4200000000}
@@ -62,8 +62,8 @@ DOCUMENTS: dict[str, tuple[type[BaseModel], Any]] = {
 }
 JUNK = (None, True, -5, 10**20, 0.5, "", "a\tb", "no such thing!", [], {}, [[]], {"a": {"b": 1}})
 BETWEEN = (
-    *("('topology', 'family')", "('routing', 'minimal_share')", "('routing', 'threshold')"),
-    *("('routing', 'largest_share')", "('nodes', 0, 'type')"),
+    *("('topology', 'family')", "('routing', 'minimal_share')", "('routing', 'largest_share')"),
+    "('nodes', 0, 'type')",
 )
 """Values that `validate` refuses beside others: families, shares at a q, types of nodes."""
 FREE = {("vars",), ("groups", "g")}

@@ -83,7 +83,7 @@ name: a lab
 topology: {family: polarfyl, q: 6}
 hosts_per_node: 2
 addressing: {ipv4: 10.0.0.0/26, gateway_mac: 03:00:00:00:00:01}
-routing: {balance: minimum, threshold: 2*q}
+routing: {balance: minimum, minimal_share: 2*q}
 targets: [lynux]
 inventry: other.yaml
 inventory: inventory.yaml
@@ -115,7 +115,7 @@ def test_every_mistake_of_both_files_in_one_error() -> None:
         "fabric.yaml:4: addressing.gateway_mac",
         "fabric.yaml:4: addressing.ipv4",
         "fabric.yaml:5: routing.balance",
-        "fabric.yaml:5: routing.threshold",
+        "fabric.yaml:5: routing.minimal_share",
         "fabric.yaml:6: targets[0]",
         "fabric.yaml:7: inventry",
         "inventory.yaml:1: node_types.leaf.units",
@@ -142,7 +142,7 @@ def test_all_mended_at_once_compiles() -> None:
         ("a lab", "lab"),
         ("polarfyl, q: 6", "polarfly, q: 7"),
         ("/26, gateway_mac: 03", "/23, gateway_mac: 06"),
-        ("minimum, threshold: 2*q", "ugal-pf, threshold: 1/q"),
+        ("minimum, minimal_share: 2*q", "compact-valiant, minimal_share: 1/q"),
         ("lynux", "linux"),
         ("inventry: other.yaml\n", ""),
     ):

@@ -48,10 +48,6 @@ def guid(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 WRONG = {
     "a share without alternates": (fabric(routing={"minimal_share": 0.5}), "routing.minimal_share"),
-    "a threshold that nothing reads": (
-        fabric(routing={"balance": "compact-valiant", "threshold": 0.5}),
-        "routing.threshold",
-    ),
     "disjoint of nothing": (fabric(routing={"disjoint": "edge"}), "routing.disjoint"),
     "a clock among hosts": (fabric(base={"ntp": ["10.0.0.2"]}), r"base.ntp\[0\]"),
     "a log among hosts": (fabric(base={"syslog": ["10.0.0.9"]}), r"base.syslog\[0\]"),
@@ -95,7 +91,6 @@ def test_nonsense_is_refused(what: str) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        fabric(routing={"balance": "ugal-pf", "threshold": 0.5}),
         fabric(routing={"protect": "link", "disjoint": "edge"}),
         fabric(base={"ntp": ["10.1.0.2"], "asn": 4294967288}),
         managed("10.255.0.1"),

@@ -82,8 +82,7 @@ def test_a_leader_that_is_killed_in_a_move_costs_no_packet(tmp_path, builds):
             b.says(f"all switches hold build {load(then).identity}")
             until(b.complete, "b has finished")
 
-        options = ("--no-repair", "--no-adapt")
-        with group(tmp_path, first, *options, inside=inside) as (_, a, b):
+        with group(tmp_path, first, "--no-repair", inside=inside) as (_, a, b):
             join(vsctl, [f"s{v}" for v in range(len(load(cabled).wiring.names))], a, b)
             until(a.complete, "the fabric is a's")
             site.engine.apply(ControllerChange(running=False))

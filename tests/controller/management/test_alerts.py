@@ -40,7 +40,6 @@ class Ports:
 
     dead: np.ndarray = field(default_factory=lambda: np.zeros((13, 4), bool))
     drained: np.ndarray = field(default_factory=lambda: np.zeros(13, bool))
-    utilisation: np.ndarray = field(default_factory=lambda: np.zeros((13, 4)))
 
     def status(self):
         return {}
@@ -82,10 +81,6 @@ def exports(name, value):
 
 def dead(site):
     site.ports.dead[0, 0] = site.ports.dead[1, 0] = True
-
-
-def busy(site):
-    site.ports.utilisation[0, 0] = 0.95
 
 
 def told(event):
@@ -132,7 +127,6 @@ CASES = {
     "AuditLate": exports("polarfab_oldest_audit_seconds", "1300"),
     "MoveFailed": told(BuildKept("x", "why")),
     "BuildOnTrial": lambda site: site.parts.update(rollout={"until": 1e9}),
-    "PortBusy": busy,
     "NoLeader": lambda site: site.parts.update(leading=FOLLOW),
     "ControllerGone": exports(UP, "0"),
 }

@@ -433,9 +433,9 @@ def test_the_dashboard_names_only_metrics_that_exist(api):
     named = {name for text in told for name in re.findall(r"polarfab_\w+", text)}
     known = set(re.findall(r"^# TYPE (\w+)", api.get("/metrics").text, re.MULTILINE))
     known |= {f"polarfab_{what}_seconds_bucket" for what in ("sync", "repair")}
-    known |= {"polarfab_port_utilisation", "polarfab_certificate_days"}
+    known |= {"polarfab_certificate_days"}
     known |= {f"polarfab_port_{what}_total" for what in COUNTED}
-    assert len(named) == 20
+    assert len(named) == 19
     assert named <= known
 
 

@@ -15,7 +15,7 @@ from werkzeug.serving import make_server
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.tokens import Tokens
-from controller.state import BUSIEST, Overview, State
+from controller.state import Overview, State
 from controller.switches.events import LinkDown, SwitchLeft
 from controller.switches.session import LiveFabric
 from tests.compilers.fabrics import polarfly_build
@@ -38,7 +38,7 @@ turn();
 
 @pytest.fixture(scope="module")
 def overview():
-    """A fabric of q = 11: the last switch has left, one link is dead, one port is busier."""
+    """A fabric of q = 11: the last switch has left, one link is dead."""
     build = replace(polarfly_build(Q), identity="0123456789abcdef")
     wiring = build.wiring
     fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
@@ -46,12 +46,11 @@ def overview():
         fabric.connected(vertex, vertex + 1, f"192.0.2.9:{40000 + vertex}")
         fabric._switches[vertex].compared = fabric.clock()
     fabric._programmed.update(range(SWITCHES - 1))
-    dead, load = np.zeros(wiring.far.shape, bool), np.where(wiring.far >= 0, 0.01, 0)
+    dead = np.zeros(wiring.far.shape, bool)
     far = int(wiring.far[0, 10])
     back = wiring.far[far].tolist().index(0)
     dead[0, 10] = dead[far, back] = True
-    load[7, 1] = 0.5
-    ports = Ports(dead, np.zeros(SWITCHES, bool), load)
+    ports = Ports(dead, np.zeros(SWITCHES, bool))
     site = Overview(lambda: State.of(fabric, ports))
     ends = [wiring.port_name(v, int(wiring.port[v, k])) for v, k in ((0, 10), (far, back))]
     site.happened(LinkDown("0", ends[0], str(far), ends[1], "port down", at=DAYS_AGO))
@@ -96,10 +95,6 @@ def test_names_of_switches_and_ports_and_each_dead_link_once(page, overview):
         [*ends, "3", "d", "port", "down"]
     ]
     assert texts(page, "#amiss tbody tr")[0].split()[:2] == ["132", "absent"]
-    busiest = overview.state()["busiest"]
-    far = busiest[0]["far_node"]
-    assert texts(page, "#busy tbody tr")[0].split() == ["7", "eth2", far, "50", "%"]
-    assert len(busiest) == BUSIEST
 
 
 def test_events_have_a_time_and_an_age(page):

@@ -204,7 +204,7 @@ def test_alternates_carry_what_their_weights_say(spread: Build) -> None:
 
 @pytest.fixture(scope="module")
 def bounced() -> Build:
-    return made(MINIMAL, routing={"balance": "ugal-pf", "adjacent": "bounce"})
+    return made(MINIMAL, routing={"balance": "compact-valiant", "adjacent": "bounce"})
 
 
 def test_paths_are_known_to_be_as_long_as_they_are(bounced: Build) -> None:

@@ -127,7 +127,7 @@ def test_ugal_goes_astray_only_where_packets_wait() -> None:
 def test_ugal_pf_goes_over_neighbours_where_the_minimal_link_is_loaded() -> None:
     """Compact Valiant, as by tables; between adjacent switches it draws, and tables bounce."""
     spec = {"name": "lab", "topology": {"family": "polarfly", "q": 7}, "hosts_per_node": 4}
-    bounces = {"balance": "ugal-pf", "adjacent": "bounce", "disjoint": "none"}
+    bounces = {"balance": "compact-valiant", "adjacent": "bounce", "disjoint": "none"}
     plain, tables = Fabric.from_spec(spec), Fabric.from_spec({**spec, "routing": bounces})
     for level in ("packet", "flit"):
         (far, near), (as_far, bounced) = (

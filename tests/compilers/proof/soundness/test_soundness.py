@@ -186,7 +186,7 @@ EDITS: list[tuple[str, Edit]] = [
     ("blocks", six),
     ("blocks", lambda b: within(b, "addressing", ipv4_length=31)),
     ("blocks", lambda b: within(b, "addressing", ipv4_length=30)),
-    ("words", lambda b: replace(b, policy={**b.policy, "threshold": "often"})),
+    ("words", lambda b: replace(b, policy={**b.policy, "minimal_share": "often"})),
     ("weights", weights),
     ("weights", put("tables.classes", "weight", (7, 1, 2), 2)),
     ("detours", no_alternate),
