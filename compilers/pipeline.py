@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from compilers.cabling.cable_plan import Cabled, numbered, too_long
 from compilers.cabling.panel_plan import panel_plan
 from compilers.capacity import over_capacity
-from compilers.estimates import beyond_memory
+from compilers.memory_bound import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
 from compilers.routing.choose import choices, require_searchable
 from compilers.routing.exact_rows import with_exceptions

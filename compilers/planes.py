@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from compilers.cabling.cable_plan import Cabled
-from compilers.estimates import beyond_memory
+from compilers.memory_bound import beyond_memory
 from compilers.pipeline import cabled, compile_placed
 from compilers.policy_support import beyond_targets
 from compilers.spec.fabric_file import LoadedFabric

@@ -82,9 +82,9 @@ def chart(
         InputError: no such chart, form or pattern, or no build to move from.
     """
     from compilers.drawing.picture import draw_chart
-    from compilers.estimates import Size, require
+    from compilers.memory_bound import FLOWS, MemoryBound
 
     if show == "load" and pattern in ("", "uniform"):
-        require(Size.of_build(fabric.build), "draw load")
+        MemoryBound.of_build(fabric.build).storing(FLOWS).require()
     old = before.build if before else None
     return Picture(draw_chart(fabric.build, show, form, pattern, old, progress))

@@ -79,10 +79,10 @@ def netbox(
         InputError: the inventory cannot hold the fabric, or it began as a build.
     """
     from compilers.cabling.netbox_export import files
-    from compilers.estimates import Size, require
+    from compilers.memory_bound import MemoryBound
 
     if fabric.loaded is None:
         raise InputError.of("a fabric from its spec", "a build")
     topology = fabric.loaded.spec.topology
-    require(Size.of_family(topology.family, topology.parameters()), "inventory export")
+    MemoryBound.of_family(topology.family, topology.parameters()).measured().require()
     return dict(files(fabric.loaded, site or fabric.name, role, target))

@@ -111,7 +111,7 @@ class Fabric:
     @cached_property
     def topology(self) -> Topology:
         """Its graph, without the damage that an inventory tells of until it is compiled."""
-        from compilers.estimates import require_graph
+        from compilers.memory_bound import require_graph
         from compilers.topology.families import build_topology
 
         if self.loaded is None or self.compiled:
@@ -233,7 +233,6 @@ class Fabric:
         progress: Progress | None = None,
         method: Method = "auto",
         scheduler: str = "",
-        begun: Callable[[str, float], None] | None = None,
     ) -> Verification:
         """Judge every ordered pair by the tables; a build in a folder is marked if it passed.
 
@@ -247,25 +246,21 @@ class Fabric:
             progress: called with (done, all) in each of the walks.
             method: `walk`, `local` for a proof state by state, or `auto` for what is quick.
             scheduler: the address of a Dask scheduler whose workers share the walks.
-            begun: called when a walk begins of what is not proved, with a key of
-                `compilers.estimates.WORKS` and the part of it that is to be done.
 
         Raises:
             InputError: there is no such kind of failure, no such method, no such scheduler, or too
                 little memory.
         """
-        from compilers.estimates import Size, fits, require
+        from compilers.memory_bound import CHANNELS, MemoryBound
         from compilers.proof.verification import judge
         from compilers.workers.local_processes import workers_at
 
-        size = Size.of_build(self.builds[0])
+        bound = MemoryBound.of_build(self.builds[0])
         if not scheduler:
-            require(size, "verify", *(["channels"] if channels else []))
-        if channels is None and not fits(size, "channels"):
-            channels = False
+            (bound.storing(CHANNELS) if channels else bound).require()
         given = self.builds, self.folders, progress, failures, sample, seed, channels, method
         with workers_at(scheduler, zip(self.builds, self.folders)) as workers:  # noqa: B905
-            self._judged.append(judge(*given, workers, begun))
+            self._judged.append(judge(*given, workers))
         return self._judged[-1]
 
     @property
@@ -351,11 +346,11 @@ class Fabric:
             InputError: there is no such target, or it cannot do what the fabric asks for, an
                 option, a template or a node is wrong, or verification has not passed.
         """
-        from compilers.estimates import Size, require
+        from compilers.memory_bound import MemoryBound
         from compilers.targets.rendering.plane_rendering import PlaneRendering
 
         if not nodes:
-            require(Size.of_build(self.builds[0]), "render")
+            MemoryBound.of_build(self.builds[0]).require()
         own = Path(templates) if templates else None
         with self.usable(unverified) as fabric:
             given = (own, options, nodes, progress, check, accept)

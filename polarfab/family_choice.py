@@ -49,21 +49,19 @@ def is_family(subject: str) -> bool:
     return family_named(subject) is not None
 
 
-def chosen_topology(subject: str, given: Mapping[str, Any], *works: str) -> Topology:
+def chosen_topology(subject: str, given: Mapping[str, Any], measured: bool = False) -> Topology:
     """The graph of a family with these parameters, of a fabric.yaml or of a build.
 
     Args:
         subject: which.
         given: parameters of a family.
-        works: what it is for, keys of `compilers.estimates.WORKS`: what memory cannot do is refused
-            before the graph is made.
+        measured: whether it is to be measured or drawn, for which memory has room too.
 
     Raises:
         InputError: it is none of them, its parameters are wrong, or memory cannot hold it.
     """
-    from compilers.estimates import Size, require, require_graph
+    from compilers.memory_bound import MemoryBound, require_graph
     from compilers.topology.families import build_topology
-    from polarfab.output.verb_output import say_time
 
     family, values = subject, given
     if fabric := chosen_fabric(subject, given):
@@ -72,8 +70,8 @@ def chosen_topology(subject: str, given: Mapping[str, Any], *works: str) -> Topo
         spec = fabric.loaded.spec.topology
         family, values = spec.family, spec.parameters()
     require_graph(family, values)
-    require(size := Size.of_family(family, values), *works)
-    say_time(size, "topology")
+    if measured:
+        MemoryBound.of_family(family, values).measured().require()
     return build_topology(family, values)
 
 

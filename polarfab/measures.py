@@ -41,9 +41,9 @@ def analyse(
         InputError: there is no such analysis, it is not for this graph, lacks a library, or takes
             more memory than there is; or there is no such scheduler.
     """
-    from compilers.estimates import Size, require
     from compilers.evaluation.analysis.analyses import Options, applicable, check
     from compilers.evaluation.analysis.analyses import analyse as analysed
+    from compilers.memory_bound import MemoryBound
     from compilers.workers.local_processes import workers_at
 
     require_within(("runs", runs, 1, 10**6), ("clusters", clusters, 0, 1000))
@@ -51,7 +51,7 @@ def analyse(
     if problems := check(list(names)):
         raise InputError(problems)
     if not scheduler:
-        require(Size.of_topology(topology), *(f"analyse {name}" for name in names))
+        MemoryBound.of_topology(topology).require()
     with workers_at(scheduler) as workers:
         options = Options(runs, seed, clusters, workers)
         return {name: analysed(topology, name, options, progress) for name in names}
@@ -78,11 +78,13 @@ def throughput(
     Raises:
         InputError: there is no such pattern, no such scheduler, or too little memory.
     """
-    from compilers.estimates import Size, require, throughput_work
     from compilers.evaluation.saturation import saturations
+    from compilers.memory_bound import FLOWS, MemoryBound
     from compilers.workers.local_processes import workers_at
 
     if not scheduler:
-        require(Size.of_build(fabric.build), throughput_work(patterns))
+        bound = MemoryBound.of_build(fabric.build)
+        all_pairs = not patterns or "uniform" in patterns
+        (bound.storing(FLOWS) if all_pairs else bound).require()
     with workers_at(scheduler, zip(fabric.builds, fabric.folders)) as workers:  # noqa: B905
         return saturations(fabric.build, patterns, hosts, seed, progress, workers)

@@ -22,7 +22,7 @@ def topology(family: str, **parameters: int | str | None) -> Topology:
         InputError: there is no such family, its parameters have no construction, or memory cannot
             hold it.
     """
-    from compilers.estimates import require_graph
+    from compilers.memory_bound import require_graph
     from compilers.topology.families import build_topology
 
     values = {

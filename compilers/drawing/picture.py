@@ -9,8 +9,8 @@ from compilers.choices import Chart, PictureForm
 from compilers.drawing.page import page_data
 from compilers.drawing.positions import RACKS, by_kind, noun_of, place
 from compilers.drawing.scene import NOTHING, Marked, compose, name_width
-from compilers.estimates import Size, require
 from compilers.forwarding.walks import Progress
+from compilers.memory_bound import MemoryBound
 from compilers.routing.minimal_routes import minimal
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -54,7 +54,7 @@ def of_topology(topology: Topology) -> Subject:
     Raises:
         InputError: memory cannot hold its picture.
     """
-    require(Size.of_topology(topology), "draw")
+    MemoryBound.of_topology(topology).require()
     wiring = wire(topology, generated_inventory(topology, 0), 0)
     return Subject(topology.title(), topology, wiring, None)
 
@@ -65,7 +65,7 @@ def of_build(build: Build) -> Subject:
     Raises:
         InputError: memory cannot hold its picture.
     """
-    require(Size.of_build(build), "draw")
+    MemoryBound.of_topology(build.topology).require()
     title = f"{build.name}: {build.topology.title()}"
     places = _sites(build), _racks(build)
     identity, hardware = build.identity, build.hardware

@@ -34,9 +34,6 @@ PAIR_COST = 8
 LEAST_BLOCKS = 4
 """Blocks of destinations below which another process costs more than it saves."""
 Progress = Callable[[int, int], None]
-Begun = Callable[[str, float], None]
-"""Told what is not proved when its walk begins: a key of `compilers.estimates.WORKS`, and the part
-of that which is to be done."""
 T = TypeVar("T")
 NO_ROWS = np.zeros((0, 4), np.int64)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compilers.forwarding.walks import Begun, Progress, packets
+from compilers.forwarding.walks import Progress, packets
 from compilers.proof.failures.risk_cases import FAILURE_KINDS, fail_alike, require_kind
 from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
@@ -105,7 +105,6 @@ def judge(
     with_channels: bool | None = False,
     method: str = "auto",
     workers: Workers = THIS_PROCESS,
-    begun: Begun | None = None,
 ) -> Verification:
     """Verify every plane; those that forward alike, and whose groups fail alike, share one walk.
 
@@ -121,7 +120,6 @@ def judge(
         with_channels: whether to count channels; None: only if that is quick.
         method: of `compilers.proof.walks.delivery.METHODS`.
         workers: that share the destinations of walks.
-        begun: called with what is walked after all, as it is not proved.
 
     Raises:
         InputError: there is no such kind of failure, or no such method.
@@ -138,7 +136,7 @@ def judge(
         like = first_alike(builds, plane)
         kinds = usual(build) if failures is None else failures
         if like is None or not fail_alike(builds[like], build, kinds):
-            asked = progress, failures, sample, seed, with_channels, method, workers, begun
+            asked = progress, failures, sample, seed, with_channels, method, workers
             report = verify(build, *asked)
         elif (report := reports[like]).passed:
             report = replace(report, unsound=unsound(build))

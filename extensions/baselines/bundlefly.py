@@ -55,6 +55,11 @@ class Bundlefly(Family):
         q, degree = shape(parameters)
         return slimfly.order(q) * (2 * degree + 1)
 
+    def degree(self, parameters: Parameters) -> int:
+        """That of MMS(q) and that of the supernode, added."""
+        q, degree = shape(parameters)
+        return slimfly.degree(q) + degree
+
     def build(self, parameters: Parameters) -> Topology:
         """The star product with the coordinates (s, x, y, x')."""
         q, degree = shape(parameters)

@@ -52,6 +52,11 @@ class Dragonfly(Family):
         a, _, count = shape(parameters)
         return a * count
 
+    def degree(self, parameters: Parameters) -> int:
+        """A - 1 + h."""
+        a, h, _ = shape(parameters)
+        return a - 1 + h
+
     def build(self, parameters: Parameters) -> Topology:
         """The Dragonfly. Its diameter is 3, or 2 where every router has a link to every group."""
         a, h, count = shape(parameters)

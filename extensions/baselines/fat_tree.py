@@ -50,6 +50,11 @@ class FatTree(Family):
         k, pods = shape(parameters)
         return 2 * k * pods + k * k
 
+    def degree(self, parameters: Parameters) -> int:
+        """2k, or the pods, if they are more."""
+        k, pods = shape(parameters)
+        return max(2 * k, pods)
+
     def build(self, parameters: Parameters) -> Topology:
         """The fat tree with the coordinates (level, pod, place); the core counts as pod 0."""
         k, pods = shape(parameters)

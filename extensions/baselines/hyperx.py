@@ -46,6 +46,10 @@ class HyperX(Family):
         """The product of the sides."""
         return prod(sides(parameters))
 
+    def degree(self, parameters: Parameters) -> int:
+        """One less than each side, added up."""
+        return sum(side - 1 for side in sides(parameters))
+
     def build(self, parameters: Parameters) -> Topology:
         """The Hamming graph; its diameter is its dimension."""
         lengths = sides(parameters)

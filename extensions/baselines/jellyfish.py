@@ -101,6 +101,10 @@ class Jellyfish(Family):
         """N = nodes."""
         return shape(parameters)[0]
 
+    def degree(self, parameters: Parameters) -> int:
+        """The parameter of this name."""
+        return shape(parameters)[1]
+
     def build(self, parameters: Parameters) -> Topology:
         """The first connected graph that the seed gives; its diameter is found by search."""
         given: dict[str, int | str] = {**self.defaults, **parameters}

@@ -64,6 +64,11 @@ class Megafly(Family):
         leaves, _, count = shape(parameters)
         return 2 * leaves * count
 
+    def degree(self, parameters: Parameters) -> int:
+        """A/2 + h, of a spine."""
+        leaves, h, _ = shape(parameters)
+        return leaves + h
+
     def build(self, parameters: Parameters) -> Topology:
         """The Megafly with the coordinates (group, router); leaves are at most 3 hops apart."""
         leaves, h, count = shape(parameters)

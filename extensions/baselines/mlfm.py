@@ -39,6 +39,10 @@ class Mlfm(Family):
         n = int(parameters["n"])
         return 3 * n * (n - 1) // 2
 
+    def degree(self, parameters: Parameters) -> int:
+        """2(n - 1), of a spine."""
+        return 2 * (int(parameters["n"]) - 1)
+
     def build(self, parameters: Parameters) -> Topology:
         """The mesh with the coordinates (i, layer) or {i, j}, leaves 2 hops apart."""
         n = int(parameters["n"])

@@ -132,6 +132,10 @@ class SlimFly(Family):
         """N = 2q²."""
         return order(int(parameters["q"]))
 
+    def degree(self, parameters: Parameters) -> int:
+        """Δ = (3q - δ)/2."""
+        return degree(int(parameters["q"]))
+
     def build(self, parameters: Parameters) -> Topology:
         """MMS(q) with the coordinates (s, x, y)."""
         q = int(parameters["q"])

@@ -178,6 +178,10 @@ class SpectralFly(Family):
         """The order of PSL(2, q) or PGL(2, q)."""
         return order(int(parameters["p"]), int(parameters["q"]))
 
+    def degree(self, parameters: Parameters) -> int:
+        """P + 1."""
+        return int(parameters["p"]) + 1
+
     def build(self, parameters: Parameters) -> Topology:
         """X^{p,q}. It looks the same from every vertex, so one search gives the diameter."""
         p, q = int(parameters["p"]), int(parameters["q"])

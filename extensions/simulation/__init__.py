@@ -54,11 +54,11 @@ def simulate(
         InputError: no such pattern, node or link, a setting that cannot be, or too little
             memory.
     """
-    from compilers.estimates import Size, require
+    from compilers.memory_bound import FLOWS, MemoryBound
     from compilers.workers.local_processes import workers_at
     from extensions.simulation.build_simulation import settings_for, simulate_build
 
-    require(Size.of_build(fabric.build), "simulate")
+    MemoryBound.of_build(fabric.build).storing(FLOWS).require()
     settings = settings_for(fabric.build, loads, seed, fail, switches)
     asked = Path(demand) if demand else pattern
     with workers_at(scheduler, zip((fabric.build,), fabric.folders)) as workers:  # noqa: B905
@@ -90,11 +90,11 @@ def completion_time(
         InputError: no such collective, a setting that cannot be, too many messages, or too
             little memory.
     """
-    from compilers.estimates import Size, require
+    from compilers.memory_bound import FLOWS, MemoryBound
     from extensions.simulation.build_simulation import settings_for
     from extensions.simulation.collective_completion import TO_THE_END, completion_time
 
-    require(Size.of_build(fabric.build), "simulate")
+    MemoryBound.of_build(fabric.build).storing(FLOWS).require()
     settings = settings_for(fabric.build, (), seed, fail, switches | TO_THE_END)
     return completion_time(fabric.build, collective, size, hosts, settings)
 
@@ -120,11 +120,11 @@ def trace_times(
     Raises:
         InputError: a line that is none, a setting that cannot be, or too little memory.
     """
-    from compilers.estimates import Size, require
+    from compilers.memory_bound import FLOWS, MemoryBound
     from extensions.simulation.build_simulation import settings_for
     from extensions.simulation.collective_completion import TO_THE_END
     from extensions.simulation.packet_trace import trace_times
 
-    require(Size.of_build(fabric.build), "simulate")
+    MemoryBound.of_build(fabric.build).storing(FLOWS).require()
     settings = settings_for(fabric.build, (), seed, fail, switches | TO_THE_END)
     return trace_times(fabric.build, Path(file), hosts, settings)

@@ -20,7 +20,6 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
-    say_time,
     warn,
     write_file,
 )
@@ -187,7 +186,6 @@ def command(
         polarfab simulate polarfly slimfly --routing minimal -o latency.svg
         polarfab simulate build --collective ring-allreduce --size 1048576
     """
-    from compilers.estimates import Size
     from compilers.evaluation.traffic import PATTERNS
     from compilers.proof.explanation import find_failures
     from polarfab.fabric import Fabric
@@ -208,7 +206,6 @@ def command(
         with at_key("fail"):
             for word, _ in failures:
                 find_failures(fabric.builds[0], word)
-        say_time(Size.of_build(fabric.builds[0]), "simulate")
     asked = [
         (fabric, {**switches, "routing": one}) for fabric in fabrics for one in routing or (None,)
     ]

@@ -15,14 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from inventory.problems import InputError, Problem
-
-if TYPE_CHECKING:
-    from compilers.estimates import Size
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 
@@ -435,18 +432,3 @@ def _headings_in_one_line(heads: Sequence[str], widths: list[int], room: int) ->
         if _taken(widths) + more <= room:
             widths[i] += more
     return widths
-
-
-def say_time(size: Size, *works: str, part: float = 1) -> None:
-    """Say how long each of these works takes, if that is over a minute and memory holds it.
-
-    Args:
-        size: of what is worked on.
-        works: keys of `compilers.estimates.WORKS`.
-        part: how much of each is to be done.
-    """
-    from compilers.estimates import WORKS, fits, long
-
-    for work in works:
-        if (time := long(work, size, part)) and fits(size, work):
-            say(f"{WORKS[work].what} takes {time} on one processor; Ctrl-C ends it")

@@ -72,11 +72,11 @@ def test_too_little_memory() -> None:
         ["sh", "-c", f"ulimit -v 3500000; {words}"], capture_output=True, text=True
     )
     assert run.returncode == 2
-    assert run.stderr.startswith("error: required a fabric that fits into memory: making the graph")
+    assert run.stderr.startswith("error: required a fabric that fits into memory: 1,019,091 ")
 
 
 def test_memory_that_ends_all_the_same(tmp_path: Path) -> None:
-    """An estimate can be too low: what the limit then refuses is one message, too."""
+    """The bound is low: what the limit then refuses is one message, too."""
     low = "from compilers import memory; memory.available = lambda: 1 << 50"
     words = [sys.executable, "-c", f"{low}; from polarfab.cli import main; main()", "export"]
     command = " ".join(map(shlex.quote, [*words, "polarfly", "--q", "1009", "--json"]))
@@ -84,8 +84,7 @@ def test_memory_that_ends_all_the_same(tmp_path: Path) -> None:
         ["sh", "-c", f"ulimit -v 3500000; {command}"], capture_output=True, text=True, cwd=tmp_path
     )
     assert run.returncode == 2
-    time, error = run.stderr.splitlines()
-    assert time.startswith("making the graph takes about ")
+    (error,) = run.stderr.splitlines()
     assert error.startswith("error: this machine has too little memory for that: ")
 
 

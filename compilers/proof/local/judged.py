@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.walks import Alternates, Begun, Walks
+from compilers.forwarding.walks import Alternates, Walks
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
 from compilers.proof.local.local_proof import Bits, LocalProof
 from compilers.tables.build import Build
@@ -56,7 +56,6 @@ def judged(
     found: LocalProof,
     kinds: tuple[str, ...],
     seed: int,
-    begun: Begun | None = None,
 ) -> Judged:
     """All paths, and all failures of these kinds.
 
@@ -68,11 +67,8 @@ def judged(
         found: what is proved of it.
         kinds: of failures, of which the proof says something.
         seed: chooses the destinations that are walked as well.
-        begun: called before destinations are walked that are left open.
     """
     some = by_chance(found.destinations, seed)
-    if begun and len(found.open):
-        begun("verify left", len(found.open) / len(found.destinations))
     walks = _Walks.of(build, found, some)
     alternates, wrong = walks.alternates()
     reports = [walks.failures(kind) for kind in kinds]

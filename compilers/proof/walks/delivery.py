@@ -19,7 +19,6 @@ from compilers.choices import Method
 from compilers.forwarding.walks import (
     LEAST_BLOCKS,
     Alternates,
-    Begun,
     Progress,
     minimal_hops,
     packets,
@@ -176,7 +175,6 @@ def verify(
     with_channels: bool = False,
     method: str = "auto",
     workers: Workers = THIS_PROCESS,
-    begun: Begun | None = None,
 ) -> Report:
     """Judge every ordered pair of switches with hosts, over every path that its packets may take.
 
@@ -193,7 +191,6 @@ def verify(
             of two in a whole PolarFly. What a certificate cannot judge is walked; `auto` takes it
             where walks take long.
         workers: that share the destinations of walks.
-        begun: called with what is walked after all, as no certificate proves it.
     """
     if (found := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=found)
@@ -205,7 +202,7 @@ def verify(
         if counts:
             proof = other_proofs.first(lambda p: p.states(build, counts, single))
         proof = proof or local_proof(build, single, progress)
-    report = _delivery(build, proof, counts, seed, progress, workers, begun)
+    report = _delivery(build, proof, counts, seed, progress, workers)
     report = replace(report, promised=promised(build))
     whole = report.local is not None and not report.local.open
     stored = isinstance(build.tables.routes.egress, np.ndarray)
@@ -218,7 +215,7 @@ def verify(
         report = replace(report, unsound=promise(build, constructed=whole))
     if proof and report.local:
         both = _with_two(build, proof) if _whole_of_two(build, kinds, sample) else proof
-        report = _judged(report, build, both, seed, progress, workers, begun)
+        report = _judged(report, build, both, seed, progress, workers)
     else:
         report = _walked(report, build, kinds, progress, workers)
     if local and MODULE in kinds and build.protect != "none":
@@ -253,7 +250,6 @@ def _delivery(
     seed: int,
     progress: Progress | None,
     workers: Workers,
-    begun: Begun | None = None,
 ) -> Report:
     """Minimal delivery, by what is proved of it, and by a walk of what is left.
 
@@ -264,8 +260,6 @@ def _delivery(
     ends = np.flatnonzero(build.topology.endpoints)
     delivers = proof.delivers if proof else np.full(len(ends), counts is not None)
     if not delivers.any():
-        if begun and packets(build) > WALKED_UP_TO:
-            begun("verify minimal", 1)
         return _walk_minimal(build, progress, workers=workers)
     few = by_chance(ends[delivers], seed)
     walked = _walk_minimal(build, None, few)
@@ -305,13 +299,12 @@ def _judged(
     seed: int,
     progress: Progress | None,
     workers: Workers,
-    begun: Begun | None = None,
 ) -> Report:
     """The report with all paths, and the failures that are proved."""
     spread, kinds = _spread(build), tuple(proof.repaired)
     if not spread and not kinds:
         return report
-    found = judged(build, proof, kinds, seed, begun)
+    found = judged(build, proof, kinds, seed)
     if found.wrong:
         wrong = Unsound.of((WRONG_PROOF, report.unsound))
         single = tuple(kind for kind in kinds if kind in PROVED)

@@ -16,7 +16,6 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
-    say_time,
     volume,
 )
 from polarfab.output.verification_output import counts, stop_if_wrong, walks
@@ -53,7 +52,6 @@ def command(
     Cables stay where an earlier build has them with --cables-of BUILD, or where the inventory says
     `installed: true` and OUTPUT holds a build of the fabric.
     """
-    from compilers.estimates import Size
     from compilers.tables.folders.generations import fabric_in
     from compilers.targets.openflow.profiles import profile_notes
     from polarfab.fabric import Fabric
@@ -63,18 +61,14 @@ def command(
 
     def prove(written: Fabric) -> None:
         nonlocal found
-        size = Size.of_build(written.builds[0])
         with progress(walks(written.builds, quick)) as bar:
             found = written.verify(
                 failures=() if quick else None,
                 progress=bar,
-                begun=lambda work, part: say_time(size, work, part=part),
             )
         found.require_marked()
 
     fabric = Fabric.from_spec(fabric_file)
-    if fabric.loaded and not no_verify:
-        say_time(Size.of_spec(fabric.loaded.spec), "compile")
     before = fabric_in(output)
     fabric = fabric.compile(cables_of=earlier_build(fabric, cables_of, output))
     fabric = fabric.save(output, not no_verify and prove)

@@ -50,7 +50,7 @@ def command(
         polarfab init star polarstar --q 5 --supernode paley --degree 2
         polarfab init jelly jellyfish nodes=64 degree=8
     """
-    from compilers.estimates import require_graph
+    from compilers.memory_bound import require_graph
     from compilers.wiring.starter_files import StarterFiles
 
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)

@@ -18,7 +18,6 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
-    say_time,
     write_file,
 )
 from polarfab.shared_options import output_option, shared
@@ -62,7 +61,6 @@ def command(
         polarfab throughput build --pattern tornado --json
     """
     from compilers.drawing.plots import ROUTINGS
-    from compilers.estimates import Size, throughput_work
     from compilers.spec.balances import balance_named, own_balances
     from polarfab.fabric import Fabric
     from polarfab.measures import throughput
@@ -71,7 +69,6 @@ def command(
     form = file_form(output, "svg", "png") if output else ""
     builds = fabric.builds
     hosts = hosts_per_node or max(1, builds[0].wiring.host_port.shape[1])
-    say_time(Size.of_build(builds[0]), throughput_work(names))
     with progress("following traffic") as bar:
         given = names, hosts, seed, bar, scheduler
         each = of_each_plane(fabric, lambda plane: throughput(plane, *given))

@@ -17,7 +17,6 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
-    say_time,
     warn,
 )
 from polarfab.output.verification_output import counts, say_emitted, stop_if_wrong, walks
@@ -152,20 +151,16 @@ def command(
     `--emitted openflow` so have the messages that the controller sends, by the parser of Ryu or
     os-ken (a folder of that name is ./openflow).
     """
-    from compilers.estimates import Size
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
     if quick and failures:
         raise click.UsageError("--quick tries no failures, and --failures names some")
-    size = Size.of_build(fabric.builds[0])
-    say_time(size, "verify walk" if method == "walk" else "verify")
     with progress(walks(fabric.builds, quick)) as bar:
         kinds = failures or (() if quick else None)
         given = kinds, sample, seed, with_channels, bar
-        begun = lambda work, part: say_time(size, work, part=part)  # noqa: E731
-        found = fabric.verify(*given, method=method, scheduler=scheduler, begun=begun)
+        found = fabric.verify(*given, method=method, scheduler=scheduler)
     if found.unmarked:
         say(found.unmarked)
     files: tuple[EmittedReport, ...] = ()

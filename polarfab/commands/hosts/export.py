@@ -62,7 +62,7 @@ def command(
     if form not in GRAPHS and form is not None:
         _export(subject, form, output or Path(form), as_json)
         return
-    from compilers.estimates import require_graph
+    from compilers.memory_bound import require_graph
     from compilers.topology.families import edge_blocks, family_of
     from compilers.topology.files.graph_formats import edge_lines, pieces
 

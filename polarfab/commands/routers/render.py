@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output.verb_output import json_option, print_json, progress, say, say_time, warn
+from polarfab.output.verb_output import json_option, print_json, progress, say, warn
 from polarfab.output.verification_output import say_caveats, say_emitted
 from polarfab.shared_options import output_option, shared, target_options
 
@@ -56,7 +56,6 @@ def command(
     `polarfab targets` says what each target writes and which options --set takes; docs/ has a page
     per target.
     """
-    from compilers.estimates import Size
     from compilers.readers.emitted_report import EmittedWrongError
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
@@ -68,8 +67,6 @@ def command(
         warn("warning: --unverified: these tables were not checked")
     else:
         say_caveats(fabric)
-    if not names:
-        say_time(Size.of_build(fabric.builds[0]), "render")
     try:
         with progress(f"rendering {target}") as bar:
             done = fabric.render(

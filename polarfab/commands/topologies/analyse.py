@@ -16,7 +16,6 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
-    say_time,
 )
 from polarfab.shared_options import format_option, shared
 
@@ -65,7 +64,6 @@ def command(
         polarfab analyse dragonfly h=6 a=12 --what bisection,load
         polarfab analyse build --what distances
     """
-    from compilers.estimates import Size
     from compilers.evaluation.analysis.analyses import applicable, check
     from inventory.problems import InputError, install_extra
     from polarfab.measures import analyse
@@ -78,11 +76,9 @@ def command(
     if as_csv and len(wanted) != 1:
         raise click.UsageError("--format csv prints one table: say which with --what")
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
-    works = [f"analyse {name}" for name in wanted or ["distances"] if not scheduler]
-    topology = chosen_topology(subject, given, *works)
+    topology = chosen_topology(subject, given, measured=not scheduler)
     found: dict[str, Analysis] = {}
     for name in wanted or applicable(topology):
-        say_time(Size.of_topology(topology), f"analyse {name}")
         with progress(name) as report:
             found |= analyse(topology, [name], orders, seed, progress=report, scheduler=scheduler)
         if not (as_csv or as_json):

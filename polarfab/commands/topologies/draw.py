@@ -126,7 +126,7 @@ def command(
                 given = fabric, show, picture_form
                 picture = chart(*given, pattern=pattern or "", before=before, progress=report)
     elif show == "fabric":
-        topology = chosen_topology(subjects[0], words, "draw")
+        topology = chosen_topology(subjects[0], words, measured=True)
         build, title = None, topology.title()
         picture = draw(topology, picture_form, layout_name, marked)
     else:
