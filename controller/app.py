@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from compilers.targets.openflow.protocol import Malformed
+from compilers.readers.openflow.rows import Malformed
 from controller.composition import Controller
 from controller.settings import Settings
 from controller.switches.connections import connection

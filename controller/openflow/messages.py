@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.openflow.rows import Malformed, match_fields
 from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.message_parts import Column, oxm, packet_out, unbundled
 from compilers.targets.openflow.protocol import (
@@ -30,14 +31,12 @@ from compilers.targets.openflow.protocol import (
     PORT_STATUS,
     Bundle,
     ErrorType,
-    Malformed,
     MessageType,
     OnfMessage,
     header,
     message,
     padded,
 )
-from controller.openflow.row_forms import match_fields
 
 FIRST_BUNDLE_ERROR = 2300
 BUNDLE_ERRORS = (

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.targets.openflow.bundled_blocks import heads
-from compilers.targets.openflow.message_parts import Block
+from compilers.readers.openflow.rows import Malformed
 from compilers.targets.openflow.protocol import (
     ALL_GROUPS,
     ALL_TABLES,
     ANY,
-    ENTRY,
     FLOW_REQUEST,
     GROUP_REQUEST,
     HEADER,
@@ -22,7 +18,6 @@ from compilers.targets.openflow.protocol import (
     MULTIPART,
     OXM_MATCH,
     PORT_REQUEST,
-    Malformed,
     MessageType,
     Multipart,
     WireLayout,
@@ -75,23 +70,3 @@ def records(body: bytes, layout: WireLayout) -> NDArray[np.void]:
     if len(body) % layout.size:
         raise Malformed(f"{len(body)} bytes are no whole number of {layout.size}")
     return np.frombuffer(body, layout.dtype)
-
-
-def blocks(body: bytes, least: int) -> Iterator[Block]:
-    """Entries that begin with their length (`least` bytes or more), runs of one length at a time.
-
-    Yields uint8[n, L], in their order.
-
-    Raises:
-        Malformed: lengths do not fit together.
-    """
-    whole, place = np.frombuffer(body, np.uint8), 0
-    while place < len(body):
-        length = ENTRY.read(body, place).length
-        most = (len(body) - place) // length if length >= least else 0
-        if not most:
-            raise Malformed(f"an entry of {length} bytes at byte {place} of {len(body)}")
-        run = whole[place : place + most * length].reshape(most, length)
-        count = int((heads(run, ENTRY)["length"] != length).argmax()) or most
-        yield run[:count]
-        place += count * length

@@ -13,6 +13,7 @@ from functools import reduce
 
 import numpy as np
 
+from compilers.readers.openflow.rows import Malformed, runs
 from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.encoder import FlowProgram
@@ -32,10 +33,8 @@ from compilers.targets.openflow.protocol import (
     ErrorType,
     GroupType,
     Instruction,
-    Malformed,
     TableProperty,
 )
-from controller.openflow import multipart
 from controller.openflow.messages import Error
 
 METADATA = FIELDS["metadata"][0] << 7 | FIELDS["metadata"][1]
@@ -134,9 +133,7 @@ def _tables(features: bytes) -> dict[int, _Table]:
     """The tables by number; none if they cannot be read."""
     try:
         entries = [
-            entry.tobytes()
-            for block in multipart.blocks(features, TABLE_FEATURES.size)
-            for entry in block
+            entry.tobytes() for block in runs(features, TABLE_FEATURES.size) for entry in block
         ]
     except Malformed:
         return {}

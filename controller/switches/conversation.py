@@ -22,6 +22,7 @@ from itertools import count
 from math import inf
 from time import monotonic
 
+from compilers.readers.openflow.rows import Malformed
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.flow_tables import RowKind
@@ -34,7 +35,6 @@ from compilers.targets.openflow.protocol import (
     WRAPPER_BYTES,
     FlowCommand,
     GroupCommand,
-    Malformed,
     MessageType,
     Multipart,
     header,

@@ -7,21 +7,30 @@ by themselves, are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from compilers.targets.openflow import group_and_flow_bytes as rows
-from compilers.targets.openflow.bundled_blocks import (
-    GROUP_FORM,
-    PLACE,
+from compilers.readers.openflow.rows import (
+    GROUP,
+    REPORTED_GROUP,
+    REPORTED_ROW,
     ROW,
+    ROW_ENTRY_BYTES,
+    added_groups,
+    added_rows,
+    columns,
     entries,
-    heads,
-    restated,
+    read_row,
+    reported_groups,
+    reported_rows,
+    runs,
+    split_row,
 )
+from compilers.targets.openflow import group_and_flow_bytes as rows
+from compilers.targets.openflow.bundled_blocks import PLACE, heads
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import (
     COOKIE,
@@ -37,17 +46,13 @@ from compilers.targets.openflow.protocol import (
     ANY,
     BUNDLED,
     FLOW_MOD,
-    FLOW_STATS,
-    GROUP_DESC,
     GROUP_MOD,
     FlowCommand,
     GroupCommand,
     MessageType,
-    WireLayout,
-    padded,
 )
-from controller.openflow import multipart, row_forms
-from controller.openflow.row_forms import shadowing
+from controller.openflow import multipart
+from controller.openflow.row_overlap import shadowing
 from controller.settings import ForeignRows
 
 SHIFT = np.uint64(COOKIE_SHIFT)
@@ -108,7 +113,7 @@ class Total:
     @classmethod
     def of(cls, program: FlowProgram) -> Total:
         """What a switch with this program tells."""
-        groups = (g for block in program.groups for g in _groups(block, GROUP_MOD, BUNDLED))
+        groups = (g for block in program.groups for g in added_groups(block))
         return cls(sum(map(len, program.flows)), hash(frozenset(groups)))
 
     @classmethod
@@ -131,10 +136,10 @@ def held(flows: bytes, groups: bytes) -> Held:
     ours: list[Block] = []
     others: list[bytes] = []
     marker = None
-    for block in multipart.blocks(flows, padded(FLOW_STATS.size)):
-        cookies = heads(block, FLOW_STATS)["cookie"].astype(np.uint64)
+    for block in runs(flows, ROW_ENTRY_BYTES):
+        cookies = columns(block, REPORTED_ROW)["cookie"].astype(np.uint64)
         mine = cookies & np.uint64(COOKIE_MASK) == np.uint64(OURS)
-        form = restated(block, FLOW_STATS, ROW)
+        form = reported_rows(block)
         if mine.any():
             ours.append(form[mine])
         others += entries(form[~mine])
@@ -193,24 +198,18 @@ def _shadowing(program: FlowProgram, held: Held) -> tuple[tuple[int, int], ...]:
     if not held.foreign:
         return ()
     ours = (row for block in program.flows for row in _rows(block))
-    return tuple(row_forms.place(row)[:2] for row in shadowing(held.foreign, ours))
+    return tuple((row.table, row.priority) for row in shadowing(held.foreign, ours))
 
 
 def _described(groups: bytes) -> dict[int, bytes]:
     """The groups of a switch by number, as it describes them."""
-    blocks = multipart.blocks(groups, GROUP_DESC.size)
-    return {number: form for block in blocks for number, form in _groups(block, GROUP_DESC)}
-
-
-def _groups(block: Block, layout: WireLayout, place: int = 0) -> Iterator[tuple[int, bytes]]:
-    """The number and the canonical form of each group of a block."""
-    numbers: list[int] = heads(block, layout, place)["group"].tolist()
-    return zip(numbers, entries(restated(block, layout, GROUP_FORM, place)), strict=True)
+    blocks = runs(groups, REPORTED_GROUP.itemsize)
+    return {number: form for block in blocks for number, form in reported_groups(block)}
 
 
 def _rows(block: Block) -> list[bytes]:
     """The canonical form of each row that a block adds."""
-    return entries(restated(block, FLOW_MOD, ROW, BUNDLED))
+    return entries(added_rows(block))
 
 
 def _whole(blocks: Iterable[Block]) -> list[bytes]:
@@ -228,7 +227,7 @@ def _group_part(
     added = changed = 0
     surplus = {number for number in held if 0 < number <= OUR_GROUPS}
     for block in blocks:
-        groups = dict(_groups(block, GROUP_MOD, BUNDLED))
+        groups = dict(added_groups(block))
         surplus -= groups.keys()
         wanted = [held.get(number) != group for number, group in groups.items()]
         known = np.array([number in held for number in groups], np.bool_)[wanted]
@@ -266,26 +265,28 @@ def _alike(
 
     Returns the missing rows, the surplus rows, and how many missing rows replace one.
     """
-    there = {row_forms.row(row): row for row in surplus}
-    same = {row for row in lacking if row_forms.row(row) in there}
+    by_row = {read_row(form): form for form in surplus}
+    same = {form for form in lacking if read_row(form) in by_row}
     lacking = lacking - same
-    surplus = surplus - {there[row_forms.row(row)] for row in same}
-    places = {row_forms.place(row) for row in lacking}
-    replaced = {row for row in surplus if row_forms.place(row) in places}
+    surplus = surplus - {by_row[read_row(form)] for form in same}
+    places = {read_row(form).place for form in lacking}
+    replaced = {form for form in surplus if read_row(form).place in places}
     return lacking, surplus - replaced, len(replaced)
 
 
 def _put_flow(row: bytes) -> bytes:
     """A bundled flow-mod that adds a row as a switch has reported it."""
-    head, fields, instructions = row_forms.split(row)
-    return _flow_mod(FlowCommand.ADD, fields + instructions, head._asdict())
+    head, fields, instructions = split_row(row)
+    members = dict(zip(ROW.names or (), head, strict=True))
+    return _flow_mod(FlowCommand.ADD, fields + instructions, members)
 
 
 def _delete_flow(row: bytes) -> bytes:
     """A bundled flow-mod that deletes exactly this row."""
-    head, fields, _ = row_forms.split(row)
-    members = {name: getattr(head, name) for name in PLACE.formats}
-    return _flow_mod(FlowCommand.DELETE_STRICT, fields, members)
+    head, fields, _ = split_row(row)
+    members = dict(zip(ROW.names or (), head, strict=True))
+    place = {name: members[name] for name in PLACE.formats}
+    return _flow_mod(FlowCommand.DELETE_STRICT, fields, place)
 
 
 def _flow_mod(command: FlowCommand, rest: bytes, members: dict[str, Any]) -> bytes:
@@ -297,7 +298,7 @@ def _flow_mod(command: FlowCommand, rest: bytes, members: dict[str, Any]) -> byt
 def _put_group(number: int, form: bytes) -> bytes:
     """A bundled group-mod that adds a group as a switch has reported it."""
     head = GROUP_MOD.pack(command=GroupCommand.ADD, type=form[0], group=number)
-    body = head + form[GROUP_FORM.size :]
+    body = head + form[GROUP.itemsize :]
     return rows.bundled_add(MessageType.GROUP_MOD, body, rows.xid(RowKind.CLEAR, number))
 
 

@@ -17,13 +17,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
+from compilers.readers.openflow.rows import (
+    REPORTED_ROW,
+    ROW_ENTRY_BYTES,
+    columns,
+    entries,
+    read_row,
+    reported_rows,
+    runs,
+)
+from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.message_parts import output
 from compilers.targets.openflow.protocol import (
     ANY,
     BUCKET_COUNTER,
-    FLOW_STATS,
     GROUP_STATS,
     HEADER,
     LOCAL,
@@ -35,12 +43,10 @@ from compilers.targets.openflow.protocol import (
     Multipart,
     header,
     message,
-    padded,
 )
 from compilers.wiring.wiring import Wiring
 from controller.openflow import messages as openflow
 from controller.openflow import multipart
-from controller.openflow.row_forms import place
 from controller.switches.reconcile import held
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError
 
@@ -216,14 +222,13 @@ def packets_by_rule(folder: Path, bridges: Mapping[str, int]) -> dict[RuleKey, i
     """
     counted: dict[RuleKey, int] = {}
     for bridge, body in replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted()).items():
-        for block in multipart.blocks(body, padded(FLOW_STATS.size)):
-            packets = heads(block, FLOW_STATS)["packets"].tolist()
-            rows = entries(restated(block, FLOW_STATS, ROW))
-            for row, count in zip(rows, packets, strict=True):
+        for block in runs(body, ROW_ENTRY_BYTES):
+            packets = columns(block, REPORTED_ROW)["packets"].tolist()
+            for row, count in zip(entries(reported_rows(block)), packets, strict=True):
                 counted[bridges[bridge], _place(row)] = count
     wanted = multipart.groups_wanted()
     for bridge, body in replies(folder, bridges, Multipart.GROUP, wanted).items():
-        for block in multipart.blocks(body, GROUP_STATS.size):
+        for block in runs(body, GROUP_STATS.size):
             numbers = heads(block, GROUP_STATS)["group"].tolist()
             buckets = np.ascontiguousarray(block[:, GROUP_STATS.size :]).view(BUCKET_COUNTER.dtype)
             for number, row in zip(numbers, buckets["packets"].tolist(), strict=True):
@@ -245,4 +250,4 @@ def generations(folder: Path, bridges: Mapping[str, int]) -> dict[int, int]:
 @cache
 def _place(row: bytes) -> tuple[object, ...]:
     """The same rows are read again and again."""
-    return place(row)
+    return read_row(row).place

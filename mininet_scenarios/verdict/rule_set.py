@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.openflow.rows import added_rows, entries, read_row
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
-from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
+from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.class_groups import MORE_VALUES, GroupRole, group_numbers
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import GROUP_SPACE, Pipeline, RowKind
@@ -27,8 +28,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     ROLE_SHIFT,
     XID_BITS,
 )
-from compilers.targets.openflow.protocol import BUNDLED, FLOW_MOD, HEADER
-from controller.openflow.row_forms import place
+from compilers.targets.openflow.protocol import HEADER
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.verdict.predict import Prediction
 
@@ -100,10 +100,11 @@ class RuleSet:
         name = self.build.wiring.names[switch]
         for block in encoder.program(switch, self.generation.get(switch, 0)).flows:
             xids = heads(block, HEADER)["xid"].tolist()
-            rows = entries(restated(block, FLOW_MOD, ROW, BUNDLED))
-            for xid, row in zip(xids, rows, strict=True):
+            for xid, row in zip(xids, entries(added_rows(block)), strict=True):
                 key = switch, xid >> XID_BITS, xid & MOST_NUMBER
-                self.flows[key] = Rule(switch, place(row), f"{name}: {encoder.describe(xid)}")
+                self.flows[key] = Rule(
+                    switch, read_row(row).place, f"{name}: {encoder.describe(xid)}"
+                )
 
     def _add_groups(self, switch: int) -> None:
         count = self.build.tables.classes.port.shape[1]

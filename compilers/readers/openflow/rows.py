@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from struct import Struct
 from typing import Any
 
@@ -86,6 +85,8 @@ REPORTED_ROW = _layout(
     match_length=(50, ">u2"),
 )
 """An entry of a reply about flows (§7.3.5.2) up to the fields of its match."""
+ROW_ENTRY_BYTES = 56
+"""Of the shortest such entry: its match has no fields, and it has no instructions."""
 ROW = np.dtype(
     [
         ("table", "u1"),
@@ -182,8 +183,8 @@ def runs(data: bytes, least: int, length_at: int = 0) -> Iterator[Block]:
         if not most:
             raise Malformed(f"an entry of {length} bytes at byte {place} of {len(data)}")
         run = whole[place : place + most * length].reshape(most, length)
-        lengths = run[:, length_at : length_at + 2]
-        count = int((lengths != lengths[0]).any(axis=1).argmax()) or most
+        lengths = run[:, length_at : length_at + 2].view(np.uint16)
+        count = int((lengths != lengths[0]).argmax()) or most
         yield run[:count]
         place += count * length
 
@@ -283,9 +284,17 @@ def read_row(form: bytes) -> Row:
         Malformed: it cannot be read.
     """
     head, fields, instructions = split_row(form)
-    *members, _, match_length = head
-    match = _match(fields[: match_length - MATCH_BYTES])
-    return Row(*members, match, _instructions(instructions))
+    table, priority, idle_timeout, hard_timeout, flags, cookie, _, match_length = head
+    return Row(
+        table=table,
+        priority=priority,
+        idle_timeout=idle_timeout,
+        hard_timeout=hard_timeout,
+        flags=flags,
+        cookie=cookie,
+        match=_match(fields[: match_length - MATCH_BYTES]),
+        instructions=_instructions(instructions),
+    )
 
 
 def read_group(number: int, form: bytes) -> Group:
@@ -333,7 +342,6 @@ def match_fields(fields: bytes) -> Iterator[tuple[bytes, bytes]]:
         place = end
 
 
-@lru_cache(1 << 16)
 def _match(fields: bytes) -> Match:
     found = []
     for header, value in match_fields(fields):
@@ -349,7 +357,6 @@ def _match(fields: bytes) -> Match:
     return tuple(sorted(found))
 
 
-@lru_cache(1 << 16)
 def _instructions(data: bytes) -> tuple[bytes, ...]:
     return tuple(sorted(_listed(data, TYPED, length_at=1)))
 

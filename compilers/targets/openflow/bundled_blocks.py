@@ -1,4 +1,4 @@
-"""Blocks of bundled messages: their members by name, one form of a row, and removals.
+"""Blocks of bundled messages: their members by name, places of rows, and removals.
 
 A block is uint8[n, L], n messages of one layout and length; bundled, each starts with the wrapper
 that adds it to the bundle, its header and its body.
@@ -25,13 +25,6 @@ from compilers.targets.openflow.protocol import (
 
 PLACE = FLOW_MOD.only("table", "priority", *MATCH.formats)
 """What tells a row from the others of a switch; fields of its match follow."""
-ROW = FLOW_MOD.only(
-    *("table", "priority", "idle_timeout", "hard_timeout", "flags", "cookie", *MATCH.formats)
-)
-"""One form of a row, however a switch or a flow-mod puts it: without what changes by itself
-(counters, ages). Fields of its match and instructions follow."""
-GROUP_FORM = GROUP_MOD.only("type")
-"""The same of a group; its buckets follow."""
 
 
 def heads(block: Block, layout: WireLayout, place: int = 0) -> NDArray[np.void]:

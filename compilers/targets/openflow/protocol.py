@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from compilers.readers.openflow.rows import Malformed
+
 VERSION = 4
 ALL_TABLES = 0xFF
 ANY = 0xFFFFFFFF
@@ -215,10 +217,6 @@ BUNDLE_SUBTYPE, BUNDLE_LOAD_SUBTYPE, RESUBMIT_SUBTYPE = 12, 13, 14
 NXAST_BUNDLE_LOAD and NXAST_RESUBMIT_TABLE."""
 
 
-class Malformed(Exception):
-    """Bytes of a switch that cannot be read."""
-
-
 class WireLayout:
     """A structure: its members in their order, each with its format, of `struct`; big-endian.
 
@@ -363,8 +361,6 @@ PORT_STATUS = WireLayout("reason B, 7x", PORT)
 
 MULTIPART = WireLayout("kind H, flags H, 4x")
 """`ofp_multipart_request`, and its reply."""
-ENTRY = WireLayout("length H")
-"""What each entry of a list of flows or groups begins with."""
 FLOW_REQUEST = WireLayout(
     "table B, 3x, out_port L, out_group L, 4x, cookie Q, cookie_mask Q", MATCH, "4x"
 )

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any
 
+from compilers.readers.openflow.rows import Malformed
 from compilers.targets.openflow.protocol import (
     HEADER,
-    Malformed,
     MessageType,
     header,
     message,

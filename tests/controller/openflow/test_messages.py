@@ -1,14 +1,13 @@
 """Messages of a session: errors in words, packets from and to ports, rows in one form."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compilers.readers.openflow.rows import ROW, Malformed, read_row
 from compilers.targets.openflow import protocol
-from compilers.targets.openflow.bundled_blocks import ROW
-from compilers.targets.openflow.protocol import Malformed
 from controller.openflow.messages import Error, boundary, commits, packet_in, port_status
-from controller.openflow.row_forms import place, row
 from tests.controller.switches.session_talk import names
 
 
@@ -36,7 +35,7 @@ def test_chunks_end_where_messages_end():
     ]
 
 
-READERS = (packet_in, port_status, place, row)
+READERS = (packet_in, port_status, read_row)
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -56,6 +55,7 @@ def test_no_experimenter_message_is_taken_for_a_commit(body):
 def test_a_mask_that_is_not_as_long_as_its_value_is_malformed():
     field = protocol.OXM.pack(space=0x8000, field=3, length=3) + b"abc"
     match = protocol.MATCH.size + len(field)
-    said = ROW.pack(match_type=protocol.OXM_MATCH, match_length=match) + field
+    row = np.zeros((), ROW)
+    row["match_type"], row["match_length"] = protocol.OXM_MATCH, match
     with pytest.raises(Malformed, match="another length"):
-        row(said.ljust(ROW.size + protocol.padded(match), b"\0"))
+        read_row((row.tobytes() + field).ljust(ROW.itemsize + protocol.padded(match), b"\0"))

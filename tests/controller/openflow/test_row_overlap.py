@@ -6,11 +6,11 @@ from time import process_time
 
 import pytest
 
+from compilers.readers.openflow.rows import ROW, Malformed, read_row
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
-from compilers.targets.openflow.bundled_blocks import ROW
-from compilers.targets.openflow.protocol import MATCH, OXM, OXM_MATCH, Malformed, padded
-from controller.openflow.row_forms import shadowing
+from compilers.targets.openflow.protocol import MATCH, OXM, OXM_MATCH, padded
+from controller.openflow.row_overlap import shadowing
 from controller.switches import reconcile
 from tests.controller.reported import as_entries
 
@@ -52,7 +52,7 @@ MISS = row(0, 0, {})
     ],
 )
 def test_a_row_stands_over_ours_if_a_packet_may_match_it_instead(foreign, stands_over):
-    assert shadowing([foreign], [ROUTE, MISS]) == [foreign] * stands_over
+    assert shadowing([foreign], [ROUTE, MISS]) == [read_row(foreign)] * stands_over
 
 
 def test_many_rows_as_bit_by_bit():
@@ -83,7 +83,9 @@ def test_many_rows_as_bit_by_bit():
 
     foreign, ours = some(150), some(40)
     expected = {
-        form for form, other in foreign.items() if any(over(other, o) for o in ours.values())
+        read_row(form)
+        for form, other in foreign.items()
+        if any(over(other, o) for o in ours.values())
     }
     assert set(shadowing(foreign, ours)) == expected
     assert 10 < len(expected) < 140
@@ -116,7 +118,7 @@ def _of_one_field(form, number, length):
     field = OXM.pack(space=number, field=0, length=length) + bytes(length)
     size = MATCH.size + len(field)
     match = MATCH.pack(match_type=OXM_MATCH, match_length=size) + field + bytes(padded(size) - size)
-    return form[: ROW.size - MATCH.size] + match
+    return form[: ROW.itemsize - MATCH.size] + match
 
 
 def test_a_row_that_is_cut_off_is_malformed():

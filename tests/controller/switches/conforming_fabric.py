@@ -11,6 +11,7 @@ from time import monotonic
 
 import numpy as np
 
+from compilers.readers.openflow.rows import Malformed
 from compilers.targets.openflow import protocol as of
 from tests.controller.switches.conforming_switch import DROPPED, ConformingSwitch, Shape, hello
 
@@ -153,7 +154,7 @@ class InMemory:
             length = of.HEADER.read(data).length
             try:
                 self.sessions.received(key, data[:length])
-            except of.Malformed as error:
+            except Malformed as error:
                 self.sessions.malformed(key, str(error))
                 self.sessions.closed(key)
                 return

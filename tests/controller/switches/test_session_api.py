@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from compilers.readers.openflow.rows import Malformed
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import protocol
-from compilers.targets.openflow.protocol import Malformed
 from controller.openflow import multipart as reading
 from controller.state import State
 from controller.switches.current import Current

@@ -14,7 +14,7 @@ from os_ken.lib.packet.lldp import TTL, ChassisID, End, OrganizationallySpecific
 from os_ken.lib.packet.lldp import lldp as Lldp
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
-from compilers.targets.openflow.protocol import Malformed
+from compilers.readers.openflow.rows import Malformed
 from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import packet_in
 from controller.upkeep import discovery as lldp
