@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cabled, numbered, too_long
-from compilers.cabling.panel_plan import panel_plan
+from compilers.cabling.panel_plan import require_trunks
 from compilers.capacity import over_capacity
 from compilers.memory_bound import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
@@ -150,8 +150,8 @@ def without_damage(made: Stages) -> Stages:
     long = too_long(wiring, hardware) if hardware and inventory.racks else ()
     with made.loaded.reported(long):
         damage = damage_of(inventory, wiring)
-        plan = panel_plan(made.topology, wiring, hardware) if hardware and not damage else None
-    made.loaded.refuse(plan.unknown_types() if plan else ())
+        if hardware and not damage:
+            require_trunks(wiring, hardware)
     if not damage:
         return replace(made, damage=damage)
     topology, wiring = remaining(made.topology, wiring, damage)

@@ -11,7 +11,6 @@ from inventory.floor import Cable, Cabling, DeadLink, Generate, Rack, SharedRisk
 from inventory.library import library_names, library_type
 from inventory.model import Node, NodeType, PortBlock
 from inventory.names import NAME
-from inventory.panel_types import PATCH_PORTS, Panels
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 Data = Mapping[str, Any]
@@ -36,23 +35,11 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
         *_hosts(nodes, {rack.name: rack for _, rack in racks}),
         *_generate(known, data),
         *_cable_types(data),
-        *_cassettes(data),
         *_disabled_ports(nodes, known),
         *_dead_links(data),
         *repeated_names((i, r) for i, v in risks if (r := sound(SharedRisk, v))),
         *_cables(cables, {node.name: node for _, node in nodes}, known, data),
     ]
-
-
-def _cassettes(data: Data) -> Iterator[Finding]:
-    """Lanes of a cassette lead to positions of their own."""
-    panels = part(Panels, data.get("panels", {}))
-    for name, kind in panels.types.items() if panels else ():
-        if fault := kind.fault():
-            todo = "a lane and where it leads are one to one"
-            yield Finding(("panels", "types", name, "front"), *fault, todo)
-    if panels and (fault := panels.patch_fault()):
-        yield Finding(("panels", "patch"), *fault, did_you_mean(fault[1], PATCH_PORTS))
 
 
 def _listed(data: Data, word: str) -> Iterator[tuple[int, object]]:

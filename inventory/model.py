@@ -8,7 +8,7 @@ from pydantic import Field
 
 from inventory.floor import Cable, Cabling, DeadLink, Generate, Placement, Rack, SharedRisk
 from inventory.hosts import Host, HostFile
-from inventory.panel_types import Panels
+from inventory.panels import Panels
 from inventory.sonic_platform import Cage, PlatformFile, PlatformPort, platform_ports
 from inventory.values import (
     NAMED,

@@ -126,26 +126,27 @@ def bent(start: Point, end: Point) -> str:
 def cassettes(fabric: polarfab.Fabric) -> str:
     """Two fans' cassettes from lanes in front to trunks behind, and the trunk between them."""
     (plan,) = polarfab.cables(fabric).plans
+    found = plan.shuffle
     one, other = (plan.names.index(f"fan{n}-P1") for n in (1, 2))
-    shared = int(np.flatnonzero((plan.ends == [one, other]).all(axis=1))[0])
+    shared = int(np.flatnonzero((found.ends == [one, other]).all(axis=1))[0])
     drawn = []
     for panel, left in ((one, True), (other, False)):
         front, behind = (150, 290) if left else (570, 430)
-        for f, text in enumerate(plan.types[int(plan.kind[panel])][1]):
+        for f, text in enumerate(found.types[int(found.kind[panel])][1]):
             words, top = text.split(), 40 + 50 * f
             drawn.append(label(front, top + 18, f"switch {f + 1}", "end" if left else "start"))
             for k, word in enumerate(words):
                 if word[0] == "T":
                     t, place = map(int, word[1:].split("."))
-                    mine = (t - 1 == plan.sockets[shared]) @ (plan.ends[shared] == panel)
+                    mine = (t - 1 == found.sockets[shared]) @ (found.ends[shared] == panel)
                     end = 40 + 50 * (t - 1) + 5 * (place - 1)
                     drawn.append(line((front, top + 5 * k), (behind, end), bool(mine)))
         beside, anchor = (behind + 8, "start") if left else (behind - 8, "end")
-        trunks = range(plan.sockets[plan.ends == panel].max() + 1)
+        trunks = range(found.sockets[found.ends == panel].max() + 1)
         drawn += [label(beside, 44 + 50 * t, f"T{t + 1}", anchor) for t in trunks]
         drawn.append(label((front + behind) / 2, 20, plan.names[panel], "middle"))
-    tops = [40 + 50 * int(socket) for socket in plan.sockets[shared]]
-    for place in range(int((plan.trunk == shared).sum())):
+    tops = [40 + 50 * int(socket) for socket in found.sockets[shared]]
+    for place in range(int((found.trunk == shared).sum())):
         here, there = ((x, y + 5 * place) for x, y in zip((310, 410), tops, strict=True))
         drawn.append(line(here, there, True))
     body = "\n".join(drawn)

@@ -72,7 +72,7 @@ def netbox(
     Args:
         fabric: from its spec.
         site: of everything; the fabric's name without it.
-        role: of every switch; panels have `cassette` or `patch panel`.
+        role: of every switch; cassettes have `cassette`.
         target: whose names ports have; "" for the inventory's.
 
     Raises:

@@ -111,10 +111,7 @@ class WiringReport:
         }
 
     def exchanged(self) -> list[str]:
-        """A sentence for each two trunks in each other's place: all links seen of both say so.
-
-        Of patch panels a trunk of one link says nothing, as its cord may be in another's place.
-        """
+        """A sentence for each two trunks in each other's place: all links seen of both say so."""
         if self.plan is None:
             return []
         plan, cables = self.plan, self.plan.cables
@@ -122,9 +119,9 @@ class WiringReport:
         kind = self.ports.wiring.node_type[cables.ends]
         number = cables.ends * self.ports.width + first[kind, cables.ports]
         number += cables.socket[:, None]
-        trunk = dict(zip(number.ravel().tolist(), np.repeat(plan.trunk, 2).tolist(), strict=True))
+        of_link = np.repeat(plan.shuffle.trunk, 2).tolist()
+        trunk = dict(zip(number.ravel().tolist(), of_link, strict=True))
         right = {trunk.get(pair[0], -1) for pair in self.audit.right}
-        links = np.bincount(plan.trunk[plan.trunk >= 0])
         met: dict[int, set[int]] = defaultdict(set)
         for a, b in self.audit.misplaced | self.audit.extra:
             one, other = trunk.get(a, -1), trunk.get(b, -1)
@@ -135,7 +132,7 @@ class WiringReport:
             for one, others in sorted(met.items())
             for other in others
             if 0 <= one < other and others == {other} and met[other] == {one}
-            if not (right & {one, other} or (plan.patch and links[[one, other]].max() == 1))
+            if not right & {one, other}
         ]
 
     def adopted(self) -> Adopted:

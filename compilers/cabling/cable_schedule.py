@@ -14,22 +14,20 @@ import numpy as np
 from compilers.cabling import cable_formats as formats
 from compilers.cabling.bill import Item, bill
 from compilers.cabling.cable_plan import Cabled, Cables, cables_of, hardware_of
+from compilers.cabling.cords import CORD_COLUMNS, Cord, cords, items, labels_of_cords
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.panel_plan import (
-    CORD_COLUMNS,
     PanelPlan,
     lacks_links,
     panel_plan,
+    panel_summary,
     require_whole,
 )
 from compilers.cabling.schedule_columns import Row, Rows
 from compilers.tables.build import Build
 from inventory.problems import InputError, did_you_mean
 
-CABLE_FORMATS = (
-    *("csv", "markdown", "netbox", "labels", "bom", "hosts"),
-    *("panels", "cassettes"),
-)
+CABLE_FORMATS = (*("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels"),)
 BILL = ("kind", "name", "detail", "quantity")
 
 
@@ -90,10 +88,12 @@ class CableSchedule:
 
     def bill(self) -> list[Item]:
         """The bill of materials; through panels, their cords and trunks in place of cables."""
-        items = bill(*((build.wiring, rows.cables) for build, rows in self.parts))
+        bought = bill(*((build.wiring, rows.cables) for build, rows in self.parts))
         plans = self._whole_plans()
-        bought = [item for plan in plans for item in plan.items()]
-        return [i for i in items if not plans or i.kind not in ("cable", "fibre")] + bought
+        if not plans:
+            return bought
+        rest = [item for item in bought if item.kind not in ("cable", "fibre")]
+        return rest + [item for plan in plans for item in items(plan)]
 
     def _whole_plans(self) -> tuple[PanelPlan, ...]:
         """Those plans.
@@ -105,13 +105,12 @@ class CableSchedule:
             require_whole(rows.cables.hardware)
         return self.plans
 
-    def _cords(self) -> Iterator[tuple[Any, ...]]:
+    def _cords(self) -> Iterator[Cord]:
         """The cords that end in the selected rack, or all."""
-        a, b = (CORD_COLUMNS.index(f"{end}_rack") for end in "ab")
         for plan in self._whole_plans():
-            for row in plan.cords():
-                if self.rack in ("", row[a], row[b]):
-                    yield row
+            for cord in cords(plan):
+                if self.rack in ("", cord.a_rack, cord.b_rack):
+                    yield cord
 
     def _require_panels(self) -> None:
         """Refuse a fabric without panels.
@@ -127,7 +126,7 @@ class CableSchedule:
         """Counts of cables and bundles of each plane."""
         found = [_summary(*part) for part in self.parts]
         for summary, plan in zip(found, self.plans, strict=False):
-            summary["panels"] = plan.summary()
+            summary["panels"] = panel_summary(plan)
         return found
 
     def text(self, form: str) -> Iterator[str]:
@@ -138,15 +137,12 @@ class CableSchedule:
         """
         if form not in (*CABLE_FORMATS, "json"):
             raise InputError.of(", ".join((*CABLE_FORMATS, "json")), form, key="format")
-        if form in ("panels", "cassettes"):
-            self._require_panels()
         if form == "panels":
-            return formats.as_table(CORD_COLUMNS, self._cords())
-        if form == "cassettes":
-            return iter([self._cassettes()])
+            self._require_panels()
+            return formats.as_table(CORD_COLUMNS, map(astuple, self._cords()))
         if form == "labels":
             through = self._whole_plans()
-            labels = PanelPlan.labels(self._cords()) if through else formats.labels_of_rows(self)
+            labels = labels_of_cords(self._cords()) if through else formats.labels_of_rows(self)
             return formats.as_labels(labels, f"{self.name}: cable labels")
         if form == "bom":
             return formats.as_bill(self.bill())
@@ -159,15 +155,6 @@ class CableSchedule:
         if form == "json":
             return self._json()
         return chain((f"# {self.name}: {len(self):,} cables\n",), formats.as_markdown(self))
-
-    def _cassettes(self) -> str:
-        """YAML for an inventory: the types of cassettes that the planes need."""
-        import yaml
-
-        found, *others = (plan.cassettes() for plan in self.plans)
-        for other in others:
-            found["panels"]["types"] |= other["panels"]["types"]
-        return yaml.safe_dump(found, sort_keys=False, width=1000)
 
     def _through(self) -> Iterator[str] | None:
         """What each selected cable runs through, in their order; None where none has panels."""

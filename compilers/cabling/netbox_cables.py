@@ -9,12 +9,13 @@ are such trunks each position is a rear port and a cable of its own.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain, starmap
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.cabling.cable_formats import AT, as_table
-from compilers.cabling.panel_plan import CORD_COLUMNS, PanelPlan
+from compilers.cabling.cords import Cord, ribbons, trunks
+from compilers.cabling.panel_plan import PanelPlan
 from compilers.cabling.schedule_columns import Row, Rows
 from inventory.netbox.panel_ports import lane_port, trunk_ports
 
@@ -22,67 +23,87 @@ NETBOX = (
     *(f"side_{end}_{word}" for end in "ab" for word in ("device", "type", "name")),
     *("type", "status", "label", "color", "length", "length_unit", "description"),
 )
-ENDS = tuple(AT[word] for word in ("a_node", "a_port", "b_node", "b_port"))
-CORD = {word: i for i, word in enumerate(CORD_COLUMNS)}
-INTERFACE = "dcim.interface"
+INTERFACE, FRONT, REAR = "dcim.interface", "dcim.frontport", "dcim.rearport"
 
 
 def as_netbox(
     parts: Iterable[tuple[Rows, PanelPlan | None]], dead: Collection[frozenset[str]] = ()
 ) -> Iterator[str]:
     """The cables of the selected links of each plane; dead: nodes whose link does not work."""
-    return as_table(NETBOX, (row for rows, plan in parts for row in _entries(rows, plan, dead)))
+
+    def entries(rows: Rows, plan: PanelPlan | None) -> Iterator[Row]:
+        if plan is None:
+            return _direct(rows, dead)
+        return chain(_lanes(rows, plan, dead), _trunks(rows, plan))
+
+    return as_table(NETBOX, chain.from_iterable(starmap(entries, parts)))
 
 
-def _entries(rows: Rows, plan: PanelPlan | None, dead: Collection[frozenset[str]]) -> Iterator[Row]:
-    kinds = {kind["name"]: kind for kind in rows.cables.kinds()}
-    cords = list(plan.cords()) if plan else []
+def _direct(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[Row]:
+    """Cables from switch to switch."""
+    media = {kind["name"]: kind["media"] for kind in rows.cables.kinds()}
+    for row in rows:
+        a, b, bundle = row[AT["a_node"]], row[AT["b_node"]], row[AT["bundle"]]
+        yield (
+            *(a, INTERFACE, row[AT["a_port"]]),
+            *(b, INTERFACE, row[AT["b_port"]]),
+            media[row[AT["type"]]],
+            _status(row, dead),
+            *(row[AT["label"]], row[AT["colour"]], row[AT["length_m"]], "m"),
+            f"bundle {bundle}" if bundle else "",
+        )
 
-    def facts(cord: Row) -> tuple[Row, Row]:
-        """Medium, and label, colour and length of a ribbon or trunk."""
-        kind = kinds.get(str(cord[CORD["type"]]), {"media": "", "colour": ""})
-        label, length = cord[CORD["label"]], cord[CORD["length_m"]]
-        return (kind["media"],), (label, kind["colour"] or "", length, "m")
 
-    for e, row in zip(rows.which.tolist(), rows, strict=True):
-        a, a_port, b, b_port = (row[i] for i in ENDS)
-        status = "decommissioning" if frozenset((a, b)) in dead else "planned"
-        if plan is None or plan.panel[e, 0] < 0:
-            bundle = row[AT["bundle"]]
+def _lanes(rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]) -> Iterator[Row]:
+    """A cable for each lane of a ribbon, from the switch to the cassette."""
+    found, cords = plan.shuffle, list(ribbons(plan))
+    for link, row in zip(rows.which.tolist(), rows, strict=True):
+        lanes = list(zip(found.front[link].tolist(), found.lane[link].tolist(), strict=True))
+        inside = found.trunk[link] < 0
+        for end, word in enumerate("ab"):
+            port, rear = lane_port(lanes[end], lanes[1 - end] if inside else None)
+            cord = cords[found.ribbon[link, end]]
+            media, colour = _stock(rows, cord)
             yield (
-                *(a, INTERFACE, a_port, b, INTERFACE, b_port),
-                *(kinds[str(row[AT["type"]])]["media"], status, row[AT["label"]]),
-                *(row[AT["colour"]], row[AT["length_m"]], "m", f"bundle {bundle}" * bool(bundle)),
+                *(row[AT[f"{word}_node"]], INTERFACE, row[AT[f"{word}_port"]]),
+                *(plan.names[found.panel[link, end]], REAR if rear else FRONT, port),
+                media,
+                _status(row, dead),
+                *(cord.label, colour, cord.length_m, "m"),
+                f"lane of link {row[AT['label']]}",
             )
-            continue
-        lanes = tuple(zip(plan.front[e].tolist(), plan.lane[e].tolist(), strict=True))
-        inside = plan.trunk[e] < 0
-        for s, (node, port) in enumerate(((a, a_port), (b, b_port))):
-            name, rear = lane_port(lanes[s], lanes[1 - s] if inside else None)
-            media, rest = facts(cords[plan.cord[e, s]])
-            kind = "dcim.rearport" if rear else "dcim.frontport"
-            panel = plan.names[plan.panel[e, s]]
-            text = f"lane of link {row[AT['label']]}"
-            yield (node, INTERFACE, port, panel, kind, name, *media, status, *rest, text)
-    if plan:
-        chosen = np.unique(plan.trunk[rows.which])
-        yield from _trunks(plan, chosen[chosen >= 0], [facts(cord) for cord in cords[plan.at[1]]])
 
 
-def _trunks(
-    plan: PanelPlan, chosen: NDArray[np.int64], facts: list[tuple[Row, Row]]
-) -> Iterator[Row]:
-    single = bool(plan.turned.any())
-    between = plan.trunk >= 0
-    last = np.zeros(len(plan.ends), np.int64)
-    np.maximum.at(last, plan.trunk[between], plan.position[between].max(axis=1) + 1)
-    for t in chosen.tolist():
-        names = [plan.names[p] for p in plan.ends[t]]
-        media, rest = facts[t]
-        ports = (trunk_ports(socket, int(last[t]), single) for socket in plan.sockets[t].tolist())
-        here, there = ports
-        for n, (one, other) in enumerate(
-            zip(here, there[::-1] if plan.turned[t] else there, strict=True), 1
-        ):
-            ends = (names[0], "dcim.rearport", one, names[1], "dcim.rearport", other)
-            yield (*ends, *media, "planned", *rest, f"position {n}" * single)
+def _trunks(rows: Rows, plan: PanelPlan) -> Iterator[Row]:
+    """A cable for each trunk that the selected links run through, or for each of its positions."""
+    found, cords = plan.shuffle, list(trunks(plan))
+    single = bool(found.turned.any())
+    chosen = np.unique(found.trunk[rows.which])
+    for number in chosen[chosen >= 0].tolist():
+        cord = cords[number]
+        media, colour = _stock(rows, cord)
+        a_ports, b_ports = (
+            trunk_ports(socket, cord.links, single) for socket in found.sockets[number].tolist()
+        )
+        if found.turned[number]:
+            b_ports.reverse()
+        for position, (a_port, b_port) in enumerate(zip(a_ports, b_ports, strict=True), 1):
+            yield (
+                *(cord.a, REAR, a_port),
+                *(cord.b, REAR, b_port),
+                *(media, "planned", cord.label, colour, cord.length_m, "m"),
+                f"position {position}" if single else "",
+            )
+
+
+def _status(row: Row, dead: Collection[frozenset[str]]) -> str:
+    ends = frozenset((str(row[AT["a_node"]]), str(row[AT["b_node"]])))
+    return "decommissioning" if ends in dead else "planned"
+
+
+def _stock(rows: Rows, cord: Cord) -> tuple[str, str]:
+    """The media and the colour of a ribbon or trunk; empty where none in stock is long enough."""
+    for kind in rows.cables.kinds():
+        if kind["name"] == cord.type:
+            return kind["media"], kind["colour"] or ""
+    return "", ""

@@ -149,28 +149,21 @@ def _cassettes(inventory: Inventory, plans: Sequence[PanelPlan]) -> Iterator[tup
     import yaml
 
     kept = inventory.model_dump(mode="json", exclude_defaults=True, include={*SECTIONS})
-    kept.get("panels", {}).pop("types", None)
-    parts = {
-        facts.name: facts.part_number for plan in plans for facts in plan.cables.hardware.panels
-    }
     for plan in plans:
-        for name, front in plan.types:
-            number = parts.get(name, "")
-            data = export_panel(
-                plan.words[0], name, front, plan.room, bool(plan.turned.any()), number, kept
-            )
-            yield (
-                f"device-types/{slug(data['model'])}.yaml",
-                yaml.safe_dump(data, sort_keys=False, width=100_000),
-            )
+        single = bool(plan.shuffle.turned.any())
+        for name, front in plan.shuffle.types:
+            data = export_panel(name, front, plan.room, single, kept)
+            text = yaml.safe_dump(data, sort_keys=False, width=100_000)
+            yield f"device-types/{slug(data['model'])}.yaml", text
 
 
 def _panels(plan: PanelPlan, site: str) -> Iterator[Sequence[object]]:
     """The cassettes as devices at the top of their racks."""
-    for name, kind, rack in zip(plan.names, plan.kind.tolist(), plan.rack.tolist(), strict=True):
-        model = f"{plan.words[0]} {plan.types[kind][0]}"
-        where = (site, plan.cables.hardware.rack_names[rack], "", "")
-        yield (name, plan.words[0], "Generic", model, "", "active", *where, "")
+    types, racks = plan.shuffle.types, plan.cables.hardware.rack_names
+    kinds = plan.shuffle.kind.tolist()
+    for name, kind, rack in zip(plan.names, kinds, plan.rack.tolist(), strict=True):
+        where = (site, racks[rack], "", "")
+        yield (name, "cassette", "Generic", f"cassette {types[kind][0]}", "", "active", *where, "")
 
 
 def _models(inventory: Inventory) -> dict[str, str]:

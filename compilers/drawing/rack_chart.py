@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import cables_of, hardware_of
+from compilers.cabling.cords import trunk_lengths
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.drawing.chart import (
     CHART_HEAD,
@@ -108,7 +109,7 @@ def rack_chart(build: Build) -> Chart:
     corner = (right + GRID_GAP, CHART_HEAD - 8) if right_of else (CHART_MARGIN, lowest + GRID_GAP)
     ends, length, noun = known.rack[cables.ends].astype(np.int64), cables.length, "cables"
     if plan:
-        ends, length, noun = plan.rack[plan.ends], plan.trunk_length(), "trunks"
+        ends, length, noun = plan.rack[plan.shuffle.ends], trunk_lengths(plan), "trunks"
     grids = _cable_grids(racks, ends, length, noun)
     legends = [
         (Scale.of(grid.value), words) for grid, words in zip(grids, (noun, "metres"), strict=True)
@@ -224,7 +225,7 @@ def _legend(build: Build, plan: PanelPlan | None, top: int) -> tuple[list[Shape]
         for kind in np.flatnonzero(counts).tolist()
     ]
     if plan:
-        entries.append((CASSETTE, f"{plan.words[0]}s ({len(plan.names):,})"))
+        entries.append((CASSETTE, f"cassettes ({len(plan.names):,})"))
     if bare.any():
         entries.append(("bare", f"missing or planned ({np.count_nonzero(bare):,})"))
     shapes, labels = [], []

@@ -87,22 +87,6 @@ class Modules:
         return -(-self.count // merged) + (self.rest > 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Boxes:
-    """Passive boxes of one type that all E links of a member run through, each in two.
-
-    switch, box, front, lane: int64[E, 2], at both ends: front is the switch's port at the box, lane
-    that of the port, which is the trunk behind, too. trunk: int64[E]; position: int64[E], on it.
-    """
-
-    switch: NDArray[np.int64]
-    box: NDArray[np.int64]
-    front: NDArray[np.int64]
-    lane: NDArray[np.int64]
-    trunk: NDArray[np.int64]
-    position: NDArray[np.int64]
-
-
 class Construction(Protocol):
     """What an entry point of the group `polarfab.constructions` names: classes of whole members."""
 
@@ -279,10 +263,6 @@ class Family(ABC):
     def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
         """Further racks, which few types of cassettes serve: the first where none are named."""
         return {}
-
-    def boxes(self, topology: Topology) -> Boxes | None:  # noqa: ARG002
-        """The boxes that the whole member is made of, where there are any."""
-        return None
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:  # noqa: ARG002
         """int32[N, K]: numbers of each vertex' links, the same in racks that are alike.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from compilers.wiring.wiring import Wiring, of_plane
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType, PortBlock
-    from inventory.panel_types import Panels
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,20 +123,6 @@ class ListedRisk:
     fails: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CassetteFacts:
-    """A type of cassette (`inventory.panel_types`), and the trunks in stock, as it has them.
-
-    patch: of a patch panel how many ports it has in front, else ().
-    """
-
-    name: str
-    trunk: str
-    front: tuple[str, ...]
-    part_number: str
-    patch: tuple[int, ...] = ()
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hardware:
     """Where the S nodes of a fabric are, and what their types are.
@@ -153,8 +138,8 @@ class Hardware:
 
     cable_number, bundle_number: int64, what each cable and bundle that is there counts as in the
     whole fabric, from 1; empty where nothing is missing. spares: nodes for an expansion, those that
-    are planned last. risks: what the inventory says fails together. panels: of links that run
-    through cassettes, the types of these; where none are given, one without front ports.
+    are planned last. risks: what the inventory says fails together. panels: where links run through
+    cassettes, the trunks in stock between these, by name.
     """
 
     cluster: Annotated[NDArray[np.int32], "S", "0..clusters"]
@@ -178,7 +163,7 @@ class Hardware:
     bundle_number: Annotated[NDArray[np.int64], "bundles"]
     spares: tuple[SpareNode, ...] = ()
     risks: tuple[ListedRisk, ...] = ()
-    panels: tuple[CassetteFacts, ...] = ()
+    panels: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """`<Hardware: 57 nodes in 8 racks>`."""
@@ -236,23 +221,8 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0
         bundle_number=np.zeros(0, np.int64),
         spares=_spares(inventory, wiring),
         risks=tuple(ListedRisk(risk.name, risk.fails) for risk in inventory.shared_risks),
-        panels=_cassettes(inventory.panels) if inventory.panels else (),
+        panels=tuple(inventory.panels.trunk.split()) if inventory.panels else (),
     )
-
-
-def _cassettes(panels: Panels) -> tuple[CassetteFacts, ...]:
-    from inventory.panel_types import PATCH_PORTS
-
-    given = tuple(
-        CassetteFacts(name, panels.trunk, each.front, each.part_number or "")
-        for name, each in panels.types.items()
-    )
-    if not panels.patch:
-        return given or (CassetteFacts("", panels.trunk, (), ""),)
-    own = next((f for f in given if f.name == panels.patch), None)
-    ports = len(own.front) if own else PATCH_PORTS[panels.patch]
-    library = CassetteFacts(panels.patch, panels.trunk, (), "")
-    return (replace(own or library, patch=(ports,)), *(f for f in given if f is not own))
 
 
 def _spares(inventory: Inventory, wiring: Wiring) -> tuple[SpareNode, ...]:

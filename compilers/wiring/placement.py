@@ -65,7 +65,7 @@ def clusters_of(topology: Topology, inventory: Inventory) -> Layout:
 
 def _layout_name(topology: Topology, inventory: Inventory) -> str:
     """What the inventory names, else a layout for cassettes, else "" for the family's usual one."""
-    if inventory.placement.layout is None and inventory.panels and not inventory.panels.patch:
+    if inventory.placement.layout is None and inventory.panels:
         return next(iter(family_of(topology.family).cassette_layouts(topology)), "")
     return inventory.placement.layout or ""
 

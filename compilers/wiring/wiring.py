@@ -305,14 +305,13 @@ def _groups(
     """Links by the rack at their other end; all in one group where the inventory has no racks."""
     far = topology.graph.padded()
     spread = inventory.placement.modules == "spread" and not _made_up(inventory)
-    cassettes = inventory.panels and not inventory.panels.patch
-    alike = cassettes or (spread and is_whole(topology))
+    alike = inventory.panels or (spread and is_whole(topology))
     numbered = family_of(topology.family).headings(topology) if alike else None
     heading = None
     if spread:
         places = np.broadcast_to(np.arange(far.shape[1], dtype=np.int32), far.shape)
         heading = numbered if is_whole(topology) else places
-    if cassettes and numbered is not None:  # lanes of ribbons are alike in alike racks
+    if inventory.panels and numbered is not None:  # lanes of ribbons are alike in alike racks
         single = PortGroups.single(far)
         return replace(single, order=np.argsort(numbered, axis=1), heading=heading)
     if not inventory.racks:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, diameter
-from compilers.topology.family import Boxes, integers
+from compilers.topology.family import integers
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
 from extensions.baselines.jellyfish import Jellyfish, random_regular
@@ -111,6 +111,22 @@ class Rng(Jellyfish):
     def layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
         """A row a rack."""
         return {"rows": _rows}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boxes:
+    """Passive boxes of one type that all E links of a member run through, each in two.
+
+    switch, box, front, lane: int64[E, 2], at both ends: front is the switch's port at the box, lane
+    that of the port, which is the trunk behind, too. trunk: int64[E]; position: int64[E], on it.
+    """
+
+    switch: NDArray[np.int64]
+    box: NDArray[np.int64]
+    front: NDArray[np.int64]
+    lane: NDArray[np.int64]
+    trunk: NDArray[np.int64]
+    position: NDArray[np.int64]
 
 
 def _boxes(parameters: Parameters, source: np.random.PCG64) -> Boxes:

@@ -153,7 +153,9 @@ def _assembled(found: _Found) -> Imported:
         "cables": cables,
         "dead_links": [{"a": cable["a"], "b": cable["b"]} for cable in dead],
     }
-    return Imported({word: value for word, value in parts.items() if value}, left_out)
+    # `panels: {}` says that there are cassettes, with the usual trunks.
+    said = {word: value for word, value in parts.items() if value or word in sections}
+    return Imported(said, left_out)
 
 
 def _types_of_interfaces(found: _Found) -> None:
@@ -300,16 +302,8 @@ def _stock(cabling: object) -> list[dict[str, Any]]:
 
 def _panel_sections(found: _Found) -> dict[str, Any]:
     """`panels` and what else of the inventory the types of cassettes hold."""
-    ours = [ports for ports in found.panels.values() if "panels" in ports.sections]
-    if not ours:
-        return {}
-    types = {
-        ports.name: {"front": ports.front()}
-        | ({"part_number": ports.part_number} if ports.part_number else {})
-        for ports in ours
-    }
-    sections = ours[0].sections
-    return sections | {"panels": {**sections["panels"], "types": types}}
+    ours = (panel.sections for panel in found.panels.values() if "panels" in panel.sections)
+    return next(ours, {})
 
 
 def _cable_type(row: Row, kinds: dict[tuple[str, str], dict[str, Any]], found: _Found) -> str:

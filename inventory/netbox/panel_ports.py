@@ -10,7 +10,6 @@ second one is a rear port.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +21,11 @@ from inventory.yamlfile import Document
 
 CONNECTOR = "mpo"
 MOST_PANELS = 64
-LANE = re.compile(r"F([1-9][0-9]{0,3})\.([1-9][0-9]{0,3})")
+"""How many panels a link is followed through."""
 SECTIONS = ("panels", "cabling", "placement")
+"""The sections of an inventory that an import needs to plan the same cassettes."""
 Lane = tuple[int, int]
+"""A front port and a lane of it, from 0."""
 Plug = tuple[str, str]
 """A device and a port of it."""
 
@@ -41,18 +42,16 @@ def trunk_ports(socket: int, links: int, single: bool) -> list[str]:
 
 
 def export_panel(
-    noun: str,
-    name: str,
-    front: Sequence[str],
-    positions: int,
-    single: bool,
-    part_number: str,
-    sections: Mapping[str, Any],
+    name: str, front: Sequence[str], positions: int, single: bool, sections: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A type of cassette (`inventory.panel_types`) or patch panel as a device type.
+    """A type of cassette (`compilers.cabling.shuffle.Shuffle.types`) as a device type.
 
-    noun: which of them. positions: of a trunk; single: each is a rear port of its own. sections:
-    `SECTIONS` of the inventory, which NetBox has no field for.
+    Args:
+        name: the type's.
+        front: its words, a text for each front port.
+        positions: how many positions a trunk has.
+        single: each position is a rear port of its own.
+        sections: `SECTIONS` of the inventory, which NetBox has no field for.
     """
     rear: dict[str, int] = {}
     mappings = []
@@ -60,46 +59,51 @@ def export_panel(
         for k, word in enumerate(text.split()):
             if word == "-":
                 continue
-            socket, position = word[1:].split(".")
-            inside = word[0] == "F"
-            own, behind = lane_port(
-                (f, k), (int(socket) - 1, int(position) - 1) if inside else None
-            )
-            if behind:
+            number, place = (int(part) for part in word[1:].split("."))
+            to_trunk = word.startswith("T")
+            own, is_rear = lane_port((f, k), None if to_trunk else (number - 1, place - 1))
+            if is_rear:
                 continue
-            whole = not (inside or single)
-            port = f"T{socket}" if whole else word
-            rear[port] = positions if whole else 1
-            place = int(position) if whole else 1
-            mappings.append((own, 1, port, place))
-    keys = ("front_port", "front_port_position", "rear_port", "rear_port_position")
+            if to_trunk and not single:
+                port, position = f"T{number}", place
+                rear[port] = positions
+            else:
+                port, position = word, 1
+                rear[port] = 1
+            mappings.append(
+                {
+                    "front_port": own,
+                    "front_port_position": 1,
+                    "rear_port": port,
+                    "rear_port_position": position,
+                }
+            )
     return {
         "manufacturer": "Generic",
-        "model": f"{noun} {name}",
-        "slug": slug(f"Generic {noun} {name}"),
-        **({"part_number": part_number} if part_number else {}),
+        "model": f"cassette {name}",
+        "slug": slug(f"Generic cassette {name}"),
         "u_height": 0,
         "comments": to_comment({"name": name, **sections}),
-        "rear-ports": [{"name": n, "type": CONNECTOR, "positions": rear[n]} for n in rear],
-        "front-ports": [{"name": own, "type": CONNECTOR} for own, *_ in mappings],
-        "port-mappings": [dict(zip(keys, each, strict=True)) for each in mappings],
+        "rear-ports": [
+            {"name": port, "type": CONNECTOR, "positions": count} for port, count in rear.items()
+        ],
+        "front-ports": [{"name": entry["front_port"], "type": CONNECTOR} for entry in mappings],
+        "port-mappings": mappings,
     }
 
 
 @dataclass(frozen=True, slots=True)
 class PanelPorts:
-    """A device type of a panel: which rear port and position each front port leads to.
-
-    positions: of each rear port; ahead: the front port at each of its positions. name, part_number,
-    sections: what `export_panel` was given.
-    """
+    """A device type of a panel: which rear port and position each front port leads to."""
 
     behind: dict[str, tuple[str, int]]
+    """By front port its rear port and the position there."""
     positions: dict[str, int]
+    """By rear port how many positions it has."""
     ahead: dict[tuple[str, int], str]
-    name: str
-    part_number: str
+    """By rear port and position the front port."""
     sections: dict[str, Any]
+    """`SECTIONS` of an inventory that `export_panel` has written; empty for a panel of others."""
 
     @classmethod
     def of(cls, document: Document) -> PanelPorts:
@@ -108,31 +112,29 @@ class PanelPorts:
         Raises:
             InputError: a port that is no mapping, or that is mapped and not listed.
         """
-        rear = {n: e for _, n, e in _listed(document, "rear-ports", "name")}
+        rear = {name: entry for _, name, entry in _listed(document, "rear-ports", "name")}
         positions = {
-            n: e["positions"] if _whole(e.get("positions")) else 1 for n, e in rear.items()
+            name: entry["positions"] if _whole(entry.get("positions")) else 1
+            for name, entry in rear.items()
         }
+        fronts = _listed(document, "front-ports", "name")
+        mappings = _listed(document, "port-mappings", "front_port")
+        known = {name for _, name, _ in fronts}
         behind = {}
-        fronts = {n for _, n, _ in _listed(document, "front-ports", "name")}
-        for key in ("front-ports", "port-mappings"):
-            for i, _, entry in _listed(
-                document, key, "name" if key == "front-ports" else "front_port"
-            ):
+        # Before NetBox 4.5 a front port names its rear port, and there are no mappings.
+        for key, entries in (("front-ports", fronts), ("port-mappings", mappings)):
+            for i, own, entry in entries:
                 if "rear_port" not in entry:
                     continue
                 port, place = str(entry["rear_port"]), entry.get("rear_port_position", 1)
-                own = str(entry.get("front_port", entry.get("name")))
-                if own not in fronts or port not in rear or not _whole(place):
+                if own not in known or port not in rear or not _whole(place):
                     given = f"{shown(own)} at {shown(port)} position {shown(place)}"
                     required = "a front port at a position of a rear port, both listed"
                     raise InputError(document.problem((key, i), required, given))
                 behind[own] = (port, place)
-        kept = of_document(document)
-        name, number = kept.get("name"), document.data.get("part_number")
-        sections = {word: kept[word] for word in SECTIONS if isinstance(kept.get(word), dict)}
-        ahead = {place: own for own, place in behind.items()}
-        own = name if isinstance(name, str) else ""
-        return cls(behind, positions, ahead, own, str(number or ""), sections)
+        comment = of_document(document)
+        sections = {word: comment[word] for word in SECTIONS if isinstance(comment.get(word), dict)}
+        return cls(behind, positions, {place: own for own, place in behind.items()}, sections)
 
     def through(self, port: str, stack: list[int]) -> str | None:
         """The port on the other side; stack: positions of trunks on the way."""
@@ -145,22 +147,6 @@ class PanelPorts:
             return None
         place = stack.pop() if self.positions[port] > 1 else 1
         return self.ahead.get((port, place))
-
-    def front(self) -> list[str]:
-        """The words of each front port, as `export_panel` was given them."""
-        words: dict[Lane, str] = {}
-        for own, (rear, place) in self.behind.items():
-            if lane := LANE.fullmatch(own):
-                words[int(lane[1]), int(lane[2])] = rear if "." in rear else f"{rear}.{place}"
-            if lane := LANE.fullmatch(rear):
-                words[int(lane[1]), int(lane[2])] = own
-        last: dict[int, int] = {}
-        for f, k in words:
-            last[f] = max(last.get(f, 0), k)
-        return [
-            " ".join(words.get((f, k), "-") for k in range(1, last.get(f, 1) + 1))
-            for f in range(1, max(last, default=0) + 1)
-        ]
 
 
 def far_end(

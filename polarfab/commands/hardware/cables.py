@@ -20,7 +20,7 @@ from polarfab.output.verb_output import (
 )
 from polarfab.shared_options import format_option, output_option
 
-CABLE_FORMS = ("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels", "cassettes")
+CABLE_FORMS = ("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels")
 
 
 @click.command("cables")
@@ -47,8 +47,7 @@ def command(
     labels    HTML to print, a label for each end
     bom       bill of materials, CSV
     hosts     the cables to hosts, CSV; with lengths where hosts have racks
-    panels    ribbons or cords to panels, trunks between these, and cables, CSV
-    cassettes the types of panels that are needed, for the inventory
+    panels    ribbons to cassettes and trunks between these, CSV
     """
     from polarfab.cabling import cables
 
@@ -79,6 +78,4 @@ def _print(summary: dict[str, Any]) -> None:
     facts = [(word, summary[word]) for word in ("cables", "metres") if word in summary]
     print_facts(f"{summary['fabric']}: cables", facts, more)
     if panels := summary.get("panels"):
-        unused = ", ".join(panels.pop("unused_types", []))
-        said = panels | ({"unused_types": unused} if unused else {})
-        print_facts("panels", [(word.replace("_", " "), n) for word, n in said.items()])
+        print_facts("panels", [(word.replace("_", " "), n) for word, n in panels.items()])

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from compilers.audit.wiring_report import WiringReport
 from compilers.cabling.cable_schedule import CableSchedule
-from compilers.cabling.panel_plan import CORD_COLUMNS, panel_plan
+from compilers.cabling.cords import cords, items
+from compilers.cabling.panel_plan import panel_plan, panel_summary
 from compilers.cabling.shuffle import chunks
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.placed_fabric import place_fabric
 from inventory.problems import InputError
-from polarfab.cabling import cable_paths, cables, check_wiring
+from polarfab.cabling import cable_paths, check_wiring
+from polarfab.cabling import cables as cable_schedule
 from polarfab.fabric import Fabric
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "q7-panels" / "fabric.yaml"
@@ -49,22 +50,24 @@ def led(plan, exchanged=()):
     exchanged: a cassette and two ports behind it whose plugs are in each other's place.
     """
     cables = plan.cables
-    ends = np.stack((plan.panel, plan.front, plan.lane, *plugs_of(cables))).reshape(6, -1)
+    ends = np.stack(
+        (plan.shuffle.panel, plan.shuffle.front, plan.shuffle.lane, *plugs_of(cables))
+    ).reshape(6, -1)
     at = {(p, f, k): (*plug,) for p, f, k, *plug in ends.T.tolist()}
-    words = [[text.split() for text in plan.types[kind][1]] for kind in plan.kind]
+    words = [[text.split() for text in plan.shuffle.types[kind][1]] for kind in plan.shuffle.kind]
     behind = {
         (p, word): (f, k)
         for p, rows in enumerate(words)
         for f, row in enumerate(rows)
         for k, word in enumerate(row)
     }
-    used = np.bincount(plan.trunk[plan.trunk >= 0])
+    used = np.bincount(plan.shuffle.trunk[plan.shuffle.trunk >= 0])
     sockets, plugs = {}, {}
     if exchanged:
         p, one, other = exchanged
         plugs = {(p, one): (p, other), (p, other): (p, one)}
     for t, (panels, places) in enumerate(
-        zip(plan.ends.tolist(), plan.sockets.tolist(), strict=True)
+        zip(plan.shuffle.ends.tolist(), plan.shuffle.sockets.tolist(), strict=True)
     ):
         a, b = (plugs.get(s, s) for s in zip(panels, places, strict=True))
         sockets[a], sockets[b] = (b, t), (a, t)
@@ -76,7 +79,7 @@ def led(plan, exchanged=()):
             found[here] = at[p, number - 1, position - 1]
             continue
         (q, socket), trunk = sockets[p, number - 1]
-        there = used[trunk] + 1 - position if plan.turned[trunk] else position
+        there = used[trunk] + 1 - position if plan.shuffle.turned[trunk] else position
         if place := behind.get((q, f"T{socket + 1}.{there}")):
             found[here] = at[q, *place]
     return found
@@ -100,9 +103,11 @@ MORE = [pytest.param(q, marks=pytest.mark.long) for q in (19, 23, 25, 27, 29)]
 def test_fans_have_one_type_and_straight_trunks(q, trunk):
     plan = planned(q=q, trunk=trunk)
     assert led(plan) == wanted(plan)
-    assert len(plan.types) == plan.least == 2
-    assert not plan.turned.any()
-    fans = [k for k, name in zip(plan.kind, plan.names, strict=True) if name.startswith("fan")]
+    assert len(plan.shuffle.types) == plan.shuffle.least == 2
+    assert not plan.shuffle.turned.any()
+    fans = [
+        k for k, name in zip(plan.shuffle.kind, plan.names, strict=True) if name.startswith("fan")
+    ]
     assert len(set(fans)) == 1
 
 
@@ -110,10 +115,10 @@ def test_fans_have_one_type_and_straight_trunks(q, trunk):
 def test_large_fans_have_one_type_and_straight_trunks(q):
     plan = planned(q=q)
     assert led(plan) == wanted(plan)
-    assert len(plan.types) == 2
-    assert not plan.turned.any()
+    assert len(plan.shuffle.types) == 2
+    assert not plan.shuffle.turned.any()
     if q == 31:
-        counts = plan.summary()
+        counts = panel_summary(plan)
         assert (counts["trunks"], counts["plugs"]) == (1488, 8934)
         assert counts["plugs_of_direct_cables"] == 31_744
 
@@ -122,11 +127,13 @@ def test_large_fans_have_one_type_and_straight_trunks(q):
 def test_stars_have_one_type_and_reversed_trunks(q):
     plan = planned(q=q, layout="stars")
     assert led(plan) == wanted(plan)
-    assert len(plan.types) == 3  # the nucleus, the star of the centres, all others
-    kinds = np.sort(np.bincount(plan.kind))
+    assert len(plan.shuffle.types) == 3  # the nucleus, the star of the centres, all others
+    kinds = np.sort(np.bincount(plan.shuffle.kind))
     assert kinds.tolist() == [1, 1, q]
-    alike = (plan.kind[plan.ends] == np.argmax(np.bincount(plan.kind))).all(axis=1)
-    assert np.array_equal(plan.turned, alike)
+    alike = (plan.shuffle.kind[plan.shuffle.ends] == np.argmax(np.bincount(plan.shuffle.kind))).all(
+        axis=1
+    )
+    assert np.array_equal(plan.shuffle.turned, alike)
 
 
 @pytest.mark.parametrize(("trunk", "parallel"), [("mpo8", 1), ("mpo24", 3)])
@@ -144,16 +151,16 @@ def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, tru
     size = {"family": "polarstar", "q": q, "supernode": supernode, "degree": degree}
     plan = planned(**size, trunk=trunk, rack=2 * degree + 2, parallel=parallel)
     assert led(plan) == wanted(plan)
-    assert len(plan.types) == plan.least == 2
-    assert plan.turned.all()
+    assert len(plan.shuffle.types) == plan.shuffle.least == 2
+    assert plan.shuffle.turned.all()
 
 
 @pytest.mark.parametrize("rack", [42, 210])
 def test_racks_of_several_supernodes_take_no_more_types(rack):
     plan = planned(family="polarstar", q=4, supernode="inductive-quad", degree=4, rack=rack)
     assert led(plan) == wanted(plan)
-    assert len(plan.types) == plan.least == 2
-    assert plan.turned.all()
+    assert len(plan.shuffle.types) == plan.shuffle.least == 2
+    assert plan.shuffle.turned.all()
 
 
 LARGE = [pytest.param(q, marks=pytest.mark.long) for q in (16, 17, 19, 23, 25, 27, 29, 31, 32)]
@@ -169,10 +176,10 @@ def test_parallel_classes_and_groups_have_one_type_and_straight_trunks(family, q
     assert led(plan) == wanted(plan)
     infinity = family != "slimfly"
     assert len(plan.names) == q + infinity
-    assert len(plan.types) == 1 + infinity + (q % 2 == 0)
-    assert plan.least == 1 + infinity
-    assert np.bincount(plan.kind).max() == q - (q % 2 == 0)
-    assert not plan.turned.any()
+    assert len(plan.shuffle.types) == 1 + infinity + (q % 2 == 0)
+    assert plan.shuffle.least == 1 + infinity
+    assert np.bincount(plan.shuffle.kind).max() == q - (q % 2 == 0)
+    assert not plan.shuffle.turned.any()
 
 
 @pytest.mark.parametrize(
@@ -190,8 +197,10 @@ def test_parallel_classes_and_groups_have_one_type_and_straight_trunks(family, q
 def test_links_of_other_families_lead_where_they_are_planned(given, types):
     plan = planned(**given)
     assert led(plan) == wanted(plan)
-    assert len(plan.types) == types
-    assert not plan.turned[np.bincount(plan.trunk[plan.trunk >= 0]) == 1].any()
+    assert len(plan.shuffle.types) == types
+    assert not plan.shuffle.turned[
+        np.bincount(plan.shuffle.trunk[plan.shuffle.trunk >= 0]) == 1
+    ].any()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +208,7 @@ def test_links_of_other_families_lead_where_they_are_planned(given, types):
 )
 def test_plugs_and_trunks_are_those_counted_by_hand(q, trunks, plugs):
     """Ribbons: a switch has ceil((q + 1) / 12); trunks: one to twelve links of a pair of racks."""
-    counts = planned(q=q).summary()
+    counts = panel_summary(planned(q=q))
     switches, links = q * q + q + 1, q * (q + 1) ** 2 // 2
     assert (counts["trunks"], counts["plugs"]) == (trunks, plugs)
     assert counts["ribbons"] == switches * -(-(q + 1) // 12)
@@ -238,12 +247,12 @@ def test_an_expansion_adds_cassettes_and_moves_nothing(example, tmp_path):
     before, after = (CableSchedule.of([build]).plans[0] for build in (example.build, larger.build))
     assert led(after) == wanted(after)
     assert after.names[: len(before.names)] == before.names
-    assert after.types[:2] == before.types
-    assert np.array_equal(after.kind[: len(before.kind)], before.kind)
-    new = {row[0]: row for row in after.cords()}
-    assert all(new[row[0]] == row for row in before.cords())
+    assert after.shuffle.types[:2] == before.shuffle.types
+    assert np.array_equal(after.shuffle.kind[: len(before.shuffle.kind)], before.shuffle.kind)
+    new = {cord.label: cord for cord in cords(after)}
+    assert all(new[cord.label] == cord for cord in cords(before))
     assert len(new) == 137
-    assert len(after.types) == after.least == 5
+    assert len(after.shuffle.types) == after.shuffle.least == 5
     for plan, plugged in ((before, 224), (after, 288)):  # none moves before the new ones are in
         seen = WiringReport.of([larger.build], [lldp(tmp_path / "lldp", plan)], None)
         assert (seen.good, seen.as_dict()["right"]) == (True, plugged)
@@ -251,8 +260,8 @@ def test_an_expansion_adds_cassettes_and_moves_nothing(example, tmp_path):
 
 def test_two_exchanged_trunks_are_named(example, tmp_path):
     plan = CableSchedule.of(example.builds).plans[0]
-    one, other = np.flatnonzero((plan.ends == 3).any(axis=1))[[2, 4]].tolist()
-    at = [int(plan.sockets[t][plan.ends[t] == 3][0]) for t in (one, other)]
+    one, other = np.flatnonzero((plan.shuffle.ends == 3).any(axis=1))[[2, 4]].tolist()
+    at = [int(plan.shuffle.sockets[t][plan.shuffle.ends[t] == 3][0]) for t in (one, other)]
 
     def seen(*exchanged):
         return check_wiring(example, [lldp(tmp_path / "lldp", plan, exchanged)])
@@ -275,16 +284,6 @@ def test_a_path_names_cassettes_and_trunks(example):
     ]
 
 
-def test_cords_name_the_types_of_the_cassettes_that_they_join(example):
-    (plan,) = CableSchedule.of(example.builds).plans
-    at = {name: plan.types[kind][0] for name, kind in zip(plan.names, plan.kind, strict=True)}
-    assert at == {"quadrics-P1": "quadrics"} | {f"fan{n}-P1": "fan" for n in range(1, 8)}
-    for row in plan.cords():
-        cord = dict(zip(CORD_COLUMNS, row, strict=True))
-        near = "sw16" if cord["kind"] == "ribbon" else at[cord["a"]]
-        assert (cord["a_type"], cord["b_type"]) == (near, at[cord["b"]])
-
-
 def test_the_bill_has_cassettes_ribbons_and_trunks_in_place_of_cables(example):
     kinds = {}
     for item in CableSchedule.of(example.builds).bill():
@@ -299,28 +298,6 @@ def test_the_bill_has_cassettes_ribbons_and_trunks_in_place_of_cables(example):
     }
 
 
-@pytest.mark.parametrize(
-    ("front", "said"),
-    [
-        ("T1.1 T1.1", "a position of a trunk for one lane, given T1.1 twice"),
-        ("F1.2 T1.1", "F1.1 at lane 2 of front port 1, given T1.1"),
-        ("F9.1", "F1.1 at lane 1 of front port 9, given -"),
-        ("T1,1", "not T1,1"),
-        ("T1.1", "a type for cassette quadrics-P1: front port 1 is"),
-    ],
-)
-def test_types_that_do_not_do_are_refused_once(front, said, tmp_path):
-    given = spec(q=3)
-    given["inventory"]["panels"]["types"] = {"own": {"front": [front]}}
-    (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(given["inventory"]))
-    fabric = tmp_path / "fabric.yaml"
-    fabric.write_text(yaml.safe_dump(given | {"inventory": "inventory.yaml"}))
-    with pytest.raises(InputError) as refused:
-        Fabric.from_spec(fabric).compile()
-    assert said in str(refused.value)
-    assert "panels.types.own" in str(refused.value)
-
-
 def test_a_trunk_that_holds_no_link_is_refused():
     given = spec(q=3, trunk="mpo8")
     given["inventory"]["node_types"]["t"]["ports"][0]["lanes"] = 8
@@ -331,51 +308,37 @@ def test_a_trunk_that_holds_no_link_is_refused():
 def test_formats_of_panels_need_panels():
     fabric = Fabric.from_spec({"name": "x", "topology": {"family": "polarfly", "q": 3}}).compile()
     with pytest.raises(InputError, match="a fabric with panels"):
-        "".join(cables(fabric).text("panels"))
-
-
-def test_types_of_many_lanes_are_read_back():
-    given = spec(q=17)
-    needed = planned(q=17).cassettes()
-    given["inventory"] |= needed
-    placed = place_fabric(load_fabric(given))
-    plan = panel_plan(placed.topology, placed.wiring, placed.hardware())
-    assert not [*plan.unknown_types()]
-    assert dict(plan.types) == {
-        name: tuple(each["front"]) for name, each in needed["panels"]["types"].items()
-    }
+        "".join(cable_schedule(fabric).text("panels"))
 
 
 def test_a_ribbon_of_more_links_than_a_trunk_holds_is_bought_as_several():
     plan = planned(q=13)
-    bought = sum(item.quantity for item in plan.items() if item.kind == "ribbon")
-    assert bought == plan.summary()["ribbons"] == 2 * 183
+    bought = sum(item.quantity for item in items(plan) if item.kind == "ribbon")
+    assert bought == panel_summary(plan)["ribbons"] == 2 * 183
 
 
 def test_a_ribbon_reaches_from_its_switch_to_the_top_of_the_rack():
     plan = planned(q=3, rack=100)
-    metres = [row[-1] for row in plan.cords() if row[1] == "ribbon"]
+    metres = [cord.length_m for cord in cords(plan) if cord.kind == "ribbon"]
     assert min(metres) > 4  # 96 units of 44.45 mm
 
 
 def test_a_fat_tree_has_an_even_radix():
-    found = planned(q=4).summary()
+    found = panel_summary(planned(q=4))
     assert (found["hosts"], found["fat_tree_radix"]) == (21, 8)
 
 
 def test_cords_of_a_rack_end_in_it(example):
-    def cords(**chosen):
-        schedule = CableSchedule.of(example.builds, **chosen)
-        return [tuple(row.split(",")) for row in "".join(schedule.text("panels")).splitlines()[1:]]
-
-    everything = cords()
-    assert cords(rack="C1") == [row for row in everything if "C1" in (row[2], row[5])]
     (plan,) = CableSchedule.of(example.builds).plans
-    trunks = {plan.trunk_label(t) for t in np.flatnonzero((plan.rack[plan.ends] == 1).any(axis=1))}
-    netbox = "".join(CableSchedule.of(example.builds, rack="C1").text("netbox")).splitlines()
-    assert {line.split(",")[8] for line in netbox if line.count("dcim.rearport") == 2} == trunks
-    labels = "".join(CableSchedule.of(example.builds, rack="C1").text("labels"))
-    assert all((row[0] in labels) == ("C1" in (row[2], row[5])) for row in everything)
+    schedule = CableSchedule.of(example.builds, rack="C1")
+    of_rack = [cord for cord in cords(plan) if "C1" in (cord.a_rack, cord.b_rack)]
+    listed = [line.split(",")[0] for line in "".join(schedule.text("panels")).splitlines()[1:]]
+    assert listed == [cord.label for cord in of_rack]
+    labels = "".join(schedule.text("labels"))
+    assert all((cord.label in labels) == (cord in of_rack) for cord in cords(plan))
+    netbox = "".join(schedule.text("netbox")).splitlines()
+    trunks = {line.split(",")[8] for line in netbox if line.count("dcim.rearport") == 2}
+    assert trunks == {cord.label for cord in of_rack if cord.kind == "trunk"}
 
 
 def test_cables_with_links_missing_are_listed_and_checked_without_panels(tmp_path):
@@ -396,3 +359,39 @@ def test_cables_with_links_missing_are_listed_and_checked_without_panels(tmp_pat
     for form in ("panels", "bom", "labels"):
         with pytest.raises(InputError, match="links missing"):
             "".join(schedule.text(form))
+
+
+def test_labels_of_cords_begin_with_the_plane():
+    schedule = cable_schedule(Fabric.from_spec(spec(q=3) | {"planes": 2}))
+    labels = [line.split(",")[0] for line in "".join(schedule.text("panels")).splitlines()[1:]]
+    assert {label[:4] for label in labels} == {f"P{p}-{kind}" for p in (1, 2) for kind in "RT"}
+
+
+def test_a_path_names_the_members_of_a_port_with_parallel_cables():
+    fabric = Fabric.from_spec(spec(q=3, parallel=2, ports=6)).compile()
+    wiring = fabric.build.wiring
+    for u, k in zip(*(ends.tolist() for ends in wiring.links()), strict=True):
+        lines = cable_paths(fabric, [(u, int(wiring.far[u, k]))])
+        port = int(wiring.port[u, k])
+        near = [f"{wiring.names[u]} eth{2 * port - 1 + n}" for n in (0, 1)]
+        assert [line.split(" > ")[0] for line in lines] == near
+        assert len({line.split(" > ")[-1] for line in lines}) == 2
+
+
+@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("planes", [1, 2])
+def test_cables_of_a_spec_are_those_of_its_build(planes, broken):
+    given = spec(q=3) | {"planes": planes}
+    if broken:
+        del given["inventory"]["panels"]
+        end = "p1-n" if planes > 1 else "n"
+        given["inventory"]["dead_links"] = [{"a": f"{end}0", "b": f"{end}1"}]
+    built = cable_schedule(Fabric.from_spec(given).compile())
+    before_it_is_compiled = cable_schedule(Fabric.from_spec(given))
+    forms = ["csv", "markdown", "netbox", "labels", "bom", "hosts", *([] if broken else ["panels"])]
+    for form in forms:
+        assert "".join(before_it_is_compiled.text(form)) == "".join(built.text(form))
+    whole = built.summaries()
+    for summary in whole:
+        del summary["build"]
+    assert before_it_is_compiled.summaries() == whole

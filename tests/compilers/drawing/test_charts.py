@@ -15,6 +15,7 @@ import yaml
 
 import polarfab
 from compilers.cabling.cable_schedule import CableSchedule
+from compilers.cabling.cords import trunks
 from compilers.cabling.schedule_columns import CABLE_COLUMNS
 from compilers.drawing.chart import NAUGHT, Chart, Scale, short_number
 from compilers.drawing.link_matrix import LinkLosses, Matrix, failure_chart, load_chart
@@ -139,15 +140,15 @@ def test_racks_of_a_fabric_with_panels_have_cassettes_and_trunks() -> None:
     fabric = polarfab.Fabric.from_spec(PANELS).compile()
     chart = rack_chart(fabric.build)
     (plan,) = polarfab.cables(fabric).plans
-    trunks = [row for row in plan.cords() if row[1] == "trunk"]
-    metres = sum(row[-1] for row in trunks)
-    assert f"{len(trunks)} trunks of {metres:,.0f} m" in chart.subtitle
+    found = list(trunks(plan))
+    metres = sum(cord.length_m for cord in found)
+    assert f"{len(found)} trunks of {metres:,.0f} m" in chart.subtitle
     assert "cassettes (8)" in texts(chart, "key")
     (bars,) = (shape for shape in chart.shapes if shape.style == "s5" and shape.count == 8)
     left = [int(x) for x in re.findall(r"M(\d+) ", bars.path)]
     assert left == [chart.frames[r].x + 2 for r in plan.rack]
     written = list(map(int, texts(chart, "value")))
-    assert sum(written[: len(written) // 2]) == 2 * len(trunks)
+    assert sum(written[: len(written) // 2]) == 2 * len(found)
 
 
 def test_cassettes_that_an_expansion_adds_are_side_by_side() -> None:

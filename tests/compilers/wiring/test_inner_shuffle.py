@@ -2,12 +2,14 @@
 
 import csv
 import io
+from dataclasses import astuple
 
 import numpy as np
 import pytest
 import yaml
 
 from compilers.cabling.cable_schedule import CableSchedule
+from compilers.cabling.cords import cords
 from inventory.problems import InputError
 from polarfab.cabling import cable_paths
 from polarfab.fabric import Fabric
@@ -58,8 +60,8 @@ def test_lanes_of_a_ribbon_go_by_connector_and_lane(words, order):
     ends, ports = plan.cables.ends, plan.cables.ports
     for e, s in np.ndindex(ends.shape):
         taken = sorted(order.index(p) for p in ports[ends == ends[e, s]].tolist())
-        assert plan.lane[e, s] == taken.index(order.index(ports[e, s]))
-    assert any(f"{plug[order[0]]} to {plug[order[3]]}" in row for row in plan.cords())
+        assert plan.shuffle.lane[e, s] == taken.index(order.index(ports[e, s]))
+    assert any(f"{plug[order[0]]} to {plug[order[3]]}" in row for row in map(astuple, cords(plan)))
     names = plan.wiring.names
     for pair, both in zip(ends.tolist(), ports.tolist(), strict=True):
         near, *_, far = cable_paths(fabric, [pair])[0].split(" > ")

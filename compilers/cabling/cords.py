@@ -1,0 +1,179 @@
+"""What is plugged by hand in a fabric with cassettes: ribbons and trunks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.cabling.bill import Item
+from compilers.cabling.cable_plan import distance, shelved
+from compilers.cabling.panel_plan import PanelPlan, plug_name
+from compilers.cabling.shuffle import Numbers
+from inventory.panels import SINGLE
+
+
+@dataclass(frozen=True, slots=True)
+class Cord:
+    """A ribbon, from a switch to a cassette, or a trunk, from a cassette to another."""
+
+    label: str
+    kind: str
+    """`ribbon` or `trunk`."""
+    a_rack: str
+    a: str
+    """The switch, or the first cassette."""
+    a_port: str
+    """The ports of the switch, from the first to the last; or the port behind the cassette."""
+    b_rack: str
+    b: str
+    """The cassette, of a trunk the second one."""
+    b_port: str
+    a_type: str
+    b_type: str
+    links: int
+    """How many links it carries."""
+    turned: str
+    """Of a trunk `straight` or `reversed`, else empty."""
+    type: str
+    """The type of cable in stock, empty where none is long enough."""
+    length_m: float
+
+
+CORD_COLUMNS = tuple(field.name for field in fields(Cord))
+
+
+def cords(plan: PanelPlan) -> Iterator[Cord]:
+    """The ribbons and then the trunks, in the order of their numbers."""
+    yield from ribbons(plan)
+    yield from trunks(plan)
+
+
+def ribbons(plan: PanelPlan) -> Iterator[Cord]:
+    """The ribbon of each switch; of one that an expansion has added links to, several."""
+    known, wiring, found = plan.cables.hardware, plan.wiring, plan.shuffle
+    half, last, links = _first_and_last_half(found.ribbon, found.lane)
+    cable, end = np.divmod(half, 2)
+    last_cable, last_end = np.divmod(last, 2)
+    switch, panel = plan.cables.ends[cable, end], found.panel[cable, end]
+    front = found.front[cable, end]
+    racks = np.stack((known.rack[switch].astype(np.int64), plan.rack[panel]), axis=1)
+    kind, length = _from_stock(plan, racks, known.unit[switch])
+    for i, (v, p) in enumerate(zip(switch.tolist(), panel.tolist(), strict=True)):
+        first_plug = plug_name(wiring, plan.cables, int(cable[i]), int(end[i]))
+        last_plug = plug_name(wiring, plan.cables, int(last_cable[i]), int(last_end[i]))
+        yield Cord(
+            label=plan.ribbon_label(i),
+            kind="ribbon",
+            a_rack=known.rack_names[racks[i, 0]],
+            a=wiring.names[v],
+            a_port=first_plug if first_plug == last_plug else f"{first_plug} to {last_plug}",
+            b_rack=known.rack_names[racks[i, 1]],
+            b=plan.names[p],
+            b_port=f"F{front[i] + 1}",
+            a_type=wiring.type_names[wiring.node_type[v]],
+            b_type=found.types[found.kind[p]][0],
+            links=int(links[i]),
+            turned="",
+            type=kind[i],
+            length_m=length[i],
+        )
+
+
+def trunks(plan: PanelPlan) -> Iterator[Cord]:
+    """The trunks between cassettes."""
+    known, found = plan.cables.hardware, plan.shuffle
+    racks = plan.rack[found.ends]
+    links = np.bincount(found.trunk[found.trunk >= 0])
+    kind, length = _from_stock(plan, racks)
+    for t, ((a, b), (a_socket, b_socket)) in enumerate(
+        zip(found.ends.tolist(), found.sockets.tolist(), strict=True)
+    ):
+        yield Cord(
+            label=plan.trunk_label(t),
+            kind="trunk",
+            a_rack=known.rack_names[racks[t, 0]],
+            a=plan.names[a],
+            a_port=f"T{a_socket + 1}",
+            b_rack=known.rack_names[racks[t, 1]],
+            b=plan.names[b],
+            b_port=f"T{b_socket + 1}",
+            a_type=found.types[found.kind[a]][0],
+            b_type=found.types[found.kind[b]][0],
+            links=int(links[t]),
+            turned="reversed" if found.turned[t] else "straight",
+            type=kind[t],
+            length_m=length[t],
+        )
+
+
+def trunk_lengths(plan: PanelPlan) -> NDArray[np.float64]:
+    """float64[T]: metres of each trunk."""
+    return np.array(_from_stock(plan, plan.rack[plan.shuffle.ends])[1], np.float64)
+
+
+def labels_of_cords(rows: Iterable[Cord]) -> Iterator[dict[str, Any]]:
+    """Two labels for each of these cords, as the sheet of labels takes them."""
+    for cord in rows:
+        a = f"{cord.a_rack} {cord.a} {cord.a_port}"
+        b = f"{cord.b_rack} {cord.b} {cord.b_port}"
+        for near, far in ((a, b), (b, a)):
+            yield {
+                "label": cord.label,
+                "near": near,
+                "far": far,
+                "bundle": cord.turned,
+                "length": f"{cord.length_m:g}",
+                "colour": "",
+            }
+
+
+def items(plan: PanelPlan) -> Iterator[Item]:
+    """Lines of the bill: cassettes by type, ribbons and trunks by length.
+
+    A ribbon of more links than a trunk holds is bought as several.
+    """
+    for number, (name, fronts) in enumerate(plan.shuffle.types):
+        words = (word for text in fronts for word in text.split())
+        behind = len({word.split(".")[0] for word in words if word.startswith("T")})
+        trunks_behind = "1 trunk" if behind == 1 else f"{behind} trunks"
+        detail = f"{len(fronts)} ports in front, {trunks_behind} behind"
+        yield Item("cassette", name, detail, int((plan.shuffle.kind == number).sum()))
+    total = Counter[tuple[str, str, str]]()
+    for cord in cords(plan):
+        name = cord.type if plan.trunk_name == SINGLE else plan.trunk_name
+        detail = f"{cord.turned} {cord.length_m:g} m".strip()
+        total[cord.kind, name, detail] += -(-cord.links // plan.room)
+    for (kind, name, detail), quantity in sorted(total.items()):
+        yield Item(kind, name, detail, quantity)
+
+
+def _first_and_last_half(ribbon: Numbers, lane: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Of each ribbon the halves at its first and its last lane, 2e and 2e + 1 of link e.
+
+    Third, how many links it has.
+    """
+    by = np.lexsort((lane.ravel(), ribbon.ravel()))
+    links = np.bincount(ribbon.ravel())
+    ends = np.cumsum(links)
+    return by[ends - links], by[ends - 1], links
+
+
+def _from_stock(
+    plan: PanelPlan, racks: NDArray[np.integer], unit: NDArray[np.integer] | None = None
+) -> tuple[list[str], list[float]]:
+    """The type in stock and the length of each cord between these racks, int[n, 2].
+
+    Cassettes are at the top of their racks. unit: of the first ends, where these are switches.
+    """
+    known = plan.cables.hardware
+    units = known.rack_units[racks].astype(np.int64)
+    if unit is not None:
+        units[:, 0] = unit
+    kind, length = shelved(known, distance(known, racks, units))
+    names = [entry["name"] for entry in plan.cables.kinds()]
+    return [names[k] if k >= 0 else "" for k in kind.tolist()], length.tolist()

@@ -1,0 +1,38 @@
+"""Passive cassettes between racks as values: the trunks that lead from one to another."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from inventory.problems import did_you_mean
+from inventory.values import Model, Place, refusal
+
+SINGLE = "single"
+"""The trunk that is a cable of its own for each link."""
+TRUNK_FIBRES = {"mpo8": 8, "mpo12": 12, "mpo16": 16, "mpo24": 24}
+"""The library of trunks: fibres by name."""
+
+
+def _trunks(text: str) -> str:
+    known = (SINGLE, *TRUNK_FIBRES)
+    for word in text.split() or [text]:
+        if word not in known:
+            todo = did_you_mean(word, known, "several are in one text: mpo12 mpo24")
+            raise refusal(f"names of {', '.join(known)}", todo)
+    return " ".join(text.split())
+
+
+Trunks = Annotated[Place, AfterValidator(_trunks)]
+
+
+class Panels(Model):
+    """Cassettes that the links of each cluster run through.
+
+    Every switch has a ribbon to its own front port, a lane for each of its links in the order of
+    their ports. Behind are trunks to the cassettes of other clusters. `trunk` has one name, or
+    several in one text: that with the fewest types of cassettes, then trunks is taken.
+    """
+
+    trunk: Trunks = "mpo24"
