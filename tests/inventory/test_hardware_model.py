@@ -83,12 +83,6 @@ def test_messages(tmp_path, monkeypatch, golden: Callable[[str, str], None]) -> 
     golden("\n".join(texts), "hardware-messages.txt")
 
 
-def test_base_is_good(tmp_path) -> None:
-    (tmp_path / "i.yaml").write_text(BASE)
-    inventory, _ = load_inventory(tmp_path / "i.yaml")
-    assert inventory.racks[1].units == 4
-
-
 @pytest.mark.parametrize(
     ("block", "names"),
     [

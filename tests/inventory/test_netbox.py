@@ -301,7 +301,9 @@ def test_mutated_files(tmp_path: Path) -> None:
             path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:12]))
     (tmp_path / "type.yaml").write_bytes(OURS.read_bytes())
     export(EXAMPLES / "q7-panels" / "fabric.yaml", tmp_path / "panels")
-    (tmp_path / "panels" / "device-types" / "cassette-cassette-2.yaml").rename(tmp_path / "fan.yaml")
+    (tmp_path / "panels" / "device-types" / "cassette-cassette-2.yaml").rename(
+        tmp_path / "fan.yaml"
+    )
     shutil.rmtree(tmp_path / "panels")
     paths += [tmp_path / "type.yaml", tmp_path / "fan.yaml"]
     originals = {path: path.read_bytes() for path in paths}

@@ -115,9 +115,8 @@ def test_deep_nesting_does_not_exhaust_the_stack(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        *((None, "nothing"), (7, "7"), ("leaf-1", "leaf-1"), ("a b", "'a b'"), ("", "''")),
-        *(([1, 2], "a list of 2"), ([], "an empty list"), ({}, "an empty mapping")),
-        *((dict.fromkeys("abcde"), "a mapping with a, b, c, d, …"), ("\x1b[2J", "'\\x1b[2J'")),
+        (dict.fromkeys("abcde"), "a mapping with a, b, c, d, …"),
+        ("\x1b[2J", "'\\x1b[2J'"),
         ("x" * 100, "x" * 47 + "…"),
     ],
 )

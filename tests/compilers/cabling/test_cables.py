@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -144,14 +143,6 @@ def test_markdown_and_labels_hold_every_cable():
     assert "<title>&lt;q7&gt;</title>" in sheet
 
 
-def test_bill_of_q7():
-    items = {(item.kind, item.name, item.detail): item.quantity for item in bill(schedule_q7())}
-    assert items["node", "copackaged-4x8", "Generic Co-packaged 4x8"] == 57
-    assert items["rack", "rack 10U", ""] == 8
-    assert sum(n for (kind, *_), n in items.items() if kind == "cable") == 224
-    assert items["connector", "MT 400 Gb/s", "link ends"] == 448
-
-
 def test_fibres_hold_all_cables_of_bundles():
     build, cables = schedule(STAR)
     for single in (False, True):
@@ -163,11 +154,6 @@ def test_fibres_hold_all_cables_of_bundles():
         assert count == np.count_nonzero(alone)
         assert (cables.bundle == 0).any()
         assert any(item.kind == "fibre" for item in items) is not single
-
-
-def schedule_q7():
-    build, cables = schedule(Q7)
-    return build.wiring, cables
 
 
 def test_hardware_survives_the_build_folder(tmp_path):
@@ -192,12 +178,6 @@ def test_a_fabric_without_inventory_has_cables_too(tmp_path, family):
     assert build.hardware is None
     cables = cables_of(build.wiring, hardware_of(build))
     assert len(cables) == build.topology.graph.size
-
-
-def test_pairs_of_fans_have_one_bundle_each():
-    _, cables = schedule(Q7)
-    pairs = [tuple(sorted(pair)) for pair in cables.bundles.clusters.tolist()]
-    assert sorted(pairs) == list(combinations(range(8), 2))
 
 
 def test_cables_to_hosts():

@@ -10,7 +10,6 @@ from compilers.audit.wiring_report import WiringReport
 from compilers.cabling.cable_schedule import CableSchedule
 from compilers.cabling.cords import cords, items
 from compilers.cabling.panel_plan import panel_plan, panel_summary
-from compilers.cabling.shuffle import chunks
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.placed_fabric import place_fabric
 from inventory.problems import InputError
@@ -213,15 +212,6 @@ def test_plugs_and_trunks_are_those_counted_by_hand(q, trunks, plugs):
     assert (counts["trunks"], counts["plugs"]) == (trunks, plugs)
     assert counts["ribbons"] == switches * -(-(q + 1) // 12)
     assert counts["plugs_of_direct_cables"] == 2 * links
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_trunks_of_a_pair_have_the_same_links_from_either_end(turned):
-    for links in range(1, 70):
-        sizes = chunks(links, 12, turned)
-        assert sum(sizes) == links
-        assert max(sizes) <= 12
-        assert not turned or sizes == sizes[::-1]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from compilers import pipeline
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
@@ -177,19 +176,6 @@ def test_from_the_inventory_to_the_targets(tmp_path: Path) -> None:
         assert made == {f"n{v}" for v in range(13) if v != 4}
     build = load(tmp_path / "build")
     assert len(cables_of(build.wiring, hardware_of(build)).ends) == build.topology.graph.size
-
-
-def test_an_inventory_that_lacks_nothing_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    called: list[object] = []
-    monkeypatch.setattr(pipeline, "with_exceptions", lambda *a: called.append(a))
-    compiled(tmp_path, inventory())
-    spare = {"name": "spare", "type": "leaf", "state": "planned", "disabled_ports": ["eth2"]}
-    content = inventory()
-    content["nodes"] = [*content["nodes"], spare]  # type: ignore[misc]
-    compiled(tmp_path, content)
-    assert not called
 
 
 def test_large_fabrics_are_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,16 +59,6 @@ def test_racks_have_the_cables_that_they_had(q):
     assert not np.array_equal(spread.wiring.port, filled.wiring.port)
 
 
-def test_the_half_turn_of_a_switch():
-    """Links 1 and 4, and 2 and 5, are of triangles; 0 and 3 are of none; 6 is not there."""
-    apex = np.array([[-1, 4, 5, -1, 1, 2, -1]], np.int16)
-    present = np.array([[True] * 6 + [False]])
-    heading = np.broadcast_to(np.arange(7, dtype=np.int32), apex.shape)
-    assert half_turn(apex, present, heading).tolist() == [[0, 1, 2, 3, 4, 5, 6]]
-    assert runs([2, 2, 2]) == [0, 0, 1, 1, 2, 2]
-    assert dealt([2, 1, 2]) == [0, 1, 2, 0, 2]
-
-
 QS = [3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32]
 
 

@@ -77,13 +77,6 @@ def test_several_racks_to_a_supernode():
     assert len(set(racks)) == -(-104 // 3)
 
 
-def test_without_racks_nothing_changes():
-    topology = polarfly(3)
-    nodes = tuple(Node(name=f"n{i}", type="switch-64") for i in range(13))
-    inventory = Inventory(node_types=TYPES, nodes=nodes)
-    assert settle(topology, inventory) is inventory
-
-
 def test_hand_made_places_are_kept():
     topology = polarfly(3)
     nodes = [Node(name=f"n{i}", type="copackaged-4x8") for i in range(14)]

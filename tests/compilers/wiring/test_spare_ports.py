@@ -2,7 +2,6 @@
 
 import random
 
-import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
@@ -149,8 +148,3 @@ def test_nothing_is_said_of_a_whole_fabric():
     assert LostLinks.of(place_fabric(loaded())) == LostLinks()
     assert LostLinks.of(place_fabric(loaded(disabled={3: [port(2)]}))) == LostLinks()
     assert LostLinks().cost() == ""
-
-
-def test_builds_without_disabled_ports_are_as_before():
-    wiring = place_fabric(loaded()).wiring
-    assert np.array_equal(wiring.port[wiring.far >= 0], 1 + np.nonzero(wiring.far >= 0)[1])
