@@ -4,14 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Many wait for switches: two cores are busy with five.
 PYTEST := $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
-EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,cluster,docs
+EXTRAS := ryu,os-ken,http,mininet,plots,analyse,cluster,docs
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ip, unshare; for tests only ping, a browser,
-# routers, a subnet manager with a fabric to manage, a scheduler, network simulators, shells, and for long
-# tests containers.
+# routers, a subnet manager with a fabric to manage, a network simulator, shells, and for long tests
+# containers.
 DEBIAN_PACKAGES := openvswitch-switch mininet iperf3 iproute2 util-linux
 test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server fish frr iputils-ping opensm ibsim-utils ibutils libumad2sim0 infiniband-diags prometheus \
-  g++ libns3-dev libsimgrid-dev slurm-client slurmctld strace zsh
+  g++ libsimgrid-dev strace zsh
 test-all: DEBIAN_PACKAGES += podman runc
 
 # The stamp names the checkout: a virtual environment survives neither a move nor a new Python.

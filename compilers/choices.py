@@ -8,6 +8,5 @@ Method = Literal["auto", "walk", "local"]
 """How `verify` proves."""
 PictureForm = Literal["svg", "html"]
 Chart = Literal["racks", "load", "failures", "rounds"]
-TreeKind = Literal["disjoint", "low-depth"]
 EngineName = Literal["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]
 FrameworkName = Literal["ryu", "os-ken"]

@@ -11,9 +11,6 @@ import numpy as np
 import yaml
 
 import polarfab
-from compilers.drawing.plots import Curve, Panel, plot
-from extensions.clusters.nccl_order import ring_order
-from extensions.clusters.trees.allreduce_time import SPEED, AllreduceTime
 
 SMALL = {
     "name": "er3",
@@ -51,14 +48,6 @@ def pictures() -> Iterator[tuple[str, str]]:
 
     `pytest --update-golden tests/manual` writes them.
     """
-    small = polarfab.topology("polarfly", q=3)
-    order = ring_order(small.graph, range(small.graph.order))
-    trees = polarfab.trees(polarfab.Fabric.from_spec({**SMALL, "routing": {}}).compile()).trees
-    edges = zip(trees, (MINIMAL, OTHER), strict=True)
-    lines = [(edge, colour, "") for tree, colour in edges for edge in tree.edges.tolist()]
-    yield "trees.svg", overlaid(polarfab.draw(small), lines)
-    yield "allreduce.svg", plot([allreduce(q) for q in (7, 13)], "svg", plain=True).decode()
-    yield "ring.svg", overlaid(polarfab.draw(small), [(order, OTHER, "")])
     flown = polarfab.topology("polarfly", q=7)
     yield "polarfly-q7.svg", polarfab.draw(flown, racks=["quadrics", "fan3"])
     inventory = CABLED.with_name("inventory.yaml")
@@ -82,28 +71,6 @@ def pictures() -> Iterator[tuple[str, str]]:
         "path-set.svg",
         overlaid(polarfab.draw(carried), list(zip(node_paths, colours, dashes, strict=True))),
     )
-
-
-def allreduce(q: int) -> Panel:
-    """How many links' worth an allreduce gets over trees of PolarFly, against a ring."""
-    fabric = polarfab.Fabric.from_spec({"name": "er", "topology": {"family": "polarfly", "q": q}})
-    compiled, sizes = fabric.compile(), [1 << power for power in range(12, 33)]
-    known = {
-        kind: [AllreduceTime.of(polarfab.trees(compiled, kind), size) for size in sizes]
-        for kind in ("disjoint", "low-depth")
-    }
-    times = known["disjoint"]
-    seconds = {f"{kind} trees": [each.trees for each in found] for kind, found in known.items()}
-    seconds["ring"] = [each.ring for each in times]
-    seconds["ForestColl, at most"] = [each.forestcoll for each in times]
-    powers = tuple(float(size.bit_length() - 1) for size in sizes)
-    rates = {
-        name: tuple(8e-9 * size / (took * SPEED) for size, took in zip(sizes, of, strict=True))
-        for name, of in seconds.items()
-    }
-    curves = tuple(Curve(name, powers, rate) for name, rate in rates.items())
-    axes = "vector, 2 to the power of … bytes", "vector over time, in links"
-    return Panel(f"Allreduce on PolarFly q = {q}", *axes, curves)
 
 
 def overlaid(picture: str, paths: Sequence[tuple[Path, str, str]]) -> str:

@@ -299,7 +299,6 @@ JSON_OF = (
     "hosts localise build",
     "render build --target eos -o out",
     "verify build --emitted out",
-    "trees build",
     "cables build",
     "throughput build --pattern uniform",
     "expand build --clusters quadric:1 -o larger",

@@ -67,9 +67,9 @@ SECTIONS = (
     ),
     Section(
         "Give it to other programs",
-        "hosts",
+        "exports",
         {
-            "export": "The graph; files for schedulers, collective libraries and simulators.",
+            "export": "The graph as a file; a network for BookSim.",
         },
     ),
     Section(

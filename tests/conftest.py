@@ -8,7 +8,6 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,14 +27,11 @@ LIVE_COMMANDS = {
     "opensm": "opensm",
     "ibsim": "ibsim-utils",
     "saquery": "infiniband-diags",
-    "slurmctld": "slurmctld",
-    "scontrol": "slurm-client",
     "ibdmchk": "ibutils",
     "g++": "g++",
     "smpirun": "libsimgrid-dev",
     "strace": "strace",
 }
-NS3_HEADERS = Path("/usr/include/ns3")
 BROWSER_COMMANDS = {"chromium": "chromium", "chromedriver": "chromium-driver"}
 SHELL_COMMANDS = {"zsh": "zsh", "fish": "fish"}
 CONTAINER_COMMANDS = {"podman": "podman", "runc": "runc"}
@@ -64,8 +60,6 @@ def missing_commands(packages: dict[str, str]) -> list[str]:
 def missing_for_live() -> tuple[str, ...]:
     """Say what this machine lacks for live tests, a phrase a part."""
     lacking = missing_commands(LIVE_COMMANDS)
-    if not NS3_HEADERS.is_dir():
-        lacking.append("the headers of ns-3 (Debian package libns3-dev)")
     if os.geteuid() != 0:
         lacking.append("root, or root in a user namespace (unshare --user --map-root-user)")
     elif shutil.which("unshare"):

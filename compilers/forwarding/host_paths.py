@@ -6,7 +6,6 @@ So the rule is asked once for each of these, and all packets are then moved a li
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,8 +18,6 @@ from compilers.forwarding.walks import Numbers, Walks
 from compilers.routing.intermediates import intermediates
 from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS
 
-Chance = Callable[[int], NDArray[np.float64]]
-"""float64[n], 0 to 1: by how many links packets have taken, what each draws its next hop with."""
 STATES_A_CALL = 4
 """Packets that take as long to follow as one state to tabulate."""
 STATES_AT_ONCE = 1 << 18
@@ -122,15 +119,6 @@ class TabulatedHops:
         """From each pair of switches the path of the first links, which is over no intermediate."""
         return self._moved(source, destination, first=True)
 
-    def drawn(
-        self, source: Numbers, destination: Numbers, chance: Chance, *, carried: bool = False
-    ) -> HostPaths:
-        """One path of each pair of switches, every next hop drawn with its part of the packets.
-
-        carried: to intermediates, or to where these are given up.
-        """
-        return self._moved(source, destination, carried=carried, chance=chance)
-
     def paths(self, source: Numbers, destination: Numbers) -> HostPaths:
         """All paths from switches to others, int64[n] each, that of `first_paths` first."""
         if not self.walks.build.carries:
@@ -151,11 +139,6 @@ class TabulatedHops:
         arcs = np.concatenate((first.arcs[:, leg], second.astype(np.int32)))
         part = np.full(len(pair), 1 / len(vias))
         return HostPaths(pair, part, hops, end, arcs, np.zeros_like(arcs, np.bool_))
-
-    @cached_property
-    def cumulated(self) -> NDArray[np.float64]:
-        """float64[m + 1]: the sum of `part` before each next hop."""
-        return np.append(0.0, np.cumsum(self.part))
 
     @cached_property
     def legs(self) -> tuple[HostPaths, HostPaths]:
@@ -205,12 +188,10 @@ class TabulatedHops:
         *,
         carried: bool = False,
         first: bool = False,
-        chance: Chance | None = None,
     ) -> HostPaths:
         """Move packets of hosts to their ends; those that come by a link again go round for ever.
 
         carried: to intermediates, or to where these are given up. first: by the first links alone.
-        chance: by links that are drawn.
         """
         p, classes = self.program, self.program.order.shape[1]
         links = p.far.shape[1]
@@ -236,14 +217,9 @@ class TabulatedHops:
                 break
             state = np.where(going, (at * places + place) * classes + c, 0)
             begin, count = self.begins[state], self.begins[state + 1] - self.begins[state]
-            every = going & (not first and chance is None)
-            times = np.where(every, np.maximum(count, 1), 1)
+            times = np.where(going & (not first), np.maximum(count, 1), 1)
             row = np.repeat(np.arange(len(pair)), times)
             nth = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
-            if chance is not None:
-                upto = self.cumulated[begin] + chance(taken)
-                nth = np.searchsorted(self.cumulated, upto, side="right") - 1 - begin
-                nth = np.clip(nth, 0, np.maximum(count - 1, 0))
             go = going[row]
             hop = np.where(go & (count[row] > 0), begin[row] + nth, 0)
             link = np.where(go & (count[row] > 0), self.link[hop], DROP)

@@ -20,6 +20,7 @@ ENTRY_POINTS = {
         "completion_time": "extensions.simulation:completion_time",
         "trace_times": "extensions.simulation:trace_times",
     },
+    "polarfab.exports": {"booksim": "extensions.simulation.booksim_network:of_planes"},
 }
 
 

@@ -143,8 +143,7 @@ def test_a_pipe_in_a_build_stays(made: Path, run: Run, tmp_path: Path) -> None:
     [
         (["render", "BUILD", "--target", "frr", "-o", "OUT"], "0/frr.conf"),
         (["inventory", "export", "FABRIC", "-o", "OUT"], "devices.csv"),
-        (["export", "BUILD", "--format", "nccl", "-o", "OUT"], "hosts"),
-        (["trees", "BUILD", "--format", "openflow", "-o", "OUT"], "0/trees.txt"),
+        (["export", "BUILD", "--format", "booksim", "-o", "OUT"], "tables.txt"),
     ],
 )
 def test_files_of_others_are_not_overwritten(
@@ -283,7 +282,7 @@ def test_a_manifest_of_another_program_is_no_build(made: Path, run: Run, tmp_pat
         ["compile", "FABRIC", "-o", ""],
         ["render", "BUILD", "--target", "frr", "-o", ""],
         ["cables", "BUILD", "--format", "csv", "-o", ""],
-        ["export", "BUILD", "--format", "nccl", "-o", ""],
+        ["export", "BUILD", "--format", "booksim", "-o", ""],
         ["verify", ""],
     ],
 )
@@ -341,7 +340,7 @@ def test_an_edited_manifest_is_refused(made: Path, run: Run, tmp_path: Path) -> 
     run("compile", made / "f.yaml", "-o", tmp_path / "b")
     manifest = tmp_path / "b/manifest.json"
     manifest.write_text(manifest.read_text().replace('"lab"', '"lob"'))
-    for words in ("trees", "cables", "explain {} 0 1", "hosts paths {} --format linux"):
+    for words in ("cables", "explain {} 0 1", "hosts paths {} --format linux"):
         there = str(tmp_path / "b")
         called = words.format(there) if "{}" in words else f"{words} {there}"
         code, _, err = run(*called.split())

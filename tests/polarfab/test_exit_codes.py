@@ -26,7 +26,6 @@ VERBS = {
     "expand": ["--clusters", "quadric:1"],
     "throughput": [],
     "simulate": ["--load", "0.1"],
-    "trees": [],
     "plan": ["--from", "BUILD"],
     "render": ["--target", "ovs", "-o", "OUT", "--unverified"],
 }

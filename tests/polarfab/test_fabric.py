@@ -384,7 +384,7 @@ def test_values_print_in_one_line(fabric: Fabric) -> None:
     values = [
         *(fabric, topology, topology.graph, build, build.wiring, build.hardware, build.tables),
         *(build.tables.routes, build.tables.classes, fabric.explain(0, 1), fabric.diff(larger)),
-        *(fabric.plan(larger), polarfab.cables(fabric), fabric.verify(), polarfab.trees(fabric)),
+        *(fabric.plan(larger), polarfab.cables(fabric), fabric.verify()),
         *(polarfab.simulate(fabric, "uniform", [0.1]), fabric.expand("quadric:1")),
     ]
     assert [text for text in map(repr, values) if len(text) > 100 or text[0] != "<"] == []

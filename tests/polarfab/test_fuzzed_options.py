@@ -29,7 +29,7 @@ VERBS = {
         "cables": ["b"],
     },
     **{"render": ["b", "--target", "frr", "-o", "out/r"], "plan": ["b", "--from", "b"]},
-    **{"folder fsck": ["b"], "targets": [], "hosts paths": ["b"], "trees": ["b"]},
+    **{"folder fsck": ["b"], "targets": [], "hosts paths": ["b"]},
     **{"folder gc": ["b"], "expand": ["b"], "folder rollback": ["b"]},
 }
 """Each verb with good words; b is a build and f.yaml its fabric."""

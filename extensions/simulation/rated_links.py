@@ -1,4 +1,4 @@
-"""The links and hosts of a plane with their rates, as simulators take them."""
+"""The links and hosts of a plane with their rates, as other simulators take them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,35 @@ from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import by_port, hardware_of
 from compilers.tables.build import Build
-from extensions.clusters.trees.allreduce_time import HOP, SPEED
 from inventory.problems import InputError
 
-LATENCY = HOP
-"""Seconds over a link and through the switch behind it; no inventory tells them."""
+LATENCY = 1e-6
+"""Seconds over a link and through the switch behind it. No inventory tells them."""
+SPEED = 400
+"""Gbit/s, where the inventory tells none."""
 STORED_PAIRS = 1 << 24
+"""Pairs of switches that a file may tell of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RatedLinks:
-    """E links and H hosts, with rates in Gbit/s; SPEED where the inventory tells none.
-
-    ends: int64[E, 2], switches, the smaller first, in the order of `Program.cable`. rate:
-    int64[E]. vertex, slot: int64[H], the switch of each host and its number there. host_rate:
-    int64[H]. names: of hosts.
-    """
+    """The E links and H hosts of a plane, with their rates in Gbit/s."""
 
     build: Build
+    """What was compiled."""
     ends: NDArray[np.int64]
+    """int64[E, 2]: the two switches of each link, the smaller first, in the order of
+    `Program.cable`."""
     rate: NDArray[np.int64]
+    """int64[E]: of each link."""
     vertex: NDArray[np.int64]
+    """int64[H]: the switch of each host."""
     slot: NDArray[np.int64]
+    """int64[H]: the number of each host at its switch."""
     host_rate: NDArray[np.int64]
+    """int64[H]: of the link of each host."""
     names: tuple[str, ...]
+    """Of the hosts, as the inventory calls them."""
 
     @classmethod
     def of(cls, build: Build) -> RatedLinks:

@@ -1,4 +1,4 @@
-"""`polarfab export`: a graph, or a build for schedulers, collective libraries and simulators."""
+"""`polarfab export`: a graph, or a build for BookSim and what packages add."""
 
 from __future__ import annotations
 
@@ -40,24 +40,17 @@ def command(
     """Print the graph of a family, a fabric.yaml or a build, or write files that need a build.
 
     \b
-    edges       the graph alone, as graphml, dot, node-link and --json are
-    anynet      the graph as BookSim's network
-    slurm       topology.conf as a tree and as blocks, topology.yaml with both
-    topograph   a model for NVIDIA's Topograph
-    kubernetes  labels of nodes: switch, cluster, fabric
-    nccl        hosts in the order of a ring; with several planes settings
-    simgrid     a platform with the tables' paths as routes; hosts for smpirun
-    ns3         the tables, and a program whose switches forward by them
-    booksim     a network and a configuration; the tables, which it cannot take
+    edges    the graph alone, as graphml, dot, node-link and --json are
+    anynet   the graph as BookSim's network
+    booksim  a network and a configuration; the tables, which it cannot take
 
     Vertices have canonical numbers; a build leaves out what its inventory calls dead. Hosts are
-    named as in the inventory. For schedulers a folder of several planes is one cluster: a host with
-    a port to each plane is one host. Simulators get a folder for each plane.
+    named as in the inventory. For booksim each of several planes has a folder.
 
     \b
         polarfab export polarfly --q 7 | wc -l
         polarfab export dragonfly h=2 a=4 --format graphml
-        polarfab export build --format slurm -o slurm
+        polarfab export build --format booksim -o booksim
     """
     if form not in GRAPHS and form is not None:
         _export(subject, form, output or Path(form), as_json)

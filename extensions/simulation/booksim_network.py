@@ -1,0 +1,174 @@
+"""A network for BookSim 2, and the tables, which it cannot take.
+
+Source: BookSim 2's `src/networks/anynet.cpp`. A network file has no routes: BookSim finds its own
+by Dijkstra's algorithm, where of routers as near the one with the lowest number comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.forwarding.many_packets import LOOPS
+from compilers.forwarding.program import egress_classes, program_of
+from compilers.forwarding.rule import PLAIN, Array, Program
+from compilers.spec.policy import EVERY_HOP
+from compilers.tables.build import Build
+from compilers.tables.fib import Fib
+from compilers.topology.distance import BEYOND, distances, table_of
+from extensions.simulation.rated_links import LATENCY, RatedLinks
+from inventory.problems import InputError
+
+DESTINATIONS_AT_ONCE = 256
+CONFIGURATION = """\
+// Fabric {name}, build {identity}.
+// BookSim finds shortest routes of its own: {alike:,} of {pairs:,} next routers are those of
+// the minimal routes in tables.txt. It takes no weights and no alternates.
+// Every link carries a flit a cycle. Packets take any channel, so past saturation it may deadlock.
+topology = anynet;
+network_file = network.anynet;
+routing_function = min;
+traffic = uniform;
+injection_rate_uses_flits = 1;
+injection_rate = 0.1;
+packet_size = 4;
+
+// Routers as in `polarfab simulate`, from the PolarFly paper's authors.
+num_vcs = 4;
+vc_buf_size = 32;
+internal_speedup = 2.0;
+credit_delay = 2;
+routing_delay = 1;
+vc_alloc_delay = 1;
+sw_alloc_delay = 1;
+vc_allocator = separable_input_first;
+sw_allocator = separable_input_first;
+wait_for_tail_credit = 0;
+warmup_periods = 3;
+sample_period = 500;
+"""
+TABLES_HEAD = """\
+# Fabric {name}, build {identity}: links, hosts, and what its switches do with packets.
+# switches N
+# link A B GBIT_S SECONDS           between two switches
+# host NAME SWITCH GBIT_S ADDRESS   hosts have the latency of links
+# class S K NEXT BACK [HOP WEIGHT]  on switch S a packet of class K goes to switch NEXT, or to BACK
+#   if it came from there; one from a host of S takes a HOP by its flow, as often as WEIGHT says
+# route D K ...                     the class of packets to switch D on each switch, -1: none
+switches {switches}
+"""
+
+
+def of_planes(builds: Sequence[Build]) -> Iterator[tuple[str, str]]:
+    """The files of every plane; where there are several, in a folder of each."""
+    for build in builds:
+        folder = f"{build.name}/" if len(builds) > 1 else ""
+        for name, text in files(build):
+            yield folder + name, text
+
+
+def files(build: Build) -> Iterator[tuple[str, str]]:
+    """`network.anynet`, `booksim.config` and `tables.txt`.
+
+    Raises:
+        InputError: the fabric has no hosts, too many switches, or some without links; or packets
+            go by intermediates, are marked, or are shared at every hop.
+    """
+    fabric, far = RatedLinks.of(build), build.wiring.far
+    for refused, key, word in (
+        (build.carries, "balance", build.balance),
+        (build.marks, "balance", build.balance),
+        (build.every_hop, "transit", EVERY_HOP),
+    ):
+        if refused:
+            required = "one next router, as BookSim finds one shortest path of its own in `anynet`"
+            raise InputError.of(required, word, "simulate it", key=f"routing.{key}")
+    depth = distances(table_of(far), np.arange(len(far))).astype(np.int16)
+    if (depth == BEYOND).any():
+        raise InputError.of("a fabric in which all switches reach each other", "a damaged one")
+    fib = Fib.of(build.tables, build.wiring.cables())
+    minimal = fib.next_switch(np.arange(len(far)))
+    pairs = build.topology.endpoints & (depth > 0)
+    alike = pairs & (minimal == _next_routers(far, depth))
+    yield "network.anynet", "".join(_network(fabric, len(far)))
+    yield (
+        "booksim.config",
+        CONFIGURATION.format(
+            name=build.name,
+            identity=build.identity or "not saved",
+            alike=np.count_nonzero(alike),
+            pairs=np.count_nonzero(pairs),
+        ),
+    )
+    yield "tables.txt", "".join(_table_text(fabric))
+
+
+def _network(fabric: RatedLinks, switches: int) -> Iterator[str]:
+    """A line for each router: its hosts, and the links to routers of larger numbers."""
+    words: list[list[str]] = [[f"router {v}"] for v in range(switches)]
+    for number, v in enumerate(fabric.vertex.tolist()):
+        words[v].append(f"node {number}")
+    for u, v, _ in fabric.links():
+        words[u].append(f"router {v}")
+    return (f"{' '.join(line)}\n" for line in words)
+
+
+def _next_routers(far: NDArray[np.int32], depth: NDArray[np.int16]) -> NDArray[np.int64]:
+    """int64[S, S]: the router that BookSim sends to first, from one to another; -1 to itself."""
+    order = np.arange(len(far))
+    before = np.full(depth.shape, -1)
+    for near in far.T[::-1]:  # neighbours ascend, and the lowest is kept
+        nearer = (near >= 0) & (depth[:, near] == depth - 1)
+        before = np.where(nearer, near, before)
+    first = np.where(depth == 1, order, -1)
+    for _ in range(1, int(depth.max())):
+        first = np.where(first < 0, np.take_along_axis(first, np.maximum(before, 0), 1), first)
+    return np.where(depth > 0, first, -1)
+
+
+def _table_text(fabric: RatedLinks) -> Iterator[str]:
+    """The lines that `TABLES_HEAD` explains.
+
+    They have next switches in the place of ports. Numbers of switches are vertices; a class is a
+    number of its own on each switch.
+    """
+    build, p = fabric.build, program_of(fabric.build)
+    identity = build.identity or "not saved"
+    yield TABLES_HEAD.format(name=build.name, identity=identity, switches=len(p.far))
+    for u, v, rate in fabric.links():
+        yield f"link {u} {v} {rate} {LATENCY}\n"
+    for name, v, rate, address in fabric.hosts():
+        yield f"host {name} {v} {rate} {address}\n"
+    yield from _class_lines(p, np.asarray(build.tables.classes.weight))
+    for first in range(0, len(p.far), DESTINATIONS_AT_ONCE):
+        ends = np.arange(first, min(first + DESTINATIONS_AT_ONCE, len(p.far)))
+        rows = np.maximum(egress_classes(build, ends), -1)
+        for number, row in zip(ends.tolist(), rows.tolist(), strict=True):
+            yield f"route {number} {' '.join(map(str, row))}\n"
+
+
+def _class_lines(p: Program, weight: Array) -> Iterator[str]:
+    """A line for each egress class of each switch."""
+    switch, number = np.nonzero(p.order[..., 0] >= 0)
+    minimal = p.order[switch, number, 0]
+    ahead, back = p.far[switch, minimal], _when_turned(p, switch, number, minimal)
+    shares, weights = p.shares[switch, number], weight[switch, number]
+    hops = np.where(shares >= 0, p.far[switch[:, None], shares], -1)
+    columns = (part.tolist() for part in (switch, number, ahead, back, hops, weights))
+    for s, k, minimal_next, turned_next, next_switches, parts in zip(*columns, strict=True):
+        pairs = zip(next_switches, parts, strict=True)
+        text = "".join(f" {hop} {share}" for hop, share in pairs if hop >= 0)
+        yield f"class {s} {k} {minimal_next} {turned_next}{text}\n"
+
+
+def _when_turned(p: Program, switch: Array, number: Array, came: Array) -> Array:
+    """int64[n]: where packets of a class go that came by the link that is their minimal one."""
+    packets = np.zeros((len(switch), 5), np.int64)
+    packets[:, 0], packets[:, 1], packets[:, 2], packets[:, 3] = switch, came, PLAIN, number
+    nothing_down = np.zeros((len(switch), 0), np.int64)
+    count, onward = LOOPS.kernels(len(switch)).next_of_packets(p, packets, nothing_down)
+    link = onward[np.cumsum(count) - count, 0]
+    after: Array = np.where(link >= 0, p.far[switch, link], -1)
+    return after

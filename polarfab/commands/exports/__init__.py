@@ -1,0 +1,1 @@
+"""Verbs that write a fabric for other programs."""

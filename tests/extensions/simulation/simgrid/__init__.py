@@ -1,0 +1,1 @@
+"""SimGrid as the judge of collectives and of `throughput`."""
