@@ -81,10 +81,13 @@ def build(root: Path, folder: Path) -> list[Path]:
 
 
 def unwanted(file: Path, private: tuple[str, ...]) -> Iterator[str]:
-    """What must not be in a distribution: tests, other packages, paths of this machine."""
+    """What must not be in a distribution: tests, benchmarks, other packages, paths of this machine.
+
+    A .gitignore may be there, by hatchling's own rule.
+    """
     for name, content in _members(file):
         place = name if file.suffix == ".whl" else name.partition("/")[2]
-        if place.startswith(("tests/", ".")) and place != ".gitignore":  # hatchling's own rule
+        if place.startswith(("benchmarks/", "tests/", ".")) and place != ".gitignore":
             yield f"{name} is of the checkout only"
         if file.suffix == ".whl" and not re.match(r"polarfab(-[\d.]+\.dist-info)?/", name):
             yield f"{name} is outside of the package"

@@ -1,1 +1,1 @@
-"""Tests and benches: a package, so that no installed package called tests hides it."""
+"""Tests: a package, so that no installed package called tests hides it."""

@@ -243,13 +243,6 @@ def test_a_script_is_typed(python, desk):
     assert found[0].endswith("[arg-type]")
 
 
-@pytest.mark.parametrize("name", ["controller", "emulate"])
-def test_benches_with_rigs_ask_for_a_checkout(python, desk, name):
-    refused = run(python, "-m", "polarfab", "bench", name, cwd=desk, code=2)
-    assert "required a checkout of polarfab, given an installed package" in refused.stderr
-    assert len(refused.stderr.splitlines()) == 1
-
-
 @pytest.fixture(scope="module")
 def with_frameworks(home, python, install) -> Path:
     """The same Python with the extras of both controllers."""

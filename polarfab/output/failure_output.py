@@ -77,16 +77,13 @@ def usage_problem(error: click.ClickException) -> Problem:
 
 
 def _surplus(words: str, context: click.Context, seen: str) -> Problem:
-    """More words than the verb takes; its option that was likely meant."""
+    """More words than the verb takes; where it writes something they were likely meant for -o."""
     options = {word for each in context.command.params for word in each.opts}
     arguments = (each for each in context.command.params if isinstance(each, click.Argument))
     takes = " ".join(each.make_metavar(context) for each in arguments)
-    before = sys.argv[sys.argv.index(first) - 1] if (first := words.split()[0]) in sys.argv else ""
-    long = f"--{before.lstrip('-')}"
-    meant = long if long in options and before != long else "-o" if "-o" in options else ""
-    given = f"takes {takes or 'no argument'}; given {words}{' as well' * bool(takes)}"
-    todo = f"did you mean {meant} {words}?" if meant else seen
-    return Problem("", f"{context.command_path.partition(' ')[2]} {given}", todo)
+    given = f"{takes}; given {words} as well" if takes else f"no argument; given {words}"
+    todo = f"did you mean -o {words}?" if "-o" in options else seen
+    return Problem("", f"{context.command_path.partition(' ')[2]} takes {given}", todo)
 
 
 def _meant(error: click.NoSuchOption) -> str:

@@ -33,7 +33,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("simulate build --fail nope@5", "--fail: required a node, a vertex number"),
         ("simulate build --scheme valley --vcs 1", "; --vcs 2, or --scheme single, which may"),
         ("explain build 0 1 --fail nope", "--fail: required a node, a vertex number"),
-        ("trees build --fail nope", "--fail: required a node, a vertex number"),
         ("draw build --mark nope -o x.svg", "--mark: required a cluster: quadrics"),
         ("render build --target frr --set b=1 -o x --unverified", "--set: required an option"),
         ("render build --target frr --set wcmp=on -o x --unverified", "; add --set routing=bgp"),
@@ -47,10 +46,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "compile empty.yaml",
             "empty.yaml: required a mapping (key: value), given an empty file; polarfab init DIR "
             "writes a fabric.yaml and an inventory.yaml to start from\n",
-        ),
-        (
-            "bench controller -q 13",
-            "bench controller takes no argument; given 13; did you mean --q",
         ),
         ("explain build 0 1 2", "explain takes BUILD SRC DST; given 2 as well; polarfab explain"),
         ("emulate --engine model", "name the SCENARIO that these options are for"),

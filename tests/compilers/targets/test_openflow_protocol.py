@@ -64,7 +64,7 @@ BYTES = [
     "compilers/update",
     *(f"controller/{room}" for room in ("openflow", "rollout", "switches", "upkeep")),
     "mininet_scenarios/ovs",
-    "tests/bench",
+    "benchmarks",
 ]
 
 

@@ -18,9 +18,9 @@ from compilers.targets.openflow.protocol import message as of_message
 from controller.settings import Damping, Duties
 from controller.switches.session import ASK_AFTER, SLOW, LiveFabric
 from controller.upkeep.repair_keeper import Keeper
-from tests.bench.stand_ins import StandIn
 from tests.compilers.routed import routed
 from tests.controller.makers import loaded
+from tests.controller.stand_ins import StandIn
 from tests.controller.switches.session_talk import names, slow
 
 COSTS = 1.5

@@ -141,27 +141,6 @@ def test_a_pattern_is_none_of_the_files_that_are_called_so(
     assert (code, "tornado:1: demand: required" in err) == (2, True), err
 
 
-def test_the_benchmark_measures_both_levels(
-    polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))  # without a compiler no SimGrid
-    theirs = tmp_path / "booksim"
-    theirs.write_text("#!/bin/sh\necho Time taken is 3000 cycles\necho Total run time 2.5\n")
-    theirs.chmod(0o755)
-    words = ("bench", "simulate", "--q", "3", "--json")
-    _, out, err = polarfab(*words, "--booksim", theirs)
-    found = json.loads(out)
-    assert "SimGrid is left out: it needs cc and libsimgrid" in err
-    assert [each["what"].split(",")[0] for each in found] == ["BookSim", "polarfab", "polarfab"]
-    # 26 hosts, half of their links, 1.7 links a flit, 3,000 cycles in 2.5 seconds.
-    assert found[0]["flit_hops"] == pytest.approx(26 * 0.5 * 1.7 * 3_000 / 2.5, rel=0.03)
-    assert found[0]["ratio"] == 1
-    theirs.write_text("#!/bin/sh\necho something else\n")
-    code, _, err = polarfab(*words, "--booksim", theirs)
-    assert code == 2
-    assert "what BookSim 2 prints at its end" in err
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [

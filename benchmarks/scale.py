@@ -14,21 +14,28 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from math import log
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, NamedTuple
 
-from extensions.bench import scale_peers
-from extensions.bench.scale_peers import DISTANCES, PATH, PEERS
+import click
+
+from benchmarks import scale_peers
+from benchmarks.scale_peers import DISTANCES, PATH, PEERS
+from compilers.memory import available
+from polarfab.output.verb_output import json_option, print_json, print_table, say
 
 MINIMAL, PROTECTED, EXPLAIN = "minimal, proved", "protected, proved", "explain one pair"
 ROUTING: dict[str, dict[str, dict[str, str]]] = {
     MINIMAL: {},
     PROTECTED: {"routing": {"balance": "compact-valiant", "protect": "link"}},
 }
+
+
+USUAL_LARGEST = 4_000
 
 
 class Step(NamedTuple):
@@ -97,23 +104,67 @@ class Taken(NamedTuple):
     printed: str
 
 
+@click.command("scale")
+@click.option(
+    "--largest",
+    metavar="SWITCHES",
+    type=click.IntRange(993),
+    default=USUAL_LARGEST,
+    help="Leave out larger fabrics; there are 993, 3,783, 16,257, 79,506 and 627,570 switches.",
+)
+@click.option("--no-peers", is_flag=True, help="Leave out scipy, networkx, igraph and rustworkx.")
+@json_option
+def command(largest: int, no_peers: bool, as_json: bool) -> None:
+    """Compile, prove and explain from size to size, each in a process of its own; and peers.
+
+    Seconds are of processors, user and system. Peers find distances only: no tables, no ports, no
+    proof. What does not end in time, or in memory, says so. The largest fabrics take minutes, and
+    gigabytes: a process ends after 10 seconds, with --largest above 4,000 after 600.
+    """
+    ours = sys.executable, "-m", "polarfab"
+    timings, time_limit = [], 10 if largest <= USUAL_LARGEST else 600
+    steps = [step for step in STEPS if step.switches <= largest]
+    for timing in scale_timings(ours, steps, not no_peers, time_limit, available()):
+        timings.append(timing)
+        if not as_json:
+            say(f"{timing.fabric}: {timing.what}{timing.why and f': {timing.why}'}")
+    if as_json:
+        print_json([asdict(timing) for timing in timings])
+        return
+    print_table(
+        "From size to size",
+        ["fabric", "switches", "what", "s", "aim, s", "MB", "times ours", "grows as"],
+        [
+            (
+                timing.fabric,
+                timing.switches,
+                timing.what,
+                timing.why or ("" if timing.seconds is None else f"{timing.seconds:.2f}"),
+                timing.budget or "",
+                "" if timing.megabytes is None else round(timing.megabytes),
+                "" if timing.ratio is None else float(f"{timing.ratio:.2g}"),
+                "" if timing.growth is None else f"N^{timing.growth:.1f}",
+            )
+            for timing in timings
+        ],
+    )
+
+
 def scale_timings(
-    ours: Sequence[str], largest: int, peers: bool, patience: float, memory: int
+    ours: Sequence[str], steps: Iterable[Step], peers: bool, patience: float, memory: int
 ) -> Iterator[ScaleTiming]:
     """The table, row by row as it is measured.
 
     Args:
         ours: the words that run polarfab.
-        largest: leave out fabrics of more switches.
+        steps: the fabrics, from small to large.
         peers: also those of `scale_peers`; one that is not installed says so in its row.
         patience: seconds after which a process is ended.
         memory: bytes that a peer may have.
     """
     before: dict[str, ScaleTiming] = {}
     list(_ours(FIRST, ours, patience))  # untimed: it leaves the bytecode
-    for step in STEPS:
-        if step.switches > largest:
-            return
+    for step in steps:
         for row in _rows(step, ours, peers, patience, memory):
             earlier = before.get(row.what)
             if earlier and earlier.seconds and row.seconds:

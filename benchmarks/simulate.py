@@ -5,22 +5,27 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
 
+import click
 import numpy as np
 
+from benchmarks.timing import compiled, q_option
 from compilers.tables.build import Build
+from compilers.tables.folders.build_folder import load
 from compilers.topology.files.graph_formats import pieces
-from extensions.clusters.simulators.simgrid_platform import files as platform_files
 from extensions.simulation.load_point import LEVELS, LoadPoint, SimulationSettings
 from extensions.simulation.measurement import Measurement
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from inventory.problems import InputError
-from templates import TEMPLATES
+from polarfab.output.verb_output import counted, json_option, print_json, print_table, say
+from tests.extensions.simulation.simgrid.platform import platform_files
 
+LOAD = 0.5
+"""Of uniform traffic, at which simulators are timed."""
 CONFIG = """topology = anynet;
 network_file = {network};
 routing_function = min;
@@ -38,6 +43,39 @@ sample_period = {period};
 warmup_periods = 3;
 latency_thres = 1000.0;
 """
+
+
+@click.command("simulate")
+@q_option(7)
+@click.option(
+    "--booksim",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The program of BookSim 2, compiled with -O3. Timed by the clock: leave the machine idle.",
+)
+@json_option
+def command(q: int, booksim: Path | None, as_json: bool) -> None:
+    """Flits over links in a second of one core, (q + 1)/2 hosts a switch; and BookSim.
+
+    And SimGrid, where it is installed: a host a switch, a packet to each other one in turn.
+    """
+    hosts = (q + 1) // 2
+    with compiled(q) as folder:
+        build = load(folder)
+        speeds = list(simulator_speeds(build, hosts, LOAD, booksim))
+        flows = simgrid_speed(build)
+    if flows:
+        ratio = flows / speeds[0].flit_hops
+        speeds.append(SimulatorSpeed("SimGrid, flow by flow", flows, ratio))
+    else:
+        say("SimGrid is left out: it needs cc and libsimgrid (Debian: libsimgrid-dev gcc)")
+    if as_json:
+        print_json([asdict(speed) for speed in speeds])
+        return
+    print_table(
+        f"PolarFly q={q}, {counted(hosts, 'host')} per node, load {LOAD:g}",
+        ["what", "million flit hops a second", "times the first"],
+        [(s.what, float(f"{s.flit_hops / 1e6:.3g}"), round(s.ratio, 1)) for s in speeds],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +154,7 @@ def _booksim(
     return int(cycles[1]), float(seconds[1])
 
 
-PROGRAM = TEMPLATES / "simgrid" / "packets.c"
+PROGRAM = Path(__file__).with_name("packets.c")
 MOST_PACKETS = 100_000
 """SimGrid simulates some tens of thousands a second."""
 FLIT_BYTES = 64
@@ -132,7 +170,7 @@ def simgrid_speed(build: Build) -> float | None:
         build: minimally routed, a host a switch.
 
     Raises:
-        InputError: the fabric is too large for a platform.
+        InputError: the fabric has more than 4,096 switches.
     """
     order, packet = build.topology.graph.order, SimulationSettings().packet
     rounds = max(1, min(order - 1, MOST_PACKETS // order))
@@ -141,7 +179,7 @@ def simgrid_speed(build: Build) -> float | None:
         compiled = _done(["cc", "-O2", PROGRAM, "-o", folder / "packets", "-lsimgrid"])
         if compiled is None:
             return None
-        for file, text in platform_files(build):
+        for file, text in platform_files(build).items():
             (folder / file).write_text(text)
         size = str(packet * FLIT_BYTES)
         words = [folder / "packets", folder / "platform.xml", folder / "hostfile"]

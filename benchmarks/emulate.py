@@ -1,6 +1,6 @@
 """How long Mininet takes to start a fabric: as it comes, and as the Mininet engine does it.
 
-`python -m tests.bench.mininet_start KIND BUILD` in fresh namespaces prints the seconds.
+`python -m benchmarks.emulate KIND BUILD` in fresh namespaces prints the seconds.
 """
 
 from __future__ import annotations
@@ -11,19 +11,43 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 
+import click
 import numpy as np
 
+from benchmarks.timing import compiled, q_option
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.inner_child import OPEN_FILES, RUN, prepare
-from mininet_scenarios.machine.preflight import namespaces
+from mininet_scenarios.machine.preflight import namespaces, require
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import EngineError, HostSample
+from polarfab.output.verb_output import json_option, print_json, print_table, say
+
+
+@click.command("emulate")
+@q_option(7)
+@json_option
+def command(q: int, as_json: bool) -> None:
+    """Start PolarFly, a host per switch, in Mininet as it comes and by our engines.
+
+    Stock Mininet takes minutes from q=11. Needs root, or user namespaces, Open vSwitch and Mininet.
+    """
+    require("mininet")
+    with compiled(q) as build:
+        measured = list(starts(build, say))
+    if as_json:
+        print_json([asdict(start) for start in measured])
+        return
+    print_table(
+        f"PolarFly q={q}: starting",
+        ["what", "s", "times ours"],
+        [(start.what, round(start.seconds, 1), round(start.ratio, 2)) for start in measured],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +74,7 @@ def starts(build: Path, tell: Callable[[str], None]) -> Iterator[Start]:
 
 
 def _seconds(kind: str, build: Path) -> float:
-    command = [*namespaces(), sys.executable, "-P", "-m", "tests.bench.mininet_start"]
+    command = [*namespaces(), sys.executable, "-P", "-m", "benchmarks.emulate"]
     done = subprocess.run(
         [*command, kind, str(build)],
         stdin=subprocess.DEVNULL,

@@ -8,32 +8,33 @@ import sys
 import numpy as np
 import pytest
 
+from benchmarks import scale_peers
+from benchmarks.scale import EXPLAIN, MINIMAL, PROTECTED, STEPS, Step, run, scale_timings
 from compilers.topology.families import FAMILIES
 from compilers.topology.polarity import structure
-from extensions.bench import scale_peers, scale_timings
-from extensions.bench.scale_timings import EXPLAIN, MINIMAL, PROTECTED, STEPS, Step, run
 
-TINY = tuple(Step({"family": "polarfly", "q": q}, q * q + q + 1, {MINIMAL: 1.0}) for q in (2, 3, 4))
+TINY = tuple(Step({"family": "polarfly", "q": q}, q * q + q + 1, {MINIMAL: 1.0}) for q in (2, 3))
 PYTHON = sys.executable, "-I", "-S", "-c"
 
 
-def test_rows_of_ours_with_ratios_and_growth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scale_timings, "STEPS", TINY)
-    found = list(scale_timings.scale_timings((*PYTHON, "0"), 20, False, 20, 1 << 30))
-    assert [(row.fabric, row.what) for row in found] == [
+def test_rows_of_ours_with_ratios_and_growth() -> None:
+    rows = list(scale_timings((*PYTHON, "0"), TINY, False, 20, 1 << 30))
+    assert [(row.fabric, row.what) for row in rows] == [
         (f"polarfly q={q}", what) for q in (2, 3) for what in (MINIMAL, PROTECTED)
-    ], "the third is too large, and what made no build is not explained"
-    assert all(row.seconds and row.megabytes and row.ratio == 1 and not row.why for row in found)
-    assert [row.growth is None for row in found] == [True, True, False, False]
-    assert found[0].budget == 1
+    ], "what made no build is not explained"
+    assert all(row.seconds and row.megabytes and row.ratio == 1 and not row.why for row in rows)
+    assert [row.growth is None for row in rows] == [True, True, False, False]
+    assert rows[0].budget == 1
 
 
-def test_the_real_ones_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scale_timings, "STEPS", TINY[:1])
-    monkeypatch.delitem(scale_timings.ROUTING, PROTECTED)
+def test_the_real_ones_run() -> None:
     ours = sys.executable, "-m", "polarfab"
-    found = list(scale_timings.scale_timings(ours, 7, False, 60, 1 << 33))
-    assert [(row.what, row.why) for row in found] == [(MINIMAL, ""), (EXPLAIN, "")]
+    rows = list(scale_timings(ours, TINY[:1], False, 60, 1 << 33))
+    assert [(row.what, row.why) for row in rows] == [
+        (MINIMAL, ""),
+        (EXPLAIN, ""),
+        (PROTECTED, ""),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -71,12 +72,6 @@ def test_peers_do_the_work_that_they_are_timed_for() -> None:
     assert all(peer(graph, False) is not None for peer in scale_peers.PEERS.values())
 
 
-def test_a_peer_tells_its_seconds_or_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = json.dumps({"family": "polarfly", "q": 3})
-    scale_peers.main("networkx", scale_peers.PATH, given)
+def test_a_peer_tells_its_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    scale_peers.main("networkx", scale_peers.PATH, json.dumps({"family": "polarfly", "q": 3}))
     assert 0 < float(capsys.readouterr().out) < 10
-    monkeypatch.setitem(sys.modules, "igraph", None)
-    with pytest.raises(SystemExit, match=r"not installed: pip install 'polarfab\[bench\]'"):
-        scale_peers.main("igraph", scale_peers.PATH, given)

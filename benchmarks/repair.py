@@ -1,21 +1,20 @@
 """Processor time of a link repair, from the port-status message to the last byte queued.
 
 The simulated switches hold their programs when they connect, confirm everything at once and keep
-nothing, so only the controller is timed: link state, new tables, rounds, messages, sessions. And
-what the receipt of a build that comes from elsewhere takes, compared with reading it.
+nothing, so only the controller is timed: link state, new tables, rounds, messages, sessions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from statistics import median
 from time import process_time
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.walks.delivery import verify
+from benchmarks.timing import Timing, balance_option, compiled, print_timings, q_option
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
@@ -43,19 +42,31 @@ from compilers.targets.openflow.protocol import (
     header,
     message,
 )
-from controller.rollout.build_archive import pack
-from controller.rollout.build_history import BuildHistory
 from controller.settings import Damping, Duties
 from controller.switches.connections.sending import Outbox
 from controller.switches.conversation import COMMIT
-from controller.switches.current import current_of, read_build
+from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
-from extensions.bench.peer_timings import Timing, best
+from polarfab.output.verb_output import json_option
 
 PART_BYTES = 60_000
 """Bytes of a part of a reply."""
 LINKS_TIMED, REPAIR_REPEATS = 12, 5
+
+
+@click.command("repair")
+@q_option(31)
+@balance_option
+@json_option
+def command(q: int, balance: str, as_json: bool) -> None:
+    """Time a dead link in PolarFly, from the port-status message to the last byte queued.
+
+    Over switches that confirm at once: it is the controller alone that is timed, by processor time.
+    """
+    with compiled(q, balance) as build:
+        timings = repair_timings(load(build))
+    print_timings(as_json, f"PolarFly q={q}: a dead link", "times the tables", timings)
 
 
 def repair_timings(build: Build) -> list[Timing]:
@@ -154,16 +165,3 @@ def _reported(block: Block, layout: WireLayout, form: WireLayout) -> bytes:
     head["length"] = found.shape[1]
     found[:, form.size :] = rest
     return found.tobytes()
-
-
-def receipt_timings(folder: Path) -> list[Timing]:
-    """The best of a few runs; the builds received are next to the folder."""
-    history, data, build = BuildHistory(folder), pack(folder), load(folder)
-    steps = {
-        "read from its folder, its mark believed": lambda: read_build(folder, unverified=True),
-        "of a receipt: the walk of every pair, over every path": lambda: verify(build),
-        "the receipt: unpacked, proved, kept, read": lambda: history.receive(data),
-    }
-    times = {what: best(step) for what, step in steps.items()}
-    base = next(iter(times.values()))
-    return [Timing(what, seconds, seconds / base) for what, seconds in times.items()]

@@ -1,13 +1,18 @@
-"""`polarfab bench controller`: the controller beside a bare socket server, in one run."""
+"""The controller beside a bare socket server, in one run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import click
+
+from benchmarks.timing import compiled, q_option
 from mininet_scenarios.engines.inner_engine import InnerProcess
 from mininet_scenarios.scenario.engine import Setup
+from polarfab.output.verb_output import json_option, print_json, print_table, say
+from polarfab.shared_options import shared
 
 BARE = "bare socket server, same bundles"
 Tell = Callable[[str], None]
@@ -36,6 +41,51 @@ class Push:
     echo: float | None = None
 
 
+@click.command("controller")
+@q_option(31)
+@shared("--framework", "else both")
+@click.option(
+    "--repeat", type=click.IntRange(1), default=3, help="Repetitions, of which the best counts."
+)
+@json_option
+def command(q: int, framework: str | None, repeat: int, as_json: bool) -> None:
+    """Program all switches of PolarFly in one Open vSwitch, and by a bare socket server.
+
+    The clock starts when the first switch names itself, not when the server listens: all switches
+    try to connect every second, at once. It stops at the last answer: the bare server's to the
+    commit of a bundle, the controller's to reading the switch back. What else runs here makes wall
+    time longer; processor time is that of the server since it listened.
+
+    Needs root, or user namespaces, and Open vSwitch. The machine's own Open vSwitch is not touched.
+    """
+    with compiled(q) as build:
+        frameworks = (framework,) if framework else ("ryu", "os-ken")
+        measured = list(pushes(build, build.parent, frameworks, repeat, say))
+    if as_json:
+        print_json([asdict(push) for push in measured])
+        return
+    print_table(
+        f"PolarFly q={q}: programming all switches (both: the server and Open vSwitch)",
+        [
+            *("server", "rows and groups sent", "wall time, s", "wall time / bare"),
+            *("processor, s", "processor of both / bare", "memory, MB", "slowest echo, ms"),
+        ],
+        [
+            (
+                push.what,
+                push.sent,
+                round(push.seconds, 3),
+                round(push.ratio, 2),
+                round(push.processor, 3),
+                round(push.work, 2),
+                "" if push.megabytes is None else round(push.megabytes),
+                "" if push.echo is None else round(push.echo * 1e3),
+            )
+            for push in measured
+        ],
+    )
+
+
 def pushes(
     folder: Path, work: Path, frameworks: Sequence[str], repeat: int, tell: Tell
 ) -> Iterator[Push]:
@@ -47,7 +97,7 @@ def pushes(
         EngineError: Open vSwitch or a push failed.
     """
     setup = Setup((), (folder,), work, unverified=True, temporary=False)
-    inner = InnerProcess("tests.bench.push_child", setup)
+    inner = InnerProcess("benchmarks.push_child", setup)
     try:
         inner.start()
         tell("bring the switches up")

@@ -1,7 +1,7 @@
 """A fabric in one Open vSwitch, with etcd and two controllers: link events, a move, a takeover.
 
-`python -m tests.bench.moves_at_size [q] [events]`, as root: all is in a network namespace of its
-own. Link events come while the rolling audit reads every switch once a minute.
+As root: all is in a network namespace of its own. Link events come while the
+rolling audit reads every switch once a minute.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ import json
 import random
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import click
 import numpy as np
 
+from benchmarks.push_child import HIGHEST, PATIENT
+from benchmarks.timing import q_option
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import HostSample
 from polarfab.controller_client import Client
-from tests.bench.push_child import HIGHEST, PATIENT
 from tests.controller.cluster.makers import Etcd, Instance
 from tests.controller.makers import POLARFAB, own_network
 from tests.outages import outage
@@ -34,6 +35,15 @@ POLICIES = "{balance: minimal}", "{balance: compact-valiant, protect: link}"
 OPTIONS = "--json", "--audit", "60", "--damping", "1,2200,1000,3"
 PATIENCE, POLL = 300.0, 0.05
 MOST_DOWN = 5
+
+
+@click.command("moves")
+@q_option(31)
+@click.option("--events", type=click.IntRange(0), default=200, help="Link events.")
+def command(q: int, events: int) -> None:
+    """Link events, a move and a takeover, with etcd and two controllers; prints JSON."""
+    with TemporaryDirectory() as folder:
+        print(json.dumps(measured(Path(folder), q, events)))
 
 
 def compiled(folder: Path, q: int, routing: str) -> Path:
@@ -167,10 +177,3 @@ def holds(instance: Instance, identity: str) -> bool:
     status = status_of(instance)
     over = not status["rollout"] or status["rollout"]["state"] == "done"
     return status["build"] == identity and over
-
-
-if __name__ == "__main__":
-    with TemporaryDirectory() as place:
-        given = [*map(int, sys.argv[1:])]
-        order, events = [*given, *(31, 200)[len(given) :]]
-        print(json.dumps(measured(Path(place), order, events)))

@@ -1,6 +1,6 @@
 """A socket server that sends every switch bytes made before: the least that a controller can take.
 
-It knows hello, features, echo and barrier, and nothing else of OpenFlow. `polarfab bench
+It knows hello, features, echo and barrier, and nothing else of OpenFlow. `benchmarks
 controller` measures the controller against it.
 """
 

@@ -1,4 +1,4 @@
-"""The inner process of `polarfab bench controller`: a fabric's switches in one Open vSwitch.
+"""The inner process of `benchmarks controller`: a fabric's switches in one Open vSwitch.
 
 They are programmed by the controller, and by a bare socket server with the same bytes.
 """
@@ -13,6 +13,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.bare_server import BareServer, PushError
+from benchmarks.echo_probe import EchoProbe
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.bundled_blocks import WRAPPER_BYTES
@@ -36,8 +38,6 @@ from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS, Control
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
 from mininet_scenarios.scenario.engine import EngineError, HostSample, Progress, Setup
-from tests.bench.bare_server import BareServer, PushError
-from tests.bench.echo_probe import EchoProbe
 
 SAYS, POLL = 10.0, 0.05
 """Seconds until the controller's log must have what its status has, and between two looks."""
@@ -117,7 +117,6 @@ class PushingInside:
         """
         process = ControllerProcess(replace(self.setup, framework=framework))
         process.start()
-        assert process.process is not None
         number, before = process.process.pid, [0.0, 0.0]
 
         def began() -> None:

@@ -1,14 +1,13 @@
 """`polarfab controller` with thousands of stand-in switches: program, read, fail over, cut off.
 
-`python -m tests.bench.controller_at_size [q] [balance]`, as root: all is in a network namespace of
-its own. Prints a line of JSON a step; processor seconds and megabytes are the controller's.
+As root: all is in a network namespace of its own. Prints a line of JSON a step; processor seconds
+and megabytes are the controller's.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,22 +15,34 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import click
 import numpy as np
 
+from benchmarks.echo_probe import EchoProbe
+from benchmarks.moves import compiled
+from benchmarks.push_child import HIGHEST, spent
+from benchmarks.timing import q_option
 from compilers.tables.folders.build_folder import load
 from polarfab.controller_client import Client
-from tests.bench.echo_probe import EchoProbe
-from tests.bench.moves_at_size import compiled
-from tests.bench.push_child import HIGHEST, spent
-from tests.bench.stand_ins import StandIns
 from tests.controller.cluster.makers import TOKEN, Process
 from tests.controller.makers import POLARFAB, own_network
+from tests.controller.stand_ins import StandIns
 
 AT_MOST, IDLE = 600.0, 20.0
 """Seconds that a step may take, and for which the fabric is watched while nothing happens."""
 LINKS = 10
 """That fail one after the other."""
 ADDRESS, URL = ("127.0.0.1", 6653), "127.0.0.1:8080"
+
+
+@click.command("many-switches")
+@q_option(31)
+@click.option("--balance", metavar="NAME", default="minimal", help="Of the fabric.")
+def command(q: int, balance: str) -> None:
+    """Program, read, fail over and cut off thousands of stand-in switches; prints JSON."""
+    with TemporaryDirectory() as folder:
+        for step in steps(Path(folder), q, balance):
+            print(json.dumps(step), flush=True)
 
 
 class Controller(Process):
@@ -158,10 +169,3 @@ def _repairs(controller: Controller) -> list[dict[str, Any]]:
     found = re.findall(r'^.*"event": "repaired".*$', controller.text(), re.MULTILINE)
     keep = "rows", "switches", "computed", "seconds"
     return [{f"repair {name}": json.loads(line)[name] for name in keep} for line in found]
-
-
-if __name__ == "__main__":
-    with TemporaryDirectory() as place:
-        q, balance, *_ = [*sys.argv[1:], *("31", "minimal")[len(sys.argv) - 1 :]]
-        for found in steps(Path(place), int(q), balance):
-            print(json.dumps(found), flush=True)

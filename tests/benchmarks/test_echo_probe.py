@@ -3,7 +3,7 @@
 import socket
 import time
 
-from tests.bench.echo_probe import EchoProbe
+from benchmarks.echo_probe import EchoProbe
 
 
 def test_it_ends_where_no_controller_ever_listens():

@@ -12,8 +12,8 @@ from controller.openflow import multipart
 from controller.switches import reconcile
 from controller.switches.conversation import COMMIT, OPENING
 from controller.switches.switch import CONTENT
-from tests.bench.stand_ins import StandIn
 from tests.compilers.routed import routed
+from tests.controller.stand_ins import StandIn
 
 BUILD = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
 

@@ -1,6 +1,6 @@
 """What other libraries do of our work: distances of all pairs, or the path of one.
 
-    python -m extensions.bench.scale_peers NAME WORK TOPOLOGY
+    python -m benchmarks.scale_peers NAME WORK TOPOLOGY
 
 prints the processor seconds that it took, the library's import and its own form of the graph
 included, the making of the graph not.
@@ -70,15 +70,11 @@ PEERS: dict[str, Peer] = {
 def main(name: str, work: str, topology: str) -> None:
     """Time a piece of a peer's work, and print the seconds."""
     from compilers.topology.families import build_topology
-    from inventory.problems import install_extra
 
     family, given = (values := json.loads(topology)).pop("family"), values
     graph = build_topology(family, given).graph
     start = process_time()
-    try:
-        PEERS[name](graph, work == DISTANCES)
-    except ImportError:
-        sys.exit(f"not installed: {install_extra('bench')}")
+    PEERS[name](graph, work == DISTANCES)
     print(process_time() - start)
 
 

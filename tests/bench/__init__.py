@@ -1,1 +1,0 @@
-"""Rigs of polarfab bench: a bare server, an echo probe, switches to push to."""
