@@ -229,7 +229,7 @@ def _kinds(halves: Halves) -> tuple[Numbers, Numbers]:
     inside = np.flatnonzero(halves.cassette == other_half(halves.cassette))
     pairs = np.sort(np.stack((place, other_half(place))), axis=0)[:, inside]
     first, last = pairs
-    # A cassette's row: its lanes, -1, and for each lane of a link inside which of the two it is.
+    # A cassette's row: its lanes, -1, and the two lanes of each link inside.
     group = np.concatenate((halves.cassette, np.arange(count), halves.cassette[inside]))
     part = np.repeat([0, 1, 2], (len(place), count, len(inside)))
     key = np.concatenate((place, np.zeros(count, np.int64), 2 * first + (place[inside] == last)))
