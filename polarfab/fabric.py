@@ -379,16 +379,12 @@ class Fabric:
     def check_messages(self, progress: Progress | None = None) -> tuple[EmittedReport, ...]:
         """Read the messages that a controller sends, and compare them with the tables.
 
-        By the parser of Ryu, or of os-ken where there is no Ryu.
-
         Raises:
-            InputError: neither is there, or the fabric asks for what OpenFlow switches cannot do.
+            InputError: the fabric asks for what OpenFlow switches cannot do.
         """
         from compilers.targets.openflow.emitted_messages import check_messages
-        from controller.switches.framework import package
 
-        parser = package()
-        return tuple(check_messages(build, parser, progress) for build in self.builds)
+        return tuple(check_messages(build, progress) for build in self.builds)
 
     def expand(self, clusters: str, beside: Iterable[Fabric] = (), seed: int = 0) -> GrowthReport:
         """The larger fabric (`.build`) with more clusters on unused ports; no cable is moved.

@@ -143,15 +143,6 @@ def load(name: str | None = None) -> Framework:
     )
 
 
-def package() -> str:
-    """The import package of the framework that `load` takes without a name.
-
-    Raises:
-        InputError: neither is installed, or it is too old.
-    """
-    return _PACKAGES[load().name]
-
-
 def _installed(name: str) -> bool:
     try:
         version = metadata.version(name)

@@ -1,4 +1,4 @@
-"""Reader of flows.txt and groups.txt, as `ovs-ofctl -O OpenFlow13` takes them.
+"""Reader of rows and groups as `ovs-ofctl -O OpenFlow13` takes them: flows.txt and groups.txt.
 
 Open vSwitch never sends a packet back to where it came in unless the output says `in_port`. A
 fast-failover group takes the first bucket that is up, and a select group shares by weight among
@@ -57,6 +57,27 @@ BUCKET = re.compile(
     r"(?:weight:(\d+),)?(?:watch_(port|group):(\d+),)?actions="
     r"(?:set_field:((?:[0-9a-f]{2}:){5}[0-9a-f]{2})->eth_dst,)?(?:(output|group):(\d+)|(in_port))"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramText:
+    """The rows and groups of a switch as ovs-ofctl writes them, and the names of their files."""
+
+    flows: Sequence[str]
+    groups: Sequence[str]
+    files: tuple[str, str]
+    """Of the rows, and of the groups."""
+
+    @classmethod
+    def read(cls, folder: Path) -> ProgramText:
+        """What is in the folder of a switch.
+
+        Raises:
+            OSError: a file is not there.
+        """
+        flows, groups = folder / "flows.txt", folder / "groups.txt"
+        group_lines = groups.read_text().splitlines()
+        return cls(flows.read_text().splitlines(), group_lines, (str(flows), str(groups)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,25 +241,24 @@ class OvsProgram:
         return found
 
 
-def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
-    """The program of a switch of several tables, from its folder.
+def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
+    """The program of a switch of several tables.
 
     Args:
-        folder: of the switch.
+        text: of the switch.
         parts: of OpenFlow that it has.
 
     Raises:
-        OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    files = str(folder / "flows.txt"), str(folder / "groups.txt")
-    program, wrong = read_groups(files[1])
+    files = text.files
+    program, wrong = read_groups(text)
     claims = list[Claim]()
     entries: Numbers[Entry] = Numbers()
     routes: list[tuple[int, ReadRoute]] = []
     carried: list[tuple[int, ReadCarried]] = []
-    for line, text in text_lines(Path(files[0])):
-        row = read_row(text, parts.form)
+    for line, said in statements(text.flows):
+        row = read_row(said, parts.form)
         if isinstance(row, ReadCarried) and parts.masks:
             carried.append((line, row))
         elif isinstance(row, ReadRoute) and row.masked == parts.masks:
@@ -247,7 +267,7 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
             several = row.mask & CLASS != CLASS
             marked = parts.masks and row.mask & CAME_MARKED
             if several or marked or row.priority >= SPREAD_PRIORITY:
-                wrong.append((files[0], line, text))
+                wrong.append((files[0], line, said))
                 continue
             program.row_lines[row] = line
             if row.members:
@@ -258,7 +278,7 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
         elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried | ReadPrefix):
             claims.append(Claim(*row, files[0], line))
         else:
-            wrong.append((files[0], line, text))
+            wrong.append((files[0], line, said))
     _marks(program, claims, routes, files, wrong)
     wrong += [
         (files[0], line, f"group {row.group}, which is not there: Open vSwitch takes no such row")
@@ -338,16 +358,16 @@ def _marks(
             wrong.append((files[1], program.group_lines[number], text))
 
 
-def read_groups(file: str) -> tuple[OvsProgram, list[tuple[str, int, str]]]:
-    """The groups of a file, and its lines that are none."""
+def read_groups(text: ProgramText) -> tuple[OvsProgram, list[tuple[str, int, str]]]:
+    """The groups of a switch, and the lines that are none."""
     program = OvsProgram()
     wrong: list[tuple[str, int, str]] = []
-    for line, text in text_lines(Path(file)):
-        if (made := _group(text)) and made[0] not in program.groups:
-            program.groups[made[0]] = made[1:]
-            program.group_lines[made[0]] = line
+    for line, said in statements(text.groups):
+        if (group := _group(said)) and group[0] not in program.groups:
+            program.groups[group[0]] = group[1:]
+            program.group_lines[group[0]] = line
         else:
-            wrong.append((file, line, text))
+            wrong.append((text.files[1], line, said))
     return program, wrong
 
 
@@ -410,11 +430,11 @@ def lookups(
     return Lookup(rows, chains, usual, places), by_ingress
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+def statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """The lines that say something, with their numbers."""
-    for line, text in enumerate(path.read_text().splitlines(), 1):
-        if text and text[0] != "#":
-            yield line, text
+    for number, line in enumerate(lines, 1):
+        if line and line[0] != "#":
+            yield number, line
 
 
 @lru_cache

@@ -7,14 +7,13 @@ prefixes with the same groups are a class, with a row for each way in, as on oth
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from compilers.readers.emitted_forwarding import Claim, EmittedRows, EmittedSwitch
 from compilers.readers.openflow.ovs_reader import (
     CLASS,
     Entry,
+    ProgramText,
     ReadCarried,
     ReadClass,
     ReadPrefix,
@@ -23,27 +22,26 @@ from compilers.readers.openflow.ovs_reader import (
     lookups,
     read_groups,
     read_row,
-    text_lines,
+    statements,
 )
 from compilers.readers.route_tables import Numbers
 
 
-def read_single_table(folder: Path) -> EmittedSwitch:
-    """The program of a switch of one table, from its folder.
+def read_single_table(text: ProgramText) -> EmittedSwitch:
+    """The program of a switch of one table.
 
     A class may have groups without a route that leads there, as ports to switches without hosts.
 
     Raises:
-        OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    files = str(folder / "flows.txt"), str(folder / "groups.txt")
-    program, wrong = read_groups(files[1])
+    files = text.files
+    program, wrong = read_groups(text)
     prefixes: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
     claims: list[Claim] = []
     dispatched: dict[tuple[str, str], int] = {}
-    for line, text in text_lines(Path(files[0])):
-        row = read_row(text, "single")
+    for line, said in statements(text.flows):
+        row = read_row(said, "single")
         if isinstance(row, ReadPrefix):
             led = prefixes.setdefault((row.prefix, row.family), {})
             if row.right and row.in_port not in led:
@@ -53,7 +51,7 @@ def read_single_table(folder: Path) -> EmittedSwitch:
         elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried):
             claims.append(Claim(*row, files[0], line))
             continue
-        wrong.append((files[0], line, text))
+        wrong.append((files[0], line, said))
     claims += (Claim("dispatched", value, files[0], line) for value, line in dispatched.items())
     number: Numbers[tuple[tuple[int, int], ...]] = Numbers()
     entries: Numbers[Entry] = Numbers()

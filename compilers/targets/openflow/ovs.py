@@ -10,7 +10,7 @@ from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.expected_forwarding import Ability
 from compilers.readers.openflow import rows
-from compilers.readers.openflow.ovs_reader import PipelineParts, read_ovs
+from compilers.readers.openflow.ovs_reader import PipelineParts, ProgramText, read_ovs
 from compilers.readers.openflow.row_text import group_text, row_line
 from compilers.readers.openflow.single_table_reader import read_single_table
 from compilers.tables.build import Build
@@ -75,7 +75,7 @@ class Ovs(Target):
 
     def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
         """See `Target.reader`."""
-        return read_ovs
+        return lambda folder: read_ovs(ProgramText.read(folder))
 
     def emitted_check(
         self,
@@ -121,25 +121,24 @@ def profiled_check(
     folder: Path,
     profiles: Sequence[Profile],
     accept: tuple[str, ...] = (),
-    write: Callable[[Path], None] = lambda _: None,
+    text: Callable[[Path], ProgramText] = ProgramText.read,
 ) -> EmittedCheck:
-    """The check of a folder of flows.txt and groups.txt for each switch.
+    """The check of the rows and groups of each switch.
 
     Args:
         build: that was emitted.
         folder: of all switches.
         profiles: of each vertex.
         accept: see `DifferenceList`.
-        write: called with the folder of a switch before that is read.
+        text: what is emitted for a switch, by its folder.
     """
     by_name = dict(zip(build.wiring.names, profiles, strict=True))
 
     def read(folder: Path) -> EmittedSwitch:
-        write(folder)
-        profile = by_name[folder.name]
+        profile, program = by_name[folder.name], text(folder)
         if profile.single:
-            return read_single_table(folder)
-        return read_ovs(folder, PipelineParts(profile.answers_by_moves, profile.masks))
+            return read_single_table(program)
+        return read_ovs(program, PipelineParts(profile.answers_by_moves, profile.masks))
 
     able = [Ability(profile.repairs, profile.buckets) for profile in profiles]
     return EmittedCheck(build, folder, read, accept, able)

@@ -148,8 +148,8 @@ def command(
 
     With --emitted: the configuration of every switch is read back, by a reader that knows the
     system and nothing of what wrote it, and has to say of every pair what the tables say. With
-    `--emitted openflow` so have the messages that the controller sends, by the parser of Ryu or
-    os-ken (a folder of that name is ./openflow).
+    `--emitted openflow` so have the messages that the controller sends (a folder of that name is
+    ./openflow).
     """
     from compilers.targets.options import read
     from polarfab.fabric import Fabric

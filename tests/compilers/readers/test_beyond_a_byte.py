@@ -34,7 +34,7 @@ def large(first: int, hosts: int, *, spread: bool = False, protect: str = "none"
 
 def read_back(name: str, build: Build, out: Path) -> EmittedReport:
     if name == "openflow":
-        return check_messages(build, "ryu")
+        return check_messages(build)
     write(name, build, out)
     return check(name, build, out)
 

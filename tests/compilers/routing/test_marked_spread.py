@@ -20,7 +20,6 @@ from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.lossless.channels import channels
 from compilers.proof.soundness.build_soundness import promise
 from compilers.proof.walks.delivery import verify
-from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.routing.link_repair import Intact, repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
 from compilers.spec.fabric_file import load_fabric
@@ -29,7 +28,7 @@ from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import save
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.openflow.emitted_messages import check_messages
+from compilers.targets.openflow.emitted_messages import check_messages, message_text
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import CAPABILITIES
 from compilers.wiring.damage import remaining
@@ -326,10 +325,10 @@ def test_text_is_that_of_the_tables_and_messages_are_its_rows(
     build = save(marked(q, "link", family=family), tmp_path / "b")
     write("ovs", build, tmp_path)
     assert not check("ovs", build, tmp_path).differences
-    assert not check_messages(build, "ryu").differences
+    assert not check_messages(build).differences
     encoder = Encoder(build)
     for v in range(build.tables.switches):
-        flows, _ = MessageReader("ryu").texts(b"".join(encoder.program(v).parts))
+        flows = message_text(b"".join(encoder.program(v).parts)).flows
         assert len(flows) == encoder.rows(v)
         spread = (1 + (family == "pn")) * np.count_nonzero(build.wiring.far[v] >= 0)
         assert sum("bundle(" in row for row in flows) == spread

@@ -1,7 +1,7 @@
 """OpenFlow messages read by the parser of Ryu or os-ken, as text in ovs-ofctl's words.
 
-So the messages that a controller sends and the text for ovs-ofctl have one reader. Layouts and
-numbers are the framework's, not those that the messages were written by.
+The oracle of our own reader (`compilers.readers.openflow`): layouts and numbers are the
+framework's.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ METADATA, ALL_METADATA = (0xFFFF, 0x4FFFF), (1 << 64) - 1
 """The masks whose values are in decimals; the last one goes without saying."""
 
 
-class MessageReader:
+class FrameworkReader:
     """The parser of a framework.
 
     Args:
