@@ -304,7 +304,7 @@ JSON_OF = (
     "expand build --clusters quadric:1 -o larger",
     "plan larger --from build",
     "diff larger --from build",
-    "folder fsck build",
+    "folder build",
     "targets frr",
     "design --radix 8",
     "draw build -o lab.svg",
@@ -322,7 +322,7 @@ def json_forms() -> Iterator[str]:
             if not result.stdout.startswith(("{", "[")):
                 raise RuntimeError(f"polarfab {words}: {result.output} {result.exception!r}")
             form = json.dumps(shape(json.loads(result.stdout)), indent=2, ensure_ascii=False)
-            verb = re.match(r"((hosts|folder) )?\w+", words)[0]  # type: ignore[index]
+            verb = re.match(r"(hosts )?\w+", words)[0]  # type: ignore[index]
             yield f"## {verb}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
 
 

@@ -14,8 +14,8 @@ from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import METHODS, Report, usual, verify
 from compilers.tables.build import Build
 from compilers.tables.build_codec import first_alike
-from compilers.tables.folders.artefact import place_of
 from compilers.tables.folders.generations import mark_verified
+from compilers.tables.folders.written_file import place_of
 from compilers.topology.families import family_of
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, shown

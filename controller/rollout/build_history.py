@@ -17,9 +17,10 @@ from time import time
 from typing import Any
 
 from compilers.proof.walks.delivery import Report, verify
-from compilers.tables.folders.artefact import put_file, put_folder, remove
 from compilers.tables.folders.build_folder import load, write
-from compilers.tables.folders.generations import VERIFIED, mark_verified, put
+from compilers.tables.folders.generations import VERIFIED, mark_verified
+from compilers.tables.folders.replaced_folder import put_build, put_folder, remove
+from compilers.tables.folders.written_file import put_file
 from controller.rollout.build_archive import identity_in, pack, unpack
 from controller.switches.current import Current, read_build
 from inventory.problems import InputError
@@ -136,7 +137,7 @@ class BuildHistory:
         """Put a build that is kept into the controller's folder, if that has this other one."""
         if _identity(self.folder) == instead_of and _identity(self.place / identity) == identity:
             source = self.place / identity
-            put(self.folder, lambda beside: copytree(source, beside, dirs_exist_ok=True))
+            put_build(self.folder, lambda beside: copytree(source, beside, dirs_exist_ok=True))
 
     def entries(self) -> list[HeldBuild]:
         """The builds that the fabric held, the newest last; none if the list cannot be read."""

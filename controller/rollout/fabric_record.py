@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from compilers.tables.folders.artefact import flush, replace_file
+from compilers.tables.folders.written_file import flush, replace_file
 from controller.switches.events import FileUnwritable, JournalDamaged
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError

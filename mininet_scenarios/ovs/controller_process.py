@@ -18,7 +18,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from compilers.tables.folders.generations import put
+from compilers.tables.folders.replaced_folder import put_build
 from mininet_scenarios.scenario.engine import EngineError, Progress, Setup
 
 CONTROLLER_ADDRESS = "127.0.0.1:6653"
@@ -161,7 +161,7 @@ class ControllerProcess:
 
     def _put(self) -> None:
         """Have the build in its folder."""
-        put(self.folder, lambda new: shutil.copytree(self.source, new, dirs_exist_ok=True))
+        put_build(self.folder, lambda new: shutil.copytree(self.source, new, dirs_exist_ok=True))
 
     def status(self) -> dict[str, Any]:
         """What its status file says; nothing yet when it has just been started."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.drawing.plots import COLOURS, Curve, Panel, plot
-from compilers.tables.folders.artefact import replace_file
+from compilers.tables.folders.written_file import replace_file
 from inventory.problems import InputError
 from mininet_scenarios.verdict.checks import Result, rules_in_words
 from templates import environment

@@ -31,9 +31,7 @@ NEXT_STEPS: dict[str, tuple[str, ...]] = {
     "plan": ("polarfab rehearse {folder} --from {old}", "polarfab apply {folder}"),
     "apply": ("polarfab status",),
     "rehearse": ("polarfab apply {folder}",),
-    "folder rollback": ("polarfab folder fsck {folder}",),
-    "folder fsck": ("polarfab verify {folder}",),
-    "folder gc": ("polarfab folder fsck {place}",),
+    "folder": ("polarfab verify {folder}",),
 }
 """What follows each verb, with the names of its parameters in braces.
 

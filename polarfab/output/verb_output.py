@@ -283,8 +283,8 @@ def write_file(
     Raises:
         InputError: the file cannot be written, or is one of a build or of a render.
     """
-    from compilers.tables.folders.artefact import STDOUT, put_file
     from compilers.tables.folders.generations import require_not_owned
+    from compilers.tables.folders.written_file import STDOUT, put_file
 
     require_not_owned(file, todo)
     pieces = [content] if isinstance(content, bytes) else (piece.encode() for piece in content)

@@ -40,9 +40,7 @@ def test_a_build_of_another_fabric_is_not_replaced_without_a_word(polarfab, tmp_
     for number, name in enumerate(("lab", "lab", "hall")):
         file.write_text(f"name: {name}\ntopology: {{family: polarfly, q: {2 + number}}}\n")
         code, _, err = polarfab("compile", file, "-o", build)
-        held = (
-            f"{build} held a build of fabric lab; polarfab folder rollback {build} puts it back\n"
-        )
+        held = f"{build} held a build of fabric lab; polarfab folder {build} --undo puts it back\n"
         assert (code, held in err) == (0, name == "hall")
 
 

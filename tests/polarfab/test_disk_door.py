@@ -1,22 +1,21 @@
-"""What verbs write: devices stay devices, and what is not ours in a folder stays or is named."""
+"""Where verbs write: devices stay devices, files and folders that are no place of ours stay."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from compilers.tables.folders import artefact
-from compilers.tables.folders.artefact import put_file, put_folder
-from compilers.tables.folders.generations import fabric_in, last, owned, put
-from compilers.targets.rendering.rendered_folder import put_rendered, put_texts, rendered_lists
+from compilers.tables.folders.written_file import put_file
 from inventory.problems import InputError
 from polarfab import cli
 
@@ -102,91 +101,50 @@ def test_nothing_reads_the_pipe(made: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_build_keeps_what_is_not_its_own(made: Path, run: Run, tmp_path: Path) -> None:
-    build, other = tmp_path / "b", tmp_path / "g.yaml"
-    other.write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
-    run("compile", made / "f.yaml", "-o", build)
-    (build / "notes.txt").write_text("mine")
-    (build / "notes.txt").chmod(0o604)
-    (build / "empty").mkdir(mode=0o705)
-    (build / "link").symlink_to("notes.txt")
-    (build / "mine/deep").mkdir(parents=True)
-    (build / "mine/deep/file").write_text("too")
-    os.utime(build / "mine", (1, 1))
-    (build / "arrays/mine.npy").write_text("no array")
-    inode = (build / "notes.txt").stat().st_ino
-    assert run("compile", other, "-o", build)[0] == 0
-    for _ in range(2):
-        assert (build / "notes.txt").read_text() == "mine"
-        assert stat.S_IMODE((build / "notes.txt").stat().st_mode) == 0o604
-        assert stat.S_IMODE((build / "empty").stat().st_mode) == 0o705
-        assert (build / "link").is_symlink()
-        assert (build / "mine").stat().st_mtime == 1
-        assert (build / "mine/deep/file").read_text() == "too"
-        assert (build / "arrays/mine.npy").read_text() == "no array"
-        assert (build / "notes.txt").stat().st_ino == inode
-        assert not (tmp_path / ".b.last/notes.txt").exists()
-        assert run("folder", "rollback", build)[0] == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".b.last", "b", "g.yaml"]
+def test_a_pipe_is_written_to() -> None:
+    reading, writing = os.pipe()
+    assert put_file(Path(f"/dev/fd/{writing}"), [b"a,b\n"]) == 4
+    assert os.read(reading, 10) == b"a,b\n"
+    os.close(reading)
+    os.close(writing)
 
 
-def test_a_pipe_in_a_build_stays(made: Path, run: Run, tmp_path: Path) -> None:
-    run("compile", made / "f.yaml", "-o", tmp_path / "b")
-    os.mkfifo(tmp_path / "b/pipe")
-    assert run("compile", made / "f.yaml", "-o", tmp_path / "b")[0] == 0
-    assert (tmp_path / "b/pipe").is_fifo()
-    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+def test_a_link_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "passwd").write_text("root")
+    (tmp_path / "out").symlink_to("passwd")
+    put_file(tmp_path / "out", [b"cables"])
+    assert (tmp_path / "passwd").read_text() == "root"
+    assert (tmp_path / "out").read_text() == "cables"
+
+
+def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> None:
+    file = tmp_path / "cables.csv"
+    put_file(file, [b"old"])
+
+    def pieces() -> Iterator[bytes]:
+        yield b"half of the new"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(InputError, match="No space left"):
+        put_file(file, pieces())
+    assert file.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["cables.csv"]
 
 
 @pytest.mark.parametrize(
-    ("words", "name"),
+    ("place", "given"),
     [
-        (["render", "BUILD", "--target", "frr", "-o", "OUT"], "0/frr.conf"),
-        (["inventory", "export", "FABRIC", "-o", "OUT"], "devices.csv"),
-        (["export", "BUILD", "--format", "booksim", "-o", "OUT"], "tables.txt"),
+        ("{}/none/cables.csv", "no folder {}/none"),
+        ("{}/file/cables.csv", "{}/file, which is no folder"),
+        ("{}/file/more/cables.csv", "{}/file, which is no folder"),
+        ("/proc/cables.csv", "/proc, where nothing can be made"),
     ],
 )
-def test_files_of_others_are_not_overwritten(
-    made: Path, run: Run, tmp_path: Path, words: list[str], name: str
-) -> None:
-    out = tmp_path / "out"
-    places = {"BUILD": made / "b", "FABRIC": made / "f.yaml", "OUT": out}
-    words = [str(places.get(word, word)) for word in words]
-    assert run(*words)[0] == 0
-    assert run(*words)[0] == 0, "our own are replaced"
-    name = (
-        name
-        if (out / name).exists()
-        else sorted(p.name for p in out.iterdir() if p.name[0] != ".")[0]
-    )
-    (tmp_path / "out").rename(tmp_path / "before")
-    (out / name).parent.mkdir(parents=True)
-    (out / name).write_text("mine")
-    code, _, err = run(*words)
-    assert code == 2
-    assert f"{out}/{name}: required no file of another's by this name" in err
-    assert (out / name).read_text() == "mine"
-    assert [path.name for path in out.iterdir()] == [name.split("/")[0]]
-
-
-def test_folders_of_others_keep_their_looks(made: Path, run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    (out / "mine").mkdir(parents=True)
-    (out / "mine/file").write_text("x")
-    (out / "mine").chmod(0o700)
-    (out / "0").mkdir(mode=0o700)
-    out.chmod(0o750)
-    os.utime(out / "mine", (1, 1))
-    if os.geteuid() == 0:
-        os.chown(out / "mine", 12345, 12345)
-        os.chown(out, 12345, 12345)
-    before = [(out / name).stat() for name in (".", "mine", "0")]
-    assert run("render", made / "b", "--target", "frr", "-o", out)[0] == 0
-    after = [(out / name).stat() for name in (".", "mine", "0")]
-    assert [(s.st_mode, s.st_uid, s.st_gid) for s in before] == [
-        (s.st_mode, s.st_uid, s.st_gid) for s in after
-    ]
-    assert after[1].st_mtime == 1
+def test_why_nothing_can_be_written_in_a_place(tmp_path: Path, place: str, given: str) -> None:
+    (tmp_path / "file").touch()
+    said = re.escape(given.format(tmp_path))
+    with pytest.raises(InputError, match=rf"a file that can be written, given {said}; name"):
+        put_file(Path(place.format(tmp_path)), [b"content"])
 
 
 def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
@@ -204,18 +162,11 @@ def test_neither_inside_the_other(made: Path, run: Run, tmp_path: Path) -> None:
         (("render", build, "--target", "frr", "-o", build / "out"), f"inside a build, {build}"),
         (("compile", made / "f.yaml", "-o", build / "c"), f"inside a build, {build}"),
         (("compile", made / "f.yaml", "-o", out / "c"), "inside a folder of files made from"),
-        (("render", build, "--target", "frr", "-o", tmp_path), "one with b"),
+        (("render", build, "--target", "frr", "-o", tmp_path), f"{tmp_path}/b: required only"),
     ):
         code, _, err = run(*words)
         assert code == 2
         assert said in err
-    (tmp_path / "deep").mkdir()
-    shutil.copytree(made / "b", tmp_path / "deep/b")
-    shutil.move(build, tmp_path / "deep/c")
-    code, _, err = run("render", made / "b", "--target", "frr", "-o", tmp_path)
-    assert (code, "one with deep/b" in err) == (2, True)
-    shutil.move(tmp_path / "deep/c", build)
-    shutil.rmtree(tmp_path / "deep")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "out"]
     assert {path.name for path in build.iterdir()} == {
         *("arrays", "fabric.json", "manifest.json", "manifest.sha256", "verified.json")
@@ -247,17 +198,14 @@ def test_a_read_only_file_is_not_replaced(made: Path, run: Run, tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["cables.csv"]
 
 
-def test_folders_that_others_share_are_not_replaced(
+def test_the_working_directory_is_not_replaced(
     made: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As /tmp is, and the working directory and what it is in: the shell would be in none."""
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared").chmod(0o1777)
+    """Nor what it is in: the shell would be in none."""
     (tmp_path / "above/here").mkdir(parents=True)
-    before = [(tmp_path / name).stat().st_ino for name in ("shared", "above")]
+    before = (tmp_path / "above").stat().st_ino
     monkeypatch.chdir(tmp_path / "above/here")
     for place, said in (
-        ("../../shared", "which others share"),
         ("..", "the working directory is in"),
         (".", "which is the working directory"),
     ):
@@ -265,7 +213,7 @@ def test_folders_that_others_share_are_not_replaced(
         assert (code, said in err) == (2, True), err
         code, _, err = run("compile", made / "f.yaml", "-o", place)
         assert code == 2
-    assert [(tmp_path / name).stat().st_ino for name in ("shared", "above")] == before
+    assert (tmp_path / "above").stat().st_ino == before
 
 
 def test_a_manifest_of_another_program_is_no_build(made: Path, run: Run, tmp_path: Path) -> None:
@@ -386,84 +334,5 @@ def test_a_damaged_mark_is_none(made: Path, run: Run, tmp_path: Path, harm: str)
         assert (code, "a build that has passed polarfab verify" in err) == (2, True), (words, err)
     code, said, _ = run("explain", build, "0", "1")
     assert (code, proved in said) == (0, False)
-    code, _, err = run("folder", "fsck", build)
+    code, _, err = run("folder", build)
     assert (code, "verified.json" in err) == (1, True)
-
-
-def test_a_flush_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind the rename the new file is there, and the message says so."""
-
-    def full(_: Path) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(artefact, "flush", full)
-    with pytest.raises(InputError, match="the new one is in its place, but Input/output error"):
-        put_file(tmp_path / "file", [b"new"])
-    assert (tmp_path / "file").read_text() == "new"
-
-
-@pytest.mark.live
-def test_a_bind_mount_in_a_build_stays(made: Path, tmp_path: Path) -> None:
-    """In a mount namespace of its own; the mount is of the same file system."""
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/file").write_text("mine")
-    polarfab("compile", made / "f.yaml", "-o", tmp_path / "b")
-    (tmp_path / "b/m").mkdir()
-    script = 'mount --bind "$1/mine" "$1/b/m" && shift && exec "$@"'
-    words = [sys.executable, "-m", "polarfab", "compile", made / "f.yaml", "-o", tmp_path / "b"]
-    command = ["unshare", "--mount", "sh", "-c", script, "sh", tmp_path, *words]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert f"with a mount at {tmp_path}/b/m in it" in done.stderr
-    assert (tmp_path / "mine/file").read_text() == "mine"
-
-
-def test_what_comes_to_a_place_meanwhile_stays(tmp_path: Path) -> None:
-    def beside_notes(new: Path) -> None:
-        (new / "file").write_text("new")
-        (tmp_path / "folder").mkdir()
-        (tmp_path / "folder" / "notes").write_text("mine")
-
-    put_folder(tmp_path / "folder", beside_notes, owned)
-    assert (tmp_path / "folder" / "notes").read_text() == "mine"
-    place = tmp_path / "file"
-    with pytest.raises(InputError, match="Not a directory"):
-        put_folder(place, lambda _: place.write_text("mine"), owned)
-    assert place.read_text() == "mine"
-
-
-def test_two_renders_at_once_keep_the_files_of_both(tmp_path: Path) -> None:
-    def fill(new: Path) -> None:
-        put_texts(tmp_path, "other", "b", {"y": "other"})
-        (new / "x").write_text("new")
-
-    put_rendered(tmp_path, "one", {"": "b"}, fill)
-    assert {path.name for path in tmp_path.iterdir()} == {".polarfab.json", "x", "y"}
-    assert {*(rendered_lists(tmp_path) or {})} == {"one", "other"}
-
-
-def test_two_builds_at_once_are_one_and_the_one_before(
-    made: Path, run: Run, tmp_path: Path
-) -> None:
-    spec, place = tmp_path / "g.yaml", tmp_path / "new"
-    spec.write_text("name: g\ntopology: {family: polarfly, q: 2}\n")
-
-    def fill(new: Path) -> None:
-        run("compile", spec, "-o", place)
-        shutil.copytree(made / "b", new, dirs_exist_ok=True)
-
-    put(place, fill)
-    assert fabric_in(last(place)) == "g"
-
-
-def test_what_is_in_the_place_of_the_last_build_stays(made: Path, run: Run, tmp_path: Path) -> None:
-    place, spec = tmp_path / "b", tmp_path / "g.yaml"
-    spec.write_text("name: g\ntopology: {family: polarfly, q: 2}\n")
-    shutil.copytree(made / "b", place)
-    last(place).mkdir()
-    (last(place) / "notes").write_text("mine")
-    code, _, err = run("compile", spec, "-o", place)
-    assert code == 2
-    assert f"{last(place)}/notes" in "".join(err.split())
-    assert (last(place) / "notes").read_text() == "mine"
-    assert fabric_in(place) != "g"

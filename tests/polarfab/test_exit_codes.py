@@ -55,7 +55,7 @@ def test_a_damaged_array_is_refused_by_every_verb(polarfab, build: Path) -> None
             assert (code, out) == (2, ""), verb
             assert f"{file}: required the file as it was compiled" in err, verb
             assert "compile the build again" in err, verb
-        code, out, err = polarfab("folder", "fsck", build, "--json")
+        code, out, err = polarfab("folder", build, "--json")
         assert (code, json.loads(out)["verified"]) == (1, False)
 
 

@@ -33,7 +33,7 @@ VERBS = {
     "plan": ["plan", "SOUND", "--from", "BUILD"],
     "throughput": ["throughput", "BUILD", "--pattern", "uniform"],
     "expand": ["expand", "SOUND", "--from", "BUILD"],
-    "fsck": ["folder", "fsck", "BUILD", "--json"],
+    "folder": ["folder", "BUILD", "--json"],
 }
 SAME = ("cables", "hosts", "draw", "render", "explain")
 """Verbs whose output tells whether they used another table."""

@@ -29,8 +29,8 @@ VERBS = {
         "cables": ["b"],
     },
     **{"render": ["b", "--target", "frr", "-o", "out/r"], "plan": ["b", "--from", "b"]},
-    **{"folder fsck": ["b"], "targets": [], "hosts paths": ["b"]},
-    **{"folder gc": ["b"], "expand": ["b"], "folder rollback": ["b"]},
+    **{"folder": ["b"], "targets": [], "hosts paths": ["b"]},
+    **{"expand": ["b"]},
 }
 """Each verb with good words; b is a build and f.yaml its fabric."""
 NUMBERS = ["0", "1", "2", "-1", str(2**70), "1.5", "", "x", "nan"]

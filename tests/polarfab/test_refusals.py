@@ -164,7 +164,7 @@ def test_render_takes_the_place_of_no_file_and_no_build(run_here, build: Path) -
         wanted = f"error: {place}: required a folder for rendered files, given {what}; name another"
         assert (code, error.startswith(wanted)) == (2, True), error
     assert file.read_text() == "mine"
-    assert run_here("folder", "fsck", build, "--quiet")[0] == 0
+    assert run_here("folder", build, "--quiet")[0] == 0
 
 
 def test_a_build_behind_a_link_and_from_inside(build: Path) -> None:

@@ -134,7 +134,6 @@ def test_fail_is_red_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys)
             ("check", "wirin", "x"),
             "required one of spec, wiring, routes, given wirin; did you mean",
         ),
-        (("folder", "ls"), "required one of fsck, rollback, gc, given ls; polarfab folder --help"),
         (("--completion", "tcsh"), "required one of bash, zsh, fish, given tcsh; polarfab --h"),
         (("--completion", "fisch"), "required one of bash, zsh, fish, given fisch; did you mean f"),
         (("verify", "fabric.yaml"), "given a spec; compile it first: polarfab compile fabric.yaml"),

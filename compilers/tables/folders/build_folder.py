@@ -32,14 +32,6 @@ from compilers.tables.build_codec import (
     is_packed,
     to_json,
 )
-from compilers.tables.folders.artefact import (
-    held,
-    link_file,
-    place_of,
-    require_replaceable,
-    swap,
-    unwritable_folder,
-)
 from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.generations import (
     DAMAGED,
@@ -49,15 +41,10 @@ from compilers.tables.folders.generations import (
     RENDERED,
     SUM,
     identity_of,
-    is_build,
-    keep,
-    last,
-    owned,
-    put,
-    require_ours,
-    require_place,
     sum_of,
 )
+from compilers.tables.folders.replaced_folder import link_file, put_build, undo
+from compilers.tables.folders.written_file import place_of
 from inventory.problems import InputError, Problem, few
 
 FORMAT, PACKED_FORMAT = 1, 2
@@ -107,7 +94,7 @@ def save_planes(
             prove(new, written)
         return written
 
-    return put(folder, fill)
+    return put_build(folder, fill)
 
 
 def write(build: Build, folder: Path, there: Mapping[int, Path] = MappingProxyType({})) -> str:
@@ -212,7 +199,7 @@ def identities_in(folder: Path) -> dict[Path, str]:
         ) from error
 
 
-def rollback(folder: Path) -> tuple[Build, ...]:
+def put_back(folder: Path) -> tuple[Build, ...]:
     """Put the last proved build back; the one that was in its place is then kept.
 
     Returns:
@@ -221,18 +208,7 @@ def rollback(folder: Path) -> tuple[Build, ...]:
     Raises:
         InputError: none is kept, it is damaged, or it cannot be put back.
     """
-    require_place(place := require_replaceable(folder))
-    if not is_build(kept := last(place)):
-        todo = "one is kept when another takes its place"
-        raise InputError.of("an earlier build that was proved", "none is kept", todo, str(folder))
-    require_ours(kept)
-    builds = load_planes(kept)
-    try:
-        with held(place.parent):
-            swap(kept, place, owned, keep)
-    except OSError as error:
-        raise unwritable_folder(folder, error) from error
-    return builds
+    return undo(folder, load_planes)
 
 
 def load(folder: Path, expect: str = "") -> Build:

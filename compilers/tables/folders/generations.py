@@ -1,4 +1,4 @@
-"""The place of a build: the build in it, its mark, and the last proved one before, `.NAME.last`."""
+"""What a folder of ours holds: the build, its mark, and the files that its lists name."""
 
 from __future__ import annotations
 
@@ -6,28 +6,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from compilers.tables.build import Build
-from compilers.tables.folders.artefact import (
-    LEFT,
-    OTHER_FOLDER,
-    PART,
-    claimed,
-    clear,
-    finish,
-    flush,
-    held,
-    is_left,
-    others,
-    put_folder,
-    replace_file,
-    require_replaceable,
-)
 from compilers.tables.folders.folder_files import read
+from compilers.tables.folders.written_file import flush, replace_file
 from inventory.problems import InputError
 
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
@@ -36,7 +22,6 @@ SUM = f"{MANIFEST.removesuffix('.json')}.sha256"
 PLANES = "planes.json"  # in a folder of builds, one a plane
 PLANE = re.compile("plane-[1-9][0-9]*")
 RENDERED = ".polarfab.json"  # in a folder of files made from a build (`rendered_folder`)
-T = TypeVar("T")
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
@@ -58,79 +43,6 @@ def sum_of(manifest: str) -> str:
     return f"{hashlib.sha256(manifest.encode()).hexdigest()}  {MANIFEST}\n"
 
 
-def put(folder: Path, fill: Callable[[Path], T]) -> T:
-    """Have `fill` write a build, then put it in the place of `folder`; returns its result.
-
-    Another proved build that was there is kept as the last one. Files in the folder that are not
-    the build's stay.
-
-    Raises:
-        InputError: the folder exists and is not a build, is inside a build or a folder that render
-            wrote, cannot be written, or something that is not the build's is in the way.
-    """
-    require_place(place := folder.resolve())
-    return put_folder(place, fill, owned, keep, lambda new: keep(place, new))
-
-
-def require_place(place: Path) -> None:
-    """Pass when a build may be put in a place; finish what killed processes left there.
-
-    Raises:
-        InputError: it may not.
-    """
-    require_outside(place)
-    collect(place, inside=False)
-    if not is_build(place) and place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise InputError.of(
-            file=str(place),
-            required="a new folder, or an earlier build to replace",
-            given="a folder with other files in it" if place.is_dir() else "a file",
-            todo=OTHER_FOLDER,
-        )
-
-
-def require_ours(kept: Path) -> None:
-    """Pass when there is nothing but a build in the place of the last one.
-
-    Raises:
-        InputError: something else is.
-    """
-    require_replaceable(kept)
-    if os.path.lexists(kept):
-        is_folder = kept.is_dir() and not kept.is_symlink()
-        if found := others(kept, owned(kept)) if is_folder else [""]:
-            required, todo = "only the last build, which is kept here", "move it away"
-            raise InputError.of(required, "something else", todo, str(kept / found[0]))
-
-
-def keep(left: Path, place: Path) -> Path | None:
-    """Where a folder that left a place is kept: a proved build that is another than the new one.
-
-    Raises:
-        InputError: something else is there.
-    """
-    kept = last(place)
-    if left == kept or not proved(left) or not _text(left) != _text(place) != b"":
-        return None
-    require_ours(kept)
-    return kept
-
-
-def require_outside(place: Path, of_build: bool = True) -> None:
-    """Pass when a place is in no build, and for a build in no folder that render wrote.
-
-    Raises:
-        InputError: it is.
-    """
-    for above in place.parents:
-        given = "inside a build" if is_build(above) else ""
-        if of_build and (above / RENDERED).is_file():
-            given = "inside a folder of files made from a build"
-        if given:
-            required = "a folder outside builds and what is made from them"
-            raise InputError.of(required, f"one {given}, {above}", OTHER_FOLDER, str(place))
-
-
 def require_not_owned(file: Path, todo: str) -> None:
     """Pass when a file is none of those that a build or a render around it lists.
 
@@ -148,7 +60,7 @@ def require_not_owned(file: Path, todo: str) -> None:
 
 def owned(folder: Path) -> set[str]:
     """The paths of the files below a folder that are ours: of a build in it, of renders in it."""
-    names = {RENDERED, LEFT}
+    names = {RENDERED}
     with suppress(*DAMAGED):
         names |= {
             name
@@ -185,8 +97,8 @@ def _planes(folder: Path) -> list[str]:
     return [name for name in map(str, listed) if PLANE.fullmatch(name)]
 
 
-def _text(folder: Path) -> bytes:
-    """What names a build: its list of planes, or its manifest; nothing where there is none."""
+def name_of_build(folder: Path) -> bytes:
+    """What tells a build from others: its list of planes, or its manifest; b"" without one."""
     names = (folder / name for name in (PLANES, MANIFEST))
     return next((file.read_bytes() for file in names if file.is_file()), b"")
 
@@ -264,65 +176,3 @@ def require_verified(folder: Path, build: Build) -> None:
             given="one that has not",
             todo=f"run: polarfab verify {folder} (or use it as it is, with `unverified`)",
         )
-
-
-def collect(place: Path, inside: bool = True, act: bool = True) -> list[tuple[Path, Path | None]]:
-    """Finish what killed processes left undone: remove the parts that no process writes.
-
-    A folder that left its place is finished first; one whose place is empty is put back.
-
-    Args:
-        place: a folder or a file.
-        inside: also in it and in the folders in it, not only next to it.
-        act: otherwise only say what would be done.
-
-    Returns:
-        Each part, and where it was put; None where it was removed.
-
-    Raises:
-        InputError: a folder cannot be read or changed, or what is not ours is in the way.
-    """
-    part, done = place, list[tuple[Path, Path | None]]()
-    try:
-        for folder, part, name in list(_parts(place.resolve(), inside)):
-            with held(folder), claimed(part) as free:
-                if free or (free is None and is_left(part)):
-                    done.append((part, _collect(part, folder / name) if act else None))
-    except OSError as error:
-        given = error.strerror or str(error)
-        raise InputError.of("a folder to clear", given, file=str(part)) from error
-    return done
-
-
-def _collect(part: Path, place: Path) -> Path | None:
-    kept = None
-    if is_left(part):
-        if not os.path.lexists(place):
-            part.rename(place)
-            (place / LEFT).unlink()
-            return place
-        kept = finish(part, place, owned, keep)
-    if part not in (kept, last(place)):
-        clear(part)
-    return kept
-
-
-def _parts(place: Path, inside: bool = True) -> Iterator[tuple[Path, Path, str]]:
-    """Folders, parts in them, and the names of what these are parts of."""
-    folders = [place.parent]
-    if inside and place.is_dir():
-        below = (path for path in place.iterdir() if not PART.fullmatch(path.name))
-        folders += [place, *(path for path in below if path.is_dir() and not path.is_symlink())]
-    for folder in folders if place.parent.is_dir() else ():
-        for path in sorted(folder.iterdir()):
-            name = _part_of(path)
-            if name and (folder != place.parent or name == place.name):
-                yield folder, path, name
-
-
-def _part_of(path: Path) -> str:
-    """The name of what a path is a part of, as the last build is while it has files of others."""
-    if match := PART.fullmatch(path.name):
-        return match["place"]
-    rolled_back = path.match(".*.last") and is_left(path)
-    return path.name[1 : -len(".last")] if rolled_back else ""

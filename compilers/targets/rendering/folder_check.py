@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from compilers.tables.folders.artefact import LEFT, PART
 from compilers.tables.folders.build_folder import (
     damaged,
     identities_in,
@@ -21,35 +20,37 @@ from compilers.tables.folders.generations import (
     RENDERED,
     SUM,
     VERIFIED,
-    collect,
     identity_in,
     is_build,
     last,
     mark,
 )
+from compilers.tables.folders.replaced_folder import GIT, remove_parts
 from compilers.targets.rendering.rendered_folder import rendered_lists
 from inventory.problems import InputError, Problem
 
 
 @dataclass(frozen=True, slots=True)
 class FolderState:
-    """A folder and what is wrong with it.
-
-    kind: build or render. builds: identities. files: how many are in order. damaged: problems of
-    files. strays: files that no list has. verified: whether all builds are marked so, None for a
-    render. kept: the identity of the last proved build before, "" where none is kept. parts: what
-    killed processes left, for `polarfab folder gc`.
-    """
+    """A folder and what is wrong with it."""
 
     folder: Path
     kind: str
+    """build or render."""
     builds: tuple[str, ...]
+    """Their identities."""
     files: int
+    """How many are in order."""
     damaged: tuple[Problem, ...]
+    """Problems of files."""
     strays: tuple[str, ...]
+    """Files that no list has: with one, the folder is not replaced."""
     verified: bool | None = None
+    """Whether all builds are marked so; None for a render."""
     kept: str = ""
+    """The identity of the last proved build before; "" where none is kept."""
     parts: tuple[str, ...] = ()
+    """What killed processes left, for `polarfab folder --clean`."""
 
 
 def check_folder(folder: Path) -> FolderState:
@@ -63,7 +64,7 @@ def check_folder(folder: Path) -> FolderState:
     if (folder / RENDERED).is_file():
         return _check_render(folder)
     if is_build(last(folder.resolve())):
-        todo = f"the last proved build is kept: polarfab folder rollback {folder}"
+        todo = f"the last proved build is kept: polarfab folder {folder} --undo"
     else:
         todo = "name another folder"
     required = "a build, or a folder that render wrote"
@@ -83,7 +84,7 @@ def _check_build(folder: Path) -> FolderState:
         try:
             with FolderFiles(plane) as files:
                 listed = read_manifest(files)[1]["files"]
-                strays += _strays(files, {*listed, MANIFEST, SUM, VERIFIED, LEFT})
+                strays += _strays(files, {*listed, MANIFEST, SUM, VERIFIED})
             count += len(listed)
             problems += _mark_of_another(plane)
             builds.append(load(plane, expect=identity).identity)
@@ -145,7 +146,7 @@ def _check_render(folder: Path) -> FolderState:
             Problem(problem.required, problem.given, "render again", problem.file)
             for problem in damaged(files, digests)
         ]
-        strays = _strays(files, {*digests, RENDERED, LEFT}, others=RENDERED)
+        strays = _strays(files, {*digests, RENDERED}, RENDERED)
     return FolderState(
         folder,
         "render",
@@ -158,17 +159,20 @@ def _check_render(folder: Path) -> FolderState:
 
 
 def _parts(folder: Path) -> tuple[str, ...]:
-    return tuple(str(part) for part, _ in collect(folder, act=False))
+    return tuple(str(part) for part, _ in remove_parts(folder.resolve(), act=False))
 
 
-def _strays(files: FolderFiles, known: Iterable[str], others: str = "") -> list[str]:
-    """Files that no list has; not those of other renders in folders below (`others`)."""
-    names = [name for name in files.names() if not PART.fullmatch(name.rpartition("/")[2])]
-    nested = tuple(
-        name.removesuffix(others) for name in names if others and name.endswith(f"/{others}")
+def _strays(files: FolderFiles, listed: Collection[str], lists: str = "") -> list[str]:
+    """Files that no list has: none of a repository of the user's, none of folders with own lists.
+
+    lists: how the lists are called; "" where folders below have none.
+    """
+    names = files.names()
+    below = tuple(
+        name.removesuffix(lists) for name in names if lists and name.endswith(f"/{lists}")
     )
-    listed = set(known)
-    return [name for name in names if name not in listed and not name.startswith(nested)]
+    apart = (f"{GIT}/", *below)
+    return [name for name in names if name not in listed and not name.startswith(apart)]
 
 
 def _unreadable(folder: Path, error: OSError) -> Problem:

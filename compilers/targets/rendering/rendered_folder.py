@@ -1,7 +1,8 @@
 """Folders of rendered files: exchanged whole, with a manifest of the digest of every file.
 
 `.polarfab.json` has, by target and build, the files and their SHA-256. Another target's files in
-the same folder stay, and so does what is in no list: renders below it, files of the user's.
+the same folder stay, and so do renders in folders below. A folder with a file that is in no list
+is not replaced.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from compilers.tables.folders.artefact import OTHER_FOLDER, link_files, put_folder
 from compilers.tables.folders.folder_files import FolderFiles, read
-from compilers.tables.folders.generations import (
-    RENDERED,
-    collect,
-    is_build,
-    owned,
+from compilers.tables.folders.generations import RENDERED, is_build
+from compilers.tables.folders.replaced_folder import (
+    link_file,
+    put_folder,
+    require_only_ours,
     require_outside,
 )
+from compilers.tables.folders.written_file import OTHER_FOLDER
 from inventory.problems import InputError
 
 FORMAT = 1
@@ -49,16 +50,9 @@ def put_rendered(
         recipes: what the files follow from, by the identity of their build; filled by `fill`.
 
     Raises:
-        InputError: it is a file or a build, cannot be written, or has pipes or devices in it.
+        InputError: it is a file or a build, holds other files, or cannot be written.
     """
     place = folder.resolve()
-    collect(place, inside=False)
-    if is_build(folder) or (folder.exists() and not folder.is_dir()):
-        required = "a folder for rendered files"
-        given = "a build" if folder.is_dir() else "a file"
-        raise InputError.of(required, given, OTHER_FOLDER, str(folder))
-    require_outside(place, of_build=False)
-    _require_no_build(place)
 
     def complete(new: Path) -> None:
         lists, known = rendered_lists(folder) or {}, rendered_recipes(folder)
@@ -73,10 +67,14 @@ def put_rendered(
         of_target = lists.setdefault(target, {})
         for build, names in by_build(fresh, builds).items():
             of_target.setdefault(build, {}).update(names)
-        link_files(place, new, _names(lists) - fresh.keys())
+        below = _rendered_below(place)
+        if taken := sorted(below & fresh.keys()):
+            required, given = "no file of a render below by this name", "one"
+            raise InputError.of(required, given, OTHER_FOLDER, str(folder / taken[0]))
+        _link_files(place, new, (_names(lists) | below) - fresh.keys())
         (new / RENDERED).write_text(manifest(lists, known | {target: dict(recipes or {})}))
 
-    return put_folder(folder, fill, owned, complete=complete)
+    return put_folder(folder, fill, _require_rendered, complete)
 
 
 def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> list[Path]:
@@ -105,20 +103,41 @@ def _names(lists: Lists) -> set[str]:
     return {name for builds in lists.values() for of in builds.values() for name in of}
 
 
-def _require_no_build(place: Path) -> None:
-    """Pass when no build is below a folder that is to be exchanged, at any depth.
+def _require_rendered(place: Path) -> None:
+    """Pass when rendered files may be put in a place.
 
     Raises:
-        InputError: one is.
+        InputError: it is a file or a build, is inside one, or holds other files.
     """
-    for above, folders, _ in os.walk(place):
-        folders.sort()
-        for inner in (Path(above) / name for name in folders):
-            if not inner.is_symlink() and is_build(inner):
-                given = f"one with {inner.relative_to(place)}"
-                raise InputError.of(
-                    "a folder without builds in it", given, OTHER_FOLDER, str(place)
-                )
+    if is_build(place) or (place.exists() and not place.is_dir()):
+        required = "a folder for rendered files"
+        given = "a build" if place.is_dir() else "a file"
+        raise InputError.of(required, given, OTHER_FOLDER, str(place))
+    require_outside(place, of_build=False)
+    rendered_lists(place)
+    require_only_ours(place, _rendered_below(place))
+
+
+def _rendered_below(place: Path) -> set[str]:
+    """The paths of the files of renders in folders below one."""
+    names = set[str]()
+    for path in place.rglob(f"*/{RENDERED}"):
+        above = path.parent.relative_to(place)
+        listed = _names(rendered_lists(path.parent) or {})
+        names |= {str(above / name) for name in (RENDERED, *listed)}
+    return names
+
+
+def _link_files(old: Path, new: Path, names: Iterable[str]) -> None:
+    """Link those of these files that are in a folder into another.
+
+    Raises:
+        OSError: they cannot be linked or copied.
+    """
+    for name in names:
+        if os.path.lexists(old / name) and not (old / name).is_dir():
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            link_file(old / name, new / name)
 
 
 def by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, Digests]:
@@ -156,7 +175,7 @@ def edited(folder: Path, digests: Digests) -> list[str]:
 def keep(folder: Path, new: Path, names: Iterable[str]) -> int:
     """Link files of a folder into another; returns their bytes."""
     listed = list(names)
-    link_files(folder, new, listed)
+    _link_files(folder, new, listed)
     return sum((new / name).stat().st_size for name in listed)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from jinja2.utils import object_type_repr
 
 from compilers.tables.build import Build
-from compilers.tables.folders.artefact import unwritable_folder
+from compilers.tables.folders.written_file import unwritable_folder
 from compilers.targets.node_facts import UserVariables, names_by_file
 from compilers.targets.template_check import SEE, own_templates
 from compilers.workers.local_processes import on_all_cores

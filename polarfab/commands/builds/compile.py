@@ -108,7 +108,7 @@ def _say_replaced(before: str, name: str, output: Path) -> None:
 
     if before not in ("", name):
         kept = fabric_in(last(output.resolve())) == before
-        back = f"polarfab folder rollback {output} puts it back" if kept else "it was not verified"
+        back = f"polarfab folder {output} --undo puts it back" if kept else "it was not verified"
         say(f"{output} held a build of fabric {before}; {back}")
 
 

@@ -7,90 +7,83 @@ from pathlib import Path
 import click
 
 from polarfab.output.verb_output import json_option, print_facts, print_json, say, warn
-from polarfab.shared_options import Words
 
 
-@click.group("folder", cls=Words)
-def command() -> None:
-    """Check a folder, put its last build back, remove what killed processes left."""
-
-
-@command.command("fsck")
-@click.argument("folder", metavar="BUILD|RENDER", type=click.Path(path_type=Path))
+@click.command("folder")
+@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option("--undo", is_flag=True, help="Put back the build that was proved before this one.")
+@click.option("--clean", is_flag=True, help="Remove what killed processes left in and beside it.")
 @json_option
-def fsck(folder: Path, as_json: bool) -> None:
-    """Compare every file of BUILD or RENDER with its digest, and of BUILD type, shape and range.
+def command(folder: Path, undo: bool, clean: bool, as_json: bool) -> None:
+    """Compare every file of a build or of rendered files with its digest.
 
-    Also reported: files that no list names, what killed processes left next to it
-    (`polarfab folder gc`), and the build that `polarfab folder rollback` would put back. Exit code
-    1 when anything is damaged.
+    Of a build also type, shape and range of every array. Also reported: files that no list names,
+    what killed processes left beside it (--clean removes it), and the build that --undo would put
+    back. Exit code 1 when anything is damaged.
+
+    --undo exchanges the build with the one that was proved before another took its place, so again
+    undoes it. Render again what was rendered: the same options and templates write the same files
+    as before. A running fabric goes back with `polarfab apply --undo`.
     """
+    if undo and clean:
+        raise click.UsageError("--undo and --clean are two commands: give one of them")
+    if undo:
+        _undo(folder, as_json)
+    elif clean:
+        _clean(folder, as_json)
+    else:
+        _check(folder, as_json)
+
+
+def _check(folder: Path, as_json: bool) -> None:
     from compilers.targets.rendering.folder_check import as_dict, check_folder
 
-    found = check_folder(folder)
+    state = check_folder(folder)
     if as_json:
-        print_json(as_dict(found))
+        print_json(as_dict(state))
     else:
-        for problem in found.damaged:
+        for problem in state.damaged:
             warn(f"damaged: {problem}")
-        for name in found.strays:
+        for name in state.strays:
             say(f"not listed: {folder / name}")
-        for part in found.parts:
-            say(f"left by a killed process: {part}; run: polarfab folder gc {folder}")
+        for part in state.parts:
+            say(f"left by a killed process: {part}; run: polarfab folder {folder} --clean")
         facts: list[tuple[str, object]] = [
-            ("builds", " ".join(found.builds) or None),
-            ("files in order", found.files),
-            ("damaged", len(found.damaged)),
+            ("builds", " ".join(state.builds) or None),
+            ("files in order", state.files),
+            ("damaged", len(state.damaged)),
         ]
-        if found.verified is not None:
-            facts += [("verified", found.verified), ("kept for rollback", found.kept or None)]
-        print_facts(f"{folder}: {found.kind}", facts)
-    if found.damaged:
+        if state.verified is not None:
+            facts += [("verified", state.verified), ("kept for --undo", state.kept or None)]
+        print_facts(f"{folder}: {state.kind}", facts)
+    if state.damaged:
         raise click.exceptions.Exit(1)
 
 
-@command.command("rollback")
-@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@json_option
-def rollback(folder: Path, as_json: bool) -> None:
-    """Put back the build that was proved before another one took its place in BUILD.
+def _undo(folder: Path, as_json: bool) -> None:
+    from compilers.tables.folders.build_folder import put_back
 
-    The two change places in one step, so rolling back again undoes it. Render again what was
-    rendered: the same options and templates write the same files as before. A running fabric goes
-    back with `polarfab apply --undo`.
-    """
-    from compilers.tables.folders import build_folder
-
-    kept = [build.identity for build in build_folder.rollback(folder)]
+    builds = [build.identity for build in put_back(folder)]
     if as_json:
-        print_json({"folder": str(folder), "builds": kept})
+        print_json({"folder": str(folder), "builds": builds})
     else:
-        say(f"{folder} is build {' '.join(kept)} again; render again what was rendered")
+        say(f"{folder} is build {' '.join(builds)} again; render again what was rendered")
 
 
-@command.command("gc")
-@click.argument("place", metavar="[PLACE]", type=click.Path(path_type=Path), default=Path())
-@json_option
-def gc(place: Path, as_json: bool) -> None:
-    """Remove unfinished parts in the folder PLACE (.NAME.*.polarfab), and next to it those of it.
-
-    Parts that a running process writes stay. A folder that was put aside while the process was
-    killed is put back if its place is empty.
-    """
-    from compilers.tables.folders.generations import collect
+def _clean(folder: Path, as_json: bool) -> None:
+    from compilers.tables.folders.replaced_folder import remove_all_parts
     from inventory.problems import InputError
 
-    there = place.exists() or place.is_symlink()
-    found = collect(place)
-    if not (there or found):
-        raise InputError.of(
-            "a folder or file, or parts of one", "nothing of this name", file=str(place)
-        )
+    is_there = folder.exists()
+    parts = remove_all_parts(folder)
+    if not (is_there or parts):
+        required = "a folder or file, or what a killed process left of one"
+        raise InputError.of(required, "nothing of this name", file=str(folder))
     if as_json:
-        parts = [{"part": str(p), "put_back": str(back) if back else None} for p, back in found]
-        print_json({"place": str(place), "parts": parts})
+        words = [{"part": str(p), "put_back": str(back) if back else None} for p, back in parts]
+        print_json({"folder": str(folder), "parts": words})
         return
-    for part, back in found:
+    for part, back in parts:
         say(f"put back: {back}" if back else f"removed: {part}")
-    if not found:
+    if not parts:
         say("nothing is left by killed processes")

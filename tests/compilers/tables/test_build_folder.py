@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders import folder_files
-from compilers.tables.folders.build_folder import load, save
-from compilers.tables.folders.generations import mark_verified, require_verified
+from compilers.tables.folders.build_folder import load, load_planes, save, save_planes
+from compilers.tables.folders.generations import mark, mark_verified, require_verified
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.signed import sign
@@ -107,6 +107,38 @@ def test_a_build_must_be_verified_and_unchanged(
     assert [Path(p.file).name for p in caught.value.problems] == ["route_egress.npy"]
     mark_verified(tmp_path / "b", build.identity, None)
     assert not (tmp_path / "b" / "verified.json").exists()
+
+
+@pytest.mark.parametrize("name", ["arrays", "arrays/far.npy", "fabric.json", "manifest.json"])
+def test_links_in_a_build_are_not_followed(tmp_path: Path, name: str) -> None:
+    save(polarfly_build(3), tmp_path / "b")
+    (tmp_path / "b" / name).rename(tmp_path / "elsewhere")
+    (tmp_path / "b" / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"a link|symbolic links") as caught:
+        load(tmp_path / "b")
+    assert Path(caught.value.problems[0].file).is_relative_to(tmp_path / "b" / name)
+
+
+def test_the_mark_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "passwd").write_text("root")
+    build = save(polarfly_build(3), tmp_path / "b")
+    (tmp_path / "b" / "verified.json").symlink_to(tmp_path / "passwd")
+    assert mark(tmp_path / "b") == ""
+    mark_verified(tmp_path / "b", build.identity, {"pairs": 156})
+    assert (tmp_path / "passwd").read_text() == "root"
+    assert mark(tmp_path / "b") == build.identity
+
+
+def test_only_listed_planes_are_the_builds(tmp_path: Path) -> None:
+    place = tmp_path / "b"
+    save_planes([polarfly_build(3), polarfly_build(3)], place)
+    shutil.copytree(place / "plane-1", place / "plane-7")
+    with pytest.raises(InputError, match=f"{place}/plane-7: required only files that polarfab"):
+        save_planes([polarfly_build(2), polarfly_build(2)], place)
+    assert [build.name for build in load_planes(place)] == ["q3", "q3"]
+    shutil.rmtree(place / "plane-7")
+    save_planes([polarfly_build(2), polarfly_build(2)], place)
+    assert [build.name for build in load_planes(place)] == ["q2", "q2"]
 
 
 def test_folders_that_are_no_build_are_refused_in_words(tmp_path: Path) -> None:
