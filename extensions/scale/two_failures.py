@@ -57,8 +57,7 @@ from dataclasses import replace
 import numpy as np
 
 from compilers.proof.local.other_proofs import TwoFailures
-from compilers.proof.soundness.policy_soundness import given_alternates
-from compilers.proof.soundness.port_use import Numbers
+from compilers.proof.soundness.port_use import Numbers, given_alternates
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
 from extensions.scale.two_link_classes import Links, TwoLinkClasses

@@ -1,7 +1,7 @@
 """A build checked against itself, before and after its pairs are walked.
 
 Walks tell where packets get to; they cannot tell that two hosts have one address, that a port of
-repair is a host's, or that a weight is not the policy's. Every value is looked at for what it is.
+repair is a host's, or that a weight has no port. Every value is looked at for what it is.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness import policy_soundness, value_soundness
-from compilers.proof.soundness.policy_soundness import bounces, shortest_paths
+from compilers.proof.soundness import detour_soundness, value_soundness
+from compilers.proof.soundness.detour_soundness import bounces
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import Detours
@@ -58,16 +58,17 @@ def _values(build: Build, rows: bool) -> Iterator[Unsound]:
     if rows:
         yield from value_soundness.rows(build)
     for some in switch_blocks(build):
-        yield from value_soundness.classes(classes_of(build, some), use.part(some))
+        part = classes_of(build, some)
+        yield from value_soundness.classes(part, use.part(some))
+        yield from value_soundness.weights(part)
     yield from value_soundness.names(build)
     yield from value_soundness.datapath_ids(build)
     yield from value_soundness.mac_addresses(build)
     yield from value_soundness.blocks(build)
-    yield from policy_soundness.words(build)
 
 
 def promise(build: Build, constructed: bool = False) -> Unsound:
-    """Classes that are not what the policy promises, in a sound build that delivers every pair.
+    """Detours that are not what the policy promises, in a sound build that delivers every pair.
 
     Args:
         build: see above.
@@ -78,22 +79,20 @@ def promise(build: Build, constructed: bool = False) -> Unsound:
 
 
 def _promised(build: Build, constructed: bool) -> Iterator[Unsound]:
-    use, chooses = PortUse.of(build.wiring), policy_soundness.chooses(build)
     # Where any shortest path may be taken, walks judge the repairs.
-    chooses &= not build.every_hop
-    links = constructed_alternates(build) if constructed and chooses else None
-    found = Detours.of(build) if chooses and links is None else None
-    if build.spreading.shortest:
-        yield from shortest_paths(build, use)
+    if build.every_hop or not detour_soundness.chooses(build):
+        return
+    use = PortUse.of(build.wiring)
+    links = constructed_alternates(build) if constructed else None
     if links is not None:
         yield from direct_rows(build)
+    found = Detours.of(build) if links is None else None
     for some in switch_blocks(build):
         part = classes_of(build, some)
-        yield from policy_soundness.weights(part)
         if links is not None:
-            yield from policy_soundness.alternates(part, use.part(some), links[some])
+            yield from detour_soundness.alternates(part, use.part(some), links[some])
         if found:
-            yield from policy_soundness.detours(part, use.part(some), found.part(some))
+            yield from detour_soundness.detours(part, use.part(some), found.part(some))
 
 
 def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:

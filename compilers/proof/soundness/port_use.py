@@ -124,3 +124,17 @@ def packed_alternates(build: Build, use: PortUse) -> AlternateLinks | None:
     s, k = np.nonzero(np.unpackbits(some, axis=1, count=spread.port.shape[1]))
     own = (use.links(spread.port)[s, k] == k) & (use.at(spread.port)[s, k] == FABRIC)
     return spread if own.all() else None
+
+
+def given_alternates(build: Build, use: PortUse) -> Sets:
+    """The links of the alternates of each class."""
+    if spread := packed_alternates(build, use):
+        return spread.links
+    ports = np.asarray(build.tables.classes.alternate)
+    order, classes, _ = ports.shape
+    width = build.wiring.port.shape[1] + 1
+    result = np.zeros(order * classes * width, np.bool_)
+    # What is no link, -1, is the last place of the row before, which belongs to no switch.
+    row = np.arange(0, len(result), width).reshape(order, classes, 1)
+    result[use.links(ports) + row] = True
+    return np.packbits(result.reshape(order, classes, width)[..., :-1], axis=2)

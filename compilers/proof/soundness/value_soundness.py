@@ -25,6 +25,12 @@ from compilers.spec.address_blocks import FIRST_HOST, block_count
 from compilers.tables.build import Build
 from compilers.tables.computed_array import blocks_of
 from compilers.tables.intermediate_form import local, no_route
+from compilers.tables.packed_alternates import (
+    AlternateLinks,
+    AlternatePorts,
+    AlternateWeights,
+    counts,
+)
 from compilers.tables.star_rows import StarPrefixes
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import GRAPH_FAMILY, build_topology
@@ -353,6 +359,36 @@ def _ports(build: Build, use: PortUse, word: str, ports: Ports, there: Ports) ->
             use.words(s, int(ports[s, k, n])),
         ),
     )
+
+
+def weights(build: Build) -> Iterator[Unsound]:
+    """Weights without a port, and classes without a weight."""
+    c = build.tables.classes
+    if isinstance(c.alternate, AlternatePorts) and isinstance(c.weight, AlternateWeights):
+        good = _packed_weights(c.alternate.packed, c.weight.packed, c.weight.shape[2] - 1)
+    else:
+        alternate, weight = np.asarray(c.alternate), np.asarray(c.weight)
+        portless = weight[..., 1:] * (alternate == 0)
+        good = (portless.max(axis=2, initial=0) == 0) & (weight.sum(axis=2, dtype=np.int64) > 0)
+
+    def finding(s: int, k: int) -> Finding:
+        path = (build.wiring.names[s], "weight", k)
+        required = "weights of ports that there are, one above 0"
+        return Finding(path, required, " ".join(map(str, c.weight[s, k].tolist())))
+
+    yield from where(~good, finding)
+
+
+def _packed_weights(ports: AlternateLinks, spread: AlternateLinks, most: int) -> NDArray[np.bool_]:
+    """bool[S, C]: alternates have one weight, up to `most` of them, and nothing else has one."""
+    # No port is no alternate, as in the array of ports.
+    count = counts(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
+    weighted = np.minimum(counts(spread.links), most)
+    each = spread.weight[..., 1] * (weighted > 0)
+    good: NDArray[np.bool_] = ((each == 0) | (count == weighted)) & (
+        (spread.weight[..., 0] > 0) | (each > 0)
+    )
+    return good
 
 
 MULTICAST, LARGEST_MAC = 1 << 40, (1 << 48) - 1

@@ -13,7 +13,6 @@ from compilers.evaluation.saturation import throughput
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.proof.lossless.channels import channels
-from compilers.proof.soundness.build_soundness import promise
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
@@ -82,35 +81,6 @@ def test_every_link_of_a_projective_network_carries_the_mean(q: int) -> None:
     assert found.minimal.peak > 1.08 * found.as_emitted.peak
     far = [k for k in range(2 * n) if len(explain(build, 0, k).alternates) == q] if q < 4 else []
     assert len(far) == (q * q if q < 4 else 0)
-
-
-def test_a_path_that_is_missing_or_longer_is_reported() -> None:
-    build = compiled(PN)
-    assert not promise(build).count
-    c = build.tables.classes
-    s, k, n = np.argwhere(np.asarray(c.alternate) > 0)[0]
-
-    def said(classes: int, port: int, weight: int) -> str:
-        alternate, weights = np.array(c.alternate), np.array(c.weight)
-        alternate[s, classes, n], weights[s, classes, n + 1] = port, weight
-        tables = replace(build.tables, classes=replace(c, alternate=alternate, weight=weights))
-        return "; ".join(promise(replace(build, tables=tables)).texts())
-
-    lacking = np.array(c.alternate)[s, k]
-    assert f"{s}.alternate[{k}]: required port {lacking[n]}, a fabric port, given nothing" in said(
-        k, 0, 0
-    )
-    alone = next(each for each in range(4) if not np.asarray(c.alternate)[s, each].any())
-    other = int(build.wiring.port[s, 3]) if c.port[s, alone] != 4 else 1
-    longer = said(alone, other, 1)
-    assert f"{s}.alternate[{alone}]: required a shortest path, given port {other}" in longer
-    mixed = build.tables.routes.egress.copy()
-    near, far = (mixed[s] == alone).argmax(), (mixed[s] == k).argmax()
-    mixed[s, near] = k
-    routes = replace(build.tables.routes, egress=mixed)
-    mistaken = replace(build, tables=replace(build.tables, routes=routes))
-    assert near != far
-    assert "rows with the same shortest paths" in "; ".join(promise(mistaken).texts())
 
 
 @pytest.mark.parametrize("target", ["ovs", "linux", "frr", "eos", "nxos", "junos", "sonic"])

@@ -190,13 +190,11 @@ def _packets(it: Outside, good: Outside) -> Iterator[str]:
             if k is None or k == -1 or k >= len(it.a["class_port"][s]):
                 yield f"{s} has no class for {d}"
                 return
-            before = good.table[s][d]
-            assert before is not None
             shortest = it.arrives(s, d, it.a["class_port"][s][k], whole)
             if not shortest or shortest > distance.get(d, 0):
                 yield f"{s} to {d} takes {shortest} links"
-            if it.entering(s, k) != good.entering(s, before):
-                yield f"{s} to {d} is shared otherwise"
+            if not it.entering(s, k):
+                yield f"{s} to {d} is shared over nothing"
             if not all(it.alternates(s, d, whole)):
                 yield f"{s} to {d} is lost on an alternate"
     if not FAILURES[good.fabric["routing"]["protect"]]:

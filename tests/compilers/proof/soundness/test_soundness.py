@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.soundness import policy_soundness, value_soundness
+from compilers.proof.soundness import detour_soundness, value_soundness
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound
 from compilers.proof.walks.delivery import verify
@@ -21,7 +21,6 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from tests.compilers.proof.makers import within
 from tests.compilers.routed import ports_beyond_a_byte, routed
-from tests.compilers.routed import weights as expanded
 
 Edit = Callable[[Build], Build]
 
@@ -85,10 +84,11 @@ def names(word: str, place: int, value: str) -> Edit:
     return edit
 
 
-def weights(build: Build) -> Build:
-    weight = build.tables.classes.weight.copy()
-    weight[7, 1, 0] += 1
-    return within(build, "tables.classes", weight=weight)
+def weight_without_port(build: Build) -> Build:
+    """A class with fewer alternates than others has a weight behind the last."""
+    classes = build.tables.classes
+    s, k, n = np.argwhere(np.asarray(classes.alternate) == 0)[0].tolist()
+    return put("tables.classes", "weight", (s, k, n + 1), 1)(build)
 
 
 def no_alternate(build: Build) -> Build:
@@ -152,11 +152,10 @@ CHECKS: dict[str, Callable[[Build], Any]] = {
     "datapath ids": value_soundness.datapath_ids,
     "MAC addresses": value_soundness.mac_addresses,
     "blocks": value_soundness.blocks,
-    "words": policy_soundness.words,
-    "weights": policy_soundness.weights,
+    "weights": value_soundness.weights,
     "detours": lambda b: (
-        policy_soundness.detours(b, PortUse.of(b.wiring), Detours.of(b))
-        if policy_soundness.chooses(b)
+        detour_soundness.detours(b, PortUse.of(b.wiring), Detours.of(b))
+        if detour_soundness.chooses(b)
         else ()
     ),
 }
@@ -186,9 +185,8 @@ EDITS: list[tuple[str, Edit]] = [
     ("blocks", six),
     ("blocks", lambda b: within(b, "addressing", ipv4_length=31)),
     ("blocks", lambda b: within(b, "addressing", ipv4_length=30)),
-    ("words", lambda b: replace(b, policy={**b.policy, "minimal_share": "often"})),
-    ("weights", weights),
-    ("weights", put("tables.classes", "weight", (7, 1, 2), 2)),
+    ("weights", put("tables.classes", "weight", (7, 1), 0)),
+    ("weights", weight_without_port),
     ("detours", no_alternate),
     ("detours", apex_bounces),
     ("detours", put("tables.classes", "bounce", (7, 1, 1), 0)),
@@ -325,24 +323,6 @@ def test_strays_are_not_passed() -> None:
     assert report.passed
     assert not replace(report, alternates=replace(report.alternates, strays=1)).passed
     assert not replace(report, unsound=Unsound(1)).passed
-
-
-@pytest.mark.parametrize("share", ["equal-cost", "1/q", "0.3", "0", "1", "0.001", "0.9999"])
-def test_weights_make_the_share(share: str) -> None:
-    from compilers.spec.policy import share as read
-
-    build = replace(fabric(), policy={"minimal_share": share, "disjoint": "none"})
-    classes = build.tables.classes
-    count = np.count_nonzero(classes.alternate, axis=2)
-    wanted = None if share == "equal-cost" else read(share, 5)
-    weight = expanded(count, classes.alternate.shape[2], wanted)
-    good = within(build, "tables.classes", weight=weight)
-    assert not finds(policy_soundness.weights, good).count
-    for place in range(weight.shape[2]):
-        edited = weight.copy()
-        edited[7, 1, place] += 1
-        wrong = within(build, "tables.classes", weight=edited)
-        assert finds(policy_soundness.weights, wrong).count == 1, place
 
 
 def test_only_rows_know_of_routes_to_nobody() -> None:
