@@ -29,8 +29,6 @@ WHOLE = {
     for name, day in {
         "polarfly-fig9": "2026-11-27",
         "polarfly-fig10": "2026-11-26",
-        "rivals-fig1": "2026-11-27",
-        "rivals-fig2": "2026-11-27",
     }.items()
 }
 """Of exhibits whose points are kept, the file; its name ends with the day."""

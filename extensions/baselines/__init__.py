@@ -4,13 +4,11 @@ ENTRY_POINTS = {
     "polarfab.families": {
         "bundlefly": "extensions.baselines.bundlefly:Bundlefly",
         "dragonfly": "extensions.baselines.dragonfly:Dragonfly",
-        "dring": "extensions.baselines.dring:DRing",
         "fat-tree": "extensions.baselines.fat_tree:FatTree",
         "hyperx": "extensions.baselines.hyperx:HyperX",
         "jellyfish": "extensions.baselines.jellyfish:Jellyfish",
         "megafly": "extensions.baselines.megafly:Megafly",
         "mlfm": "extensions.baselines.mlfm:Mlfm",
-        "rng": "extensions.baselines.rng:Rng",
         "slimfly": "extensions.baselines.slimfly:SlimFly",
         "spectralfly": "extensions.baselines.spectralfly:SpectralFly",
     }

@@ -80,9 +80,9 @@ class Jellyfish(Family):
     place = 10
     compared = True
     any_links = grows_by_switches = True
-    parameters: tuple[str, ...] = ("nodes", "degree", "seed")
-    optional: tuple[str, ...] = ("seed",)
-    defaults: Parameters = MappingProxyType({"seed": 0})
+    parameters = ("nodes", "degree", "seed")
+    optional = ("seed",)
+    defaults = MappingProxyType({"seed": 0})
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """3 ≤ degree < nodes and nodes·degree even."""
@@ -107,19 +107,14 @@ class Jellyfish(Family):
 
     def build(self, parameters: Parameters) -> Topology:
         """The first connected graph that the seed gives; its diameter is found by search."""
-        given: dict[str, int | str] = {**self.defaults, **parameters}
-        nodes, source = int(given["nodes"]), np.random.PCG64(int(given["seed"]))
+        nodes, degree, seed = shape(parameters)
+        source = np.random.PCG64(seed)
         while True:
-            graph = Graph.from_edges(nodes, self.drawn(given, source))
+            graph = Graph.from_edges(nodes, random_regular(nodes, degree, source))
             if (longest := diameter(graph)) < BEYOND:
                 break
-        given = {name: given[name] for name in self.parameters}
+        given = {"nodes": nodes, "degree": degree, "seed": seed}
         return self.direct(given, graph, np.arange(nodes, dtype=np.int32)[:, None], longest)
-
-    def drawn(self, parameters: Parameters, source: np.random.PCG64) -> NDArray[np.int64]:
-        """int64[E, 2]: the edges of a graph that need not be connected."""
-        nodes, degree, _ = shape(parameters)
-        return random_regular(nodes, degree, source)
 
     def designs(self, radix: int) -> Iterator[Design]:  # noqa: ARG002
         """None: any number of nodes will do, and no formula gives the diameter."""

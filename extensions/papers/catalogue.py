@@ -15,7 +15,6 @@ PAPERS = {
     "polarfly": "PolarFly: A Cost-Effective and Flexible Low-Diameter Topology",
     "polarstar": "PolarStar: Expanding the Horizon of Diameter-3 Networks",
     "projective": "Projective Networks: Topologies for Large Parallel Computer Systems",
-    "rivals": "No paper: our routes compared with Valiant, UGAL_PF, FatPaths and WMP",
 }
 """The papers by their short names; the exhibits of each are in a module of its own."""
 

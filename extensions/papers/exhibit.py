@@ -11,7 +11,6 @@ from compilers.drawing.plots import Panel
 from extensions.papers.diagram import Diagram
 
 VERDICTS = {
-    "holds": "no paper's: orders that we stated ourselves, after we had seen the curves",
     "exact": "every value is the printed one, to its last digit, and every order holds",
     "agrees": "every value is within the reading error of the printed one, and every order holds",
     "corrected": "a printed value or statement is wrong, and why",
@@ -19,7 +18,7 @@ VERDICTS = {
     "contradicts": "an order that is stated is reversed here",
 }
 """From the best to the worst: an exhibit has the worst of its claims."""
-ALIKE = ("holds", "exact", "agrees")
+ALIKE = ("exact", "agrees")
 QUICK = "quick"
 """In the place of a verdict: sizes are smaller than the paper's, which they say nothing of."""
 NOT_EXPLAINED = "not explained"
@@ -33,7 +32,7 @@ class PaperClaim:
     `>=` or `<=`, of order, from our value to the printed one. rounding: half a unit of the last
     printed digit. reading: how far a size may be off as the paper's text or picture can be read; an
     order has none. mistake: why the printed value is wrong, where it is. reason: why ours is
-    another one, where a test shows it. own: no paper says it, we do, of what we have seen.
+    another one, where a test shows it.
     """
 
     says: str
@@ -44,7 +43,6 @@ class PaperClaim:
     reading: float = 0.0
     mistake: str = ""
     reason: str = ""
-    own: bool = False
 
     def __post_init__(self) -> None:
         if self.reading and self.relation != "=":
@@ -54,7 +52,7 @@ class PaperClaim:
     def verdict(self) -> str:
         """One of `VERDICTS`."""
         if self._within(self.rounding):
-            return "holds" if self.own else "exact"
+            return "exact"
         if self._within(self.rounding + self.reading):
             return "agrees"
         if self.mistake:
@@ -68,7 +66,7 @@ class PaperClaim:
             return f"within {self.share:.2g} %"
         if self.verdict == "corrected":
             return self.mistake
-        return "" if self.verdict in ("holds", "exact") else self.reason or NOT_EXPLAINED
+        return "" if self.verdict == "exact" else self.reason or NOT_EXPLAINED
 
     @property
     def share(self) -> float:

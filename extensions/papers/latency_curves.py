@@ -15,7 +15,6 @@ from compilers.expansion.growth_report import GrowthReport
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from extensions.baselines.fatpaths import layers
 from extensions.papers.kept_points import PointOf, kept_point
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
 from extensions.simulation.latency_curve import LatencyCurve, Simulated, latencies, simulate
@@ -53,9 +52,6 @@ A_LOOK = Look()
 FARTHEST = 3
 """Links between switches of an adversarial pattern: the diameter of the networks that it is for."""
 BY_TABLE, BY_ANY = {"paths": "table"}, {"paths": "shortest"}
-WMP = {"balance": "compact-valiant", "minimal_share": "2.5/(q+1.5)"}
-"""Routes of WMP-PolarFly (McDougall and Martin, Cisco, v4.0, §3): every path of three links that
-shares none with the minimal one; 30 % on that at q = 7."""
 ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     "MIN": ({}, {"routing": "minimal"}),
     "MIN, all shortest paths": ({}, {"routing": "shortest", **BY_ANY}),
@@ -66,14 +62,8 @@ ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
         {"balance": "compact-valiant", "adjacent": "bounce", "disjoint": "none"},
         {"routing": "adaptive"},
     ),
-    "VAL": ({}, {"routing": "valiant", **BY_TABLE}),
-    "spread": ({"balance": "spread"}, {"routing": "emitted"}),
-    "WMP": (WMP, {"routing": "emitted"}),
-    "WMP, bounces": ({**WMP, "adjacent": "bounce"}, {"routing": "emitted"}),
-    "FatPaths": ({}, {"routing": "emitted"}),
 }
-"""By name: the routing of a fabric, and the simulated routing of its packets; FatPaths has layers
-in the place of tables."""
+"""By name: the routing of a fabric, and the simulated routing of its packets."""
 SPLIT = ("dragonfly", "megafly")
 """Families whose packets do not take any free channel in the papers: those of BookSim's
 `dragonflynew` change theirs behind a global link, PolarStar's §9.4 counts theirs. Here `valley`."""
@@ -232,8 +222,6 @@ def _prepared(
         traffic = HostTraffic.of_pattern(pattern, topology, hosts, 0)
     settings = settings_for(build, loads, 0, (), {**fabric.simulated_routing(), **windows})
     network = network_for(build, hosts, settings)
-    if fabric.routes == "FatPaths":
-        network = network.with_layers(layers(network.far))
     settings = with_channels(build, network, settings)
     return Simulated(network, traffic, settings)
 

@@ -35,7 +35,6 @@ class SimulatedNetwork(NamedTuple):
     end: int32[S·L], the arc at the other end of a link, -1 for none and for hosts.
     delay: int32[S·L], cycles that a flit takes along it.
     number: uint16[S, S], the class of each switch for each destination; C delivers, C + 1 drops.
-    With layers uint16[S, n·S], for destination d of layer l in column l·S + d.
     hops: uint8[S, S], the links from each switch to each destination over minimal paths.
     order: int32[S·(C + 2), 1 + P], egress arcs by class, the minimal one first; `HOME` delivers.
     bounce: int32[S·(C + 2), B], the same for a packet that came in by the minimal arc.
@@ -44,8 +43,7 @@ class SimulatedNetwork(NamedTuple):
     endpoints: bool[S], the switches with hosts. distance: uint8[S, S], links of a shortest path;
     empty where tables are followed. turning: int32[n], switches that a packet may be sent by.
     onward: bool[S·L, K], by the arc that a marked packet came in by, the links that it is spread
-    over; empty where none is marked. carries: packets go by one of `turning`, drawn at random; with
-    layers these are the first columns of each.
+    over; empty where none is marked. carries: packets go by one of `turning`, drawn at random.
     every_hop: those in transit take the next hops of hosts' packets, too.
     """
 
@@ -136,25 +134,6 @@ class SimulatedNetwork(NamedTuple):
         """The same, where packets find shortest paths of their own."""
         found = distances(table_of(self.far), np.arange(self.switches))
         return self._replace(distance=np.ascontiguousarray(found))
-
-    def with_layers(self, links: Numbers) -> SimulatedNetwork:
-        """The same, where packets keep to one of several tables, drawn where they enter.
-
-        links: int[n, S, S], the link from each switch to each other one in each layer; K to itself.
-        """
-        first = np.arange(self.switches)[:, None] * self.ports
-        egress = np.pad(first + np.arange(self.links), ((0, 0), (0, 2)), constant_values=NOWHERE)
-        egress[:, self.links] = HOME
-        order = np.ascontiguousarray(egress.reshape(-1, 1), np.int32)
-        return self._replace(
-            number=links.transpose(1, 0, 2).reshape(self.switches, -1).astype(np.uint16),
-            order=order,
-            bounce=order[:, :0],
-            ingress=order,
-            weight=np.zeros_like(order),
-            turning=np.arange(len(links), dtype=np.int32) * self.switches,
-            carries=True,
-        )
 
 
 def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:

@@ -64,8 +64,6 @@ def by_tables(
             out = entering(net, row, arc, to, dead, policy, threshold, port, u)
             return out, mark_for(net, row, out, then) if marks else DIRECT
         via = int(net.turning[int(u * len(net.turning))])
-        if net.number.shape[1] > net.switches:
-            via += to
     elif marks and spreads(net, switch, to, via):
         return onward(net, arc, via, dead), via
     if net.carries and via >= 0:

@@ -42,7 +42,6 @@ BASELINES = {
     "jf30": {"family": "jellyfish", "nodes": 30, "degree": 6, "seed": 1},
     "ft4": {"family": "fat-tree", "k": 4},
     "mlfm4": {"family": "mlfm", "n": 4},
-    "dring": {"family": "dring", "groups": 9, "a": 2},
     "bf3": {"family": "bundlefly", "q": 3, "degree": 2},
     "mf": {"family": "megafly", "h": 2, "a": 4},
 }

@@ -14,7 +14,6 @@ PROTECTED = [
     {"family": "dragonfly", "h": 2},
     {"family": "hyperx", "sides": "3x3x3"},
     {"family": "bundlefly", "q": 3, "degree": 2},
-    {"family": "dring", "groups": 9, "a": 2},
 ]
 
 

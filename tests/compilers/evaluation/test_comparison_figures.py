@@ -15,7 +15,7 @@ from tests.compilers.evaluation.test_which_to_choose import PAGE, figures, table
 COMPARISON = PAGE.parents[1] / "comparison.md"
 FABRICS = {
     "PolarFly": {"family": "polarfly", "q": 7},
-    "RNG": {"family": "rng", "nodes": 64, "degree": 8, "ports": 16},
+    "Jellyfish": {"family": "jellyfish", "nodes": 64, "degree": 8},
     "Slim Fly": {"family": "slimfly", "q": 5},
     "HyperX": {"family": "hyperx", "sides": "5x5"},
     "Dragonfly+": {"family": "megafly", "h": 4, "a": 8},

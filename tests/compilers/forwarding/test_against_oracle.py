@@ -25,7 +25,7 @@ from tests.compilers.proof.oracle import Element, Judgement, Losses, Oracle, jud
 SINGLE = ("link", "node")
 QUICK = (
     *("pf3-compact-valiant-node", "pf3-minimal-none", "pf3-spread-node", "ft4-ecmp-link"),
-    *("ft4-transit-node", "pf3-spread-none", "dring-compact-valiant-node"),
+    *("ft4-transit-node", "pf3-spread-none", "jf30-compact-valiant-node"),
 )
 MUTATED = (
     *("pf5-compact-valiant-node", "pf5-spread-node", "ps3iq3-compact-valiant-node"),

@@ -23,7 +23,7 @@ from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 
 pytestmark = pytest.mark.live
-RNG = Path(__file__).parents[3] / "examples" / "rng-64"
+JELLYFISH = Path(__file__).parents[3] / "examples" / "jellyfish-64"
 CALM_BFD = 1000
 """Milliseconds between packets of BFD where 512 sessions share busy cores; 300 is rendered."""
 FIRST = "nice", "-n", "-10"
@@ -83,7 +83,7 @@ def tracked(folder, spec, bfd):
     return build.topology.graph.edges().tolist()
 
 
-def links_of_rng_64(folder, choose):
+def links_of_the_example(folder, choose):
     """Links of the example fail one at a time: silent, then pulled. Every pair talks all the time.
 
     A link loses packets until BFD finds it dead and no longer: a round of all flows arrives then.
@@ -92,7 +92,7 @@ def links_of_rng_64(folder, choose):
     one for all namespaces, for seconds. Kernels have the next hops of their configuration without
     the link, and again with it (`FrrRouter.ready`).
     """
-    edges = tracked(folder, RNG / "fabric.yaml", CALM_BFD)
+    edges = tracked(folder, JELLYFISH / "fabric.yaml", CALM_BFD)
     wanted = [[how, *edge] for edge in choose(edges) for how in ("silence", "pull")]
     seen = carried_out(folder, False, wanted, folder / "out", probe=[1, 1, 1])
     for one in seen:
@@ -105,15 +105,15 @@ def links_of_rng_64(folder, choose):
 
 
 @pytest.mark.alone
-def test_single_links_of_rng_64(tmp_path):
+def test_single_links_of_the_example(tmp_path):
     """Any two; those of a failure are in its message."""
-    links_of_rng_64(tmp_path, lambda edges: random.sample(edges, 2))
+    links_of_the_example(tmp_path, lambda edges: random.sample(edges, 2))
 
 
 @pytest.mark.alone
 @pytest.mark.long
-def test_every_link_of_rng_64(tmp_path):
-    links_of_rng_64(tmp_path, list)
+def test_every_link_of_jellyfish_64(tmp_path):
+    links_of_the_example(tmp_path, list)
 
 
 @pytest.mark.long

@@ -15,7 +15,6 @@ from scipy.sparse.csgraph import shortest_path
 from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, diameter
 from compilers.topology.families import BASELINES
-from compilers.topology.layout import layout
 from extensions.baselines.jellyfish import random_regular
 
 # Family, parameters, then nodes, links, least and most ports, nodes with hosts, distance of hosts.
@@ -58,12 +57,8 @@ SMALL = [
     *(("megafly", {"h": h, "a": a}) for a, h in ((2, 1), (4, 2), (6, 2), (8, 3))),
     *(("megafly", {"h": 2, "a": 8, "groups": g}) for g in (3, 5, 9)),
     *(("mlfm", {"n": n}) for n in (3, 4, 6)),
-    ("rng", {"nodes": 64, "degree": 8, "ports": 16}),
-    ("rng", {"nodes": 96, "degree": 12, "ports": 8, "lanes": 3, "seed": 4}),
-    ("rng", {"nodes": 32, "degree": 8, "lanes": 1}),
     *(("bundlefly", {"q": q, "degree": d}) for q, d in ((3, 2), (4, 2), (5, 4), (4, 6))),
     *(("spectralfly", {"p": p, "q": q}) for p, q in ((3, 5), (5, 7), (11, 7), (23, 11))),
-    *(("dring", {"groups": g, "a": a}) for g, a in ((5, 1), (5, 3), (6, 2), (9, 2), (12, 4))),
 ]
 
 
@@ -115,22 +110,13 @@ def test_mean_distance(name, given):
     family, topology = build(name, given)
     expected = family.mean_distance(given)
     if expected is None:
-        assert name in ("jellyfish", "bundlefly", "rng", "spectralfly") or "groups" in given
+        assert name in ("jellyfish", "bundlefly", "spectralfly") or "groups" in given
     elif name == "dragonfly":
         a, h = topology.parameters["a"], given["h"]
         shortcuts = (a - 2) / a * 2 * (h - 1) / (topology.graph.order - 1)
         assert between_hosts(topology)[1] == pytest.approx(expected - shortcuts)
     else:
         assert between_hosts(topology)[1] == pytest.approx(expected)
-
-
-def test_a_dring_joins_all_of_groups_one_and_two_steps_away():
-    _, topology = build("dring", {"groups": 8, "a": 3})
-    near = matrix(topology.graph).toarray().astype(bool)
-    group = topology.coordinates[:, 0]
-    steps = (group[:, None] - group) % 8
-    assert (near == np.isin(steps, (1, 2, 6, 7))).all()
-    assert (topology.graph.degrees == 4 * 3).all()
 
 
 def arc_loads(topology):
@@ -266,12 +252,6 @@ BAD = [
     ("jellyfish", {"nodes": 5, "degree": 3}, "degree", "the nearest are 2 and 4"),
     ("jellyfish", {"nodes": 5, "degree": 6}, "degree", "the largest is 4"),
     ("jellyfish", {"nodes": 8, "degree": 3, "seed": -1}, "seed", "the smallest is 0"),
-    ("rng", {"nodes": 40, "degree": 8, "ports": 16}, "nodes", "the nearest are 32 and 48"),
-    ("rng", {"nodes": 64, "degree": 9, "ports": 16}, "degree", "the nearest are 8 and 12"),
-    ("rng", {"nodes": 20, "degree": 4}, "nodes", "the smallest is 32"),
-    ("rng", {"nodes": 64, "degree": 3, "ports": 16}, "degree", "the smallest is 4"),
-    ("rng", {"nodes": 64, "degree": 20, "ports": 16}, "degree", "take more nodes"),
-    ("rng", {"nodes": 32, "degree": 8}, "ports", "take fewer ports or lanes, or more nodes"),
     ("fat-tree", {"k": 4, "pods": 9}, "pods", "the nearest is 8"),
     ("mlfm", {"n": 2}, "n", "the smallest is 3"),
     ("bundlefly", {"q": 6, "degree": 4}, "q", "the nearest are 5 and 7"),
@@ -343,45 +323,6 @@ def test_jellyfish_is_regular_and_connected(nodes, degree, seed):
     if BASELINES["jellyfish"].check(given) == []:
         graph = BASELINES["jellyfish"].build(given).graph
         assert (graph.degrees == degree).all()
-        assert np.isfinite(shortest_path(matrix(graph), unweighted=True)).all()
-
-
-RNG = {
-    (64, 8, 16, 4, 0): "8512575d353cd59d",
-    (960, 64, 32, 4, 1): "6677727cc7d718af",
-}
-
-
-@pytest.mark.parametrize(("given", "expected"), RNG.items())
-def test_trunks_of_rng_are_permutations_between_rows(given, expected):
-    """Every switch of a row has as many links to each row, and it is the same graph everywhere."""
-    nodes, degree, ports, lanes, seed = given
-    keys = {"nodes": nodes, "degree": degree, "ports": ports, "lanes": lanes, "seed": seed}
-    topology = BASELINES["rng"].build(keys)
-    assert digest("rng", **keys) == expected
-    rows = layout(topology)
-    assert rows.rack.tolist() == [v // ports for v in range(nodes)]
-    to = np.zeros((nodes, nodes // ports), int)
-    u, v = topology.graph.edges().T
-    np.add.at(to, (np.concatenate((u, v)), rows.rack[np.concatenate((v, u))]), 1)
-    assert (to == to[np.arange(nodes) // ports * ports]).all()
-    assert not (to[np.arange(nodes), rows.rack] % 2).any()
-    assert len(np.unique(to[::ports])) > 1
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    rows=st.integers(1, 20),
-    boxes=st.integers(1, 6),
-    ports=st.sampled_from([8, 11, 16, 32]),
-    lanes=st.integers(1, 5),
-    seed=st.integers(0, 2**70),
-)
-def test_rng_is_regular_and_connected(rows, boxes, ports, lanes, seed):
-    given = {"nodes": rows * ports, "degree": boxes * lanes, "ports": ports, "lanes": lanes}
-    if BASELINES["rng"].check(given) == []:
-        graph = BASELINES["rng"].build(given | {"seed": seed}).graph
-        assert (graph.degrees == boxes * lanes).all()
         assert np.isfinite(shortest_path(matrix(graph), unweighted=True)).all()
 
 

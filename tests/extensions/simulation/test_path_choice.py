@@ -36,8 +36,6 @@ SMALL: dict[str, dict] = {
     "mlfm": {"n": 5},
     "bundlefly": {"q": 3, "degree": 2},
     "spectralfly": {"p": 3, "q": 5},
-    "dring": {"groups": 7, "a": 2},
-    "rng": {"nodes": 32, "degree": 8, "ports": 8},
 }
 
 

@@ -122,7 +122,7 @@ def test_rendered_files_lose_nothing_with_any_link_down(
 
 @pytest.mark.long  # test_bgp_live takes links of the same fabric down, with BFD
 def test_waypoints_on_64_routers():
-    example = Path(__file__).parents[3] / "examples" / "rng-64" / "scenario.yaml"
+    example = Path(__file__).parents[3] / "examples" / "jellyfish-64" / "scenario.yaml"
     _, seen = passed(example, timeout=900)
     assert seen["every pair: arrived"] == seen["each link down, 1: delivered"] == 64 * 63
 

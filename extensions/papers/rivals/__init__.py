@@ -1,1 +1,0 @@
-"""Routes of others on PolarFly, compared with ours."""
