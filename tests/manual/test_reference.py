@@ -66,7 +66,7 @@ def test_types_of_variables_are_listed_down_to_the_last(made: dict[str, str]) ->
     listed = re.findall(r"^### (\w+)$", page, re.M)
     assert {"NodeFacts", "NodeHost", "FabricFacts", "P2pLink", "BgpPeer", "MarkedPort"} <= {*listed}
     assert len(listed) == len({*listed})
-    for word in ("far_port", "gateway6", "router_id", "policies(", "marked_mac", "host_interface"):
+    for word in ("far_port", "gateway6", "router_id", "policies(", "sections", "host_interface"):
         assert f"| `{word}" in page, word
 
 
