@@ -196,7 +196,7 @@ def with_alternates(made: Stages) -> Stages:
         if made.damage:
             require_searchable(topology, policy, made.routing.balance)
         if policy.marks:
-            require_onward(topology, wiring, made.routing.balance)
+            require_onward(wiring, made.routing.balance)
     tables = choices(made.tables, topology, wiring, policy, not made.damage, made.module)
     balance = balance_named(made.routing.balance)
     return replace(made, tables=balance.chosen(tables, topology, wiring))

@@ -14,14 +14,12 @@ from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
 from compilers.spec.features import (
     ADJACENT_NEEDS,
     IN_NODE_TYPES,
-    KEPT_MARKS,
     PROTECT_NEEDS,
     SHARES,
     TRANSIT_NEEDS,
     WEIGHTS,
 )
 from compilers.spec.policy import EQUAL_COST
-from compilers.topology.families import family_of
 from inventory.problems import Finding, InputError, Problem, few
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -44,9 +42,8 @@ def beyond_targets(spec: FabricSpec) -> Iterator[Finding]:
 
     Node types that cannot are reported with their limits (`compilers.capacity`).
     """
-    family = spec.topology.family
     for word, least in LEAST_POLICY.items() if spec.routing.on_missing == "refuse" else ():
-        for name, missing in _targets_without(spec, _needs(spec.routing, word, family)):
+        for name, missing in _targets_without(spec, _needs(spec.routing, word)):
             less = f"choose {least}" if least else f"remove `{word}`"
             todo = f"{less}, let `on_missing: minimal` do so, or take {name} out of"
             yield Finding(
@@ -66,7 +63,7 @@ def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     """
     routing = spec.routing
     for word, least in LEAST_POLICY.items() if routing.on_missing == "minimal" else ():
-        needs = _needs(routing, word, spec.topology.family)
+        needs = _needs(routing, word)
         if [*_targets_without(spec, needs)] or _types_without(inventory, needs):
             routing = routing.model_copy(update={word: least})
     return routing
@@ -102,11 +99,9 @@ def _target(name: str) -> Target:
     return target(name)
 
 
-def _needs(routing: RoutingSpec, word: str, family: str) -> frozenset[str]:
+def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
     if word == "balance":
-        balance = balance_named(routing.balance)
-        keeps = balance.marks and family_of(family).keeps_marks
-        return balance.needs | ({KEPT_MARKS} if keeps else set())
+        return balance_named(routing.balance).needs
     if word == "protect":
         return PROTECT_NEEDS[routing.protect]
     if word == "adjacent":

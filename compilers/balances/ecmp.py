@@ -42,7 +42,9 @@ class Ecmp(Balance):
         """Trees, whose paths rise and fall: no switch is an intermediate. And several paths."""
         if topology.endpoints.all():
             return "" if traffic == UNIFORM and not family.single else None
-        return ", transit: ecmp" * (family.least_marked is None) if traffic != MEASURED else None
+        if traffic == MEASURED:
+            return None
+        return "" if family.marked_share(topology.parameters, 1) else ", transit: ecmp"
 
     def unfit(
         self, routing: RoutingSpec, family: Family, parameters: Parameters

@@ -58,6 +58,6 @@ class Valiant(Balance):
                 f"{self.name}, and {len(lacking):,} switches without, such as "
                 f"{wiring.names[int(lacking[0])]}",
                 "write spread, which carries every permutation"
-                if family_of(topology.family).least_marked is not None
+                if family_of(topology.family).marked_share(topology.parameters, 1)
                 else "write ecmp, which spreads over all shortest paths, or compact-valiant",
             )

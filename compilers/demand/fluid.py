@@ -75,7 +75,7 @@ class Fluid:
         Nothing is marked where all goes by minimal ports.
         """
         p, end = self.hops.program, self.hops.end
-        first_marked = p.first_marked if shares[1:].any() else len(shares)
+        marks = self.marks and shares[1:].any()
         load = np.zeros(len(end))
         for part in self._parts(traffic):
             if p.every_hop and shares is self.emitted:
@@ -87,7 +87,7 @@ class Fluid:
                 amount = part.traffic.amount * share[part.row]
                 some = np.flatnonzero(amount > 0)
                 out, column = option[part.row[some]], part.column[some]
-                if number >= first_marked:
+                if marks and number > 0:
                     load += np.bincount(out, amount[some], minlength=len(load))
                     np.add.at(marked, (end[out], column), amount[some])
                     continue
@@ -111,7 +111,7 @@ class Fluid:
             distinct, place = np.unique(cell, return_inverse=True)
             amount = np.bincount(place, amount, len(distinct))
             arc, column = np.divmod(distinct, width)
-            which, out, _ = hops.after(part.egress, part.destinations, arc, column)
+            which, out = hops.after(part.egress, arc, column)
             going = (amount / np.bincount(which, minlength=len(distinct)))[which][out >= 0]
             which, out = which[out >= 0], out[out >= 0]
             load += np.bincount(out, going, minlength=len(load))
@@ -123,24 +123,15 @@ class Fluid:
 
         marked: float64[S·L, D], what comes in by each arc, marked.
         """
-        hops, width = self.hops, len(part.destinations)
-        side = hops.program.side
+        hops, load = self.hops, np.zeros(len(self.hops.end))
         spreads = hops.spreads(part.egress).T[:, None]
-        keeps = (side[:, None] == side[part.destinations]) & (side[:, None] >= 0)
-        load, leaving = np.zeros(len(hops.end)), np.zeros(marked.shape)
-        while marked.any():
-            amount = marked.reshape(hops.switches, hops.slots, width)
-            out = np.where(spreads, self._onward.transpose(0, 2, 1) @ amount, 0.0)
-            leaving += np.where(keeps[:, None], 0.0, out).reshape(marked.shape)
-            kept = np.where(keeps[:, None], out, 0.0).reshape(marked.shape)
-            load += kept.sum(axis=1)
-            arc, column = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
-            which, home, _ = hops.after(part.egress, part.destinations, arc, column)
-            there = which[home >= 0]
-            amounts = marked[arc[there], column[there]]
-            np.add.at(leaving, (home[home >= 0], column[there]), amounts)
-            marked = np.zeros_like(marked)
-            marked[hops.end[hops.end >= 0]] = kept[hops.end >= 0]
+        amount = marked.reshape(hops.switches, hops.slots, len(part.destinations))
+        onward = np.where(spreads, self._onward.transpose(0, 2, 1) @ amount, 0.0)
+        leaving = onward.reshape(marked.shape)
+        arc, column = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
+        which, home = hops.after(part.egress, arc, column)
+        which, home = which[home >= 0], home[home >= 0]
+        np.add.at(leaving, (home, column[which]), marked[arc[which], column[which]])
         arc, column = np.nonzero(leaving)
         for arcs, packet in self._follow(part, arc, column):
             going = leaving[arc[packet], column[packet]]

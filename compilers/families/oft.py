@@ -26,7 +26,6 @@ class OrthogonalFatTree(Family):
     name = "oft"
     parameters: tuple[str, ...] = ("q",)
     place = 4
-    least_marked = 2
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """The order q must be a prime power."""

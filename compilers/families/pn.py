@@ -36,8 +36,6 @@ class ProjectiveNetwork(Family):
     name = "pn"
     parameters: tuple[str, ...] = ("q",)
     place = 3
-    least_marked = 2
-    keeps_marks = True
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """The order q must be a prime power."""
@@ -80,10 +78,6 @@ class ProjectiveNetwork(Family):
     def utilisation(self, parameters: Parameters) -> float:  # noqa: ARG002
         """The graph is symmetric (Theorem 3.5)."""
         return 1.0
-
-    def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool]:
-        """See `compilers.routing.marked_spread`."""
-        return (int(parameters["q"]) + 1) / (5 * hosts), False
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
         """Subplanes for q = r²; else a cluster of ER_q twice, its points and its lines."""

@@ -26,6 +26,8 @@ from compilers.topology.polarity import (
 )
 from inventory.problems import InputError, Problem
 
+LEAST_SPREAD = 3
+"""The smallest q at which a switch has two links for marked packets."""
 EXACT_SPREAD = 5
 """The q from which some permutation loads links as much as the formula for marks says."""
 
@@ -38,7 +40,6 @@ class PolarFly(Family):
     place = 1
     polarity = constructed = single = grows_by_clusters = True
     holds_edges = False
-    least_marked = 3
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """The order q must be a prime power."""
@@ -90,7 +91,7 @@ class PolarFly(Family):
         """See `compilers.routing.marked_spread`; from q = 5 on some permutation gets no more."""
         q = int(parameters["q"])
         share = (q * q - 1) / (2 * hosts * (2 * q - 1))
-        return (share, q >= EXACT_SPREAD) if self.has_marks(parameters) else None
+        return (share, q >= EXACT_SPREAD) if q >= LEAST_SPREAD else None
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
         """Fans."""

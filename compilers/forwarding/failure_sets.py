@@ -108,7 +108,7 @@ def flood(
         links += 1
         for state in now:
             s, came, tag = packet_in(p, state)
-            several = next_links(p, s, came, tag, egress[s], d, dead, link, tags)
+            several = next_links(p, s, came, tag, egress[s], dead, link, tags)
             strays += several == 0
             for i in range(several):
                 k = link[i]
@@ -153,7 +153,7 @@ def follow(
     links_of = p.far.shape[1]
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     for links in range(MOST_HOPS):
-        several = next_links(p, s, came, PLAIN, egress[s], d, dead, link, tags)
+        several = next_links(p, s, came, PLAIN, egress[s], dead, link, tags)
         if several > 1:
             found[0] = state_of(p, s, came, PLAIN, egress[s], every)
             depth[found[0]] = 0
@@ -279,7 +279,7 @@ def edges_into(p: Program, egress: Array, d: int, every: bool, found: Array) -> 
     for turn in range(2):
         for state in found:
             s, came, tag = packet_in(p, state)
-            for i in range(next_links(p, s, came, tag, egress[s], d, none, link, tags)):
+            for i in range(next_links(p, s, came, tag, egress[s], none, link, tags)):
                 k = link[i]
                 if k < 0 or s == d:
                     continue
@@ -553,7 +553,7 @@ def come_by(
         _, came, tag = packet_in(p, state)
         if s == d or seen[state] >= 0 or state_of(p, s, came, tag, egress[s], False) != state:
             continue
-        for i in range(next_links(p, s, came, tag, egress[s], d, none, link, tags)):
+        for i in range(next_links(p, s, came, tag, egress[s], none, link, tags)):
             if link[i] == k and (
                 into < 0 or state_of(p, t, came_in, tags[i], egress[t], False) == into
             ):
@@ -597,7 +597,7 @@ def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) ->
         d, egress, n, done, left = destinations[j], egresses[j], 0, 0, 0
         for s in range(switches):  # most cross at once where many cables are chosen
             if s != d and egress[s] >= 0:
-                for i in range(next_links(p, s, HOST, PLAIN, egress[s], d, none, link, tags)):
+                for i in range(next_links(p, s, HOST, PLAIN, egress[s], none, link, tags)):
                     if crosses[j, s] or link[i] < 0:
                         break
                     crosses[j, s] = chosen[p.cable[s, link[i]]]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.many_packets import LOOPS
-from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, PLAIN, Program, gives_up
+from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, PLAIN, Program, gives_up, marks
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.routing.intermediates import intermediates
 from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS
@@ -67,11 +67,9 @@ class TabulatedHops:
         """Ask the rule for every state while these elements are down."""
         p, (switches, classes, _), links = program, program.order.shape, program.far.shape[1]
         weight = np.asarray(walks.build.tables.classes.weight)
-        place = np.arange(1 + links * (3 if len(p.onward) else 1))
-        marks = place > links
-        came = np.where(place == links, HOST, np.where(marks, (place - 1) % links, place))
-        ends = np.array([np.append(0, np.flatnonzero(p.side == side))[-1] for side in range(2)])
-        end = np.where(marks, ends[(place - 1) // links - 1], 0)
+        place = np.arange(1 + links * (2 if marks(p) else 1))
+        came_marked = place > links
+        came = np.where(place == links, HOST, np.where(came_marked, (place - 1) % links, place))
         count = np.zeros((switches, len(place), classes), np.int64)
         kernels = LOOPS.kernels(count.size // STATES_A_CALL)
         step = max(1, STATES_AT_ONCE // (len(place) * classes))
@@ -80,8 +78,8 @@ class TabulatedHops:
             there = (p.far[first : first + step, np.maximum(came, 0)] >= 0) | (came == HOST)
             s, at, c = (x.ravel() for x in np.nonzero(there[..., None] & np.ones(classes, bool)))
             s += first
-            tag = np.where(marks[at], MARKED, PLAIN)
-            packets = np.stack((s, came[at], tag, c, end[at]), axis=1)
+            tag = np.where(came_marked[at], MARKED, PLAIN)
+            packets = np.stack((s, came[at], tag, c), axis=1)
             down = np.broadcast_to(dead, (len(s), len(dead)))
             number, onward = kernels.next_of_packets(p, packets, np.ascontiguousarray(down))
             count[s, at, c] = number
@@ -92,7 +90,7 @@ class TabulatedHops:
                 host = np.flatnonzero(came[at[state]] == HOST)
                 rows = s[state[host]], c[state[host]]
                 own = p.shares[rows] == link[host, None]
-                own &= (np.arange(own.shape[1]) >= p.first_marked) == marked[host, None]
+                own &= ((np.arange(own.shape[1]) > 0) & marks(p)) == marked[host, None]
                 part[host] = weight[rows][np.arange(len(host)), own.argmax(axis=1)]
                 part[host[~own.any(axis=1)]] = 0
             total = np.bincount(state, part, len(s))[state]
@@ -112,7 +110,7 @@ class TabulatedHops:
     def width(self) -> int:
         """About how many paths a pair has."""
         p = self.program
-        several = p.shares.shape[2] * (p.far.shape[1] if len(p.onward) or p.every_hop else 1)
+        several = p.shares.shape[2] * (p.far.shape[1] if marks(p) or p.every_hop else 1)
         return len(p.far) if self.walks.build.carries else several
 
     def first_paths(self, source: Numbers, destination: Numbers) -> HostPaths:
@@ -234,7 +232,6 @@ class TabulatedHops:
                 arc[~going] = -1
             tag = going & self.marked[hop]
             arcs, marked = np.concatenate((arcs, arc[None])), np.concatenate((marked, tag[None]))
-            side = np.maximum(p.side[destination[pair]], 0)
-            place = np.where(going, p.far_link[at, link], 0) + tag * (1 + links + links * side)
+            place = np.where(going, p.far_link[at, link], 0) + tag * (1 + links)
             at = np.where(going, p.far[at, link], at)
         return HostPaths(pair, part, hops, at, arcs, marked)

@@ -11,9 +11,7 @@ from compilers.tables.fib import MOST_HOPS
 
 
 @loop
-def only_link(
-    p: Program, s: int, came: int, c: int, d: int, none: Array, link: Array, tags: Array
-) -> int:
+def only_link(p: Program, s: int, came: int, c: int, none: Array, link: Array, tags: Array) -> int:
     """The next link of a packet that has no other; DROP where it has several, or none."""
     if came == HOST:
         several, only = 0, DROP
@@ -22,7 +20,7 @@ def only_link(
                 several += 1
                 only = p.shares[s, c, i]
         return only if several == 1 else DROP
-    if next_links(p, s, came, PLAIN, c, d, none, link, tags) > 1:
+    if next_links(p, s, came, PLAIN, c, none, link, tags) > 1:
         return DROP
     return int(link[0])
 
@@ -31,7 +29,6 @@ def only_link(
 def raised(
     p: Program,
     egress: Array,
-    d: int,
     dead: Array,
     changes: Array,
     waits: Array,
@@ -44,8 +41,7 @@ def raised(
 
     Args:
         p: what switches hold.
-        egress: int16[S], the class of each for d.
-        d: the destination.
+        egress: int16[S], the class of each for a destination.
         dead: the elements that are down.
         changes: of `link_waits`.
         waits: the same.
@@ -65,7 +61,7 @@ def raised(
         for state in now:
             waiting[state] = False
             s, came, tag = packet_in(p, state)
-            for i in range(next_links(p, s, came, tag, egress[s], d, dead, link, tags)):
+            for i in range(next_links(p, s, came, tag, egress[s], dead, link, tags)):
                 k, channel = link[i], held[state]
                 if k < 0:
                     continue
@@ -131,21 +127,21 @@ def link_waits(
         d, egress = destinations[j], egresses[j]
         n, _ = start(p, ends, egress, d, depth, found)
         held[found[:n]] = 0
-        n, most, endless = raised(p, egress, d, none, changes, waits, held, waiting, found, n)
+        n, most, endless = raised(p, egress, none, changes, waits, held, waiting, found, n)
         highest, looped = max(highest, most), looped or endless
         for kind in range(2):
             for i in range(n if (node_fails if kind else link_fails) else 0):
                 s, came, tag = packet_in(p, found[i])
                 if tag == MARKED:
                     continue
-                k = only_link(p, s, came, egress[s], d, none, link, tags)
+                k = only_link(p, s, came, egress[s], none, link, tags)
                 if k < 0 or (kind and p.far[s, k] == d):
                     continue
                 dead[0] = p.cables + p.far[s, k] if kind else p.cable[s, k]
                 if p.every_hop:
                     more[0], other[found[i]] = found[i], held[found[i]]
                     m, most, endless = raised(
-                        p, egress, d, dead, changes, waits, other, waiting, more, 1
+                        p, egress, dead, changes, waits, other, waiting, more, 1
                     )
                     other[more[:m]] = -1
                     highest, looped = max(highest, most), looped or endless

@@ -11,7 +11,16 @@ import numpy as np
 from compilers.forwarding.machine_code import kernel
 from compilers.forwarding.program import LOOPS as SINGLE_LOOPS
 from compilers.forwarding.program import Egress, library
-from compilers.forwarding.rule import DELIVER, DROP, HOST, Array, Program, next_links, spreads
+from compilers.forwarding.rule import (
+    DELIVER,
+    DROP,
+    HOST,
+    PLAIN,
+    Array,
+    Program,
+    next_links,
+    spreads,
+)
 from compilers.forwarding.tabulation import FROM_OTHER, LINK_BITS, LINK_MASK, NAMED
 from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
@@ -25,7 +34,7 @@ def next_of_packets(p: Program, packets: Array, dead: Array) -> tuple[Array, Arr
 
     Args:
         p: what switches hold.
-        packets: int64[n, 5]: switch, ingress link, tag, egress class and destination of each.
+        packets: int64[n, 4]: switch, ingress link, tag and egress class of each.
         dead: int64[n, F], the elements that are down for each; -1: none.
 
     Returns:
@@ -36,9 +45,8 @@ def next_of_packets(p: Program, packets: Array, dead: Array) -> tuple[Array, Arr
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     count, found, m = np.zeros(len(packets), np.int64), np.empty((len(packets), 2), np.int64), 0
     for i in range(len(packets)):
-        s, came, tag = packets[i, 0], packets[i, 1], packets[i, 2]
-        c, d = packets[i, 3], packets[i, 4]
-        count[i] = next_links(p, s, came, tag, c, d, dead[i], link, tags)
+        s, came, tag, c = packets[i, 0], packets[i, 1], packets[i, 2], packets[i, 3]
+        count[i] = next_links(p, s, came, tag, c, dead[i], link, tags)
         if m + count[i] > len(found):
             more = np.empty((2 * len(found) + links_of, 2), np.int64)
             more[:m] = found[:m]
@@ -109,12 +117,10 @@ class Onward(NamedTuple):
     """The next hops of packets: int64[m] each.
 
     which: of the packets, ascending. arc: by which arc of `ManyPackets`; DELIVER or DROP, negative.
-    tag: PLAIN or MARKED.
     """
 
     which: Array
     arc: Array
-    tag: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,33 +216,28 @@ class ManyPackets:
     def after(
         self,
         egress: Egress,
-        destinations: Array,
         arc: Array,
         column: Array,
-        tag: Array | None = None,
         dead: Array | None = None,
     ) -> Onward:
-        """The next hops that packets may take.
+        """The next hops that packets without a mark may take.
 
         Args:
-            egress: of these destinations.
-            destinations: int64[D].
+            egress: of some destinations.
             arc: int64[n], by which each packet came in.
-            column: int64[n], its destination.
-            tag: int64[n], PLAIN or MARKED; None: all are plain.
+            column: int64[n], its destination among these.
             dead: int64[D, F], the elements that are down for packets to each destination.
         """
         switch, came = np.divmod(arc, self.slots)
-        packets = np.zeros((len(arc), 5), np.int64)
+        packets = np.zeros((len(arc), 4), np.int64)
         packets[:, 0], packets[:, 1] = switch, np.where(came == self.slots - 1, HOST, came)
-        packets[:, 2] = 0 if tag is None else tag
-        packets[:, 3], packets[:, 4] = egress[column, switch], destinations[column]
-        down = np.zeros((len(destinations), 0), np.int64) if dead is None else dead
+        packets[:, 2], packets[:, 3] = PLAIN, egress[column, switch]
+        down = np.zeros((len(egress), 0), np.int64) if dead is None else dead
         loops, distinct = LOOPS.kernels(0), np.arange(len(arc))
         if loops is LOOPS.python:  # which takes its time for each
-            key = (arc * 2 + packets[:, 2]) * (self.classes + 2) + packets[:, 3] + 2
-            alike = column if dead is not None else self.program.side[packets[:, 4]] + 1
-            key = key * max(3, len(destinations)) + alike
+            key = arc * (self.classes + 2) + packets[:, 3] + 2
+            if dead is not None:
+                key = key * len(egress) + column
             _, first, distinct = np.unique(key, return_index=True, return_inverse=True)
             packets, column = packets[first], column[first]
         count, found = loops.next_of_packets(self.program, packets, down[column])
@@ -244,8 +245,8 @@ class ManyPackets:
         count, begins = count[distinct], begins[distinct]
         which = np.repeat(np.arange(len(arc)), count)
         place = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        link, tags = found[np.repeat(begins, count) + place].T
-        return Onward(which, np.where(link >= 0, switch[which] * self.slots + link, link), tags)
+        link = found[np.repeat(begins, count) + place, 0]
+        return Onward(which, np.where(link >= 0, switch[which] * self.slots + link, link))
 
     def host(self, switch: Array) -> Array:
         """int64[n]: the arcs of packets from hosts at switches."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import Library
-from compilers.forwarding.rule import DELIVER, DROP, NO_MARKS, PROGRAM_TYPES, Program
-from compilers.routing.marked_spread import ONE_SIDE, onward_links, onward_ports, sides
+from compilers.forwarding.rule import DELIVER, DROP, PROGRAM_TYPES, Program
+from compilers.routing.marked_spread import onward_links, onward_ports
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import local
@@ -37,7 +37,7 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     """The program of all switches of a build, or of one, which is number 0 then.
 
     Ports without a cable are no links; a share is a link with a weight. The links of a single
-    switch are the cables 0 to K - 1, and an element K + t is the switch t; `side` is of all.
+    switch are the cables 0 to K - 1, and an element K + t is the switch t.
 
     Args:
         build: its tables and wiring.
@@ -51,7 +51,7 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     far = np.ascontiguousarray(wiring.far[some], np.int32)
     link_at = links_by_port(far, wiring.port[some])
     switches, links = far.shape
-    marks, side = build.marks and shares, sides(build.topology)
+    marks = build.marks and shares
     onward = np.zeros((switches if marks else 0, links, links), np.bool_)
     if only is None:
         far_link = far_links(wiring, link_at)
@@ -79,9 +79,7 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
         bounce=_links(link_at, np.asarray(classes.bounce[some])),
         shares=shared,
         every_hop=build.every_hop and shares,
-        first_marked=int(side[0] == ONE_SIDE) if marks else NO_MARKS,
         onward=onward,
-        side=np.ascontiguousarray(side.astype(np.int8)),
     )
 
 

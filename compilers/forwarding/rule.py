@@ -10,8 +10,9 @@ the egress class of the destination up, and the class says:
   is dropped;
 - where paths are shared at every hop (`transit: ecmp`), a packet in transit takes a link with a
   share, too, unless it came in by one;
-- a marked packet (`spread`) leaves by any link of `onward`, which depends on its ingress link; its
-  mark ends there, or stays on the destination's side of two;
+- where hosts' packets are marked (`spread`), one that leaves by another link than the minimal one
+  is; a marked packet leaves by any link of `onward`, which depends on its ingress link, and its
+  mark ends there;
 - a packet on its way to an intermediate (`valiant`) is forwarded to that one as others in transit
   are, and from there on it is one of a host's.
 
@@ -34,8 +35,6 @@ HOST, OTHER = -3, -4
 """In place of an ingress link: a host's port; any link that the class does not name."""
 PLAIN, MARKED, VIA = 0, 1, 2
 """Tags; VIA + a switch is that intermediate."""
-NO_MARKS = 1 << 20
-"""`Program.first_marked` where no packet is marked."""
 
 
 class Program(NamedTuple):
@@ -48,9 +47,8 @@ class Program(NamedTuple):
     order: int16[S, C, 1 + P], the minimal link, then those of protection. bounce: int16[S, C, B].
     shares: int16[S, C, 1 + A], the links with a share of hosts' packets, in the places of
     `Classes.weight`.
-    every_hop: whether paths are shared in transit, too. first_marked: the first of `shares` by
-    which packets are marked. onward: bool[S, K, K], the links of marked packets, by their ingress
-    link; no row where none is marked. side: int8[S], of two sides with hosts; -1: there is one.
+    every_hop: whether paths are shared in transit, too. onward: bool[S, K, K], the links of marked
+    packets, by their ingress link; no row where none is marked.
     """
 
     far: Array
@@ -61,13 +59,11 @@ class Program(NamedTuple):
     bounce: Array
     shares: Array
     every_hop: bool
-    first_marked: int
     onward: Array
-    side: Array
 
 
 PROGRAM_TYPES = (
-    "i4[:,::1],i2[:,::1],i4[:,::1],i8,i2[:,:,::1],i2[:,:,::1],i2[:,:,::1],b1,i8,b1[:,:,::1],i1[::1]"
+    "i4[:,::1],i2[:,::1],i4[:,::1],i8,i2[:,:,::1],i2[:,:,::1],i2[:,:,::1],b1,b1[:,:,::1]"
 )
 
 
@@ -118,6 +114,12 @@ def transit(p: Program, s: int, came: int, c: int, dead: Array) -> int:
 
 
 @loop
+def marks(p: Program) -> bool:
+    """Whether packets of hosts that leave by another link than the minimal one are marked."""
+    return len(p.onward) > 0
+
+
+@loop
 def spreads(p: Program, c: int) -> bool:
     """Whether a switch spreads marked packets of a class.
 
@@ -128,7 +130,7 @@ def spreads(p: Program, c: int) -> bool:
 
 @loop
 def next_links(
-    p: Program, s: int, came: int, tag: int, c: int, d: int, dead: Array, link: Array, tags: Array
+    p: Program, s: int, came: int, tag: int, c: int, dead: Array, link: Array, tags: Array
 ) -> int:
     """Write the links that a packet may leave by, and its tag on each; how many they are.
 
@@ -138,24 +140,22 @@ def next_links(
         came: its ingress link.
         tag: PLAIN or MARKED.
         c: its egress class.
-        d: its destination, which matters to marked packets only.
         dead: int64[n], the elements that are down.
         link: int64[K + 1], written: links, or one DELIVER or DROP.
         tags: int64[K + 1], written.
     """
     n = 0
     if tag == MARKED and spreads(p, c):
-        stays = p.side[s] >= 0 and p.side[s] == p.side[d]
         for k in range(p.far.shape[1]):
             if p.onward[s, came, k] and is_up(p, s, k, dead):
-                link[n], tags[n] = k, MARKED if stays else PLAIN
+                link[n], tags[n] = k, PLAIN
                 n += 1
         return n
     if c >= 0 and (came == HOST or (p.every_hop and not contains(p.shares[s, c], came))):
         for i in range(p.shares.shape[2]):
             k = p.shares[s, c, i]
             if k >= 0 and is_up(p, s, k, dead):
-                link[n], tags[n] = k, MARKED if i >= p.first_marked else PLAIN
+                link[n], tags[n] = k, MARKED if i > 0 and marks(p) else PLAIN
                 n += 1
     if n == 0:
         link[0], tags[0], n = transit(p, s, came, c, dead), PLAIN, 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from compilers.forwarding.machine_code import kernel, loop
-from compilers.forwarding.rule import DELIVER, DROP, NO_MARKS, Array, Program, spreads
+from compilers.forwarding.rule import DELIVER, DROP, Array, Program, marks, spreads
 from compilers.forwarding.tabulation import (
     FROM_HOST,
     FROM_OTHER,
@@ -145,12 +145,13 @@ def walk_paths(
     switches, _, named = p.order.shape
     links_of = p.far.shape[1]
     order, far, far_link = p.order, p.far, p.far_link
-    first_marked, shares = p.first_marked, p.shares
-    marks = first_marked < NO_MARKS
-    pushes = marks or shares.shape[2] <= 2  # else it is quicker to ask where packets come from
+    shares, marking_hosts = p.shares, marks(p)
+    pushes = (
+        marking_hosts or shares.shape[2] <= 2
+    )  # else it is quicker to ask where packets come from
     marked_from = named + NAMED
     bits = 1
-    while 1 << bits < (marked_from + links_of if marks else marked_from):
+    while 1 << bits < (marked_from + links_of if marking_hosts else marked_from):
         bits += 1
     mask, cells = (1 << bits) - 1, switches << bits
     spreading = np.zeros(switches, np.bool_)
@@ -188,7 +189,7 @@ def walk_paths(
                         k = shares[s, c, i]
                         if k >= 0:
                             t, b = far[s, k], far_link[s, k]
-                            if i >= first_marked and spreads(p, egress[t]):
+                            if marking_hosts and i > 0 and spreads(p, egress[t]):
                                 into = (t << bits) + marked_from + b
                             else:
                                 into = (t << bits) + place_of(order, t, egress[t], b)
@@ -259,16 +260,12 @@ def walk_paths(
                     m += 1
             for i in range(u):
                 s = marking[i]
-                stays = p.side[s] >= 0 and p.side[s] == p.side[d]
                 spreading[s] = False
                 for k in range(links_of):
                     if leaves[s, k]:
                         leaves[s, k] = False
                         t, b = far[s, k], far_link[s, k]
-                        if stays and spreads(p, egress[t]):
-                            into = (t << bits) + marked_from + b
-                        else:
-                            into = (t << bits) + place_of(order, t, egress[t], b)
+                        into = (t << bits) + place_of(order, t, egress[t], b)
                         if depth[into] < 0:
                             found[n] = into
                             n += 1

@@ -112,12 +112,9 @@ class SinglePackets:
         """The links that a packet may leave by, and its tag on each; HOME or DROPPED alone."""
         program = self.program(switch)
         link = np.zeros(program.far.shape[1] + 1, np.int64)
-        tags, sides = np.zeros_like(link), program.side[[switch, self.destination]]
+        tags = np.zeros_like(link)
         number = self._class(switch)
-        n = next_links(
-            *(program._replace(side=sides), 0, came, tag, number, 1, self._down(switch)),
-            *(link, tags),
-        )
+        n = next_links(program, 0, came, tag, number, self._down(switch), link, tags)
         found = zip(link[:n].tolist(), tags[:n].tolist(), strict=True)
         ends = {DELIVER: HOME, DROP: DROPPED}
         return [(ends.get(k, k), mark) for k, mark in found] or [(DROPPED, PLAIN)]

@@ -18,7 +18,6 @@ from compilers.readers.expected_carried import CARRIED
 from compilers.readers.expected_facts import FACTS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
-from compilers.topology.families import family_of
 from compilers.wiring.addressing import format_mac
 
 Value = tuple[str | int, ...]
@@ -143,13 +142,9 @@ def _several(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64
 
 def _marked(build: Build, minimal: int, weighted: dict[int, int]) -> dict[int, int]:
     """The paths of packets from hosts, but the minimal one marked where the balance says so."""
-    marks, kept = MARKED * (build.marks), _keeps(build)
-    return {port + marks * (kept or port != minimal): weight for port, weight in weighted.items()}
-
-
-def _keeps(build: Build) -> bool:
-    """Whether packets stay marked at switches of their destination's side."""
-    return build.marks and family_of(build.topology.family).keeps_marks
+    if not build.marks:
+        return weighted
+    return {p if p == minimal else p + MARKED: weight for p, weight in weighted.items()}
 
 
 def _widened(ports: NDArray[np.integer[Any]], width: int) -> NDArray[np.int64]:
@@ -301,25 +296,8 @@ def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
 
 
 def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
-    basis, matches = str(vertex % 65536), [(f"{0x20000}/0x2c000", "")]
-    if _keeps(build):
-        mac = format_mac(build.addressing.gateway_mac ^ 0x800000)
-        own = int(vertex >= build.tables.switches // 2)
-        matches = [
-            (f"{0x20000 + 0x40000 * side}/0x6c000", mac if side == own else "") for side in (0, 1)
-        ]
     for port, onward in _onward(build, vertex):
-        yield from ((port, *each, basis, ",".join(map(str, onward))) for each in matches)
-
-
-def _sides(build: Build, vertex: int) -> Iterator[Value]:
-    """Every other switch's prefixes, and whether they are of a line."""
-    a, order = build.addressing, build.tables.switches
-    for other in range(order) if _keeps(build) else ():
-        if other != vertex:
-            yield str(a.network(other)), int(other >= order // 2)
-            if a.ipv6:
-                yield str(a.network6(other)), int(other >= order // 2)
+        yield port, f"{0x20000}/0x2c000", str(vertex % 65536), ",".join(map(str, onward))
 
 
 def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
@@ -425,7 +403,6 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "marked": _mark_rows,
     "spread": _spread_rows,
     "neighbour": _neighbours,
-    "side": _sides,
     "marked device": _marked_devices,
     "onward": _spread_tables,
     "stage": _stages,
@@ -449,9 +426,9 @@ prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for 
 answered address: address asked for in ARP, port, MAC and address of the host that asks, gateway's
 MAC. forwarded: family, gateway's MAC, port whose packets are matched (0: any); dispatched: the
 first two of these. marked: family, the MAC address of marked packets, the gateway's. spread: a
-fabric port, what metadata is there, the MAC address of packets that stay marked, the basis of the
-hash, the ports that packets marked before go on by. neighbour: a prefix to which marked packets are
-not spread. side: a prefix, and on which of two sides it is. marked device: a fabric port, MAC
+fabric port, what metadata is there, the basis of the hash, the ports that packets marked before go
+on by. neighbour: a prefix to which marked packets are
+not spread. marked device: a fabric port, MAC
 address and address of the device over it; onward: the port, the pool that is spread, the ports;
 thrown on: a prefix that goes as in transit. stage: a fabric port with a VRF of its own for marked
 packets, their VLAN; staged: the port, a prefix of that VRF, the ports that share it; staged host:

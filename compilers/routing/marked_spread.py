@@ -8,26 +8,21 @@ which has the same neighbours. From there on it goes minimally:
 
     s - d, s - r - d, s - x - d, or s - r - w - (w×d) - d, 4 links at most
 
-In PN a point has hosts, and so has a line. The first link leads to the other side; where that is
-the destination's, one link more is needed for a random switch of the side from which the minimal
-path is unique: r keeps the mark, and w spreads the packet again. So a mark ends on the side that
-the destination is not on:
-
-    s - r - w - r' - (r'×d) - d, 5 links at most
-
 Where a marked packet goes depends on the link that it came in on, so q + 1 sets of links at a
 switch serve all destinations, and none is kept: the cables say them. At w no path leads back: w×d
-is r only if r is next to d. The same holds for any graph in which w's routes are minimal.
+is r only if r is next to d.
 
-`spraypoint` is the same rule in any graph: s sends over any link, r over any but those to s, to
-the neighbours of s and to twins of s, and from w on packets go minimally, over r again where w's
-path leads there. No loop is possible: the mark is cleared once, and minimal paths end. Every switch
-needs two links for what comes in marked by another (`require_onward`).
+The rule is that of Spraypoint (RNG, arXiv 2604.15261), and holds in any graph: s sends over any
+link, r over any but those to s, to the neighbours of s and to twins of s, and from w on packets go
+minimally, over r again where w's path leads there. No loop is possible: the mark is cleared once,
+and minimal paths end. The paper's waypoint is the neighbour of d that the packet enters by; in
+PolarFly each link of r leads over another one, so to choose a link is to choose a waypoint. Every
+switch needs two links for what comes in marked by another (`require_onward`).
 
 Every permutation is carried at .45 of the hosts' rate or more at q = 5, .46 at 7, .48 at 13, .49 at
 31, p = (q + 1)/2 hosts a switch: each link is the first, second, third or last of a part of the
 packets that hardly depends on who sends to whom. In an OFT, whose leaves have a twin, it is exactly
-(q + 1)/2p, in PN (q + 1)/5p: a packet comes to every switch of a side alike.
+(q + 1)/2p.
 """
 
 from __future__ import annotations
@@ -39,31 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.link_pairs import apex_of, apexes, link_blocks, other_links
-from compilers.tables.build import Build
-from compilers.topology.families import family_of
-from compilers.topology.labelled_graph import Topology
 from compilers.topology.triangles import SEVERAL
 from compilers.wiring.wiring import Wiring
-from inventory.problems import Finding, InputError, Refused
+from inventory.problems import Finding, Refused
 
-KEY = "routing.balance"
-ONE_SIDE = -1
 LEAST_ONWARD = 2
-
-
-@lru_cache(maxsize=1)
-def sides(topology: Topology) -> NDArray[np.int8]:
-    """int8[S]: 0 or 1, the side of each switch of two that links join, if both have hosts.
-
-    `ONE_SIDE` in other fabrics. Where there are two, hosts mark packets on the minimal link, too,
-    and a mark stays while the packet is on its destination's side.
-    """
-    graph, kind = topology.graph, topology.kind
-    tail = np.repeat(kind, np.diff(graph.offsets))
-    two = len(topology.kinds) == 2 and bool((tail != kind[graph.targets]).all())
-    if two and len(np.unique(kind[topology.endpoints])) == 2:
-        return kind.astype(np.int8)
-    return np.full(len(kind), ONE_SIDE, np.int8)
 
 
 def onward_links(wiring: Wiring) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
@@ -90,14 +65,12 @@ def _counts_onward(wiring: Wiring) -> NDArray[np.int64]:
     return found
 
 
-def require_onward(topology: Topology, wiring: Wiring, balance: str) -> None:
+def require_onward(wiring: Wiring, balance: str) -> None:
     """Pass when one link can fail and every marked packet still has one to leave by.
 
     Raises:
         Refused: some switch has fewer than two for packets of some link.
     """
-    if family_of(topology.family).has_marks(topology.parameters):
-        return
     count = _counts_onward(wiring)
     if len(short := np.flatnonzero(count < LEAST_ONWARD)):
         name, links = wiring.names[int(short[0])], int(count[short[0]])
@@ -147,24 +120,3 @@ def _triangles(wiring: Wiring, some: slice) -> NDArray[np.bool_]:
 def _twins(wiring: Wiring) -> NDArray[np.int64]:
     """int64[S]: a number that switches with the same neighbours have in common."""
     return np.unique(wiring.far, axis=0, return_inverse=True)[1].ravel()
-
-
-def keeps_marks(build: Build) -> bool:
-    """Whether packets can stay marked where they are spread, which they do on one of two sides."""
-    return build.marks and bool(sides(build.topology)[0] != ONE_SIDE)
-
-
-def require_short_marks(build: Build, what: str) -> None:
-    """Pass when marks end at the next switch, or there are none.
-
-    Args:
-        build: any.
-        what: cannot follow others, with its article: "a prediction".
-
-    Raises:
-        InputError: packets can stay marked.
-    """
-    if keeps_marks(build):
-        required = f"another balance, as {what} cannot follow packets that stay marked"
-        todo = "compile with balance: compact-valiant for that"
-        raise InputError.of(required, f"{build.balance} in {build.topology.family}", todo, key=KEY)

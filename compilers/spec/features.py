@@ -11,9 +11,8 @@ AGGREGATES = "aggregated routes"
 MARKS = "packets marked for the next switch"
 TRANSIT = "traffic in transit shared over several ports"
 INTERMEDIATES = "packets that carry an intermediate switch"
-KEPT_MARKS = "packets that stay marked behind the next switch"
 CHANNELS = "channels that keep a lossless fabric free of deadlock"
-IN_PACKETS = frozenset({MARKS, KEPT_MARKS, INTERMEDIATES})
+IN_PACKETS = frozenset({MARKS, INTERMEDIATES})
 FEATURES = IN_PACKETS | frozenset(
     {WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT, CHANNELS}
 )

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.marked_spread import keeps_marks
 from compilers.spec.balances import balance_named, balance_or_plain, own_balances
 from compilers.spec.features import (
     ADJACENT_NEEDS,
     AGGREGATES,
-    KEPT_MARKS,
     PROTECT_NEEDS,
     SHARES,
     TRANSIT_NEEDS,
@@ -60,7 +58,7 @@ class Capabilities:
             raise InputError(problems)
 
     def _policies(self, build: Build, target: str) -> list[Problem]:
-        problems, kept = [], keeps_marks(build)
+        problems = []
         by_balance = {name: balance_named(name).needs for name in own_balances()}
         by_balance[build.balance] = balance_named(build.balance).needs
         for key, given, needs in (
@@ -69,8 +67,7 @@ class Capabilities:
             ("routing.adjacent", build.policy.get("adjacent", "minimal"), ADJACENT_NEEDS),
             ("routing.transit", build.policy.get("transit", "minimal"), TRANSIT_NEEDS),
         ):
-            asked = needs[given] | ({KEPT_MARKS} if needs is by_balance and kept else set())
-            if missing := asked - self.features:
+            if missing := needs[given] - self.features:
                 able = [
                     name
                     for name, need in needs.items()

@@ -124,11 +124,9 @@ class Family(ABC):
     holds_edges: all at once, while the graph is made. polarity: members are ER_q as
     `compilers.topology.polarity` numbers it. constructed: alternates and repairs are by algebra,
     for any size. single: there is one shortest path between two switches, or rows lead to whole
-    supernodes; by_supernodes: the latter. least_marked: the smallest q with marked packets
-    (`compilers.routing.marked_spread`), None: it has none. keeps_marks: packets stay marked on
-    their destination's side. any_links: switches may have more links or fewer. grows_by_switches: a
-    random graph, which grows by single switches. grows_by_clusters: as ER_q does
-    (`compilers.topology.replicated_clusters`).
+    supernodes; by_supernodes: the latter. any_links: switches may
+    have more links or fewer. grows_by_switches: a random graph, which grows by single switches.
+    grows_by_clusters: as ER_q does (`compilers.topology.replicated_clusters`).
     """
 
     name: str
@@ -143,8 +141,6 @@ class Family(ABC):
     constructed = False
     single = False
     by_supernodes = False
-    least_marked: int | None = None
-    keeps_marks = False
     any_links = False
     grows_by_switches = False
     grows_by_clusters = False
@@ -291,10 +287,6 @@ class Family(ABC):
         And whether some permutation gets no more; `hosts` a node. None where no formula is known.
         """
         return None
-
-    def has_marks(self, parameters: Parameters) -> bool:
-        """Whether packets can be marked in this member."""
-        return self.least_marked is not None and int(parameters.get("q", 0)) >= self.least_marked
 
 
 def integers(

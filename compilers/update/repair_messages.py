@@ -146,7 +146,7 @@ class _Bundles:
         switch, number = pairs.T
         every_hop = encoder.build.every_hop
         old, new = (
-            list(class_groups(classes, switch, number, shape[0], encoder.marking, every_hop))
+            list(class_groups(classes, switch, number, shape[0], encoder.marks, every_hop))
             for classes in (before, after)
         )
         next_hops = _next_hops(before, pairs), _next_hops(after, pairs)

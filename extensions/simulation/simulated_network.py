@@ -14,7 +14,6 @@ from compilers.forwarding.rule import DROP, Program
 from compilers.forwarding.walks import minimal_hops
 from compilers.proof.lossless.channels import rising
 from compilers.routing.intermediates import intermediates
-from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.topology.distance import distances, table_of
@@ -78,12 +77,7 @@ class SimulatedNetwork(NamedTuple):
 
     @classmethod
     def of(cls, build: Build, hosts: int) -> SimulatedNetwork:
-        """Join the tables of a build with `hosts` hosts a switch.
-
-        Raises:
-            InputError: its packets can stay marked.
-        """
-        require_short_marks(build, "a simulation")
+        """Join the tables of a build with `hosts` hosts a switch."""
         p, fib = program_of(build), Fib.of(build.tables, build.wiring.cables())
         order, links = p.far.shape
         classes, ports = p.order.shape[1], links + hosts

@@ -120,10 +120,10 @@ def cases() -> Iterator[Case]:
     )
     for name, parameters in POLARSTARS.items():
         yield from routed(name, {"family": "polarstar"} | parameters, *several)
-    marked = (("spread", "node"), ("spread", "none"))
-    for family in ("pn", "oft"):
-        for q in (3, 4):
-            yield from routed(f"{family}{q}", {"family": family, "q": q}, *several[:4], *marked)
+    for q in (3, 4):
+        yield from routed(f"pn{q}", {"family": "pn", "q": q}, *several[:4])
+        marked = (("spread", "node"), ("spread", "none"))
+        yield from routed(f"oft{q}", {"family": "oft", "q": q}, *several[:4], *marked)
     for name, topology in BASELINES.items():
         yield from routed(name, topology, *several[1:4], ("ecmp", "none"), ("valiant", "none"))
         for protect in ("none", "node"):

@@ -32,8 +32,11 @@ OFT = [{"family": "oft", "q": q} for q in (2, 3, 4, 5)]
 BOUNCED = {"balance": "compact-valiant", "adjacent": "bounce"}
 KINDS = {
     "bounced": (BOUNCED, [*POLARFLY, *POLARSTARS, *GRAPHS], [POLARFLY[3], GRAPHS[3], GRAPHS[-1]]),
-    "spread": ({"balance": "spread"}, [*POLARFLY[1:], *OFT, *PN], [POLARFLY[2], OFT[0], PN[0]]),
-    "spraypoint": ({"balance": "spraypoint"}, [*POLARSTARS, *GRAPHS[:-1]], [GRAPHS[3]]),
+    "spread": (
+        {"balance": "spread"},
+        [*POLARFLY[1:], *OFT, *POLARSTARS, *GRAPHS[:-1]],
+        [POLARFLY[2], OFT[0], GRAPHS[3]],
+    ),
     "ecmp": ({"balance": "ecmp"}, [*POLARSTARS, *GRAPHS, *PN, *OFT], [GRAPHS[7], PN[0]]),
 }
 """Each kind of paths: the policy, the fabrics that have it, and those of the short tests."""

@@ -9,7 +9,7 @@ LARGE = "q31"
 CASES = tuple(cases())
 WRITTEN = (
     *("pf3-minimal-node", "pf3-spread-node", "pf5-valiant-none", "pf3-dual-compact-valiant"),
-    *("ps3iq3-ecmp-link", "pn3-spread-none"),
+    *("ps3iq3-ecmp-link", "oft3-spread-none"),
 )
 WRITTEN_TOO = (
     *("pf3-minimal-none", "pf3-compact-valiant-node", "pf5-compact-valiant-link"),

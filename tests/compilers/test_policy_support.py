@@ -139,12 +139,3 @@ def test_where_nothing_is_missing_nothing_is_reduced(tmp_path):
 def test_an_unknown_target_is_one_message(tmp_path):
     with pytest.raises(InputError, match=r"targets\[0\]: required one of .*did you mean junos\?"):
         compiled(tmp_path, "junso")
-
-
-def test_marks_that_stay_are_reduced_as_marks_are(tmp_path):
-    text = FABRIC.replace("polarfly", "pn").replace("{on_missing}", "minimal")
-    file = tmp_path / "fabric.yaml"
-    file.write_text(text.format(targets="linux", balance="spread", protect="link"))
-    build = compile_fabric(load_fabric(file))
-    assert (build.balance, build.protect) == ("minimal", "link")
-    assert build.policy["asked_balance"] == "spread"

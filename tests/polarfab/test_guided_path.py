@@ -96,7 +96,7 @@ def _read(terminal: int) -> bytes:
         (("polarfly", "--q", 3), "any", "balance: spread"),
         (("polarfly", "--q", 2), "any", "balance: valiant"),
         (("pn", "--q", 2), "uniform", "balance: ecmp"),
-        (("pn", "--q", 2), "any", "balance: spread"),
+        (("pn", "--q", 2), "any", "balance: valiant"),
         (("oft", "--q", 2), "uniform", "balance: ecmp"),
         (("oft", "--q", 2), "any", "balance: spread"),
         (("polarstar", "--q", 2, "--supernode", "complete", "--degree", 2), "uniform", "minimal"),

@@ -17,7 +17,7 @@ from compilers.forwarding.rule import DELIVER, DROP, PROGRAM_TYPES, Program
 from compilers.forwarding.walks import Progress, packets
 from compilers.proof.local.state_proof import CASES, MOST, SEVERAL
 from compilers.proof.soundness.port_use import PortUse, bits, packed_alternates
-from compilers.routing.marked_spread import fewest_onward, keeps_marks
+from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
 from compilers.tables.fib import Fib
@@ -280,7 +280,7 @@ def provable(build: Build) -> bool:
     """Whether states can be proved by themselves; else all is to be walked."""
     far = np.sort(build.wiring.far, axis=1)
     twice = (far[:, 1:] == far[:, :-1]) & (far[:, 1:] >= 0)
-    if build.every_hop or keeps_marks(build) or twice.any():
+    if build.every_hop or twice.any():
         return False
     return not build.marks or fewest_onward(build.wiring) > 1
 

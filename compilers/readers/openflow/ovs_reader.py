@@ -41,8 +41,6 @@ Fact = tuple[str, tuple[str | int, ...]]
 """The kind and the value of a claim."""
 CLASS, INGRESS, CAME_MARKED = 0xFFFF, 0x10000, 0x20000
 """Bits of metadata: the class, what tells packets from hosts, and those that came marked."""
-SIDE = 0x40000
-"""Where marks can stay: the bit of prefixes on side 1."""
 DIRECT = 0x4000
 """Where packets are marked: the bit of classes to a neighbour, to which they are not spread."""
 SPREAD_PRIORITY = 3
@@ -99,7 +97,7 @@ class PipelineParts:
     @property
     def claimed(self) -> frozenset[str]:
         """The kinds of claims that are made in full."""
-        kinds = claimed_by(self.form) | {"neighbour", "side", "intermediate", "shared class"}
+        kinds = claimed_by(self.form) | {"neighbour", "intermediate", "shared class"}
         return kinds if self.masks else kinds - {"forwarded"} | {"dispatched"}
 
 
@@ -127,15 +125,11 @@ class ReadPrefix(NamedTuple):
 
 
 class ReadRoute(NamedTuple):
-    """A row of table 1 that sends a prefix to a class, and tells its side; None: no side.
-
-    masked: it keeps other bits of metadata.
-    """
+    """A row of table 1 that sends a prefix to a class; masked: it keeps other bits of metadata."""
 
     prefix: str
     entry: Entry
     masked: bool
-    side: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,9 +331,7 @@ def _marks(
     files: tuple[str, str],
     wrong: list[tuple[str, int, str]],
 ) -> None:
-    """Add the prefixes that marked packets are not spread to, those of a side, and buckets with
-    other marks.
-    """
+    """Add the prefixes that marked packets are not spread to, and buckets with other marks."""
     marks = {str(claim.value[1]) for claim in claims if claim.kind == "marked"}
     if marks:
         claims += [
@@ -347,11 +339,6 @@ def _marks(
             for line, row in routes
             if row.entry[0] & DIRECT
         ]
-    claims += [
-        Claim("side", (prefix_text(row.prefix), row.side), files[0], line)
-        for line, row in routes
-        if row.side is not None
-    ]
     for number, (_, buckets) in program.groups.items():
         if unknown := {bucket.mark for bucket in buckets} - marks - {""}:
             text = f"group {number} marks packets by {min(unknown)}, which no row takes"
@@ -467,10 +454,8 @@ def _said(does: Verb, said: Mapping[str, str]) -> ReadRow | None:
     port, metadata = int(said.get("port", 0)), int(said.get("metadata", 0))
     match does:
         case ["route"]:
-            sided = said.get("mask") == "/0x4ffff"
-            side = int(metadata & SIDE > 0) if sided else None
-            entry = metadata & ~SIDE if sided else metadata, said["f"]
-            return ReadRoute(f"{said['a']}/{said['length']}", entry, "mask" in said, side)
+            entry = metadata, said["f"]
+            return ReadRoute(f"{said['a']}/{said['length']}", entry, "mask" in said)
         case ["class"]:
             bits = int(said["mask"], 16) if "mask" in said else ALL
             ports = tuple(map(int, said["members"].split(","))) if "members" in said else ()

@@ -48,14 +48,6 @@ class GroupRole(IntEnum):
     ASIDE = 4
 
 
-class Marking(IntEnum):
-    """Which packets from hosts are marked: none, those that leave by an alternate, or all."""
-
-    NONE = 0
-    ALTERNATES = 1
-    ALL = 2
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
     """n groups of one role and as many buckets each.
@@ -150,7 +142,7 @@ def groups(
     classes: Classes,
     vertex: int,
     profile: Profile = OVS,
-    marking: int = Marking.NONE,
+    marking: bool = False,
     every_hop: bool = False,
 ) -> Iterator[Groups]:
     """All groups of a switch, those that others lead to first; see `class_groups`."""
@@ -165,7 +157,7 @@ def class_groups(
     switch: int | NDArray[np.int64],
     number: NDArray[np.int64],
     profile: Profile = OVS,
-    marking: int = Marking.NONE,
+    marking: bool = False,
     every_hop: bool = False,
 ) -> Iterator[Groups]:
     """The groups of n classes, a role after the other, those that others lead to first.
@@ -178,17 +170,14 @@ def class_groups(
         switch: int64[n], where each of these classes is, or one for all.
         number: int64[n], their numbers there.
         profile: of these switches.
-        marking: of `Marking`.
+        marking: whether packets from hosts that leave by an alternate are marked.
         every_hop: packets in transit share the next hops of their class, too.
     """
     minimal = classes.port[switch, number][:, None]
     by_role = _at_every_hop if every_hop else _by_role
     for made in by_role(classes, switch, number, profile):
-        if made.role == GroupRole.ENTER and marking != Marking.NONE:
-            marks = made.port > 0
-            if marking == Marking.ALTERNATES:
-                marks &= made.port != minimal
-            made = replace(made, marks=marks)
+        if made.role == GroupRole.ENTER and marking:
+            made = replace(made, marks=(made.port > 0) & (made.port != minimal))
         yield made
 
 

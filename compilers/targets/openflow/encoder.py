@@ -26,6 +26,7 @@ from compilers.targets.openflow.carried_rows import (
 )
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, roles
 from compilers.targets.openflow.flow_tables import (
+    CLASS_MASK,
     GENERATIONS,
     GROUP_SPACE,
     MOST_BASIS,
@@ -117,9 +118,9 @@ class Encoder:
         self._pipeline = Pipeline(self.build, self.profiles)
 
     @property
-    def marking(self) -> int:
-        """Which packets of hosts are marked, of `Marking`."""
-        return self._pipeline.marking
+    def marks(self) -> bool:
+        """Whether packets of hosts that leave by an alternate are marked."""
+        return self._pipeline.marks
 
     def as_now(self) -> Encoder:
         """The same for good: `restrict` of this one does not change it."""
@@ -162,10 +163,7 @@ class Encoder:
                 each = group.led_here().from_ports(ports) if by_port else group
                 flows.append(self.class_messages(each, generation, profile))
             basis = vertex & MOST_BASIS
-            flows += [
-                rows.spread(row, basis, self._pipeline.marked_mac)
-                for row in self._pipeline.spread(vertex, generation)
-            ]
+            flows += [rows.spread(row, basis) for row in self._pipeline.spread(vertex, generation)]
             flows += [
                 rows.shared(number, ports, basis, generation)
                 for number, ports in self._pipeline.shared(vertex)
@@ -206,7 +204,7 @@ class Encoder:
         profile: Profile = OVS,
     ) -> tuple[Block, ...]:
         """Messages that add routes, of IPv4 and of IPv6 if the build has it."""
-        metadata = self._pipeline.route_metadata(prefix, egress, generation)
+        metadata = self._pipeline.route_metadata(egress, generation)
         routes = self._layouts(profile.masks).routes
         return tuple(family.filled(prefix, metadata=metadata) for family in routes)
 
@@ -294,7 +292,7 @@ class Encoder:
         if masks not in self._by_masks:
             self._by_masks[masks] = _Layouts(
                 [
-                    rows.routes(prefixes, self._pipeline.route_mask if masks else rows.ALL_METADATA)
+                    rows.routes(prefixes, CLASS_MASK if masks else rows.ALL_METADATA)
                     for prefixes in self._prefixes
                 ],
                 [

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.intermediates import intermediates
-from compilers.routing.marked_spread import keeps_marks, onward_ports, sides
+from compilers.routing.marked_spread import onward_ports
 from compilers.spec.features import (
     AGGREGATES,
     BOUNCES,
@@ -28,7 +28,7 @@ from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow.carried_rows import require_numbers
-from compilers.targets.openflow.class_groups import Groups, Marking, groups, roles
+from compilers.targets.openflow.class_groups import Groups, groups, roles
 from compilers.targets.openflow.profiles import Profile, profiles_of
 from compilers.wiring.addressing import MARK_IN_MAC
 from inventory.problems import InputError
@@ -54,8 +54,6 @@ GENERATION_BIT = 0x8000
 DIRECT_BIT, MARKED_BIT = 0x4000, 0x20000
 """Where packets are marked: set in the numbers of classes to a neighbour itself, and in the
 metadata of packets that came with a mark."""
-SIDE_BIT = 0x40000
-"""Where marks can stay: set in the metadata of packets to side 1 (`marked_spread.sides`)."""
 SPREAD_MASK = MARKED_BIT | GENERATION_BIT | DIRECT_BIT
 """Of metadata: packets that came with a mark, and go to no neighbour, of a generation."""
 MOST_BASIS = 0xFFFF
@@ -158,15 +156,13 @@ def generation_of(marker: int | None) -> int:
 class SpreadRow:
     """A row that spreads marked packets.
 
-    in_port: where they come in. metadata, mask: what theirs is. ports: over which they leave.
-    keeps: they stay marked.
+    in_port: where they come in. metadata: what theirs is, under `SPREAD_MASK`. ports: over which
+    they leave.
     """
 
     in_port: int
     metadata: int
-    mask: int
     ports: NDArray[np.uint16]
-    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +193,7 @@ class Pipeline:
         """The groups of a switch, those that others lead to first."""
         classes = self.build.tables.classes
         profile, every_hop = self.profiles[vertex], self.build.every_hop
-        return list(groups(classes, vertex, profile, self.marking, every_hop))
+        return list(groups(classes, vertex, profile, self.marks, every_hop))
 
     @property
     def marks(self) -> bool:
@@ -209,26 +205,9 @@ class Pipeline:
         """Whether switches have to be able to do all that Open vSwitch does."""
         return self.marks or self.build.carries or self.build.every_hop
 
-    @property
-    def marking(self) -> Marking:
-        """Which packets of hosts are marked."""
-        if keeps_marks(self.build):
-            return Marking.ALL
-        return Marking.ALTERNATES if self.marks else Marking.NONE
-
-    @property
-    def route_mask(self) -> int:
-        """The bits of metadata that routes write."""
-        return CLASS_MASK | SIDE_BIT * (self.marking == Marking.ALL)
-
-    def route_metadata(
-        self, prefix: NDArray[np.integer], egress: NDArray[np.integer], generation: int = 0
-    ) -> NDArray[np.int64]:
-        """int64[n]: what routes to these prefixes write into metadata for these classes."""
-        number = class_numbers(egress, generation, self.direct)
-        if self.marking == Marking.ALL:
-            number |= SIDE_BIT * sides(self.build.topology)[prefix].astype(np.int64)
-        return number
+    def route_metadata(self, egress: NDArray[np.integer], generation: int = 0) -> NDArray[np.int64]:
+        """int64[n]: what routes write into metadata for these classes, under `CLASS_MASK`."""
+        return class_numbers(egress, generation, self.direct)
 
     @property
     def direct(self) -> int:
@@ -246,16 +225,10 @@ class Pipeline:
         if not self.marks:
             return []
         onward = onward_ports(wiring, vertex)
-        there = np.flatnonzero(wiring.far[vertex] >= 0).tolist()
-        value, mask = MARKED_BIT | GENERATION_BIT * generation, SPREAD_MASK
-        kinds = [(value, mask, False)]
-        if self.marking == Marking.ALL:
-            side, mask = int(sides(self.build.topology)[vertex]), mask | SIDE_BIT
-            kinds = [(value | SIDE_BIT * to, mask, to == side) for to in (0, 1)]
+        metadata = MARKED_BIT | GENERATION_BIT * generation
         return [
-            SpreadRow(int(wiring.port[vertex, k]), match, under, onward[k][onward[k] > 0], keeps)
-            for k in there
-            for match, under, keeps in kinds
+            SpreadRow(int(wiring.port[vertex, k]), metadata, onward[k][onward[k] > 0])
+            for k in np.flatnonzero(wiring.far[vertex] >= 0).tolist()
         ]
 
     def shared(self, vertex: int) -> list[tuple[int, NDArray[np.integer]]]:

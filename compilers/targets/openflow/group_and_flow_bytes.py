@@ -24,6 +24,7 @@ from compilers.targets.openflow.flow_tables import (
     INGRESS_BIT,
     MARKED_BIT,
     ND_ANSWER_FLAGS,
+    SPREAD_MASK,
     ClassPriority,
     FlowPriority,
     RowKind,
@@ -46,7 +47,7 @@ BUNDLE = 0x5046
 ROLE_SHIFT = 16
 """The place of the role of a group or row of table 2 in an xid, above its class."""
 
-IPV6_NUMBER = KEPT_NUMBER = 1 << 23
+IPV6_NUMBER = 1 << 23
 """Messages of IPv6's routes have numbers from here, as have rows by which marks are kept."""
 XID_BITS = 24
 MARKED_NUMBER = 2
@@ -196,18 +197,17 @@ def _forward(
     ).block
 
 
-def spread(spread: SpreadRow, basis: int, marked: int) -> Block:
+def spread(spread: SpreadRow, basis: int) -> Block:
     """A row for marked packets that came in on a port and go to no neighbour.
 
-    basis: of the hash. marked: the MAC address of marked packets, set where they stay marked.
+    basis: of the hash.
     """
-    mark = (parts.set_field("eth_dst", marked),) * spread.keeps
     came = parts.oxm("in_port", spread.in_port)
     return _row(
         (Table.CLASSES, ClassPriority.MARKED, RowKind.SPREAD),
-        spread.in_port | KEPT_NUMBER * spread.keeps,
-        (came, parts.oxm("metadata", spread.metadata, spread.mask)),
-        parts.apply_actions(*mark, parts.bundle_ports(spread.ports, basis)),
+        spread.in_port,
+        (came, parts.oxm("metadata", spread.metadata, SPREAD_MASK)),
+        parts.apply_actions(parts.bundle_ports(spread.ports, basis)),
     ).block
 
 

@@ -64,7 +64,7 @@ def disjoint_paths(topology: dict) -> str:
 
 
 def rows(topology: dict) -> str:
-    build = compiled(topology, "balance: spraypoint").build
+    build = compiled(topology, "balance: spread").build
     classes = int(np.count_nonzero(build.tables.classes.port, axis=1).max())
     return f"{build.tables.switches}, {classes}, {int(build.topology.graph.degrees.max())}"
 
@@ -74,7 +74,7 @@ FACTS: dict[str, Callable[[dict], str]] = {
     "links between switches for each host": links_of_a_host,
     "links of a shortest path between hosts' switches: mean, most": lengths,
     "edge-disjoint paths of a pair: fewest, mean length": disjoint_paths,
-    "routes, classes, sets for marked packets of a switch: spraypoint": rows,
+    "routes, classes, sets for marked packets of a switch: spread": rows,
 }
 
 

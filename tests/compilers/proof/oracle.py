@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from compilers.routing.marked_spread import onward_ports, sides
+from compilers.routing.marked_spread import onward_ports
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS
 from compilers.tables.intermediate_form import local, no_route
@@ -63,8 +63,7 @@ class Oracle:
                 zip(self.port, classes.alternate.tolist(), classes.weight.tolist(), strict=True)
             )
         ]
-        self.marks, self.side = build.balance == "spread", sides(build.topology).tolist()
-        self.first_marked = 0 if self.side[0] >= 0 else 1
+        self.marks = build.balance == "spread"
         self.onward = (
             [onward_ports(wiring, s).tolist() for s in range(len(self.egress))]
             if self.marks
@@ -138,12 +137,11 @@ class Oracle:
         if not self.has_class(switch, number):
             return []
         if marked and self.spreads(switch, destination):
-            stays = self.side[switch] == self.side[destination] != -1
             ports = self.onward[switch][self.link_of[switch][came]]
-            return [(p, stays) for p in ports if p and self.is_up(switch, p)]
+            return [(p, False) for p in ports if p and self.is_up(switch, p)]
         free = came == HOST or (self.build.every_hop and came not in self.shares(switch, number))
         found = [
-            (p, self.marks and i >= self.first_marked)
+            (p, self.marks and i > 0)
             for p, i in self.weighted[switch][number]
             if free and self.is_up(switch, p)
         ]

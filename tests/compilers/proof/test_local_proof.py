@@ -176,11 +176,10 @@ def test_groups_of_destinations_are_proved_as_single_ones(monkeypatch: pytest.Mo
 
 
 def test_what_is_not_provable_is_walked() -> None:
-    """Packets in transit that choose, and marks that stay."""
+    """Packets in transit that choose."""
     every_hop = replace(fabric("odd", False), policy={"transit": "ecmp"})
-    for build in (every_hop, routed("pn", q=3, spread=True, marks=True)):
-        assert not provable(build)
-        assert verify(build, method="local").local is None
+    assert not provable(every_hop)
+    assert verify(every_hop, method="local").local is None
 
 
 def test_walks_tell_a_wrong_proof(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,10 +58,7 @@ def test_it_finds_what_the_walk_finds(q: int, protect: str) -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_marks_in_any_family(name: str) -> None:
-    """Also where a marked packet comes to a switch by its minimal port, and is bounced.
-
-    In PN packets stay marked, and `verify` walks.
-    """
+    """Also where a marked packet comes to a switch by its minimal port, and is bounced."""
     assert harmful(marked(name), 12 if name == "oft" else 120, seed=3) >= 3
 
 

@@ -46,7 +46,7 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
             path, at, column = [switch], np.array([arc]), np.zeros(1, np.int64)
             while len(path) <= MOST_HOPS:
                 down = np.array([[dead]])
-                out = hops.after(hops.walks.egress(towards), towards, at, column, dead=down).arc
+                out = hops.after(hops.walks.egress(towards), at, column, down).arc
                 if out[0] < 0:
                     assert found.outcome == {DELIVER: HOME, DROP: DROPPED}[int(out[0])]
                     break

@@ -47,7 +47,7 @@ NAMES = {"in_port": ("NXM_OF_IN_PORT", 16), "reg0": ("NXM_NX_REG0", 32)}
 """Fields that are loaded: their names and bits."""
 AS_IT_CAME = 0xFFF8
 """The port of a resubmit, where that stays what it was."""
-METADATA, ALL_METADATA = (0xFFFF, 0x4FFFF), (1 << 64) - 1
+CLASS_METADATA, ALL_METADATA = 0xFFFF, (1 << 64) - 1
 """The masks whose values are in decimals; the last one goes without saying."""
 
 
@@ -135,7 +135,7 @@ class FrameworkReader:
         if written := by_name.get("WriteMetadata"):
             value, mask = written.metadata, written.metadata_mask
             whole = mask == ALL_METADATA
-            number = value if whole or mask in METADATA else hex(value)
+            number = value if whole or mask == CLASS_METADATA else hex(value)
             yield f"write_metadata:{number}" + f"/{mask:#x}" * (not whole)
         if after := by_name.get("GotoTable"):
             yield f"goto_table:{after.table_id}"

@@ -68,22 +68,15 @@ def paths_by_hand(family: str, q: int) -> dict[tuple[int, int], dict[Hops, Fract
         # Leaves of an OFT with the same point have q + 1 spines: the one that its rows choose.
         return (w, common.pop() if len(common) == 1 else explain(build, w, d).minimal[1], d)
 
-    def spread(path: Hops, share: Fraction, d: int) -> None:
-        """A packet that is marked, at the end of a path."""
-        s, r = path[-2:]
-        if r == d or d in near[r]:
-            found[path[0], d][*path[:-1], *to(r, d)] = share
-            return
-        onward = {w for w in near[r] - near[s] - {s} if near[w] != near[s]}
-        for w in onward:
-            if family == "pn" and near[r] & near[d]:  # on one side: two links apart
-                spread((*path, w), share / len(onward), d)
-            else:
-                found[path[0], d][*path, *to(w, d)] = share / len(onward)
-
     for s, d in product(ends, ends):
         for r in near[s] if s != d else ():
-            spread((s, r), Fraction(1, len(near[s])), d)
+            share = Fraction(1, len(near[s]))
+            if r == d or d in near[r]:
+                found[s, d][s, *to(r, d)] = share
+                continue
+            onward = {w for w in near[r] - near[s] - {s} if near[w] != near[s]}
+            for w in onward:
+                found[s, d][s, r, *to(w, d)] = share / len(onward)
     return found
 
 

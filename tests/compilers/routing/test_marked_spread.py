@@ -23,21 +23,16 @@ from compilers.proof.walks.delivery import verify
 from compilers.routing.link_repair import Intact, repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.features import KEPT_MARKS
-from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import save
-from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow.emitted_messages import check_messages, message_text
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.openflow.flow_tables import CAPABILITIES
 from compilers.wiring.damage import remaining
-from extensions.simulation.simulated_network import SimulatedNetwork
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
 from tests.compilers.routing.makers import (
-    Hops,
+    compiled,
     links_of,
     loads_by_hand,
     marked,
@@ -46,7 +41,7 @@ from tests.compilers.routing.makers import (
 )
 from tests.compilers.wiring.makers import missing
 
-SIZES = {"polarfly": (3, 4, 5), "pn": (2, 3), "oft": (2, 3)}
+SIZES = {"polarfly": (3, 4, 5), "oft": (2, 3)}
 
 
 each_fabric = pytest.mark.parametrize(
@@ -63,7 +58,7 @@ def test_paths_are_those_of_the_rule(family: str, q: int) -> None:
         shares = [Fraction(weight, total) for weight in found.weights]
         alternates = zip((found.minimal, *found.alternates), shares, strict=True)
         assert {path: share for path, share in alternates if share} == expected
-        assert all(len(path) <= 5 + (family == "pn") for path in expected)
+        assert all(len(path) <= 5 for path in expected)
         assert all(len(set(path)) == len(path) for path in expected)
 
 
@@ -89,7 +84,6 @@ def test_loads_are_those_of_every_path(family: str, q: int) -> None:
         ("polarfly", 5, 0.445),
         ("polarfly", 7, 0.46),
         *(("oft", q, 1) for q in (2, 3, 4)),
-        *(("pn", q, 0.4) for q in (2, 3, 4)),
     ],
 )
 def test_no_permutation_gets_less(family: str, q: int, least: float) -> None:
@@ -143,31 +137,25 @@ def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: s
 
 @pytest.mark.parametrize("protect", ["none", "node"])
 @pytest.mark.parametrize("q", [2, 3, pytest.param(5, marks=pytest.mark.long)])
-@pytest.mark.parametrize(
-    ("family", "most", "under", "lanes"), [("oft", 4, (8, 8), (2, 4)), ("pn", 5, (9, 7), (3, 5))]
-)
-def test_every_pair_of_a_projective_network_arrives_under_every_failure(
-    family: str, most: int, under: Hops, lanes: Hops, q: int, protect: str
-) -> None:
-    """At most so many links, and with a link or a switch down; so many channels."""
-    build = marked(q, protect, family=family)
+def test_every_pair_of_an_oft_arrives_under_every_failure(q: int, protect: str) -> None:
+    """In at most 4 links, and 8 with a link or a switch down; by 2 channels, or 4 with repair."""
+    build = marked(q, protect, family="oft")
     report = verify(build, failures=None)
     assert report.passed
     assert report.alternates is not None
-    assert (report.alternates.strays, report.alternates.max_hops) == (0, most)
+    assert (report.alternates.strays, report.alternates.max_hops) == (0, 4)
     kinds = ["link", "node"] * (protect == "node")
     assert [(f.kind, f.lost_pairs, f.max_hops) for f in report.failures] == [
-        (kind, 0, hops) for kind, hops in zip(kinds, under, strict=False)
+        (kind, 0, 8) for kind in kinds
     ]
     found = channels(build, "valley", kinds)
     assert found.free
-    assert found.count == lanes[len(kinds) > 0]
+    assert found.count == (4 if kinds else 2)
 
 
-@pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("pn", 2)])
-def test_pairs_that_a_failure_takes_are_counted(family: str, q: int) -> None:
+def test_pairs_that_a_failure_takes_are_counted() -> None:
     """Without repair: a pair is lost if any way that live links leave meets the dead one."""
-    build, towards = marked(q, family=family), [5, 8]
+    build, towards = marked(3), [5, 8]
     report = walk_failures(build, "link", destinations=np.array(towards))
     far, order = build.wiring.far, build.tables.switches
     lost = 0
@@ -192,7 +180,7 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
         after = replace(build, topology=topology, wiring=wiring, tables=tables)
         found = walk(after, ()).alternates
         assert found.strays == 0
-        assert found.max_hops <= {"polarfly": 7, "oft": 8, "pn": 9}[family]
+        assert found.max_hops <= {"polarfly": 7, "oft": 8}[family]
 
 
 def test_too_many_failures_to_follow_are_refused() -> None:
@@ -281,29 +269,8 @@ def test_a_fabric_with_a_dead_link_is_refused(tmp_path: Path) -> None:
 def test_what_ovs_is_given_is_read_back(
     name: str, old: str, new: str | None, says: str, tmp_path: Path
 ) -> None:
-    _difference_is_told(marked(3, "link"), name, old, new, says, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new", "says"),
-    [
-        ("flows.txt", "0x4ffff", "0xffff", "side 10.0.0."),
-        ("flows.txt", "write_metadata:262151/", "write_metadata:7/", "side 10.0.0.32/30 0"),
-        ("flows.txt", "set_field:02:50:46:80:00:01->eth_dst,bundle", "bundle", "spread"),
-        ("flows.txt", "131072/0x6c000,actions=set", "131072/0x2c000,actions=set", "spread"),
-        ("groups.txt", "set_field:02:50:46:80:00:01->eth_dst,output:1", "output:1", "with a mark"),
-        ("groups.txt", "group_id=9,", "group_id=99,", "group 9, which is not there"),  # no route's
-    ],
-)
-def test_so_is_what_stays_marked(name: str, old: str, new: str, says: str, tmp_path: Path) -> None:
-    _difference_is_told(marked(2, "link", family="pn"), name, old, new, says, tmp_path)
-
-
-def _difference_is_told(
-    build: Build, name: str, old: str, new: str | None, says: str, tmp_path: Path
-) -> None:
     """One line of a switch is wrong."""
-    build = replace(build, identity=IDENTITY)
+    build = replace(marked(3, "link"), identity=IDENTITY)
     write("ovs", build, tmp_path)
     path = tmp_path / "5" / name
     text = path.read_text()
@@ -318,7 +285,7 @@ def _difference_is_told(
     assert any(says in str(each) for each in found.examples)
 
 
-@pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("oft", 2), ("pn", 2)])
+@pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("oft", 2)])
 def test_text_is_that_of_the_tables_and_messages_are_its_rows(
     family: str, q: int, tmp_path: Path
 ) -> None:
@@ -330,19 +297,13 @@ def test_text_is_that_of_the_tables_and_messages_are_its_rows(
     for v in range(build.tables.switches):
         flows = message_text(b"".join(encoder.program(v).parts)).flows
         assert len(flows) == encoder.rows(v)
-        spread = (1 + (family == "pn")) * np.count_nonzero(build.wiring.far[v] >= 0)
+        spread = np.count_nonzero(build.wiring.far[v] >= 0)
         assert sum("bundle(" in row for row in flows) == spread
 
 
-def test_what_knows_marks_of_one_switch_alone_says_so() -> None:
-    said = "a simulation cannot follow packets that stay marked, given spread in pn"
-    with pytest.raises(InputError, match=said):
-        SimulatedNetwork.of(marked(2, family="pn"), 1)
-    said = "as target ovs cannot do packets that stay marked behind the next switch"
-    able = Capabilities(CAPABILITIES.features - {KEPT_MARKS})
-    with pytest.raises(InputError, match=said):
-        able.require(marked(2, family="pn"), "ovs")
-    able.require(marked(3), "ovs")
+def test_a_projective_network_is_refused_and_valiant_proposed() -> None:
+    with pytest.raises(InputError, match=r"required another balance in a pn, .* write valiant"):
+        compiled({"family": "pn", "q": 3}, balance="spread", transit="minimal")
 
 
 @pytest.mark.parametrize("target", ["srlinux", "srv6"])

@@ -1,9 +1,4 @@
-"""PolarStar has no marked packets: what they would carry there, beside what Valiant does.
-
-The rule of other families, with one random link more or two, by plain arrays: any link, then any
-but back, then minimal paths, which bounce where they would go back. For every link the worst
-permutation is an assignment (docs/concepts/how-it-works.md, "Spread").
-"""
+"""What `spread` carries in PolarStar of the worst permutation, by plain arrays, and valiant."""
 
 from __future__ import annotations
 
@@ -13,83 +8,79 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_matrix
 
+from compilers.demand.fluid import Fluid
+from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import throughput
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
-from tests.compilers.routed import routed
+from tests.compilers.routing.makers import compiled
 
 pytestmark = pytest.mark.long
 
+Loads = NDArray[np.float32]
+MOST_MINIMAL = 4
+"""Links that a packet takes at most once its mark has ended."""
 
-def peak(build: Build, random_links: int) -> float:
-    """The most that a link carries under any permutation, in units of what a switch sends."""
+
+def spread_in(q: int) -> Build:
+    topology = {"family": "polarstar", "q": q, "supernode": "inductive-quad", "degree": 3}
+    return compiled(topology, balance="spread", transit="minimal")
+
+
+def loads(build: Build) -> Loads:
+    """float32[arcs, S, S]: the part of what s sends to d that crosses each arc, by its tail.
+
+    By the rule of docs/concepts/how-it-works.md: any link of s; from r, two links or more from d,
+    any link but those to s and to neighbours of s; then minimal paths.
+    """
     far, order = build.wiring.far, build.tables.switches
     after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
     tail, place = np.nonzero(far >= 0)
-    head = far[tail, place]
+    head, count = far[tail, place], len(tail)
     arc = np.full((order, order), -1)
-    arc[tail, head] = np.arange(len(tail))
-    onward = spread(tail, head)
-    load = np.zeros((len(tail), order, order), np.float32)
-    degree = np.bincount(tail)
-    for d in range(order):
-        minimal = transit(arc, tail, head, after[:, d], d)
-        ends, beside = head == d, arc[head, d] >= 0
-        going = np.zeros((len(tail), order))
-        going[np.arange(len(tail)), tail] = 1 / degree[tail]
-        going[:, d] = 0
-        unmarked = np.zeros_like(going)
-        for links in range(12):
-            load[:, :, d] += going + unmarked
-            marked = np.where((ends | beside)[:, None] | (links >= random_links), 0, going)
-            unmarked, going = minimal @ (unmarked + going - marked), onward @ marked
-        assert not unmarked.any()
-    peaks = []
-    for each in load:
-        chosen = linear_sum_assignment(each, maximize=True)
-        peaks.append(each[chosen].sum())
-    return float(max(peaks))
-
-
-def spread(tail: NDArray[np.int64], head: NDArray[np.int32]) -> csr_matrix:
-    """[n, n]: what comes in by an arc leaves by all links but back."""
+    arc[tail, head] = np.arange(count)
     into, out = np.nonzero(head[:, None] == tail)
-    keep = head[out] != tail[into]
-    into, out = into[keep], out[keep]
-    return csr_matrix((1 / np.bincount(into)[into], (out, into)), (len(tail), len(tail)))
+    onward = (head[out] != tail[into]) & (arc[tail[into], head[out]] < 0)
+    into, out = into[onward], out[onward]
+    share = 1 / np.bincount(into, minlength=count)[into]
+    spread = csr_matrix((share, (out, into)), (count, count))
+    load = np.zeros((count, order, order), np.float32)
+    for d in range(order):
+        going = np.flatnonzero(head != d)
+        next_arc = arc[head[going], after[head[going], d]]
+        minimal = csr_matrix((np.ones(len(going)), (next_arc, going)), (count, count))
+        first = np.zeros((count, order))
+        first[np.arange(count), tail] = 1 / np.bincount(tail)[tail]
+        first[:, d] = 0
+        marked = (after[tail, d] != head) & (head != d) & (arc[head, d] < 0)
+        now = minimal @ (first * ~marked[:, None]) + spread @ (first * marked[:, None])
+        load[:, :, d] = first
+        for _ in range(MOST_MINIMAL):
+            load[:, :, d] += now
+            now = minimal @ now
+        assert not now.any()
+    return load
 
 
-def transit(
-    arc: NDArray[np.int64],
-    tail: NDArray[np.int64],
-    head: NDArray[np.int32],
-    after: NDArray[np.int32],
-    d: int,
-) -> csr_matrix:
-    """[n, n]: what comes in by an arc goes minimally, or by the first link that does not return."""
-    going = np.flatnonzero(head != d)
-    to = after[head[going]]
-    for n in np.flatnonzero(to == tail[going]).tolist():
-        here, back = int(head[going[n]]), int(tail[going[n]])
-        others = (w for w in np.flatnonzero(arc[here] >= 0) if w != back and after[w] != here)
-        to[n] = next(others, back)
-    return csr_matrix((np.ones(len(going)), (arc[head[going], to], going)), (len(tail), len(tail)))
+@pytest.mark.parametrize(("q", "hosts", "spread", "valiant"), [(3, 2, 28, 54), (4, 2, 29, 66)])
+def test_what_the_worst_permutation_gets(q: int, hosts: int, spread: int, valiant: int) -> None:
+    """The worst for a link is an assignment of destinations to sources."""
+    build = spread_in(q)
+    peak = 0.0
+    for each in loads(build):
+        chosen = linear_sum_assignment(each, maximize=True)
+        peak = max(peak, float(each[chosen].sum()))
+    assert round(100 / (peak * hosts)) == spread
+    uniform, order = throughput(build, "uniform", 1).minimal.peak, build.tables.switches
+    assert round(100 / (2 * uniform * (order - 1) / order * hosts)) == valiant
 
 
-@pytest.mark.parametrize(
-    ("q", "once", "twice", "valiant"), [(3, 2.22, 1.61, 0.93), (4, 2.40, 1.54, 0.77)]
-)
-def test_an_intermediate_carries_more_than_marks(
-    q: int, once: float, twice: float, valiant: float
-) -> None:
-    build = routed("polarstar", q=q, supernode="inductive-quad", degree=3)
-    assert peak(build, 1) == pytest.approx(once, abs=0.01)
-    assert peak(build, 2) == pytest.approx(twice, abs=0.01)
-    uniform = throughput(build, "uniform", 1).minimal.peak
-    order = build.tables.switches
-    assert 2 * uniform * (order - 1) / order == pytest.approx(valiant, abs=0.01)
-
-
-def test_the_arrays_know_polarfly() -> None:
-    """Whose rule leaves the apex out: so it carries 44.5 % of what three hosts send."""
-    assert peak(routed(q=5), 1) == pytest.approx(0.75, abs=0.03)
+def test_the_arrays_are_the_tables() -> None:
+    build = spread_in(3)
+    order, far = build.tables.switches, build.wiring.far
+    there = np.roll(np.arange(order), 7)
+    fluid = Fluid.of(build)
+    found = fluid.loads(Traffic(np.arange(order), there, np.ones(order)), fluid.emitted)
+    tail, place = np.nonzero(far >= 0)
+    expected = loads(build)[:, np.arange(order), there].sum(axis=1)
+    assert found[tail * fluid.hops.slots + place] == pytest.approx(expected, abs=1e-5)

@@ -80,10 +80,7 @@ FABRICS: dict[str, str | bytes] = {
     "routing-valiant-and-more": LAB
     + "routing: {balance: valiant, adjacent: bounce, disjoint: edge, minimal_share: 1/2}\n",
     "routing-bounce-alone": LAB + "routing: {adjacent: bounce}\n",
-    "routing-spread-elsewhere": "name: lab\ntopology: {family: slimfly, q: 5}\n"
-    "routing: {balance: spread}\n",
-    "routing-spread-small": "name: lab\ntopology: {family: polarfly, q: 2}\n"
-    "routing: {balance: spread}\n",
+    "routing-spread-in-pn": "name: lab\ntopology: {family: pn, q: 5}\nrouting: {balance: spread}\n",
     "routing-spread-and-more": "name: lab\ntopology: {family: polarfly, q: 3}\n"
     "routing:\n  balance: spread\n  adjacent: bounce\n"
     "  disjoint: edge\n  demand: worst-case\n",

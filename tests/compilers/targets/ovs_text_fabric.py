@@ -28,7 +28,7 @@ ROUTE = re.compile(r"table=1,.*ip_dst=([\d./]+),actions=write_metadata:(\d+)/0x4
 OWN = re.compile(r"table=1,.*ip_dst=([\d.]+),actions=set_field.*,output:(\d+)$")
 CLASS = re.compile(
     r"table=2,priority=(\d+),cookie=\w+,(?:in_port=(\d+),)?metadata=(\d+)/(\w+),"
-    r"actions=(?:group:(\d+)|(?:set_field:(\S+?)->eth_dst,)?bundle\([^()]*,members:([\d,]+)\))$"
+    r"actions=(?:group:(\d+)|bundle\([^()]*,members:([\d,]+)\))$"
 )
 GROUP = re.compile(r"group_id=(\d+),type=(\w+),(.*)")
 
@@ -38,14 +38,14 @@ class SwitchText:
     """The rows and groups of one switch.
 
     routes: by prefix length, then by prefix, the class. rows: priority, in_port or None, metadata,
-    mask, and a group or the address that is set before the ports of a bundle. groups: type and
+    mask, and a group or the ports of a bundle. groups: type and
     (what is watched, where the bucket sends, the address that it sets). unmark: the address of
     marked packets, and what they get.
     """
 
     hosts: list[int] = field(default_factory=list)
     routes: dict[int, dict[int, int]] = field(default_factory=dict)
-    rows: list[tuple[int, int | None, int, int, int | tuple]] = field(default_factory=list)
+    rows: list[tuple[int, int | None, int, int, int | list[int]]] = field(default_factory=list)
     groups: dict[int, tuple[str, list[tuple[str, str, str]]]] = field(default_factory=dict)
     unmark: tuple[str, str] = ("", "")
     gateway: str = ""
@@ -63,7 +63,7 @@ class SwitchText:
                 of_length[int(prefix.network_address)] = int(route[2])
             elif row := CLASS.match(line):
                 in_port = int(row[2]) if row[2] else None
-                to = int(row[5]) if row[5] else (row[6], [*map(int, row[7].split(","))])
+                to = int(row[5]) if row[5] else [*map(int, row[6].split(","))]
                 found.rows.append((int(row[1]), in_port, int(row[3]), int(row[4], 0), to))
             elif unmark := UNMARK.match(line):
                 found.unmark = unmark[1], unmark[2]
@@ -164,8 +164,7 @@ class TextFabric:
     number: int[S, S], the class of each switch for each other one, -1 without a row. By switch and
     class: shared and marks, the ports that share packets of hosts, 0 beyond the last, and whether
     these are marked; entry, those tried in their place; tried, by the port that a packet came in
-    on; spread, the same for marked packets: those that share them, none where they go as others,
-    and kept, whether they stay marked.
+    on; spread, the same for marked packets: those that share them, none where they go as others.
 
     Args:
         folder: what was rendered.
@@ -187,7 +186,6 @@ class TextFabric:
         self.shared, self.entry = np.zeros((2, *size, ports + 2), int)
         self.marks = np.zeros(self.shared.shape, np.bool_)
         self.tried, self.spread = np.zeros((2, *size, ports, ports + 2), int)
-        self.kept = np.zeros((*size, ports), np.bool_)
         for s, (text, classes) in enumerate(zip(texts, used, strict=True)):
             for c, value in enumerate(classes):
                 shared, marks, tried = text.ports(text.led_to(value | ENTERING, None))
@@ -201,10 +199,7 @@ class TextFabric:
                     _put(self.tried[s, c, port], tried)
                     to = text.led_to(value | MARKED, port) if text.unmark[0] else group
                     if to != group:
-                        mac, members = to
-                        assert mac in (None, text.unmark[0])
-                        self.kept[s, c, port] = mac is not None
-                        _put(self.spread[s, c, port], members)
+                        _put(self.spread[s, c, port], to)
 
     def _classes(self, s, text, texts):
         """The classes of a switch in use, which are numbered from 0."""
@@ -314,7 +309,7 @@ class TextFabric:
         """The packets from the last switch of their path, by every path that marks may take."""
         now, last = path[:, -1], path.shape[1] - 1
         at = now, self.number[now, d], came
-        ports, kept = self.spread[at], self.kept[at]
+        ports = self.spread[at]
         ports = np.where(((marked == last) & (now != d))[:, None], ports, 0)
         plain = ~ports.any(axis=1)
         yield self._followed(d[plain], down[plain], marked[plain], path[plain], came[plain])
@@ -323,7 +318,7 @@ class TextFabric:
         after = np.column_stack((path[which], self.far[now[which], out]))
         into = self.far_port[now[which], out]
         if len(which):
-            yield from self._marked(d[which], down[which], (marked + kept)[which], after, into)
+            yield from self._marked(d[which], down[which], marked[which], after, into)
         lost = ~plain
         lost[which] = False
         yield Packets(d[lost], down[lost], marked[lost], path[lost], d[lost] < 0)

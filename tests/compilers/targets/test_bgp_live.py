@@ -118,8 +118,8 @@ def test_every_link_of_jellyfish_64(tmp_path):
 
 @pytest.mark.long
 def test_static_routes_follow_a_silent_link(tmp_path):
-    """Spraypoint with repair in static routes: BFD is heard within seconds, marks included."""
-    (tmp_path / "fabric.yaml").write_text(SPEC.format(q=3, balance="spraypoint, protect: link"))
+    """Spread with repair in static routes: BFD is heard within seconds, marks included."""
+    (tmp_path / "fabric.yaml").write_text(SPEC.format(q=3, balance="spread, protect: link"))
     edge, *_ = tracked(tmp_path, tmp_path / "fabric.yaml", 300)
     (seen,) = carried_out(tmp_path, False, [["silence", *edge]], tmp_path / "out")
     assert seen["down"][0] < HOLD / 2

@@ -45,7 +45,7 @@ FAMILIES = {
 def sprayed(case):
     topology, hosts, ipv6 = FAMILIES[case]
     spec = {"name": "lab", "topology": topology, "hosts_per_node": hosts}
-    spec["routing"] = {"balance": "spraypoint"}
+    spec["routing"] = {"balance": "spread"}
     if ipv6:
         spec["addressing"] = {"ipv6": ipv6}
     return Fabric.from_spec(spec).build
@@ -326,7 +326,7 @@ def test_next_hop_groups_and_routes_are_held_against_the_node_type(tmp_path):
         "topology": {"family": "polarfly", "q": 3},
         "inventory": "inventory.yaml",
     }
-    spec["routing"] = {"balance": "spraypoint"}
+    spec["routing"] = {"balance": "spread"}
     fabric = Fabric.from_spec(spec, tmp_path / "inventory.yaml")
     box = fabric.build.hardware.types[0]
 

@@ -14,7 +14,7 @@ from polarfab.fabric import Fabric
 
 BFD = {"bfd": "on"}
 ROUTING = {
-    "marks": {"balance": "spraypoint", "protect": "link"},
+    "marks": {"balance": "spread", "protect": "link"},
     "alternates": {"balance": "compact-valiant", "adjacent": "bounce", "protect": "link"},
     "none": {"balance": "minimal"},
 }

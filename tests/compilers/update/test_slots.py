@@ -279,7 +279,7 @@ def test_rows_by_intermediates_differ_where_one_build_repairs(one, other):
     assert _others(SimpleNamespace(old=builds[0], new=builds[0], nodes=nodes))
 
 
-@pytest.mark.parametrize(("family", "q"), [("oft", 3), ("polarfly", 4), ("pn", 3)])
+@pytest.mark.parametrize(("family", "q"), [("oft", 3), ("polarfly", 4)])
 def test_which_switches_spread_marked_packets(family, q):
     """Those next to a switch with hosts, and not for a neighbour: no leaf of an OFT.
 

@@ -323,7 +323,7 @@ def test_what_is_lost_is_told():
         (fabric(3), "compact-valiant"),
         (fabric(3), "compact-valiant, adjacent: bounce"),
         (fabric(3), "spread"),
-        ("{family: pn, q: 2}", "spread"),
+        ("{family: oft, q: 2}", "spread"),
         (fabric(3), "valiant"),
         ("{family: hyperx, sides: 3x3}", "ecmp, transit: ecmp"),
     ],

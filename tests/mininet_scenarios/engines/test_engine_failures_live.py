@@ -221,7 +221,6 @@ def paths_by_hand(build, source, destination, dead):
     ("family", "q", "source", "other"),
     [
         ("polarfly", 3, 5, 1),
-        ("pn", 2, 0, 12),
         pytest.param("oft", 2, 0, 5, marks=pytest.mark.long),
     ],
 )

@@ -101,7 +101,7 @@ def test_kernels_forward_by_rendered_files(name):
         ("polarfly, q: 3", 1, 24, 156, ""),
         ("polarfly, q: 4", 1, 6, 420, ""),
         ("polarfly, q: 3", 2, 3, 650, "balance: spread, "),
-        ("jellyfish, nodes: 20, degree: 6, seed: 1", 1, 3, 380, "balance: spraypoint, "),
+        ("jellyfish, nodes: 20, degree: 6, seed: 1", 1, 3, 380, "balance: spread, "),
     ],
 )
 @pytest.mark.parametrize("engine", ["linux", "frr"])

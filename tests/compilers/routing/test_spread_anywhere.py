@@ -1,4 +1,4 @@
-"""Spraypoint: waypoints, edge-disjoint paths and every path by hand; who refuses."""
+"""Marked packets in any graph: waypoints, edge-disjoint paths, every path by hand; who refuses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def polarfly(q: int) -> Topology:
 
 @cache
 def sprayed(q: int) -> Build:
-    return compiled(polarfly(q), balance="spraypoint", transit="minimal", protect="node")
+    return compiled(polarfly(q), balance="spread", transit="minimal", protect="node")
 
 
 def near(build: Build) -> list[set[int]]:
@@ -59,16 +59,6 @@ def test_in_a_polarfly_a_link_of_the_second_switch_is_a_waypoint(q: int) -> None
         assert set(last) <= links[d]
 
 
-@pytest.mark.parametrize("q", [3, 4, 5])
-def test_in_a_polarfly_it_is_marked_spread(q: int) -> None:
-    spread = compiled(polarfly(q), balance="spread", transit="minimal", protect="node")
-    ours, theirs = sprayed(q).tables, spread.tables
-    assert np.array_equal(ours.routes.egress, theirs.routes.egress)
-    for part in ("port", "alternate", "weight", "protection", "bounce"):
-        mine, other = (np.asarray(getattr(each.classes, part)) for each in (ours, theirs))
-        assert np.array_equal(mine, other)
-
-
 @pytest.mark.parametrize("q", [3, 4, pytest.param(5, marks=pytest.mark.long)])
 def test_all_links_of_a_pair_in_a_polarfly_lie_on_edge_disjoint_paths(q: int) -> None:
     """q + 1, or q where an end is a quadric: as many as there are links."""
@@ -80,7 +70,7 @@ def test_all_links_of_a_pair_in_a_polarfly_lie_on_edge_disjoint_paths(q: int) ->
 
 
 def test_most_links_of_a_pair_in_a_random_graph_do() -> None:
-    build = compiled(RANDOM, balance="spraypoint", transit="minimal")
+    build = compiled(RANDOM, balance="spread", transit="minimal")
     pairs = [pair for pair in permutations(range(20), 2) if sum(pair) % 5 == 0]
     assert min(disjoint(taken(build, pair), 6) for pair in pairs) >= 4
 
@@ -112,7 +102,7 @@ def disjoint(paths: list[Hops], enough: int) -> int:
     "topology", [RANDOM, {"family": "slimfly", "q": 5}, {"family": "hyperx", "sides": "3x3x2"}]
 )
 def test_paths_are_those_of_the_rule(topology: Topology) -> None:
-    build = compiled(topology, balance="spraypoint", transit="minimal")
+    build = compiled(topology, balance="spread", transit="minimal")
     links, order = near(build), build.tables.switches
     after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
 
@@ -137,7 +127,7 @@ def test_paths_are_those_of_the_rule(topology: Topology) -> None:
     [RANDOM, {"family": "slimfly", "q": 5}, {"family": "dragonfly", "h": 2, "a": 4}],
 )
 def test_nothing_is_lost_or_loops_whatever_one_fails(topology: Topology, protect: str) -> None:
-    build = compiled(topology, balance="spraypoint", transit="minimal", protect=protect)
+    build = compiled(topology, balance="spread", transit="minimal", protect=protect)
     walked, proved = (
         verify(build, failures=("link", "node"), method=method) for method in ("walk", "auto")
     )
@@ -151,7 +141,7 @@ def test_nothing_is_lost_or_loops_whatever_one_fails(topology: Topology, protect
 @pytest.mark.parametrize("target", ["ovs", "linux", "frr"])
 def test_files_are_those_of_the_tables(target: str, tmp_path: Path) -> None:
     """Neighbours of the two ends of a link have several common ones here."""
-    routing = {"balance": "spraypoint", "protect": "link"}
+    routing = {"balance": "spread", "protect": "link"}
     fabric = Fabric.from_spec({"name": "lab", "topology": RANDOM, "routing": routing})
     fabric.render(target, tmp_path, check=False)
     (emitted,) = fabric.check_emitted(tmp_path)
@@ -160,7 +150,7 @@ def test_files_are_those_of_the_tables(target: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["srlinux", "srv6"])
 def test_who_cannot_mark_packets_refuses_by_name(target: str, tmp_path: Path) -> None:
-    routing = {"balance": "spraypoint"}
+    routing = {"balance": "spread"}
     fabric = Fabric.from_spec({"name": "lab", "topology": RANDOM, "routing": routing})
     with pytest.raises(InputError, match=f"target {target} cannot do .*packets marked for the"):
         fabric.render(target, tmp_path)
@@ -177,6 +167,6 @@ def test_who_cannot_mark_packets_refuses_by_name(target: str, tmp_path: Path) ->
 )
 def test_switches_with_too_few_links_are_refused(topology: Topology, short: str) -> None:
     with pytest.raises(InputError, match="required 2 links or more of every switch") as refused:
-        compiled(topology, balance="spraypoint", transit="minimal")
+        compiled(topology, balance="spread", transit="minimal")
     assert refused.value.problems[0].key == "routing.balance"
-    assert f"given spraypoint, and {short} switches have too few" in str(refused.value)
+    assert f"given spread, and {short} switches have too few" in str(refused.value)
