@@ -15,7 +15,7 @@ from compilers.capacity import over_capacity
 from compilers.memory_bound import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
 from compilers.routing.choose import choices, require_searchable
-from compilers.routing.exact_rows import with_exceptions
+from compilers.routing.damaged_tables import damaged_tables
 from compilers.routing.marked_spread import require_onward
 from compilers.routing.minimal_routes import minimal
 from compilers.spec.balances import balance_named
@@ -175,9 +175,10 @@ def with_modules(made: Stages) -> Stages:
 
 def with_minimal_routes(made: Stages) -> Stages:
     """Minimal routes of what is there. Egress class k is the k-th link: so the wiring is first."""
-    tables, topology = minimal(made.asked.topology, made.asked.wiring), made.topology
+    whole, topology = made.asked.wiring, made.topology
+    tables = minimal(made.asked.topology, whole)
     if made.damage:
-        tables, topology = with_exceptions(tables, made.damage, topology, made.wiring)
+        tables, topology = damaged_tables(tables, whole, made.damage, topology, made.wiring)
     return replace(made, tables=tables, topology=topology)
 
 

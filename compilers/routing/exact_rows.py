@@ -1,12 +1,9 @@
-"""Exact rows where the algebra's next hop is gone or no longer on a shortest path.
+"""Rows of their own for destinations whose next hop is gone or no longer on a shortest path.
 
-Only destinations towards which some row of the whole fabric uses a missing link are looked at; the
-others have the paths that they always had, and those are minimal in what is left as well. Towards
-the former the distances in what is left decide: the algebra's next hop stays where it is a link
-nearer, and another neighbour that is takes its place where it is not. So every step of every packet
-leads nearer, and nothing loops. Time is in proportion to the damage, and so are the rows.
-
-A row of an aggregate whose link is gone is taken out, and its members get rows of their own.
+The next hop of a row stays where it is a link nearer in what is left of the fabric, and another
+neighbour that is takes its place where it is not. So every step of every packet leads nearer, and
+nothing loops. A row of an aggregate whose link is gone is taken out, and its members get rows of
+their own.
 """
 
 from __future__ import annotations
@@ -17,59 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.split_classes import rows_of
-from compilers.tables.fib import Fib
-from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
-from compilers.topology.distance import BEYOND, distances, neighbour_table
-from compilers.topology.labelled_graph import Topology
-from compilers.wiring.damage import Damage
-from compilers.wiring.wiring import Wiring
+from compilers.tables.intermediate_form import Routes, no_route
+from compilers.topology.distance import BEYOND
 
-ROW_CELLS_AT_ONCE = 1 << 21
 LINKS_TRIED = 4
 """Links of a row that are tried before all of them: one of these mostly leads nearer."""
-
-
-def with_exceptions(
-    tables: Tables, damage: Damage, topology: Topology, wiring: Wiring
-) -> tuple[Tables, Topology]:
-    """Minimal tables of what is left, and its topology with the diameter that it has now.
-
-    Args:
-        tables: minimal routes of the whole fabric, class k the k-th link.
-        damage: what is missing.
-        topology: what is left (`compilers.wiring.damage.remaining`), every endpoint of it joined.
-        wiring: of what is left.
-    """
-    routes = tables.routes
-    affected = _affected(routes, damage)
-    affected = affected[topology.endpoints[affected]]
-    routes = _without(routes, damage)
-    tables = Tables(routes=routes, classes=Classes.minimal(wiring.port.copy()))
-    fib = Fib.of(tables, wiring.cables())
-    table = neighbour_table(topology.graph)
-    diameter = topology.diameter
-    found = []
-    step = max(1, ROW_CELLS_AT_ONCE // len(table))
-    for first in range(0, len(affected), step):
-        ends = affected[first : first + step]
-        distance = distances(table, ends).T
-        diameter = max(diameter, int(distance[distance != BEYOND].max()))
-        found.append(nearer_links(fib.next_switch(ends), wiring.far, ends, distance))
-    if found:
-        switch, destination, link = (np.concatenate(part) for part in zip(*found, strict=True))
-        tables = replace(tables, routes=with_rows(routes, switch, destination, link))
-    return tables, replace(topology, diameter=diameter)
-
-
-def _affected(routes: Routes, damage: Damage) -> NDArray[np.int64]:
-    """int64[n]: the destinations towards which some switch that is there uses a missing link."""
-    hurt = np.flatnonzero(damage.links.any(axis=1) & ~damage.absent)
-    gone = np.pad(damage.links[hurt], ((0, 0), (0, 1)))
-    number = np.minimum(routes.egress[hurt], gone.shape[1] - 1).astype(np.intp)
-    which, row = np.nonzero(np.take_along_axis(gone, number, axis=1))
-    return behind(
-        routes, routes.prefix[hurt[which] * len(routes.prefix) // len(routes.egress), row]
-    )
 
 
 def behind(routes: Routes, prefix: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -78,24 +27,6 @@ def behind(routes: Routes, prefix: NDArray[np.integer]) -> NDArray[np.int64]:
     there = np.isin(routes.aggregate, prefix[prefix >= order])
     there[prefix[prefix < order]] = True
     return np.flatnonzero(there)
-
-
-def _without(routes: Routes, damage: Damage) -> Routes:
-    """Rows by the links that are left; none at nodes or towards nodes that are not there."""
-    egress = routes.egress.copy()
-    nothing = no_route(egress)  # also all rows of a node that is not there
-    for switch in np.flatnonzero(damage.links.any(axis=1)):
-        number = np.arange(np.iinfo(egress.dtype).max + 1)
-        gone = damage.links[switch]
-        number[: len(gone)] = np.where(gone, nothing, np.cumsum(~gone) - 1)
-        egress[switch] = number[egress[switch]]
-    missing = np.zeros(max(len(egress), int(routes.prefix.max()) + 1), np.bool_)
-    missing[: len(egress)] = damage.absent
-    whole = np.unique(routes.aggregate[routes.aggregate >= 0])
-    missing[np.setdiff1d(whole, routes.aggregate[~damage.absent])] = True
-    group, row = np.nonzero(missing[routes.prefix])
-    egress.reshape(len(routes.prefix), -1, egress.shape[1])[group, :, row] = nothing
-    return replace(routes, egress=egress)
 
 
 def nearer_links(

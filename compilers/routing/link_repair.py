@@ -1,11 +1,12 @@
-"""Tables after links have failed, made from the tables before: only what must change.
+"""Tables around links that are dead or missing, made from the tables before: only what must change.
 
-Routes are those of `compilers.routing.exact_rows`: destinations towards which some row used a link
-that failed are looked at, nothing else, and of their rows those change whose next hop is gone or no
-longer on a shortest path. In ER_q that is O(q) rows for a link. A row takes a class that the switch
-has for its new link: one whose alternates do not come back with this destination, else one without
-alternates. Classes change at the ends of failed links alone (`compilers.routing.class_repair`),
-and where packets are shared at every hop also those with next hops that lead no nearer any more.
+Destinations towards which some row used such a link are looked at, nothing else: the others have
+the paths that they always had. Of their rows those change whose next hop is gone or no longer on a
+shortest path (`compilers.routing.exact_rows`). In ER_q that is O(q) rows for a link. A row takes a
+class that the switch has for its new link: one whose alternates do not come back with this
+destination, else one without alternates. Classes change at the ends of failed links alone
+(`compilers.routing.class_repair`), and where packets are shared at every hop also those with next
+hops that lead no nearer any more. A compile asks for the same (`compilers.routing.damaged_tables`).
 
 Destinations that are cut off lose their rows at those ends; rows elsewhere lead there. A switch
 without links keeps its program. A *drained* switch, which may or may not still work,
@@ -27,6 +28,8 @@ from compilers.tables.computed_array import ComputedArray
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
 from compilers.topology.distance import BEYOND, distances, table_of
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.damage import closed_up
 from compilers.wiring.wiring import Wiring
 
 Numbers = NDArray[Any]
@@ -59,12 +62,26 @@ class Intact:
     @classmethod
     def of(cls, build: Build) -> Intact:
         """Prepare a build; once, as it takes longer than a repair."""
-        wiring, classes, cables = build.wiring, build.tables.classes, build.wiring.cables()
+        return cls.of_tables(build.tables, build.wiring, build.topology, build.every_hop)
+
+    @classmethod
+    def of_tables(
+        cls, tables: Tables, wiring: Wiring, topology: Topology, every_hop: bool = False
+    ) -> Intact:
+        """Prepare the tables of a fabric.
+
+        Args:
+            tables: before failures.
+            wiring: of the whole fabric.
+            topology: says which switches are endpoints, and the diameter before failures.
+            every_hop: whether packets are shared at every hop.
+        """
+        classes, cables = tables.classes, wiring.cables()
         order, links = wiring.port.shape
         place = np.full((order, cables.shape[1]), links)
         switch, link = np.nonzero(wiring.far >= 0)
         place[switch, wiring.port[switch, link]] = link
-        tables, routes = build.tables, build.tables.routes
+        routes = tables.routes
         if isinstance(routes.prefix, ComputedArray):  # repaired rows are stored ones
             tables = replace(tables, routes=replace(routes, prefix=np.asarray(routes.prefix)))
         of_class = np.take_along_axis(place, classes.port.astype(np.int64), axis=1)
@@ -74,15 +91,15 @@ class Intact:
         return cls(
             tables=tables,
             wiring=wiring,
-            endpoints=build.topology.endpoints,
-            diameter=build.topology.diameter,
+            endpoints=topology.endpoints,
+            diameter=topology.diameter,
             cables=cables,
             fib=Fib.of(tables, cables),
             link=of_class,
             first_class=first_class,
-            egress=CopyOnWrite(build.tables.routes.egress),
+            egress=CopyOnWrite(routes.egress),
             class_parts=ClassParts.of(classes),
-            every_hop=build.every_hop,
+            every_hop=every_hop,
         )
 
     def fib_of(self, routes: Routes) -> Fib:
@@ -105,13 +122,15 @@ class Repaired:
 
     fib: of these tables and all cables. rows: int64[n, 2], switch and prefix number. classes:
     int64[m, 2], switch and class. cut_off: pairs of a destination and a switch with links that no
-    path joins any more. cables: `Wiring.cables()` where packets are shared at every hop, else None.
+    path joins any more. diameter: no shortest path has more links. cables: `Wiring.cables()` where
+    packets are shared at every hop, else None.
     """
 
     tables: Tables
     fib: Fib
     rows: NDArray[np.int64]
     classes: NDArray[np.int64]
+    diameter: int
     cut_off: int = 0
     cables: NDArray[np.int32] | None = None
 
@@ -133,18 +152,17 @@ def repaired(
     """
     far = intact.wiring.far
     aside = np.zeros(len(far), np.bool_) if drained is None else drained
-    # Towards a drained switch, and between two of them; what one sends itself is its own affair.
-    avoided = dead | ((far >= 0) & aside[far])
+    avoided = avoided_links(far, dead, aside)
     live = (far >= 0) & ~avoided
     there = (np.count_nonzero(live, axis=1) > 0) & ~aside
     hurt = np.flatnonzero(avoided.any(axis=1) & there)
     cables = intact.cables if intact.every_hop else None
     if not len(hurt):
         none = np.zeros((0, 2), np.int64)
-        return Repaired(intact.tables, intact.fib, none, none, cables=cables)
+        return Repaired(intact.tables, intact.fib, none, none, intact.diameter, cables=cables)
     routes, removed = _without(intact, avoided, dead, hurt)
     ends = behind(routes, removed[:, 1])
-    detours = _Detours.of(intact, routes, avoided, live, hurt, there)
+    detours = _Detours.of(intact, routes, avoided, live, there)
     found = detours.towards(ends[intact.endpoints[ends]])
     tables = replace(intact.tables, routes=with_rows(routes, *found.rows))
     left = Left(
@@ -165,9 +183,20 @@ def repaired(
         fib=left.fib,
         rows=distinct(np.concatenate((removed, np.column_stack(found.rows[:2])))),
         classes=touched,
+        diameter=found.depth,
         cut_off=found.cut_off,
         cables=cables,
     )
+
+
+def avoided_links(
+    far: NDArray[np.int32], dead: NDArray[np.bool_], drained: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """bool[S, K]: links that are dead, or lead to a drained switch.
+
+    Also those between two drained switches; what one of them sends itself is its own affair.
+    """
+    return dead | ((far >= 0) & drained[far])
 
 
 def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -213,11 +242,11 @@ class _Detours:
         routes: Routes,
         avoided: NDArray[np.bool_],
         live: NDArray[np.bool_],
-        hurt: NDArray[np.int64],
         there: NDArray[np.bool_],
     ) -> _Detours:
         """Prepare what all destinations share."""
-        far, number = _left(intact.wiring.far, live, hurt)
+        far = closed_up(intact.wiring.far, live, -1)
+        number = closed_up(np.tile(np.arange(live.shape[1]), (len(live), 1)), live, -1)
         fib, cables = intact.fib_of(routes), intact.without(avoided)
         return cls(intact, fib, cables, far, number, table_of(far), there)
 
@@ -299,19 +328,6 @@ def _without(
     egress[switch[goes], row[goes]] = no_route(egress)
     removed = np.column_stack((switch, prefix))[goes].astype(np.int64)
     return replace(routes, egress=egress), removed
-
-
-def _left(
-    far: NDArray[np.int32], live: NDArray[np.bool_], hurt: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The neighbours that are left, as `remaining` has them, and their links."""
-    order, links = far.shape
-    number = np.tile(np.arange(links), (order, 1))
-    number[hurt] = np.argsort(~live[hurt], axis=1, kind="stable")
-    left = np.where(live, far, np.int32(-1))
-    left[hurt] = np.take_along_axis(left[hurt], number[hurt], axis=1)
-    width = int(np.count_nonzero(live, axis=1).max())
-    return left[:, :width], number
 
 
 def _classes(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory
 
 DAMAGE_EXAMPLES = 10
+Integer = TypeVar("Integer", bound=np.integer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,26 +111,33 @@ def _no_links(inventory: Inventory, wiring: Wiring, vertex: dict[str, int]) -> I
 def remaining(topology: Topology, wiring: Wiring, damage: Damage) -> tuple[Topology, Wiring]:
     """The topology and the wiring of what is there; links keep their order at each switch."""
     live = (wiring.far >= 0) & ~damage.links
-    width = int(live.sum(axis=1).max())
-    place = np.argsort(~live, axis=1, kind="stable")[:, :width]
-    kept = np.take_along_axis(live, place, axis=1)
-
-    def left(values: NDArray[np.int32], otherwise: int) -> NDArray[np.int32]:
-        taken: NDArray[np.int32] = np.take_along_axis(values, place, axis=1)
-        return np.where(kept, taken, np.int32(otherwise))
-
-    far = left(wiring.far, -1)
+    far = closed_up(wiring.far, live, -1)
     endpoints = topology.endpoints & ~damage.absent
     return (
         replace(topology, graph=Graph.from_padded(far), endpoints=endpoints),
         replace(
             wiring,
-            port=left(wiring.port, 0),
+            port=closed_up(wiring.port, live, 0),
             far=far,
-            far_port=left(wiring.far_port, 0),
+            far_port=closed_up(wiring.far_port, live, 0),
             host_port=np.where(damage.hosts, 0, wiring.host_port),
         ),
     )
+
+
+def closed_up(values: NDArray[Integer], live: NDArray[np.bool_], none: int) -> NDArray[Integer]:
+    """[S, K']: values of the links that are left, in their order, and `none` behind the last.
+
+    Args:
+        values: [S, K], one of each link.
+        live: bool[S, K], the links that are left; K' is the most that a switch has.
+        none: the value of no link.
+    """
+    left = np.where(live, values, values.dtype.type(none))
+    gaps = np.flatnonzero((live[:, 1:] & ~live[:, :-1]).any(axis=1))  # mostly few switches
+    order = np.argsort(~live[gaps], axis=1, kind="stable")
+    left[gaps] = np.take_along_axis(left[gaps], order, axis=1)
+    return left[:, : int(np.count_nonzero(live, axis=1).max())]
 
 
 def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inventory) -> None:

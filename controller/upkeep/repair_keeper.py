@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.link_repair import Intact, Repaired, repaired
+from compilers.routing.link_repair import Intact, Repaired, avoided_links, repaired
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.repair_messages import Round, repair_messages
@@ -61,13 +61,13 @@ class Failures:
     def rows(self, intact: Intact) -> int:
         """About how many rows lead over these links and through these switches."""
         far = intact.wiring.far
-        avoided = np.count_nonzero(self.dead | ((far >= 0) & self.drained[far]))
+        avoided = np.count_nonzero(avoided_links(far, self.dead, self.drained))
         return int(avoided * len(far) // far.shape[1])
 
     def alone(self, intact: Intact) -> set[int]:
         """The switches that pass packets on and have no link left to do so."""
         linked = intact.wiring.far >= 0
-        live = linked & ~self.dead & ~self.drained[intact.wiring.far]
+        live = linked & ~avoided_links(intact.wiring.far, self.dead, self.drained)
         return {*np.flatnonzero(linked.any(axis=1) & ~live.any(axis=1) & ~self.drained).tolist()}
 
     def around(self, intact: Intact) -> Repaired:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from compilers.routing.choose import choices
-from compilers.routing.exact_rows import with_exceptions
+from compilers.routing.damaged_tables import damaged_tables
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
@@ -33,7 +33,7 @@ def missing(wiring: Wiring, nodes: list[int], links: list[tuple[int, int]]) -> D
 def damaged(build: Build, damage: Damage, policy: Policy | None = None) -> Build:
     topology, wiring = remaining(build.topology, build.wiring, damage)
     require_connected(topology, wiring.names, Inventory())
-    tables, topology = with_exceptions(build.tables, damage, topology, wiring)
+    tables, topology = damaged_tables(build.tables, build.wiring, damage, topology, wiring)
     build = replace(build, topology=topology, wiring=wiring, tables=tables)
     if not policy:
         return build
