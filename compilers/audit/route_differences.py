@@ -6,9 +6,8 @@ it is inside the fabric's address pools, where it would take packets from the ro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Literal
 
 from inventory.route_tables.held_routes import (
@@ -18,14 +17,15 @@ from inventory.route_tables.held_routes import (
     Choices,
     Hop,
     Hops,
+    Place,
     RouteTables,
     as_dicts,
     choices_text,
+    inside,
 )
 
 Kind = Literal["missing", "stale", "next hop", "weight", "order"]
 KINDS: tuple[Kind, ...] = ("missing", "stale", "next hop", "weight", "order")
-Network = IPv4Network | IPv6Network
 HUNDREDTH, TINY = 0.01, 1e-9
 
 
@@ -42,6 +42,11 @@ class RouteDifference:
     prefix: str
     wanted: Choices
     found: Choices
+
+    @property
+    def place(self) -> Place:
+        """Table and prefix."""
+        return self.table, self.prefix
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -65,8 +70,8 @@ def route_differences(
     switch: str,
     wanted: RouteTables,
     held: RouteTables,
-    pools: Collection[Network],
-    own: Collection[Network],
+    pools: tuple[str, ...],
+    own: tuple[str, ...],
     whole: bool = True,
     rounded: bool = False,
 ) -> Iterator[RouteDifference]:
@@ -93,21 +98,8 @@ def route_differences(
             if here != best and (kind := _difference(best, here)):
                 yield RouteDifference(switch, *kind[:1], table, prefix, *kind[1:])
         for prefix in found.keys() - routes.keys():
-            if table in RULES or _shadows(prefix, pools, own):
+            if table in RULES or (inside(prefix, pools) and not inside(prefix, own)):
                 yield RouteDifference(switch, "stale", table, prefix, (), found[prefix])
-
-
-def _shadows(prefix: str, pools: Collection[Network], own: Collection[Network]) -> bool:
-    """Whether a route takes packets from the fabric's."""
-    network = ip_network(prefix)
-    return _within(network, pools) and not _within(network, own)
-
-
-def _within(network: Network, others: Collection[Network]) -> bool:
-    return any(
-        network.version == other.version and network.subnet_of(other)  # type: ignore[arg-type]
-        for other in others
-    )
 
 
 def _difference(wanted: Choices, found: Choices) -> tuple[Kind, Choices, Choices] | None:

@@ -11,12 +11,10 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from ipaddress import ip_network
 from typing import Any
 
 from inventory.neighbours.facts import mapping
-from inventory.route_tables.held_routes import MAIN, prefix_text, whole_prefix
+from inventory.route_tables.held_routes import MAIN, Place, inside, prefix_text, whole_prefix
 from inventory.route_tables.kernel_routes import OURS
 
 JUNOS_ROUTE = re.compile(
@@ -28,8 +26,6 @@ DEFAULTS = ("default", "")
 STATIC_ROUTE = "STATIC_ROUTE"
 KERNEL_MAIN = "254"
 """The number of a kernel's main table."""
-Place = tuple[str, str]
-"""Table and prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +97,8 @@ def fabric_lines(
 ) -> Iterator[RouteLine]:
     """Those of the fabric's tables (MAIN, numbers, the VRF of the hosts) inside its pools."""
     for line in lines:
-        if (line.table in (MAIN, vrf) or line.table.isdecimal()) and _inside(line.prefix, pools):
+        if (line.table in (MAIN, vrf) or line.table.isdecimal()) and inside(line.prefix, pools):
             yield line
-
-
-@lru_cache(1 << 16)
-def _inside(prefix: str, pools: tuple[str, ...]) -> bool:
-    network = ip_network(prefix, strict=False)
-    return any(
-        network.version == pool.version and network.subnet_of(pool)  # type: ignore[arg-type]
-        for pool in map(ip_network, pools)
-    )
 
 
 def section_lines(text: str) -> Iterator[RouteLine]:

@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_network
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from compilers.audit.route_differences import (
-    KINDS,
-    Network,
-    RouteDifference,
-    route_differences,
-)
+from compilers.audit.expected_routes import ComparedRouter, ExpectedRoutes
+from compilers.audit.route_differences import KINDS, RouteDifference
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import weighs
-from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import hostname
 from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
 from compilers.workers.local_processes import on_all_cores
 from inventory.device_files import device_files
 from inventory.problems import InputError, Problem, did_you_mean, few
-from inventory.route_tables.held_routes import RULES, RouteTables
-from inventory.route_tables.route_table_file import ROUTE_FORMS, read_routes
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """How many routes a switch should hold, what differs, and the form of its files."""
-
-    vertex: int
-    routes: int
-    differences: tuple[RouteDifference, ...]
-    form: str
+from inventory.route_tables.route_table_file import device_texts, read_tables
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -79,18 +62,13 @@ class RouteReport:
         """
         files = _by_switch(build, paths)
         # A table without a route looks alike on several systems.
-        held = (read_routes(files[vertex]).form for vertex in sorted(files) if not name)
+        held = (read_tables(device_texts(files[v])).form for v in sorted(files) if not name)
         system = target(name or next(filter(None, held), "linux"))
         build, chosen = system.check(build, options)
-        routes_of = system.routes_held(build, chosen)
-        if routes_of is None:
-            given = f"target {system.name}"
-            raise InputError.of(f"one of {', '.join(ROUTE_FORMS)}", given, key="target")
-        pools = tuple(ip_network(pool) for pool in fabric_pools(build.addressing))
-        check = SwitchRoutes(build, files, routes_of, pools, weighs(chosen))
-        results: list[Compared] = []
+        compare = partial(_compared, ExpectedRoutes.of(system, build, chosen), files)
+        results: list[ComparedRouter] = []
         problems: list[Problem] = []
-        for result in on_all_cores(check.compared, sorted(files), progress):
+        for result in on_all_cores(compare, sorted(files), progress):
             if isinstance(result, InputError):
                 problems += result.problems
             else:
@@ -139,34 +117,14 @@ class RouteReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchRoutes:
-    """The comparison of a switch, by its vertex.
-
-    files: of every vertex. wanted: its routes. pools: the addresses of the fabric. rounded: whether
-    weights are brought to a sum of the system's own, as those of BGP are.
-    """
-
-    build: Build
-    files: Mapping[int, Sequence[Path]]
-    wanted: Callable[[int], RouteTables]
-    pools: tuple[Network, ...]
-    rounded: bool = False
-
-    def compared(self, vertex: int) -> Compared | InputError:
-        """What differs, or why that cannot be said."""
-        wanted = self.wanted(vertex)
-        known = {prefix for routes in wanted.values() for prefix in routes}
-        try:
-            held = read_routes(self.files[vertex], known)
-        except InputError as error:
-            return error
-        node, own = self.build.wiring.names[vertex], own_blocks(self.build, vertex)
-        found = route_differences(
-            node, wanted, held.tables, self.pools, own, held.whole, self.rounded
-        )
-        count = sum(len(routes) for table, routes in wanted.items() if table not in RULES)
-        return Compared(vertex, count, tuple(found), held.form)
+def _compared(
+    expected: ExpectedRoutes, files: Mapping[int, Sequence[Path]], vertex: int
+) -> ComparedRouter | InputError:
+    """A switch by its files, or why they cannot be read."""
+    try:
+        return expected.compared(vertex, device_texts(files[vertex]))
+    except InputError as error:
+        return error
 
 
 def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
@@ -176,12 +134,6 @@ def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
         "compare the switches of each by themselves, or give `target` if all were rendered for one"
     )
     return Problem("the tables of one system", given, todo, str(next(iter(forms.values())).parent))
-
-
-def own_blocks(build: Build, vertex: int) -> list[Network]:
-    """The blocks of a switch's hosts."""
-    a = build.addressing
-    return [a.network(vertex), *([a.network6(vertex)] if a.ipv6 else [])]
 
 
 def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:

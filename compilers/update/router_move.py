@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.move_plan import Update, plan
+from inventory.route_tables.held_routes import Place
 
 Value = TypeVar("Value")
-Place = tuple[str, str]
-"""Table and prefix."""
 
 
 @dataclass(frozen=True, slots=True)

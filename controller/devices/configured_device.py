@@ -166,7 +166,7 @@ class ConfiguredDevice(RouterDevice):
         if self.bgp:
             return []
         said = {line.place for line in self.lines(self.running())}
-        return [one for one in found if one.found and (one.table, one.prefix) not in said]
+        return [one for one in found if one.found and one.place not in said]
 
 
 def by_section(text: str) -> Iterator[tuple[Section, str]]:

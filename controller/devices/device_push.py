@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from compilers.audit.expected_routes import ExpectedRoutes
 from compilers.audit.route_lines import remediation
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.p2p_links import P2pTarget
-from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
@@ -137,12 +137,11 @@ class DevicePush:
         build, chosen = system.check(self.build, self.options)
         if self.old and only:
             raise InputError.of("all switches with `from`", f"{len(only)}", key="node")
+        before = self.old[0] if self.old else None
+        expected = ExpectedRoutes.of(system, build, chosen, before)
         if self.old:
-            self.rounds = PushRounds.of(system, *self.old, build, chosen)
-        builds = (self.build, *(self.old or ())[:1])
-        pools = dict.fromkeys(pool for one in builds for pool in fabric_pools(one.addressing))
-        held = system.routes_held(build, chosen) or (lambda _: {})
-        self.proof = PushProof(build, chosen, tuple(pools), held)
+            self.rounds = PushRounds.of(system, *self.old, expected, chosen)
+        self.proof = PushProof(chosen, expected)
         vertices = [v for v, name in zip(there, names, strict=True) if not only or name in only]
         self._reach(kind, getattr(system, "vrf", ""), vertices)
         stages, interrupted = self._stages(), False
@@ -172,7 +171,7 @@ class DevicePush:
             if kind.driver:
                 shell = NapalmSession(kind.driver, known["address"], user, password, options)
             (etc,) = _filled("etc", shlex.quote(self.settings.etc), known)
-            given = etc, self.proof.pools, vrf, self.settings.overrule, self.proof.bgp
+            given = etc, self.proof.expected.pools, vrf, self.settings.overrule, self.proof.bgp
             found.append(PushedSwitch(name, vertex, kind(shell, self.rendered / name, *given)))
         self.switches = tuple(found)
         program = next(iter(shlex.split(self.settings.run)), "")
@@ -245,7 +244,7 @@ class DevicePush:
         compare = cache(partial(self.proof.differences, one, routes))
         if tables.strip():
             # Those that cannot be read prove nothing: better seen before anything is changed.
-            other = {(each.table, each.prefix) for each in compare(tables)}
+            other = {difference.place for difference in compare(tables)}
             held = {(table, prefix) for table, there in routes.items() for prefix in there}
             one.right = frozenset() if self.proof.bgp else frozenset(held - other)
             one.differences = tuple(device.foreign(tables, compare))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import RouteLine
 from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.linux_device import RULES, KernelDevice
-from controller.devices.router_device import Compare, DevicePlan
+from controller.devices.router_device import DevicePlan
 from inventory.route_tables.frr_routes import COMMANDS
 from inventory.route_tables.route_table_file import json_outputs
 
@@ -74,15 +73,13 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
             next_hop = words[words.index("route") + 2 :][:2]
             yield replace(line, leaf=" ".join(next_hop))
 
-    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
-        """See `RouterDevice.foreign`: of protocols that the configuration does not speak."""
+    def of_others(self, tables: str) -> Iterator[Any]:
+        """See `KernelDevice.of_others`: of protocols that the configuration does not speak."""
         own = OWN_PROTOCOLS | ({"bgp"} if self.bgp else set())
-        texts = []
         for document in json_outputs(tables):
             for prefix, routes in document.items() if isinstance(document, dict) else ():
                 if others := [one for one in routes if one.get("protocol") not in own]:
-                    texts.append(json.dumps({prefix: others}))
-        return [one for one in compare("\n".join(texts)) if one.found] if texts else []
+                    yield {prefix: others}
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `ConfiguredDevice.plan`: with interfaces, which may be new, and daemons."""

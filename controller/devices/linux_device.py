@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_interface
@@ -165,6 +166,15 @@ class KernelDevice(RouterDevice):
     def configure(self, lines: Sequence[str]) -> None:
         """Type lines that are not for the kernel."""
 
+    @abstractmethod
+    def of_others(self, tables: str) -> Iterator[Any]:
+        """The JSON documents of the routes in tables that no push of this target installs."""
+
+    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
+        """See `RouterDevice.foreign`: the protocol of a route says whose it is."""
+        text = "\n".join(map(json.dumps, self.of_others(tables)))
+        return [difference for difference in compare(text) if difference.found] if text else []
+
 
 def _program(line: str) -> str:
     """What takes a line; "": the configuration of a router on it."""
@@ -204,11 +214,11 @@ class LinuxDevice(KernelDevice):
         routes, plan = kernel_remediation(*found, self.text("routes.batch")), self.kernel_plan()
         return replace(plan, add=(*routes.add, *plan.add), remove=(*plan.remove, *routes.remove))
 
-    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
-        """See `RouterDevice.foreign`: routes of protocols other than 80."""
+    def of_others(self, tables: str) -> Iterator[Any]:
+        """See `KernelDevice.of_others`: routes of protocols other than 80."""
         shown = json.JSONDecoder().raw_decode(tables)[0]
-        others = [one for one in shown if str(one.get("protocol")) not in (OURS, KERNEL_OWN)]
-        return [one for one in compare(json.dumps(others)) if one.found] if others else []
+        if others := [one for one in shown if str(one.get("protocol")) not in (OURS, KERNEL_OWN)]:
+            yield others
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""

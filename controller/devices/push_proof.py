@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_network
 from pathlib import Path
 
 import numpy as np
 
-from compilers.audit.route_differences import RouteDifference, route_differences
-from compilers.audit.route_lines import Place
-from compilers.audit.route_report import own_blocks
+from compilers.audit.expected_routes import ExpectedRoutes
+from compilers.audit.route_differences import RouteDifference
 from compilers.readers.bgp.bgp_reader import BgpReader
-from compilers.tables.build import Build
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import ROUTING, weighs
+from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.target import Target
 from controller.devices.device_shell import DeviceError
 from controller.devices.push_report import PushedSwitch, named
 from inventory.problems import InputError
-from inventory.route_tables.held_routes import ANY, MAIN, RouteTables
-from inventory.route_tables.route_table_file import read_tables
+from inventory.route_tables.held_routes import ANY, MAIN, Place, RouteTables
 
 PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
 """Seconds until a daemon has handed its routes on, and between two looks."""
@@ -32,16 +28,13 @@ PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
 class PushProof:
     """What switches are to hold, and what differs there.
 
-    build: with the names of ports that the system has. chosen: the value of every option. pools:
-    the addresses of the fabric. held: the routes of the build by vertex. shut: the ports that stay
+    chosen: the value of every option. expected: the routes of the build. shut: the ports that stay
     shut, and those at the other end of their cables: (node, port). drained: whether a switch is.
     left: the ports of BGP's paths without the shut ones by switch and prefix, where they are known.
     """
 
-    build: Build
     chosen: Chosen
-    pools: tuple[str, ...]
-    held: Callable[[int], RouteTables]
+    expected: ExpectedRoutes
     shut: frozenset[tuple[str, str]] = frozenset()
     drained: bool = False
     left: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
@@ -56,7 +49,8 @@ class PushProof:
 
         BGP's paths are not known if only some switches were read, as others may have shut ports.
         """
-        w, shut = self.build.wiring, set()
+        build, shut = self.expected.build, set()
+        w = build.wiring
         for one in switches:
             columns = (column[one.vertex].tolist() for column in (w.port, w.far, w.far_port))
             for port, far, far_port in zip(*columns, strict=True):
@@ -65,13 +59,13 @@ class PushProof:
             shut |= {(one.node, port) for port in one.plan.shut}
         self.shut, self.drained = frozenset(shut), any(one.plan.drained for one in switches)
         reader = system.reader(self.chosen)
-        every = len(switches) == np.count_nonzero(self.build.topology.present)
+        every = len(switches) == np.count_nonzero(build.topology.present)
         if self.bgp and shut and every and not self.drained and isinstance(reader, BgpReader):
             self.left = reader.ports_left(rendered, self.shut)
 
     def routes(self, one: PushedSwitch) -> RouteTables:
         """The routes of the build, by BGP's outcome while ports are shut."""
-        found, left = self.held(one.vertex), self.left.get(one.node, {})
+        found, left = self.expected.tables(one.vertex), self.left.get(one.node, {})
         main = dict(found.get(MAIN, {}))
         for prefix, choices in main.items():
             if prefix in left and left[prefix] != {hop[1] for hops in choices for hop in hops}:
@@ -81,8 +75,8 @@ class PushProof:
 
     def around(self, one: PushedSwitch) -> int:
         """How many of its routes are others than the build's."""
-        main = self.routes(one)[MAIN]
-        return sum(main[p] != hops for p, hops in self.held(one.vertex).get(MAIN, {}).items())
+        main, built = self.routes(one)[MAIN], self.expected.tables(one.vertex).get(MAIN, {})
+        return sum(main[prefix] != choices for prefix, choices in built.items())
 
     def wait(
         self, one: PushedSwitch, wanted: RouteTables, asked: Collection[Place] | None = None
@@ -99,7 +93,7 @@ class PushProof:
             every = self.differences(one, wanted, one.device.tables())
             wrong = [each for each in every if not self._excused(each)]
             if asked is not None:
-                wrong = [each for each in wrong if (each.table, each.prefix) in asked]
+                wrong = [each for each in wrong if each.place in asked]
             if not wrong:
                 return [each for each in every if self._excused(each)]
             if time.monotonic() > limit:
@@ -130,11 +124,8 @@ class PushProof:
     ) -> tuple[RouteDifference, ...]:
         """What tables of a switch have other than these."""
         try:
-            held = read_tables([(tables, "")])
+            return self.expected.compared(one.vertex, [(tables, "")], wanted).differences
         except InputError as error:
             problem = error.problems[0]
             said = f"its routing tables: required {problem.required}, given {problem.given}"
             raise DeviceError(said) from error
-        pools = tuple(ip_network(pool) for pool in self.pools)
-        given = pools, own_blocks(self.build, one.vertex), held.whole, weighs(self.chosen)
-        return tuple(route_differences(one.node, wanted, held.tables, *given))

@@ -9,9 +9,9 @@ from threading import Lock
 from typing import Any, Literal
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_lines import Place
 from compilers.targets.system_names import hostname
 from controller.devices.router_device import DevicePlan, RouterDevice
+from inventory.route_tables.held_routes import Place
 
 MOST_NAMED = 3
 """Routes, lines or switches that a message names."""

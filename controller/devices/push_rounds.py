@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.audit.route_lines import Place, RouteLine
+from compilers.audit.expected_routes import ExpectedRoutes
+from compilers.audit.route_lines import RouteLine
 from compilers.tables.build import Build
 from compilers.targets.options import LOSSLESS, OFF, Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING
@@ -17,7 +18,7 @@ from compilers.targets.target import Target
 from compilers.update.router_move import RouterMove
 from controller.devices.configured_device import ConfiguredDevice
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import MAIN, RULES, Choices, RouteTables
+from inventory.route_tables.held_routes import MAIN, RULES, Choices, Place, RouteTables
 
 BEFORE = -1
 Held = tuple[tuple[RouteLine, ...], Choices]
@@ -26,21 +27,23 @@ Held = tuple[tuple[RouteLine, ...], Choices]
 
 @dataclass(frozen=True, slots=True)
 class PushRounds:
-    """What every switch has after each round, 0 to `move.last`.
-
-    old: the folder that the old build was rendered in. held: the routes that a vertex of the old
-    and of the new build holds. ruled: whether packets from hosts get to their table by a rule.
-    """
+    """What every switch has after each round, 0 to `move.last`."""
 
     move: RouterMove
     old: Path
-    held: tuple[Callable[[int], RouteTables], Callable[[int], RouteTables]]
+    """The folder that the old build was rendered in."""
+    routes_before: Callable[[int], RouteTables]
+    """The routes of a switch of the old build, by its vertex."""
+    routes_after: Callable[[int], RouteTables]
+    """Those of the new build."""
     hosts: str
+    """The table of packets from hosts."""
     ruled: bool
+    """Whether these get to their table by a rule."""
 
     @classmethod
     def of(
-        cls, system: Target, old: Build, rendered: Path, new: Build, chosen: Chosen
+        cls, system: Target, old: Build, rendered: Path, new: ExpectedRoutes, chosen: Chosen
     ) -> PushRounds:
         """The rounds from a build that was rendered with the same options.
 
@@ -48,11 +51,11 @@ class PushRounds:
             system: the target of both.
             old: what the switches have.
             rendered: the folder that it was rendered in.
-            new: what they are to have, ports named as the system names them.
+            new: what they are to have.
             chosen: the value of every option.
 
         Raises:
-            InputError: the target's routes cannot go in rounds, or no order of rows is safe, or
+            InputError: the routes cannot go in rounds, or no order of rows is safe, or
                 links are lossless, which mixtures of two builds could deadlock.
         """
         if system.name == "linux":
@@ -66,12 +69,11 @@ class PushRounds:
             raise InputError.of(f"{LOSSLESS}={OFF}", f"{scheme}: {reason}", todo, key="from")
         old = system.with_port_names(old, chosen)
         system.require(old, chosen)
-        held = system.routes_held(old, chosen), system.routes_held(new, chosen)
+        before = ExpectedRoutes.of(system, old, chosen).tables
         ruled = system.name == "frr"
         hosts = str(ENTER) if ruled else getattr(system, "vrf", "")
-        if held[0] is None or held[1] is None:
-            raise InputError.of("a target with routes", system.name, key="from")
-        found = cls(RouterMove.of(old, new), rendered, (held[0], held[1]), hosts, ruled)
+        move = RouterMove.of(old, new.build)
+        found = cls(move, rendered, before, new.tables, hosts, ruled)
         if problems := list(found._other_links()):
             raise InputError(few(problems))
         return found
@@ -83,14 +85,14 @@ class PushRounds:
 
         Policy rules are the new ones from the first round on.
         """
-        before = self.move.before(vertex)
+        earlier = self.move.before(vertex)
         rounds = self.move.rounds(vertex, self.hosts, self.ruled)
-        routes, old = self.held[1](vertex), dict[Place, Held]()
+        routes, old = self.routes_after(vertex), dict[Place, Held]()
         new = _by_place(device.lines(device.rendered()), routes)
-        if before >= 0:
-            files = self.old / self.move.update.old.wiring.names[before]
+        if earlier >= 0:
+            files = self.old / self.move.update.old.wiring.names[earlier]
             text = replace(device, files=files).rendered()
-            old = _by_place(device.lines(text), self.held[0](before))
+            old = _by_place(device.lines(text), self.routes_before(earlier))
 
         def after(number: int) -> tuple[list[RouteLine], RouteTables]:
             found = old if number == BEFORE else rounds.held_after(old, new, number, _moved)
@@ -106,10 +108,10 @@ class PushRounds:
         """The interfaces behind which another address is after the move."""
         new = self.move.update.new
         for vertex in np.flatnonzero(new.topology.present).tolist():
-            before = self.move.before(vertex)
-            if before < 0:
+            earlier = self.move.before(vertex)
+            if earlier < 0:
                 continue
-            was, now = _gateways(self.held[0](before)), _gateways(self.held[1](vertex))
+            was, now = _gateways(self.routes_before(earlier)), _gateways(self.routes_after(vertex))
             for place in sorted(was.keys() & now.keys()):
                 if was[place] != now[place]:
                     where = f"{place[0]} of {new.wiring.names[vertex]}"

@@ -17,8 +17,10 @@ Hop = tuple[str, str, int]
 """Gateway, interface, weight. The gateway is "" where there is none, ANY where it is not known."""
 Hops = tuple[Hop, ...]
 Choices = tuple[Hops, ...]
+Place = tuple[str, str]
+"""Table and prefix. The main table is MAIN; prefixes are as `ip_network` writes them."""
 RouteTables = dict[str, dict[str, Choices]]
-"""Table, prefix, choices. The main table is MAIN; prefixes are as `ip_network` writes them."""
+"""Table, prefix, choices."""
 
 MAIN = "main"
 ANY = "*"
@@ -111,6 +113,20 @@ def prefix_text(text: str) -> str:
         ValueError: it is none.
     """
     return str(ip_network(text, strict=False))
+
+
+@lru_cache(1 << 16)
+def inside(prefix: str, pools: tuple[str, ...]) -> bool:
+    """Whether a prefix is in one of these networks.
+
+    Raises:
+        ValueError: one of them is none.
+    """
+    network = ip_network(prefix, strict=False)
+    return any(
+        network.version == pool.version and network.subnet_of(pool)  # type: ignore[arg-type]
+        for pool in map(ip_network, pools)
+    )
 
 
 def choices_text(choices: Choices) -> str:

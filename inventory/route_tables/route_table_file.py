@@ -55,9 +55,9 @@ class DeviceRoutes:
     tables: RouteTables
 
 
-def read_routes(paths: Sequence[Path], known: AbstractSet[str] = frozenset()) -> DeviceRoutes:
-    """The routes in files of a device; see `read_tables`."""
-    return read_tables([(device_text(path), str(path)) for path in paths], known)
+def device_texts(paths: Sequence[Path]) -> list[tuple[str, str]]:
+    """The texts of a device's files, for `read_tables`."""
+    return [(device_text(path), str(path)) for path in paths]
 
 
 def read_tables(

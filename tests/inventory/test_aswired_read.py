@@ -13,7 +13,7 @@ import yaml
 from inventory.neighbours.facts import Seen
 from inventory.neighbours.neighbour_file import NEIGHBOUR_FORMATS, read_facts
 from inventory.problems import InputError
-from inventory.route_tables.route_table_file import read_routes
+from inventory.route_tables.route_table_file import device_texts, read_tables
 from tests.compilers.audit.device_tables import PRINTERS
 from tests.compilers.spec.makers import mutated_bytes, mutated_tree
 from tests.fuzzing import reading, ten_minutes
@@ -269,8 +269,9 @@ def table_case(tmp_path: Path) -> Callable[[random.Random], str]:
         else:
             mutated = mutated_bytes(text.encode(), chance)
         (file := tmp_path / "n1.x").write_bytes(mutated)
-        read = (lambda: read_facts([tmp_path], form)) if seen else (lambda: read_routes([file]))
-        return reading(read, tmp_path)
+        if seen:
+            return reading(lambda: read_facts([tmp_path], form), tmp_path)
+        return reading(lambda: read_tables(device_texts([file])), tmp_path)
 
     return case
 

@@ -15,7 +15,7 @@ from compilers.readers.bgp import bgp_failures
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from inventory.route_tables.route_table_file import read_routes
+from inventory.route_tables.route_table_file import device_texts, read_tables
 from tests.compilers.readers.emitted import IQ, assert_each_is_told, change, check, write
 from tests.compilers.readers.test_bgp_reader import build_of
 from tests.compilers.targets.path_vectors import PathVectors
@@ -284,7 +284,7 @@ def test_frr_says_what_next_hops_resolve_to(tmp_path):
     route = {"prefix": "10.0.0.8/30", "selected": True, "installed": True, "table": 5000}
     text = json.dumps({"10.0.0.8/30": [route | {"distance": 1, "nexthops": hops}]})
     (tmp_path / "0.json").write_text(text)
-    held = read_routes([tmp_path / "0.json"]).tables
+    held = read_tables(device_texts([tmp_path / "0.json"])).tables
     assert held["5000"]["10.0.0.8/30"] == ((("192.168.7.2", "v0", 1), ("fe80::1", "v1", 1)),)
 
 

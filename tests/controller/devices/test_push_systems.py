@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from napalm import get_network_driver
 
+from compilers.audit.expected_routes import ExpectedRoutes
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
@@ -745,9 +746,11 @@ def test_what_has_no_rounds(tmp_path, monkeypatch):
     site.system = "linux"
     with pytest.raises(InputError, match="numbered by build"):
         site.push(old=site.build)
-    chosen = {"routing": "static", "lossless": "pairs"}
+    eos = target("eos")
+    new, chosen = eos.check(site.build)
+    expected, chosen = ExpectedRoutes.of(eos, new, chosen), {**chosen, "lossless": "pairs"}
     with pytest.raises(InputError, match="from: required lossless=off, given pairs: priorities"):
-        PushRounds.of(target("eos"), other, tmp_path, site.build, chosen)
+        PushRounds.of(eos, other, tmp_path, expected, chosen)
 
 
 @pytest.mark.parametrize("reboots", [False, True])
