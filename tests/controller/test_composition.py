@@ -40,25 +40,6 @@ def controller(tmp_path, lines):
     return Controller(framework, lambda: current, settings, lines.append, tmp_path / "build")
 
 
-def test_peers_are_half_open_by_the_clock_by_which_switches_are_silent(controller):
-    assert controller.entrance._half_open._clock is controller.fabric.heard
-
-
-def test_a_step_that_fails_keeps_no_other_from_its_turn(controller, lines, monkeypatch):
-    done = []
-    for name in STEPS[:3]:
-
-        def fails(_, name=name):
-            done.append(name)
-            raise KeyError(name)
-
-        monkeypatch.setattr(type(getattr(controller, name)), "tick", fails)
-    controller.tick(files=False)
-    assert done == ["fabric", "audit", "mover"]
-    assert controller.pulse.bugs == 3
-    assert [line for line in lines if "internal error in: moving" in line]
-
-
 @pytest.mark.parametrize("step", STEPS)
 def test_a_leader_whose_lease_ends_says_so_once_and_restarts(controller, lines, monkeypatch, step):
     """Whenever in a tick it ends: it was said twice if that was between two looks."""

@@ -85,14 +85,14 @@ def test_what_the_socket_does_not_take_goes_on_where_it_stopped(
     connection.socket = SimpleNamespace(fd=ours)
     connection.enqueue(SendPriority.BULK, rows)
     connection.flush()
-    assert connection.spawned == [connection._send_loop]
+    (send_on,) = connection.spawned
     connection.enqueue(SendPriority.URGENT, HELLO)
     connection.flush()
     ours.setblocking(True)
     connection.socket = ours
     with ThreadPoolExecutor() as pool:
         said = pool.submit(received, peer, len(rows) + len(HELLO))
-        connection._send_loop()
+        send_on()
         data = said.result()
     assert len(data) == len(rows) + len(HELLO)
     place, kinds = 0, []

@@ -140,15 +140,6 @@ def test_a_switch_that_only_the_next_build_has_is_expected_once_switches_are(exp
     assert np.flatnonzero(keeper.drained).tolist() == ([7] if expects else [])
 
 
-def test_without_a_build_programs_are_left_to_their_owner():
-    net, keeper = network()
-    kept = keeper.build
-    bare = replace(net.sessions.current, build=None, programs=Encoder(BUILD))
-    net.sessions.load(bare)
-    assert net.sessions.current is bare
-    assert (keeper.build, keeper.change) == (kept, None)
-
-
 def test_a_build_that_comes_back_starts_from_its_compiled_tables():
     net, _ = network()
     link = links_of()[5]

@@ -11,9 +11,9 @@ import pytest
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import Multipart
 from controller.rollout.mover import Mover
-from controller.settings import Damping
+from controller.settings import Damping, Duties
 from controller.switches.session import ASK_AFTER, SILENCE, SLOW, WORK_RATE, WORKING
-from controller.switches.switch import LAST_RETRY, MOST_DRIFTS, ROWS_RESENT
+from controller.switches.switch import LAST_RETRY, MOST_DRIFTS
 from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
 from tests.compilers.routed import routed
@@ -21,6 +21,7 @@ from tests.controller.makers import loaded, no_history
 from tests.controller.switches.conforming_switch import Shape
 from tests.controller.switches.session_talk import slow
 from tests.controller.switches.test_conforming_switches import in_memory
+from tests.controller.upkeep.makers import unconnected
 
 BUILD = replace(routed(q=3), identity="0123456789abcdef")
 BAD, PERIOD, TICK = 3, 300.0, 0.25
@@ -366,8 +367,8 @@ def test_a_reboot_whose_new_connection_claims_the_place_counts_as_leaving():
 
 
 def test_every_reboot_counts_for_damping():
-    net = in_memory(Shape(), BUILD)
-    net.keeper._kept.links.flaps.damping = Damping()
+    net, net.keeper = unconnected(Duties(damping=Damping()), BUILD, shape=Shape())
+    net.connect()
     keys, datapath_id = [BAD], net.fabric.switches[BAD].datapath_id
     for number in range(4):
         keys.append(f"again {number}")
@@ -376,7 +377,7 @@ def test_every_reboot_counts_for_damping():
         net.hung.add(keys[-1])
         net.run()
     net.tick(TICK)
-    assert net.keeper._kept.links.flaps.suppressed[BAD]
+    assert drained(net) == [BAD], "at once, and not after the patience for switches that left"
 
 
 def test_without_an_audit_what_was_changed_is_read_in_full_all_the_same():
@@ -396,15 +397,3 @@ def test_without_an_audit_what_was_changed_is_read_in_full_all_the_same():
     switch.tables.rows[key] = replace(row, instructions=b"")
     wait(net, 60)
     assert switch.tables.rows[key].instructions == b"", "0: no other switch is read"
-
-
-def test_a_large_program_that_is_refused_is_sent_less_often():
-    net = network(Shape(rows=10))
-    switch = net.sessions._switches[BAD]
-    assert net.sessions.state(BAD) == "refused"
-    switch._sent, switch.tries = 90_000, 50
-    assert switch.rest == 90_000 / ROWS_RESENT
-    switch._sent = 100
-    assert switch.rest == LAST_RETRY
-    switch.tries = 10_000
-    assert switch.rest == LAST_RETRY, "8.5 hours of refusals were a number too large"
