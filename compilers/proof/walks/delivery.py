@@ -256,15 +256,15 @@ def _delivery(
     counts: the pairs by links where all are proved at once; (): rows say otherwise.
     """
     if counts == ():
-        return replace(_walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
+        return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
     ends = np.flatnonzero(build.topology.endpoints)
     delivers = proof.delivers if proof else np.full(len(ends), counts is not None)
     if not delivers.any():
-        return _walk_minimal(build, progress, workers=workers)
+        return walk_minimal(build, progress, workers=workers)
     few = by_chance(ends[delivers], seed)
-    walked = _walk_minimal(build, None, few)
+    walked = walk_minimal(build, None, few)
     if walked.minimal < walked.pairs:
-        return replace(_walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
+        return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
     if proof:
         counts = tuple(np.trim_zeros(proof.hop_counts[delivers].sum(axis=0), "b").tolist())
     pairs, left = int(np.count_nonzero(delivers)) * (len(ends) - 1), ends[~delivers]
@@ -272,7 +272,7 @@ def _delivery(
     report = Report(pairs, pairs, pairs, 0, counts or (), (), local=use)
     if not len(left):
         return report
-    return replace(_both(report, _walk_minimal(build, progress, left, workers)), local=use)
+    return replace(_both(report, walk_minimal(build, progress, left, workers)), local=use)
 
 
 def _walked(
@@ -379,7 +379,7 @@ def usual(build: Build) -> tuple[str, ...]:
     return tuple(kind for kind in promised(build) if kind != "2" or quick)
 
 
-def _walk_minimal(
+def walk_minimal(
     build: Build,
     progress: Progress | None,
     towards: NDArray[np.int64] | None = None,

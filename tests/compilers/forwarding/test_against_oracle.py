@@ -15,7 +15,7 @@ import pytest
 from compilers.forwarding import machine_code
 from compilers.forwarding.program import program_of
 from compilers.proof.failures.failure_walks import walk, walk_failures
-from compilers.proof.walks.delivery import _walk_minimal
+from compilers.proof.walks.delivery import walk_minimal
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from inventory.problems import InputError
@@ -57,7 +57,7 @@ def failing(build: Build, kind: str) -> list[tuple[Element, ...]]:
 
 
 def by_walks(build: Build) -> tuple[Judgement, list[Losses]]:
-    counts = _walk_minimal(build, None).hop_counts
+    counts = walk_minimal(build, None).hop_counts
     found = walk(build, SINGLE)
     alternates = found.alternates
     most = 0 if alternates.strays else alternates.max_hops

@@ -19,7 +19,7 @@ from compilers.proof.failures.failure_walks import (
 )
 from compilers.proof.local.judged import Judged, judged
 from compilers.proof.local.local_proof import LocalProof, local_proof, provable
-from compilers.proof.walks.delivery import _walk_minimal
+from compilers.proof.walks.delivery import walk_minimal
 from compilers.routing.plane_bounces import BounceGoals
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
@@ -175,7 +175,7 @@ def assert_minimal(build: Build, proof: LocalProof, note: str) -> None:
     """Where it proves delivery, so does a walk, over as many links."""
     proved = proof.destinations[proof.delivers]
     if len(proved):
-        walked = _walk_minimal(build, None, proved)
+        walked = walk_minimal(build, None, proved)
         assert walked.minimal == walked.pairs, note
         counts = proof.hop_counts[proof.delivers].sum(axis=0)
         assert tuple(np.trim_zeros(counts, "b").tolist()) == walked.hop_counts, note

@@ -17,7 +17,7 @@ from compilers.proof.verification import judge
 from compilers.routing.plane_choices import polarfly
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.shared_risk import find, groups, module_names
-from extensions.simulation.build_simulation import _links
+from extensions.simulation.build_simulation import settings_for
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.modular import modular, on_modules
@@ -361,8 +361,9 @@ def test_the_library_takes_names_of_groups():
     """A simulation takes what `explain --fail` takes."""
     build = modular(5, 4)
     group = find(build.wiring, build.hardware, "module:n3/m1")
-    assert {*_links(build, "module:n3/m1")} == {*group.links}
-    assert len(_links(build, "n3")) == np.count_nonzero(build.wiring.far[3] >= 0)
+    module, node = settings_for(build, fail=[("module:n3/m1", 5), ("n3", 7)]).failures
+    assert {*module.links} == {*group.links}
+    assert len(node.links) == np.count_nonzero(build.wiring.far[3] >= 0)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof
-from compilers.proof.walks.delivery import _walk_minimal, verify
+from compilers.proof.walks.delivery import verify, walk_minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
@@ -89,7 +89,7 @@ def test_a_star_by_class_is_what_walks_find(fabric: tuple[int, str, int], spread
     found = of_star(build)
     assert found
     assert not len(found.open)
-    walked = _walk_minimal(build, None)
+    walked = walk_minimal(build, None)
     assert tuple(np.trim_zeros(found.hop_counts[0], "b").tolist()) == walked.hop_counts
     require_walks_agree(build, found)
 

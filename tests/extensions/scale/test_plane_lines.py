@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.soundness.build_soundness import walkable
-from compilers.proof.walks.delivery import _walk_minimal, verify
+from compilers.proof.walks.delivery import verify, walk_minimal
 from compilers.routing.plane_minimal import polarfly_routes
 from compilers.routing.split_classes import split_direct
 from compilers.tables import computed_array
@@ -52,7 +52,7 @@ def stored(build: Build) -> Build:
 @pytest.mark.parametrize("split", [False, True])
 def test_lines_prove_what_their_rows_do(q: int, split: bool) -> None:
     build = computed(q, split)
-    walked = _walk_minimal(stored(build), None)
+    walked = walk_minimal(stored(build), None)
     assert proved_lines(build) == walked.hop_counts
     assert sampled_rows_minimal(build, 1)
     report = verify(build, method="local")
@@ -90,7 +90,7 @@ def test_lines_prove_nothing_that_is_not_so(q: int, split: bool) -> None:
         if walkable(mutant).count:
             harmful += 1
             continue
-        counts, walked = proved_lines(mutant), _walk_minimal(stored(mutant), None)
+        counts, walked = proved_lines(mutant), walk_minimal(stored(mutant), None)
         assert counts in (None, walked.hop_counts)
         assert counts is None or walked.minimal == walked.pairs
         harmful += walked.minimal < walked.pairs
@@ -136,7 +136,7 @@ def test_lines_that_are_no_plane_s_prove_nothing(q: int) -> None:
     assert not walkable(mutant).count
     assert _cabled(mutant, program)
     assert proved_lines(mutant) is None
-    walked = _walk_minimal(stored(mutant), None)
+    walked = walk_minimal(stored(mutant), None)
     assert walked.delivered < walked.pairs
 
 
@@ -175,7 +175,7 @@ def test_classes_of_neighbours_begin_where_the_lines_say() -> None:
     for wrong in (0, 1, 3):
         mutant = with_rows(build, LineEgress(replace(program, direct=np.array([wrong], np.int32))))
         assert proved_lines(mutant) is None or wrong == 0
-        walked = _walk_minimal(stored(mutant), None)
+        walked = walk_minimal(stored(mutant), None)
         assert bool(proved_lines(mutant)) == (walked.minimal == walked.pairs)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.soundness.build_soundness import walkable
-from compilers.proof.walks.delivery import _walk_minimal, verify
+from compilers.proof.walks.delivery import verify, walk_minimal
 from compilers.routing import polarstar_minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build
@@ -61,7 +61,7 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("fabric", FABRICS)
 def test_a_program_proves_what_its_rows_do(fabric: tuple[int, str, int]) -> None:
     build = computed(*fabric)
-    walked = _walk_minimal(stored(build), None)
+    walked = walk_minimal(stored(build), None)
     assert proved_program(build) == walked.hop_counts
     assert sampled_rows_minimal(build, 1)
     report = verify(build, method="local")
@@ -104,7 +104,7 @@ def test_a_program_proves_nothing_that_is_not_so(fabric: tuple[int, str, int], c
         if walkable(mutant).count:
             harmful += 1
             continue
-        counts, walked = proved_program(mutant), _walk_minimal(stored(mutant), None)
+        counts, walked = proved_program(mutant), walk_minimal(stored(mutant), None)
         assert counts in (None, walked.hop_counts), note
         assert counts is None or walked.minimal == walked.pairs, note
         harmful += walked.minimal < walked.pairs
