@@ -386,12 +386,11 @@ class Fabric:
 
         return tuple(check_messages(build, progress) for build in self.builds)
 
-    def expand(self, clusters: str, beside: Iterable[Fabric] = (), seed: int = 0) -> GrowthReport:
+    def expand(self, clusters: str, beside: Iterable[Fabric] = ()) -> GrowthReport:
         """The larger fabric (`.build`) with more clusters on unused ports; no cable is moved.
 
-        clusters: `quadric:N` or `fan:N` for odd q, `nucleus` for even q; `switch:N` in a graph or
-        jellyfish, where cables are moved. beside: other planes, whose places in racks are taken.
-        seed: of the links that new switches take the place of.
+        clusters: `quadric:N` or `fan:N` for odd q, `nucleus` for even q. beside: other planes,
+        whose places in racks are taken.
 
         Raises:
             InputError: the fabric does not grow so, or lacks ports or addresses for it.
@@ -399,7 +398,7 @@ class Fabric:
         from compilers.expansion.growth_report import GrowthReport
 
         others = [plane.build for plane in beside]
-        return GrowthReport.of_clusters(self.build, clusters, others, seed)
+        return GrowthReport.of_clusters(self.build, clusters, others)
 
     def remaining(self, larger: Fabric) -> GrowthReport:
         """What is to be added to come from this part of a fabric to more of the same fabric.

@@ -30,7 +30,6 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.topology.families import family_before
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.random_growth import swapped
 from compilers.topology.replicated_clusters import Expansion, added_clusters, check, expand
 from compilers.update.compare import compare
 from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
@@ -41,7 +40,6 @@ from compilers.wiring.wiring import (
     generated_type,
     host_names_at,
     links_by_port,
-    of_plane,
 )
 from inventory.problems import InputError, Problem
 
@@ -57,8 +55,7 @@ class Grown:
     them. moved: the number of old cables with a different end or port in the larger fabric. spare:
     int64[N'], ports for links that stay unused. taken: spare nodes, by their vertices. fits: the
     number of clusters of the kind that the old fabric's ports allow. changes: for each old switch,
-    int64[S] each, the table changes: the words of `SwitchChange`. before: all cables of the old
-    fabric. removed: int64[R], those among them that are taken away.
+    int64[S] each, the table changes: the words of `SwitchChange`.
     """
 
     build: Build
@@ -70,32 +67,23 @@ class Grown:
     taken: SpareNodes
     fits: int
     changes: Mapping[str, NDArray[np.int64]]
-    before: Cables
-    removed: NDArray[np.int64]
 
 
-def grow(
-    build: Build, method: str, count: int, planes: Sequence[Build] = (), seed: int = 0
-) -> Grown:
+def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) -> Grown:
     """The build grown by `count` clusters on unused ports, with new tables.
-
-    A random graph grows by switches, whose links take the place of others (`random_growth`).
 
     Rows stay as they are wherever they still lead along a shortest path. New nodes have the type of
     those that they copy: the inventory's spares where they are, then nodes that are made up and
     fill the inventory's racks that have room, then racks of their own.
     Made-up hardware gets the ports that it needs. An expanded fabric grows further by clusters of
-    the same kind only. `planes` are other planes, whose places in racks are taken; `seed` that
-    of the links that random graphs swap.
+    the same kind only. `planes` are other planes, whose places in racks are taken.
 
     Raises:
         InputError: the topology cannot grow by these clusters or is damaged, or it lacks ports or
             addresses, packets are marked, or the larger fabric has more than `LARGEST_SHORTEST`
             switches.
     """
-    topology = build.topology
-    swaps = family_before(topology).grows_by_switches
-    base = SwappedFabric(topology, seed) if swaps else BaseFabric.of(topology)
+    base = BaseFabric.of(build.topology)
     base.require(method, count)
     _require_unmarked(build)
     expansion = base.grown(method, count)
@@ -136,8 +124,6 @@ def grow(
         taken=taken,
         fits=fits,
         changes=changes(build, larger),
-        before=before,
-        removed=_among(before, expansion),
     )
 
 
@@ -152,15 +138,6 @@ def _require_unmarked(build: Build) -> None:
             todo="compile it with balance: compact-valiant, move to that with `polarfab apply`, "
             "and expand that build",
         )
-
-
-def _among(cables: Cables, expansion: Expansion) -> NDArray[np.int64]:
-    """int64[R]: the cables of links that are taken away."""
-    keys, gone = (
-        np.sort(ends.astype(np.int64), axis=1) @ [len(expansion.origin), 1]
-        for ends in (cables.ends, expansion.removed)
-    )
-    return np.flatnonzero(np.isin(keys, gone))
 
 
 def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> Addressing:
@@ -178,7 +155,7 @@ def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> A
 
 
 def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> Tables:
-    topology, stays = expansion.topology, expansion.stays(build.wiring.far)
+    topology, stays = expansion.topology, build.wiring.far >= 0
     place = np.where(stays, np.cumsum(stays, axis=1) - 1, -1)
     taken = _links_taken(build)
     kept = np.where(taken < 0, -1, np.take_along_axis(place, np.maximum(taken, 0), axis=1))
@@ -218,43 +195,6 @@ def with_ports(wiring: Wiring, known: Hardware, expansion: Expansion) -> tuple[W
     facts = port_facts(GENERATED, generated_type(links, hosts, behind + more))
     names = (tuple(sockets[0] for sockets in facts.sockets),)
     return replace(wiring, port_names=names), replace(known, types=(facts,))
-
-
-METHOD = "switch"
-
-
-@dataclass(frozen=True, slots=True)
-class SwappedFabric:
-    """A random graph that grows by switches; `seed` is that of the links that are split."""
-
-    topology: Topology
-    seed: int
-
-    def require(self, method: str, count: int) -> None:
-        """Refuse switches that cannot be added.
-
-        Raises:
-            InputError: another kind of cluster, none, or a fabric that is not whole.
-        """
-        problems = []
-        if method != METHOD:
-            required = f"{METHOD}:N, by which a {self.topology.family} grows"
-            problems.append(Problem(required, method, key="clusters"))
-        elif count < 1:
-            problems.append(Problem("at least 1 switch", str(count), key="clusters"))
-        if missing := int((~self.topology.present).sum()):
-            todo = "install them first, or plan from the build of the whole fabric"
-            problems.append(Problem("a whole fabric", f"{missing:,} switches missing", todo))
-        if problems:
-            raise InputError(problems)
-
-    def most(self, method: str, spare: Spare, wiring: Wiring) -> int:  # noqa: ARG002
-        """As many as routes are found for: no switch that exists needs a port more."""
-        return LARGEST_SHORTEST - self.topology.graph.order
-
-    def grown(self, method: str, count: int) -> Expansion:  # noqa: ARG002
-        """The fabric with `count` switches more."""
-        return swapped(self.topology, count, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,22 +301,21 @@ def grown_wiring(
 
 
 def _names(wiring: Wiring, expansion: Expansion, known: Hardware, taken: SpareNodes) -> list[str]:
-    """The spare's, or the vertex, if nodes are named by it, else the copied node's name, or the
-    expansion's stem, and the copy's number.
+    """The spare's, or the vertex, if nodes are named by it, else the copied node's name and the
+    copy's number.
 
     A name that another has gets an x.
     """
     old = len(wiring.names)
     by_vertex = list(wiring.names) == [str(v) for v in range(old)]
     copies = expansion.topology.coordinates[old:, -1].tolist()
-    stem = expansion.stem and of_plane(known.plane) + expansion.stem
     used = {*wiring.names, *wiring.host_names, *(s.name for s in known.spares)}
     used |= {host.name for spare in known.spares for host in spare.hosts}
     names = []
     for v, (origin, copy) in enumerate(
         zip(expansion.origin[old:].tolist(), copies, strict=True), old
     ):
-        name = str(v) if by_vertex else f"{stem or wiring.names[origin]}-{copy}"
+        name = str(v) if by_vertex else f"{wiring.names[origin]}-{copy}"
         while name in used:
             name += "x"
         names.append(taken[v].name if v in taken else name)

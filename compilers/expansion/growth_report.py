@@ -33,28 +33,23 @@ class GrowthReport:
     """The plan in numbers, and the table changes of each installed switch."""
     rows: Rows
     """The new cables."""
-    gone: Rows | None = None
-    """The cables of the installed fabric that are taken away, if there are any."""
 
     @classmethod
-    def of_clusters(
-        cls, build: Build, clusters: str, planes: Sequence[Build] = (), seed: int = 0
-    ) -> GrowthReport:
-        """The report on clusters added to a build, as `quadric:2`, `fan:1`, `nucleus`, `switch:3`.
+    def of_clusters(cls, build: Build, clusters: str, planes: Sequence[Build] = ()) -> GrowthReport:
+        """The report on clusters added to a build, as `quadric:2`, `fan:1`, `nucleus`.
 
-        `planes` are other planes, whose places in racks are taken; `seed` is that of swapped links.
+        `planes` are other planes, whose places in racks are taken.
 
         Raises:
             InputError: the build cannot grow by these clusters, or lacks ports or addresses.
         """
         match = CLUSTERS.fullmatch(clusters)
         if match is None:
-            todo = "write it like quadric:2, fan:1, nucleus or switch:2"
+            todo = "write it like quadric:2, fan:1 or nucleus"
             raise InputError.of("a kind of cluster and how many", clusters, todo, key="clusters")
-        found = grow(build, match[1], int(match[2] or 1), planes, seed)
+        found = grow(build, match[1], int(match[2] or 1), planes)
         rows = Rows(found.build.wiring, found.cables, found.added)
-        gone = Rows(build.wiring, found.before, found.removed) if len(found.removed) else None
-        return cls(found.build, _grown(build, found), rows, gone)
+        return cls(found.build, _grown(build, found), rows)
 
     @classmethod
     def of_rest(cls, build: Build, larger: Build) -> GrowthReport:
@@ -74,24 +69,16 @@ class GrowthReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The facts and the new cables, for JSON."""
-        removed = {"removed": list(as_records(self.gone))} if self.gone else {}
-        return self.facts | {"added": list(as_records(self.rows)), **removed}
+        return self.facts | {"added": list(as_records(self.rows))}
 
     def csv(self) -> str:
         """The new cables as CSV."""
         return "".join(as_csv(self.rows))
 
 
-def files_of(reports: Sequence[GrowthReport]) -> dict[str, str]:
-    """By the ends of their names, CSV files of the cables of all planes that are added and removed.
-
-    The file of removed cables is there only where some are removed.
-    """
-    added = "".join(as_csv(chain.from_iterable(report.rows for report in reports)))
-    files = {"added-cables.csv": added}
-    if gone := [report.gone for report in reports if report.gone]:
-        files["removed-cables.csv"] = "".join(as_csv(chain.from_iterable(gone)))
-    return files
+def added_cables(reports: Sequence[GrowthReport]) -> str:
+    """The new cables of all planes as CSV."""
+    return "".join(as_csv(chain.from_iterable(report.rows for report in reports)))
 
 
 def _grown(build: Build, found: Grown) -> dict[str, Any]:

@@ -43,11 +43,8 @@ class Spare:
 
 def needed(expansion: Expansion) -> NDArray[np.int64]:
     """int64[N']: by how many links each vertex has more."""
-    added, removed = (
-        np.bincount(links.ravel(), minlength=len(expansion.origin))
-        for links in (expansion.added, expansion.removed)
-    )
-    return np.asarray(added - removed, np.int64)
+    more = np.bincount(expansion.added.ravel(), minlength=len(expansion.origin))
+    return np.asarray(more, np.int64)
 
 
 def room(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[np.int64]:
@@ -93,19 +90,17 @@ def _of_copies(spare: Spare, expansion: Expansion, wiring: Wiring) -> list[tuple
 def grown_ports(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[np.int32]:
     """int32[N', K']: the port of each link.
 
-    Old links keep theirs; new ones take those of links that are taken away there, then spare ones.
+    Old links keep theirs; new ones take spare ones.
     """
     graph = expansion.topology.graph
     port = np.zeros(graph.padded().shape, np.int32)
-    stays = expansion.stays(wiring.far)
-    gone = (wiring.far >= 0) & ~stays
+    linked = wiring.far >= 0
     free = (*spare.free, *_of_copies(spare, expansion, wiring))
     for vertex, degree in enumerate(graph.degrees.tolist()):
         # New vertices have higher numbers, so old neighbours keep their order, and come first.
         inside = vertex < len(wiring.names)
-        kept = wiring.port[vertex, stays[vertex]].tolist() if inside else []
-        freed = wiring.port[vertex, gone[vertex]].tolist() if inside else []
-        port[vertex, :degree] = [*kept, *freed, *free[vertex]][:degree]
+        kept = wiring.port[vertex, linked[vertex]].tolist() if inside else []
+        port[vertex, :degree] = [*kept, *free[vertex]][:degree]
     return port
 
 

@@ -28,7 +28,7 @@ class AnyGraph(Family):
     name = "graph"
     parameters: tuple[str, ...] = ("file",)
     place = 6
-    described = any_links = grows_by_switches = True
+    described = any_links = True
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """Problems of the file, each with its line, or of the key where there is no file."""

@@ -124,8 +124,7 @@ class Family(ABC):
     holds_edges: all at once, while the graph is made. polarity: members are ER_q as
     `compilers.topology.polarity` numbers it. constructed: alternates and repairs are by algebra,
     for any size. single: there is one shortest path between two switches, or rows lead to whole
-    supernodes; by_supernodes: the latter. any_links: switches may
-    have more links or fewer. grows_by_switches: a random graph, which grows by single switches.
+    supernodes; by_supernodes: the latter. any_links: switches may have more links or fewer.
     grows_by_clusters: as ER_q does (`compilers.topology.replicated_clusters`).
     """
 
@@ -142,7 +141,6 @@ class Family(ABC):
     single = False
     by_supernodes = False
     any_links = False
-    grows_by_switches = False
     grows_by_clusters = False
 
     def check(self, parameters: Parameters) -> list[Problem]:  # noqa: ARG002

@@ -7,7 +7,7 @@ Its family is `polarfly-expanded`, as the algebra of ER_q no longer routes it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,24 +28,13 @@ class Expansion:
     topology: the larger fabric; its coordinates, int32[N', 4], end with the number of the copy, 0
     for old vertices. added: int32[A, 2], the links to add, u < v, ascending. origin: int32[N'], the
     vertex that each is a copy of; old vertices are their own. layout: the clusters of the larger
-    fabric. removed: int32[R, 2], old links that are none of the larger fabric. stem: of the names
-    of new nodes, in the place of the names of those that they are copies of.
+    fabric.
     """
 
     topology: Topology
     added: NDArray[np.int32]
     origin: NDArray[np.int32]
     layout: Layout
-    removed: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), np.int32))
-    stem: str = ""
-
-    def stays(self, far: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """bool[S, K]: which old links are links of the larger fabric, by int[S, K] neighbours."""
-        ends = self.removed.astype(np.int64)
-        gone = np.concatenate((ends @ [len(far), 1], ends @ [1, len(far)]))
-        keys = np.arange(len(far))[:, None] * len(far) + far
-        stays: NDArray[np.bool_] = (far >= 0) & ~np.isin(keys, gone)
-        return stays
 
 
 def added_clusters(topology: Topology) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from compilers.spec.balance_words import FIGURES_OF
 from compilers.spec.balances import balance_for, measured_balances
-from compilers.topology.families import build_topology, check_topology, family_of, parameters
+from compilers.topology.families import build_topology, check_topology, parameters
 from compilers.topology.replicated_clusters import METHODS, check
 from inventory.problems import InputError
 from templates import environment
@@ -111,8 +111,7 @@ class StarterFiles:
             fuller=tuple(_evenly(np.flatnonzero(topology.endpoints), more)),
             traffic=traffic,
             routing=balance_for(traffic, topology) if traffic else "",
-            grows=family_of(family).grows_by_switches
-            or any(not check(topology, how, 1) for how in METHODS),
+            grows=any(not check(topology, how, 1) for how in METHODS),
         )
 
     @property

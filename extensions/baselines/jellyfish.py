@@ -79,7 +79,7 @@ class Jellyfish(Family):
     name = "jellyfish"
     place = 10
     compared = True
-    any_links = grows_by_switches = True
+    any_links = True
     parameters = ("nodes", "degree", "seed")
     optional = ("seed",)
     defaults = MappingProxyType({"seed": 0})

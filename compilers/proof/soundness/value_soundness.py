@@ -35,7 +35,6 @@ from compilers.tables.star_rows import StarPrefixes
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import GRAPH_FAMILY, build_topology
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.random_growth import regrown, steps_of
 from compilers.topology.replicated_clusters import added_clusters, expand
 from compilers.wiring.addressing import format_mac
 from inventory.problems import Finding, InputError, shown
@@ -129,9 +128,6 @@ def _whole(topology: Topology) -> Topology:
     family = topology.grown_from or topology.family
     if family == GRAPH_FAMILY:  # its definition is the graph that is stored
         return topology
-    if steps := steps_of(topology):
-        given = {k: v for k, v in topology.parameters.items() if k != "switches"}
-        return regrown(build_topology(family, given), steps)
     method, count = added_clusters(topology)
     if not method:
         return build_topology(topology.family, topology.parameters)

@@ -31,16 +31,14 @@ if TYPE_CHECKING:
 @click.argument("folder", metavar="BUILD|FABRIC")
 @click.option(
     "--clusters",
-    help="quadric:N or fan:N for odd q, nucleus for even q, switch:N in a random graph.",
+    help="quadric:N or fan:N for odd q, nucleus for even q.",
 )
-@shared("--seed", "of the links that switch:N splits")
 @shared("--from", "BUILD is the same fabric with more of it installed; a fabric.yaml, too", "old")
 @output_option("a folder for the larger build; else only a report")
 @json_option
 def command(
     folder: str,
     clusters: str | None,
-    seed: int,
     old: Path | None,
     output: Path | None,
     as_json: bool,
@@ -51,12 +49,10 @@ def command(
     quadric  copies of the quadrics: the diameter stays 2
     fan      copies of other clusters: degrees near-equal, the diameter becomes 3
     nucleus  one node that makes even q regular
-    switch   a switch of a graph or jellyfish, in the place of random links
 
     Their nodes are the inventory's spares of the type, then new ones, which fill the inventory's
-    racks that have room, then racks of their own. No cable is moved, but for switch:N: each link
-    that is split becomes two. With -o the larger build is written and verified, with
-    OUTPUT-added-cables.csv next to it, and OUTPUT-removed-cables.csv where there are such.
+    racks that have room, then racks of their own. No cable is moved. With -o the larger build is
+    written and verified, with OUTPUT-added-cables.csv next to it.
 
     Every plane of a fabric of several grows by the same clusters.
 
@@ -66,7 +62,7 @@ def command(
     if (clusters is None) == (old is None):
         raise click.UsageError("say either --clusters or --from OLDBUILD")
     fabric = fabric_at(folder)
-    found = _remaining(fabric_at(str(old)), fabric) if old else _grown(fabric, clusters or "", seed)
+    found = _remaining(fabric_at(str(old)), fabric) if old else _grown(fabric, clusters or "")
     if output is not None:
         _write(found, output)
     if as_json:
@@ -85,7 +81,7 @@ def _remaining(fabric: Fabric, whole: Fabric) -> list[GrowthReport]:
     return [part.remaining(all_of_it) for part, all_of_it in side_by_side(fabric, whole)]
 
 
-def _grown(fabric: Fabric, clusters: str, seed: int) -> list[GrowthReport]:
+def _grown(fabric: Fabric, clusters: str) -> list[GrowthReport]:
     """Each plane with more clusters, in places that neither a later nor a grown one takes."""
     from compilers.expansion.growth_report import GrowthReport
     from polarfab.fabric import Fabric
@@ -93,12 +89,12 @@ def _grown(fabric: Fabric, clusters: str, seed: int) -> list[GrowthReport]:
     planes, found = fabric.planes, list[GrowthReport]()
     for number, plane in enumerate(planes, 1):
         beside = [*(Fabric.of(each.build) for each in found), *planes[number:]]
-        found.append(plane.expand(clusters, beside, seed))
+        found.append(plane.expand(clusters, beside))
     return found
 
 
 def _write(found: Sequence[GrowthReport], output: Path) -> None:
-    from compilers.expansion.growth_report import files_of
+    from compilers.expansion.growth_report import added_cables
     from polarfab.fabric import Fabric
 
     reports: list[Report] = []
@@ -109,11 +105,9 @@ def _write(found: Sequence[GrowthReport], output: Path) -> None:
         reports.extend(verification.reports)
 
     fabric = Fabric.of(*(each.build for each in found)).save(output, prove)
-    files = [output]
-    for end, text in files_of(found).items():
-        files.append(output.with_name(f"{output.name}-{end}"))
-        write_file(files[-1], text)
-    say(f"written: {', '.join(map(str, files))}")
+    cables = output.with_name(f"{output.name}-added-cables.csv")
+    write_file(cables, added_cables(found))
+    say(f"written: {output}, {cables}")
     for build, report in zip(fabric.builds, reports, strict=True):
         stop_if_wrong(build, report)
 

@@ -223,15 +223,6 @@ def test_hardware_that_is_full_does_not_grow(tmp_path):
         rehearse(scenario(tmp_path, "timeline: [{expand: quadric:1}]\n", head))
 
 
-def test_cables_that_are_swapped_are_pulled_by_nobody(tmp_path):
-    head = HEAD.replace(
-        "family: polarfly, q: 3", "family: jellyfish, nodes: 12, degree: 4, seed: 1"
-    )
-    said = r"yaml:3: timeline\[0\].expand: required clusters that only add cables, .* takes 2 out;"
-    with pytest.raises(InputError, match=said):
-        rehearse(scenario(tmp_path, "timeline: [{expand: switch:1}]\n", head))
-
-
 def test_a_build_folder_takes_no_policy(tmp_path):
     loaded = scenario(tmp_path, "timeline: [{policy: {protect: link}}]\n")
     save(build(), tmp_path / "build")
