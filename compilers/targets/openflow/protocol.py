@@ -7,7 +7,7 @@ Sources: OpenFlow Switch Specification 1.3.5, §7 and §A; bundles, ONF extensio
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import IntEnum
 from functools import cached_property
 from struct import Struct
@@ -65,8 +65,6 @@ FIELDS = {
 }
 """Class, number and bytes of the fields of a packet. Class 0x8000 is OpenFlow basic (§7.2.3.7),
 0 and 1 Nicira's: the port of OpenFlow 1.0, and registers; 0x1000 Ericsson's ND."""
-EXPERIMENTER_CLASS = 0xFFFF
-"""The class of fields whose experimenter is given before their value."""
 MOVABLE = {
     "in_port_16": (0, 0),
     "eth_dst": (0, 1),
@@ -410,22 +408,6 @@ PORT_STATS = WireLayout(
 def padded(size: int) -> int:
     """Bytes with the padding that makes them a multiple of 8, as those of matches and actions."""
     return -(-size // 8) * 8
-
-
-def listed(data: bytes, layout: WireLayout) -> Iterator[tuple[Any, bytes]]:
-    """The structures of a list, each of which has its length, and their bytes.
-
-    Raises:
-        Malformed: one is cut off.
-    """
-    place = 0
-    while place < len(data):
-        head = layout.read(data, place)
-        end = place + head.length
-        if head.length < layout.size or end > len(data):
-            raise Malformed(f"a structure of {head.length} bytes at byte {place} of {len(data)}")
-        yield head, data[place:end]
-        place = end
 
 
 def header(message: bytes | bytearray | memoryview, place: int = 0) -> tuple[int, int, int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from compilers.targets.openflow import protocol as of
+from tests.controller.message_lists import listed
 
 APPLY, DROP = of.Instruction.APPLY_ACTIONS, "dropped"
 APPLIED = of.Action.EXPERIMENTER
@@ -21,8 +22,8 @@ NAMES = {(space, number): name for name, (space, number, _) in of.FIELDS.items()
 
 def messages(data):
     """The type and body of each message in bundle-adds, one after the other."""
-    for _, outer in of.listed(data, of.HEADER):
-        for head, inner in of.listed(outer[of.WRAPPER_BYTES :], of.HEADER):
+    for _, outer in listed(data, of.HEADER):
+        for head, inner in listed(outer[of.WRAPPER_BYTES :], of.HEADER):
             yield head.type, inner[of.HEADER.size :]
 
 
@@ -227,15 +228,13 @@ def _route(instructions):
 
 def _done(instructions):
     """The actions that are applied at once."""
-    done = [whole for head, whole in of.listed(instructions, of.TYPED) if head.type == APPLY]
-    return [
-        action for each in done for _, action in of.listed(each[of.INSTRUCTION.size :], of.TYPED)
-    ]
+    done = [whole for head, whole in listed(instructions, of.TYPED) if head.type == APPLY]
+    return [action for each in done for _, action in listed(each[of.INSTRUCTION.size :], of.TYPED)]
 
 
 def _written(instructions):
     """What is written into metadata, and the mask."""
-    for head, whole in of.listed(instructions, of.TYPED):
+    for head, whole in listed(instructions, of.TYPED):
         if head.type == of.Instruction.WRITE_METADATA:
             said = of.WRITE_METADATA.read(whole)
             return said.metadata, said.mask
@@ -274,9 +273,9 @@ def _bundle_of(instructions):
 
 
 def _buckets(data):
-    for _, whole in of.listed(data, of.BUCKET):
+    for _, whole in listed(data, of.BUCKET):
         mark = 0
-        *before, (last, action) = of.listed(whole[of.BUCKET.size :], of.TYPED)
+        *before, (last, action) = listed(whole[of.BUCKET.size :], of.TYPED)
         for head, done in before:  # what is done to the TTL, and the MAC address
             assert head.type in (of.Action.EXPERIMENTER, of.Action.SET_FIELD)
             if head.type == of.Action.SET_FIELD:

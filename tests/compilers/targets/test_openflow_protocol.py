@@ -45,7 +45,6 @@ CONSTANTS = {
     "PORT_DELETED": ryu.OFPPR_DELETE,
     "PORT_MODIFIED": ryu.OFPPR_MODIFY,
     "MORE_PARTS": ryu.OFPMPF_REPLY_MORE,
-    "EXPERIMENTER_CLASS": ryu.OFPXMC_EXPERIMENTER,
 }
 NUMBERS = [
     (RYU.get(name := form.format(number.name), name), number)

@@ -37,6 +37,7 @@ from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build, grown
 from tests.controller.cluster.test_leading import Etcd, Wire
 from tests.controller.makers import Unwatched
+from tests.controller.message_lists import listed
 from tests.controller.rollout.makers import sent, wrong_route
 from tests.controller.switches.conforming_fabric import numbers, strict
 
@@ -156,7 +157,7 @@ class Site:
         before, answers = end.changes, end.take(data, who)
         if self.walking and end.changes != before:
             self.walk()
-        return [answer for _, answer in of.listed(answers, of.HEADER)]
+        return [answer for _, answer in listed(answers, of.HEADER)]
 
     def walk(self):
         self.moving.switches = [
@@ -286,7 +287,7 @@ def test_what_a_deposed_leader_sent_is_refused(tmp_path):
     site.kill("a")
     site.until(lambda: b.fabric.complete and b.rollout.over, seconds=LEADER_PERIOD)
     before = site.ends[1].walked
-    answers = of.listed(site.ends[1].take(b"".join(messages), "a"), of.HEADER)
+    answers = listed(site.ends[1].take(b"".join(messages), "a"), of.HEADER)
     assert {wire.Error.read(answer).code for _, answer in answers} == {of.IS_SLAVE}
     assert site.ends[1].walked == before
 

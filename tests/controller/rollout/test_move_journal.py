@@ -22,6 +22,7 @@ from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build
 from tests.controller.makers import Unwatched
+from tests.controller.message_lists import listed
 from tests.controller.switches.conforming_fabric import numbers, strict
 
 Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
@@ -60,7 +61,7 @@ class Site:
             for o in out:
                 if o.data is None or (only is not None and o.key not in only):
                     continue
-                for _, answer in of.listed(self.ends[o.key].take(o.data), of.HEADER):
+                for _, answer in listed(self.ends[o.key].take(o.data), of.HEADER):
                     self.fabric.received(o.key, answer)
                 if self.walking:
                     self.walk()

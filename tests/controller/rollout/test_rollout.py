@@ -23,6 +23,7 @@ from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
 from tests.controller.makers import loaded, no_history
+from tests.controller.message_lists import listed
 from tests.controller.reported import holds
 from tests.controller.switches.conforming_fabric import numbers, strict
 from tests.controller.switches.conforming_switch import TIMED_OUT, ConformingSwitch
@@ -55,7 +56,7 @@ class Site:
                 data = b"".join(o.data for o in out if o.key == key and o.data)
                 end = self.ends.get(key)
                 told = end.take(data) if end and key not in self.hung else b""
-                for _, answer in of.listed(told, of.HEADER):
+                for _, answer in listed(told, of.HEADER):
                     self.fabric.received(key, answer)
 
     def start(self, **options):

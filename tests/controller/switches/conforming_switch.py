@@ -14,6 +14,7 @@ import numpy as np
 
 from compilers.targets.openflow import protocol as of
 from tests.compilers.targets.openflow_switch import Switch
+from tests.controller.message_lists import listed
 
 BASIC, EXACT = 0x8000, (1 << 64) - 1
 NAMES = {number: name for name, (space, number, _) in of.FIELDS.items() if space == BASIC}
@@ -212,7 +213,7 @@ class ConformingSwitch:
             self._filled.append(body[of.WRAPPER_BYTES - of.HEADER.size :])
             if not self.takes and len(self._filled) == 1:
                 raise Refused(*self.fault)
-            for head, inner in of.listed(body[of.WRAPPER_BYTES - of.HEADER.size :], of.HEADER):
+            for head, inner in listed(body[of.WRAPPER_BYTES - of.HEADER.size :], of.HEADER):
                 self.change(self._bundle, head.type, inner[of.HEADER.size :])
             return b""
         if said.request == of.Bundle.OPEN:
@@ -502,7 +503,7 @@ def hello():
 
 def _typed(data):
     """(type, bytes) of instructions or actions."""
-    return [(head.type, whole) for head, whole in of.listed(data, of.TYPED)]
+    return [(head.type, whole) for head, whole in listed(data, of.TYPED)]
 
 
 def _actions(instructions):
@@ -516,7 +517,7 @@ def _groups(actions):
 
 def _buckets(data):
     """The head of each, and its actions."""
-    return [(head, _typed(whole[of.BUCKET.size :])) for head, whole in of.listed(data, of.BUCKET)]
+    return [(head, _typed(whole[of.BUCKET.size :])) for head, whole in listed(data, of.BUCKET)]
 
 
 def _number(data):
