@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compilers.forwarding.machine_code import kernel, loop
+from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import (
     DELIVER,
     DROP,
@@ -327,9 +327,7 @@ def came_from(
     return n
 
 
-@kernel(
-    "i8[:,::1](P,b1[::1],i2[:,::1],i8[::1],i4[:,::1],i8[:,::1],i8[::1],i8[::1],b1,i8[:,::1],i8[::1])"
-)
+@loop
 def walk_cases(
     p: Program,
     ends: Array,
@@ -463,7 +461,7 @@ def has_other(p: Program, s: int, came: int, d: int, used: Array) -> bool:
     return False
 
 
-@kernel("void(P,b1[::1],i2[:,::1],i8[::1],i4[:,::1],i8[:,::1])")
+@loop
 def walk_two(
     p: Program, ends: Array, egresses: Array, destinations: Array, table: Array, figures: Array
 ) -> None:
@@ -563,7 +561,7 @@ def come_by(
     return n
 
 
-@kernel("b1[:,::1](P,i2[:,::1],i8[::1],b1[::1])")
+@loop
 def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) -> Array:
     """From which switches some path of hosts' packets takes one of these cables, without failures.
 

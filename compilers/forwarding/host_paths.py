@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.many_packets import LOOPS
+from compilers.forwarding.machine_code import for_packets
+from compilers.forwarding.many_packets import bounds_over, next_of_packets
 from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, PLAIN, Program, gives_up, marks
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.routing.intermediates import intermediates
@@ -71,7 +72,7 @@ class TabulatedHops:
         came_marked = place > links
         came = np.where(place == links, HOST, np.where(came_marked, (place - 1) % links, place))
         count = np.zeros((switches, len(place), classes), np.int64)
-        kernels = LOOPS.kernels(count.size // STATES_A_CALL)
+        next_of = for_packets(count.size // STATES_A_CALL, next_of_packets)
         step = max(1, STATES_AT_ONCE // (len(place) * classes))
         found = []
         for first in range(0, switches, step):
@@ -81,7 +82,7 @@ class TabulatedHops:
             tag = np.where(came_marked[at], MARKED, PLAIN)
             packets = np.stack((s, came[at], tag, c), axis=1)
             down = np.broadcast_to(dead, (len(s), len(dead)))
-            number, onward = kernels.next_of_packets(p, packets, np.ascontiguousarray(down))
+            number, onward = next_of(p, packets, np.ascontiguousarray(down))
             count[s, at, c] = number
             state = np.repeat(np.arange(len(s)), number)
             link, marked = onward[:, 0], onward[:, 1] == MARKED
@@ -99,10 +100,10 @@ class TabulatedHops:
         begins = np.append(0, np.cumsum(count.ravel()))
         released = np.full((switches, classes), -1, np.int32)
         if walks.build.carries and len(dead):
-            for switch, number in np.argwhere(p.order[..., 0] >= 0).tolist():
-                via = int(p.far[switch, p.order[switch, number, 0]])
-                if via >= 0 and gives_up(p, switch, via, number, dead):
-                    released[switch, number] = via
+            for switch, row in np.argwhere(p.order[..., 0] >= 0).tolist():
+                via = int(p.far[switch, p.order[switch, row, 0]])
+                if via >= 0 and gives_up(p, switch, via, row, dead):
+                    released[switch, row] = via
         link, marked, part = (np.concatenate(each) for each in zip(*found, strict=True))
         return cls(walks, program, begins, link, marked, part, released)
 
@@ -175,8 +176,8 @@ class TabulatedHops:
             for x in (np.where(first.hops < 0, -1, first.end), first.arcs, then.arcs)
         )
         least, most = np.zeros((2, arcs), np.int64)
-        kernels = LOOPS.kernels(int(np.count_nonzero(packets)) * ends.shape[1])
-        kernels.bounds_over(legs[0], ends, legs[1], packets, least, most)
+        add = for_packets(int(np.count_nonzero(packets)) * ends.shape[1], bounds_over)
+        add(legs[0], ends, legs[1], packets, least, most)
         return least, most
 
     def _moved(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from compilers.forwarding.failure_sets import packet_in, start, state_of
-from compilers.forwarding.machine_code import kernel, loop
+from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import DROP, HOST, MARKED, PLAIN, Array, Program, next_links, transit
 from compilers.tables.fib import MOST_HOPS
 
@@ -86,7 +86,7 @@ def raised(
     return n, highest, len(now) > 0
 
 
-@kernel("Tuple((i8,b1))(P,b1[::1],i2[:,::1],i8[::1],b1,b1,i1[:,:,::1],b1[:,:,::1])")
+@loop
 def link_waits(
     p: Program,
     ends: Array,

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.forwarding.machine_code import kernel
-from compilers.forwarding.program import LOOPS as SINGLE_LOOPS
-from compilers.forwarding.program import Egress, library
+from compilers.forwarding.machine_code import for_packets, loop
+from compilers.forwarding.program import Egress
 from compilers.forwarding.rule import (
     DELIVER,
     DROP,
@@ -21,14 +20,12 @@ from compilers.forwarding.rule import (
     next_links,
     spreads,
 )
-from compilers.forwarding.tabulation import FROM_OTHER, LINK_BITS, LINK_MASK, NAMED
+from compilers.forwarding.tabulation import FROM_OTHER, LINK_BITS, LINK_MASK, NAMED, tabulate
 from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
 
-LOOPS = library("packets", ("rule", "many_packets"), "next_of_packets", "bounds_over")
 
-
-@kernel("Tuple((i8[::1],i8[:,::1]))(P,i8[:,::1],i8[:,::1])")
+@loop
 def next_of_packets(p: Program, packets: Array, dead: Array) -> tuple[Array, Array]:
     """Ask the rule about packets.
 
@@ -57,7 +54,7 @@ def next_of_packets(p: Program, packets: Array, dead: Array) -> tuple[Array, Arr
     return count, found[:m].copy()
 
 
-@kernel("void(i4[:,:,::1],i4[:,::1],i4[:,:,::1],i8[:,::1],i8[::1],i8[::1])")
+@loop
 def bounds_over(
     first: Array, ends: Array, then: Array, packets: Array, least: Array, most: Array
 ) -> None:
@@ -176,7 +173,7 @@ class ManyPackets:
         place, int32[S·(C + 2)·(N + NAMED)], of `tabulate`; the last two classes drop and deliver.
         """
         p, first = self.program, np.arange(self.switches)[:, None, None] * self.slots
-        step = SINGLE_LOOPS.kernels(0).tabulate(p)[0][..., 0]
+        step = for_packets(self.walks.packets, tabulate)(p)[0][..., 0]
         into = (step >> LINK_BITS) * self.slots + (step & LINK_MASK)
         room = (0, 0), (0, 2), (0, 0)
         after = np.pad(np.where(step >= 0, self.end[np.where(step >= 0, into, 0)], DROP), room)
@@ -233,14 +230,14 @@ class ManyPackets:
         packets[:, 0], packets[:, 1] = switch, np.where(came == self.slots - 1, HOST, came)
         packets[:, 2], packets[:, 3] = PLAIN, egress[column, switch]
         down = np.zeros((len(egress), 0), np.int64) if dead is None else dead
-        loops, distinct = LOOPS.kernels(0), np.arange(len(arc))
-        if loops is LOOPS.python:  # which takes its time for each
+        next_of, distinct = for_packets(self.walks.packets, next_of_packets), np.arange(len(arc))
+        if next_of is next_of_packets:  # which takes its time for each
             key = arc * (self.classes + 2) + packets[:, 3] + 2
             if dead is not None:
                 key = key * len(egress) + column
             _, first, distinct = np.unique(key, return_index=True, return_inverse=True)
             packets, column = packets[first], column[first]
-        count, found = loops.next_of_packets(self.program, packets, down[column])
+        count, found = next_of(self.program, packets, down[column])
         begins = np.cumsum(count) - count
         count, begins = count[distinct], begins[distinct]
         which = np.repeat(np.arange(len(arc)), count)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.machine_code import Library
-from compilers.forwarding.rule import DELIVER, DROP, PROGRAM_TYPES, Program
+from compilers.forwarding.rule import DELIVER, DROP, Program
 from compilers.routing.marked_spread import onward_links, onward_ports
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
@@ -17,20 +16,6 @@ from compilers.wiring.wiring import Wiring, links_by_port
 from inventory.problems import InputError
 
 Egress = NDArray[np.int16]
-
-
-def library(name: str, words: tuple[str, ...], *exported: str) -> Library:
-    """Some of the loops of these modules, translated together when the first is asked for."""
-    modules = tuple(f"{__package__}.{word}" for word in words)
-    return Library(name, modules, exported, "Program", PROGRAM_TYPES)
-
-
-SINGLE = ("rule", "tabulation", "single_failures")
-LOOPS = library("single", SINGLE, "tabulate", "minimal_next", "walk_paths")
-CASE_LOOPS = library("cases", (*SINGLE, "failure_sets"), "walk_cases")
-TWO_LOOPS = library("two", (*SINGLE, "failure_sets"), "walk_two")
-WAIT_LOOPS = library("waits", (*SINGLE, "failure_sets", "link_waits"), "link_waits")
-CROSSING_LOOPS = library("crossing", (*SINGLE, "failure_sets"), "crossing")
 
 
 def program_of(build: Build, only: int | None = None, *, shares: bool = True) -> Program:

@@ -16,7 +16,7 @@ the egress class of the destination up, and the class says:
 - a packet on its way to an intermediate (`valiant`) is forwarded to that one as others in transit
   are, and from there on it is one of a host's.
 
-The functions are plain Python over arrays and numbers; `machine_code` translates them.
+The functions are loops of `machine_code`: plain Python over arrays and numbers.
 """
 
 from __future__ import annotations
@@ -60,11 +60,6 @@ class Program(NamedTuple):
     shares: Array
     every_hop: bool
     onward: Array
-
-
-PROGRAM_TYPES = (
-    "i4[:,::1],i2[:,::1],i4[:,::1],i8,i2[:,:,::1],i2[:,:,::1],i2[:,:,::1],b1,b1[:,:,::1]"
-)
 
 
 @loop

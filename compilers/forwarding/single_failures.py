@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compilers.forwarding.machine_code import kernel, loop
+from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import DELIVER, DROP, Array, Program, marks, spreads
 from compilers.forwarding.tabulation import (
     FROM_HOST,
@@ -108,10 +108,7 @@ def host_sends(
     return bool(shared[u, egress[u], far_link[t, b]])
 
 
-@kernel(
-    "void(P,i4[:,:,:,::1],b1[:,:,::1],i2[:,::1],i4[:,::1],b1[::1],b1,b1,i2[:,::1],i8[::1],"
-    "i8[:,::1])"
-)
+@loop
 def walk_paths(
     p: Program,
     step: Array,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compilers.forwarding.machine_code import kernel, loop
+from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import DROP, HOST, OTHER, Array, Program, transit
 
 FROM_HOST, FROM_OTHER, NAMED = 0, 1, 2
@@ -23,7 +23,7 @@ SEVERAL = HOST
 """In place of a next hop: hosts choose among shares."""
 
 
-@kernel("Tuple((i4[:,:,:,::1],b1[:,:,::1],i2[:,::1]))(P)")
+@loop
 def tabulate(p: Program) -> tuple[Array, Array, Array]:
     """The next hops of every switch, class and ingress place.
 
@@ -67,7 +67,7 @@ def tabulate(p: Program) -> tuple[Array, Array, Array]:
     return step, shared, number
 
 
-@kernel("i4[:,::1](P)")
+@loop
 def minimal_next(p: Program) -> Array:
     """int32[S, C + 2]: the switch behind the minimal link of each class; DROP where there is none.
 

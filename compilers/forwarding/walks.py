@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.program import (
-    CASE_LOOPS,
-    CROSSING_LOOPS,
-    LOOPS,
-    TWO_LOOPS,
-    Egress,
-    egress_classes,
-    program_of,
-)
+from compilers.forwarding.failure_sets import crossing, walk_cases, walk_two
+from compilers.forwarding.machine_code import for_packets
+from compilers.forwarding.program import Egress, egress_classes, program_of
 from compilers.forwarding.rule import Program
-from compilers.forwarding.single_failures import FIGURES, LONGEST, PATHS, SUSPECT
+from compilers.forwarding.single_failures import FIGURES, LONGEST, PATHS, SUSPECT, walk_paths
+from compilers.forwarding.tabulation import minimal_next, tabulate
 from compilers.tables.build import Build
 from compilers.tables.fib import LOOPED, MISDELIVERED, MOST_HOPS, Fib
 from compilers.workers.shards import Workers, in_blocks, reported
@@ -99,20 +94,15 @@ class Walks:
         return np.ascontiguousarray(self.build.topology.endpoints)
 
     @cached_property
-    def kernels(self) -> Any:
-        """The loops, as fast as the walk is long."""
-        return LOOPS.kernels(self.packets)
-
-    @cached_property
     def table(self) -> NDArray[np.int32]:
         """The switch behind each class's minimal link, of `minimal_next`."""
-        table: NDArray[np.int32] = self.kernels.minimal_next(self.program)
+        table: NDArray[np.int32] = for_packets(self.packets, minimal_next)(self.program)
         return table
 
     @cached_property
     def tabulated(self) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.int16]]:
         """The next hops of `tabulate`."""
-        step, shared, number = self.kernels.tabulate(self.program)
+        step, shared, number = for_packets(self.packets, tabulate)(self.program)
         return step, shared, number
 
     @property
@@ -169,7 +159,7 @@ class Walks:
         if self.program.every_hop:
             figures[:, SUSPECT] = True
             return Alternates(), (Lengths(), Lengths()), destinations
-        self.kernels.walk_paths(
+        for_packets(self.packets, walk_paths)(
             self.program,
             *self.tabulated,
             self.table,
@@ -207,7 +197,7 @@ class Walks:
         first = np.concatenate(
             ((0,), np.cumsum(np.bincount(element, minlength=self.elements)))
         ).astype(np.int64)
-        lost: Numbers = CASE_LOOPS.kernels(self.packets).walk_cases(
+        lost: Numbers = for_packets(self.packets, walk_cases)(
             self.program,
             self.ends,
             self.egress(destinations),
@@ -233,8 +223,8 @@ class Walks:
         """
         figures = np.zeros((len(destinations), 3), np.int64)
         egress = self.egress(destinations)
-        kernels = TWO_LOOPS.kernels(PAIR_COST * self.packets)
-        kernels.walk_two(self.program, self.ends, egress, destinations, self.table, figures)
+        follow = for_packets(PAIR_COST * self.packets, walk_two)
+        follow(self.program, self.ends, egress, destinations, self.table, figures)
         lengths, loses = Lengths().with_all(figures[:, :2]), np.flatnonzero(figures[:, 2])
         if not len(loses):
             return lengths, NO_ROWS
@@ -262,7 +252,7 @@ class Walks:
             destinations: int64[D].
             cables: bool[E], by the numbers of links.
         """
-        crosses: NDArray[np.bool_] = CROSSING_LOOPS.kernels(self.packets).crossing(
+        crosses: NDArray[np.bool_] = for_packets(self.packets, crossing)(
             self.program, self.egress(destinations), destinations, cables
         )
         return crosses

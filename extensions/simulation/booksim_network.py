@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.many_packets import LOOPS
+from compilers.forwarding.machine_code import for_packets
+from compilers.forwarding.many_packets import next_of_packets
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import PLAIN, Array, Program
 from compilers.spec.policy import EVERY_HOP
@@ -168,7 +169,8 @@ def _when_turned(p: Program, switch: Array, number: Array, came: Array) -> Array
     packets = np.zeros((len(switch), 5), np.int64)
     packets[:, 0], packets[:, 1], packets[:, 2], packets[:, 3] = switch, came, PLAIN, number
     nothing_down = np.zeros((len(switch), 0), np.int64)
-    count, onward = LOOPS.kernels(len(switch)).next_of_packets(p, packets, nothing_down)
+    next_of = for_packets(len(switch), next_of_packets)
+    count, onward = next_of(p, packets, nothing_down)
     link = onward[np.cumsum(count) - count, 0]
     after: Array = np.where(link >= 0, p.far[switch, link], -1)
     return after

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.machine_code import inlined_loop, loop
 from extensions.simulation import packet_kernel as packets
 from extensions.simulation.flit_router import stage
 from extensions.simulation.hop_choice import ADAPTIVE, drawn
-from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.packet_kernel import (
     ACCEPTED,
     COUNTS,
@@ -53,7 +53,6 @@ TURNS = 5
 is a power of two."""
 NOTICE = 1
 """Cycles from when a flit leaves until its credit comes, besides those of the link."""
-_stage = inner(stage)
 
 
 class FlitState(NamedTuple):
@@ -135,7 +134,7 @@ class FlitState(NamedTuple):
         )
 
 
-@compiled
+@loop
 def advance(
     net: SimulatedNetwork,
     traffic: HostTraffic,
@@ -158,7 +157,7 @@ def advance(
             _step(net, rules, state, t, step, last)
 
 
-@inner
+@inlined_loop
 def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
     """Flits that have come, and credits."""
     ports = net.links + net.hosts
@@ -184,20 +183,20 @@ def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
     credit[-1] = 0
 
 
-@inner
+@inlined_loop
 def _begin(rules: SwitchRules, state: FlitState, vc: int, switch: int, t: int) -> None:
     """The head of a packet has come to an empty buffer."""
     listed = state.buffer[vc, STATE] != ABSENT
     state.buffer[vc, STATE] = WAITS
     speedup = rules.router.speedup
-    state.buffer[vc, SINCE] = _stage(t * speedup, rules.router.routing, speedup)
+    state.buffer[vc, SINCE] = stage(t * speedup, rules.router.routing, speedup)
     state.buffer[vc, OUT] = UNROUTED
     if not listed:
         state.busy[switch, state.active[switch]] = vc
         state.active[switch] += 1
 
 
-@inner
+@inlined_loop
 def _noted(events: NDArray[np.int32], when: int, what: int) -> None:
     """Note for a cycle."""
     row = when & (len(events) - 1)
@@ -205,7 +204,7 @@ def _noted(events: NDArray[np.int32], when: int, what: int) -> None:
     events[row, -1] += 1
 
 
-@inner
+@inlined_loop
 def _stored(
     rules: SwitchRules, state: FlitState, vc: int, goal: int, made: int, hops: int, via: int
 ) -> None:
@@ -217,7 +216,7 @@ def _stored(
     state.buffer[vc, STORED] += 1
 
 
-@inner
+@inlined_loop
 def _inject(
     net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, state: FlitState, t: int
 ) -> None:
@@ -252,7 +251,7 @@ def _inject(
         state.sending[h, 1] = left
 
 
-@inner
+@inlined_loop
 def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
     """Every link takes a flit from behind the crossbar; a host sends its credit when it comes."""
     width, buffers = state.queue.shape[1], len(state.buffer)
@@ -272,7 +271,7 @@ def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) 
             state.carried[arc] += rules.begin <= t < rules.end
 
 
-@inner
+@inlined_loop
 def _step(
     net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, step: int, last: bool
 ) -> None:
@@ -322,7 +321,7 @@ def _step(
             by_output[outputs[i]] = -1
 
 
-@compiled
+@loop
 def _match(
     iterations: int,
     vcs: int,
@@ -375,7 +374,7 @@ def _match(
     return wanted
 
 
-@inner
+@inlined_loop
 def _sooner(
     turn: NDArray[np.int32],
     vcs: int,
@@ -393,13 +392,13 @@ def _sooner(
     return _after(one[0] - low, begin, vcs) < _after(other[0] - low, begin, vcs)
 
 
-@inner
+@inlined_loop
 def _after(place: int, turn: int, size: int) -> int:
     """How far a place is behind the one whose turn it is."""
     return place - turn if place >= turn else place - turn + size
 
 
-@inner
+@inlined_loop
 def _give_channel(
     net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int, step: int
 ) -> None:
@@ -425,7 +424,7 @@ def _give_channel(
             return
 
 
-@inner
+@inlined_loop
 def _route(
     net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int
 ) -> int:
@@ -446,7 +445,7 @@ def _route(
     return int(goal) if out == HOME else out
 
 
-@inner
+@inlined_loop
 def _pass_flit(
     net: SimulatedNetwork,
     rules: SwitchRules,
@@ -485,7 +484,7 @@ def _pass_flit(
     buffer[vc, FRONT] = turned(buffer[vc, FRONT] + 1, rules.depth + 2)
     buffer[vc, STORED] -= 1
     if buffer[vc, FLITS]:
-        when = _stage(step + 1, rules.router.routing, rules.router.speedup)
+        when = stage(step + 1, rules.router.routing, rules.router.speedup)
         buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, OUT] = WAITS, when, UNROUTED
     else:
         buffer[vc, STATE] = IDLE
@@ -503,7 +502,7 @@ def _pass_flit(
             state.hops[hops] += 1
 
 
-@compiled
+@loop
 def blocked(
     net: SimulatedNetwork,
     rules: SwitchRules,

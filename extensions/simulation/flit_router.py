@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from compilers.forwarding.machine_code import inlined_loop
 from inventory.problems import InputError, not_among
 
 MOST = 1_000
@@ -63,6 +64,7 @@ class FlitRouter(NamedTuple):
 USUAL_ROUTER = FlitRouter()
 
 
+@inlined_loop
 def stage(step: int, cycles: int, speedup: int) -> int:
     """The step at which a stage ends that begins at a step."""
     return step if cycles <= 1 else (step // speedup + cycles - 1) * speedup

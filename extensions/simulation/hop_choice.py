@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from extensions.simulation.just_in_time import compiled, inner
+from compilers.forwarding.machine_code import inlined_loop, loop
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 MINIMAL, EMITTED, ADAPTIVE = range(3)
@@ -22,7 +22,7 @@ _GOLDEN, _FIRST, _SECOND = (
 _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
-@compiled
+@loop
 def drawn(streams: NDArray[np.uint64], which: int) -> float:
     """A number of [0, 1) of a stream (SplitMix64: Steele, Lea and Flood, 2014)."""
     z = streams[which] + _GOLDEN
@@ -33,7 +33,7 @@ def drawn(streams: NDArray[np.uint64], which: int) -> float:
     return float(z >> _S11) * (1.0 / 9007199254740992.0)
 
 
-@inner
+@inlined_loop
 def hashed(source: int, destination: int, flow: int) -> float:
     """The number of [0, 1) that a flow is hashed to."""
     z = np.uint64(source) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(destination)
@@ -43,7 +43,7 @@ def hashed(source: int, destination: int, flow: int) -> float:
     return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@inner
+@inlined_loop
 def came_by_next_hop(net: SimulatedNetwork, row: int, arc: int) -> bool:
     """Whether a packet came in by one of the next hops of its class, if that shares several."""
     several = came = 0
@@ -53,7 +53,7 @@ def came_by_next_hop(net: SimulatedNetwork, row: int, arc: int) -> bool:
     return several > 1 and came > 0
 
 
-@inner
+@inlined_loop
 def transit(net: SimulatedNetwork, row: int, arc: int, dead: NDArray[np.bool_]) -> int:
     """The egress of a packet that came in by an arc; `HOME`: delivered here, `NOWHERE`: dropped.
 
@@ -75,7 +75,7 @@ def transit(net: SimulatedNetwork, row: int, arc: int, dead: NDArray[np.bool_]) 
     return NOWHERE
 
 
-@inner
+@inlined_loop
 def weighted(net: SimulatedNetwork, row: int, chance: float, dead: NDArray[np.bool_]) -> int:
     """The egress of a packet from a host, by weights; `NOWHERE` if none is up."""
     total = 0
@@ -93,7 +93,7 @@ def weighted(net: SimulatedNetwork, row: int, chance: float, dead: NDArray[np.bo
     return NOWHERE
 
 
-@inner
+@inlined_loop
 def links(net: SimulatedNetwork, hop: int, goal: int) -> int:
     """The links of a path to a destination: minimal behind the first one, or a bounce, then so.
 
@@ -112,7 +112,7 @@ def links(net: SimulatedNetwork, hop: int, goal: int) -> int:
     return 1 + int(net.hops[there, goal])
 
 
-@inner
+@inlined_loop
 def least_waited_for(
     net: SimulatedNetwork, row: int, goal: int, dead: NDArray[np.bool_], port: NDArray[Any]
 ) -> int:
@@ -130,7 +130,7 @@ def least_waited_for(
     return best
 
 
-@inner
+@inlined_loop
 def entering(
     net: SimulatedNetwork,
     row: int,

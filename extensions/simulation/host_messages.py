@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from extensions.simulation.just_in_time import inner
+from compilers.forwarding.machine_code import inlined_loop
 
 Numbers = NDArray[Any]
 IDLE = 2**31 - 2
@@ -96,7 +96,7 @@ class HostMessages(NamedTuple):
         return cls(*(np.zeros(0, np.int32) for _ in cls._fields))
 
 
-@inner
+@inlined_loop
 def due(messages: HostMessages, host: int) -> int:
     """When a host sends its next packet, as far as is known."""
     message = messages.head[host]
@@ -105,7 +105,7 @@ def due(messages: HostMessages, host: int) -> int:
     return int(max(messages.free[host], messages.ready[message]))
 
 
-@inner
+@inlined_loop
 def packet_sent(messages: HostMessages, host: int, free: int) -> int:
     """The message that a host's next packet is of; its link is free again then."""
     message = messages.head[host]
@@ -116,7 +116,7 @@ def packet_sent(messages: HostMessages, host: int, free: int) -> int:
     return int(message)
 
 
-@inner
+@inlined_loop
 def packet_came(messages: HostMessages, message: int, when: int) -> int:
     """A packet has come; the host whose next message waits for it no longer, -1 for none."""
     messages.coming[message] -= 1

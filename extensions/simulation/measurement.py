@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.machine_code import one_at_a_time
+from compilers.forwarding.machine_code import compiled, compiled_for
 from extensions.simulation import flit_kernel, packet_kernel
 from extensions.simulation import packet_kernel as kernel
 from extensions.simulation.host_messages import IDLE
@@ -42,6 +42,8 @@ class Measurement:
     now: int = 0
     means: tuple[float, ...] = ()
     inside: list[tuple[int, int]] = field(default_factory=list)
+    advance: Callable[..., None] | None = None
+    """The loop that lets cycles pass, in machine code; None before the first cycle."""
 
     @classmethod
     def of(
@@ -65,9 +67,8 @@ class Measurement:
 
     def compile(self) -> None:
         """Have the loops compiled, or found where an earlier process has left them."""
-        with one_at_a_time():
-            self._run(1)
-            self._generated()
+        self._run(1)
+        self._generated()
 
     def point(self) -> LoadPoint:
         """Simulate, and measure."""
@@ -96,8 +97,6 @@ class Measurement:
                 self._fail(failures.pop(0).links)
             self._run(min([stop, *(failure.cycle for failure in failures[:1])]))
 
-        with one_at_a_time():
-            run(1)
         while counts[kernel.DELIVERED] < packets:
             if self.now - counts[kernel.LAST] > SILENCE and not self._more_to_come():
                 return None
@@ -118,7 +117,9 @@ class Measurement:
         while self.now < stop:
             end = min(stop, self.now + CHUNK)
             given = self.network, self.traffic, self.rules, self.state
-            self._loops.advance(*given, self.now, end)
+            if self.advance is None:
+                self.advance = compiled_for(self._loops.advance, *given, self.now, end)
+            self.advance(*given, self.now, end)
             self.now = end
             counts = self.state.counts
             out = counts[kernel.DELIVERED] + counts[kernel.LOST]
@@ -140,13 +141,13 @@ class Measurement:
             arcs = np.arange(one * ports, one * ports + self.network.links)
             for arc in arcs[end[arcs] // ports == other]:
                 for direction in (int(arc), int(end[arc])):
-                    kernel.cut(self.network, self.rules, state, direction, self.now)
+                    compiled(kernel.cut)(self.network, self.rules, state, direction, self.now)
 
     def _generated(self) -> int:
         """Packets made while it was measured, those that wait in their hosts included."""
         state, rules = self.state, self.rules
         hosts = state.streams.copy(), state.made, state.chance
-        waiting = kernel.still_to_come(*hosts, rules.begin, rules.end)
+        waiting = compiled(kernel.still_to_come)(*hosts, rules.begin, rules.end)
         return int(waiting + self.state.counts[kernel.MEASURED_IN])
 
     def _figures(self, generated: int) -> LoadPoint:
@@ -202,8 +203,7 @@ class Measurement:
             np.zeros(buffers, np.bool_),
             np.full((buffers, self.rules.vcs), -1, np.int32),
         )
-        with one_at_a_time():
-            self._loops.blocked(self.network, self.rules, self.state, waits, wanted)
+        compiled(self._loops.blocked)(self.network, self.rules, self.state, waits, wanted)
         found = waiting_cycle(waits, wanted)
         return tuple(buffer // width for buffer in found)
 

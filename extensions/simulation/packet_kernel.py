@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.machine_code import compiled, inlined_loop, loop
 from extensions.simulation.flit_router import FlitRouter
 from extensions.simulation.hop_choice import ADAPTIVE, drawn
 from extensions.simulation.host_messages import HostMessages, due, packet_came, packet_sent
-from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import (
     ANY_HOST,
@@ -149,13 +149,12 @@ class PacketState(NamedTuple):
             via=np.full(buffers * rules.depth * told, DIRECT, np.int32),
             change=np.zeros((turns, order * ports * (rules.policy >= ADAPTIVE)), np.int32),
         )
-        for h in range(len(host)):
-            state.made[h] = made_next(state.streams, h, -1, state.chance[h])
+        compiled(make_first)(state.streams, state.made, state.chance)
         state.due[:] = state.made
         return state
 
 
-@compiled
+@loop
 def made_next(streams: NDArray[np.uint64], host: int, made: int, chance: float) -> int:
     """When the packet after one that was made then is made: Bernoulli trials, one a cycle.
 
@@ -165,7 +164,16 @@ def made_next(streams: NDArray[np.uint64], host: int, made: int, chance: float) 
     return int(min(made + 1 + gap, NEVER - 1))
 
 
-@compiled
+@loop
+def make_first(
+    streams: NDArray[np.uint64], made: NDArray[np.int32], chance: NDArray[np.float64]
+) -> None:
+    """Draw when each host makes its first packet: fields of the state, `made` is written."""
+    for h in range(len(made)):
+        made[h] = made_next(streams, h, -1, chance[h])
+
+
+@loop
 def still_to_come(
     streams: NDArray[np.uint64],
     made: NDArray[np.int32],
@@ -186,7 +194,7 @@ def still_to_come(
     return int(total)
 
 
-@compiled
+@loop
 def cut(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int, t: int) -> None:
     """An arc goes down before cycle t; packets on the link are lost, those before it go elsewhere.
 
@@ -216,7 +224,7 @@ def cut(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int,
     state.waiting[switch] = kept
 
 
-@inner
+@inlined_loop
 def destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: float) -> int:
     """The arc of the host that a packet goes to: u of [0, 1) draws the switch, then the host."""
     ports = net.links + net.hosts
@@ -246,7 +254,7 @@ def destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: float)
     return int(traffic.destination[low] * ports + net.links + place)
 
 
-@compiled
+@loop
 def advance(
     net: SimulatedNetwork,
     traffic: HostTraffic,
@@ -395,13 +403,13 @@ def advance(
             state.waiting[switch] = kept
 
 
-@inner
+@inlined_loop
 def turned(place: int, size: int) -> int:
     """A place of a ring, at most once around, without a division."""
     return place if place < size else place - size
 
 
-@inner
+@inlined_loop
 def _waits(
     net: SimulatedNetwork,
     change: NDArray[np.int32],
@@ -426,7 +434,7 @@ def _waits(
             change[(cycle + CREDIT + net.delay[arc]) % len(change), net.end[arc]] -= 1
 
 
-@inner
+@inlined_loop
 def _room(
     net: SimulatedNetwork,
     rules: SwitchRules,
@@ -455,7 +463,7 @@ def _room(
     return -1
 
 
-@inner
+@inlined_loop
 def choices(
     net: SimulatedNetwork, rules: SwitchRules, vc: int, arc: int, out: int
 ) -> tuple[int, int]:
@@ -469,7 +477,7 @@ def choices(
     return net.end[out] * rules.vcs + first, count
 
 
-@compiled
+@loop
 def blocked(
     net: SimulatedNetwork,
     rules: SwitchRules,
@@ -491,7 +499,7 @@ def blocked(
                     wanted[vc, other - first] = other
 
 
-@inner
+@inlined_loop
 def _arrive(
     slot: NDArray[np.int32],
     queue: NDArray[np.int32],
@@ -509,7 +517,7 @@ def _arrive(
     queue[vc, 1] += 1
 
 
-@inner
+@inlined_loop
 def _leave(
     slot: NDArray[np.int32],
     queue: NDArray[np.int32],

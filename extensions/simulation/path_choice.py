@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.machine_code import inlined_loop
 from extensions.simulation.hop_choice import drawn
-from extensions.simulation.just_in_time import inner
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 SHORTEST, UGAL, VALIANT, UGAL_PF = 3, 4, 5, 6
@@ -30,13 +30,13 @@ DIRECT = -1
 """In the place of a switch that a packet goes by: none."""
 
 
-@inner
+@inlined_loop
 def minimal_row(net: SimulatedNetwork, switch: int, target: int) -> int:
     """The row of `order` of a switch's class for another switch."""
     return int(switch * (net.order.shape[0] // net.switches) + net.number[switch, target])
 
 
-@inner
+@inlined_loop
 def path_links(net: SimulatedNetwork, switch: int, target: int) -> np.int32:
     """The links of the path to a switch."""
     if len(net.distance):
@@ -44,7 +44,7 @@ def path_links(net: SimulatedNetwork, switch: int, target: int) -> np.int32:
     return np.int32(net.hops[switch, target])
 
 
-@inner
+@inlined_loop
 def shortest_hop(
     net: SimulatedNetwork,
     switch: int,
@@ -83,7 +83,7 @@ def shortest_hop(
     return NOWHERE
 
 
-@inner
+@inlined_loop
 def around(
     net: SimulatedNetwork, switch: int, goal: int, hop: int, port: NDArray[Any], chance: float
 ) -> tuple[int, int]:
@@ -115,7 +115,7 @@ def around(
     return best, via
 
 
-@inner
+@inlined_loop
 def without_tables(
     net: SimulatedNetwork,
     policy: int,

@@ -224,7 +224,7 @@ def command(
 
     measured = list[MeasuredBuild]()
     for fabric, settings in asked:
-        with progress(_doing(settings["level"])) as bar:
+        with progress("simulating") as bar:
             given = pattern, loads, hosts, seed, failures, bar, scheduler, demand
             meant = _meant(settings)
             curves = of_each_plane(fabric, lambda plane: simulate(plane, *given, **meant))  # noqa: B023
@@ -298,15 +298,6 @@ def _named(measured: Sequence[MeasuredBuild]) -> list[tuple[str, LatencyCurve]]:
         name = str(each.fabric.folder) if alike else each.fabric.builds[0].name
         named.append((f"{name}, {each.routing}" if each.routing else name, each.curves[0]))
     return named
-
-
-def _doing(level: str) -> str:
-    """What the bar says: the first simulation of a machine compiles its loops."""
-    from extensions.simulation import flit_kernel, packet_kernel
-    from extensions.simulation.just_in_time import is_kept
-
-    kernel = flit_kernel if level == "flit" else packet_kernel
-    return "simulating" if is_kept(kernel.advance) else "compiling, once, and simulating"
 
 
 def _to_the_end(

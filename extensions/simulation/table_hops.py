@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.machine_code import inlined_loop
 from extensions.simulation.hop_choice import (
     EMITTED,
     came_by_next_hop,
@@ -20,7 +21,6 @@ from extensions.simulation.hop_choice import (
     transit,
     weighted,
 )
-from extensions.simulation.just_in_time import inner
 from extensions.simulation.path_choice import DIRECT
 from extensions.simulation.simulated_network import NOWHERE, SimulatedNetwork
 
@@ -28,7 +28,7 @@ MARKS = 1 << 30
 """Numbers that marks can be."""
 
 
-@inner
+@inlined_loop
 def by_tables(
     net: SimulatedNetwork,
     policy: int,
@@ -81,7 +81,7 @@ def by_tables(
     return transit(net, row, arc, dead), via
 
 
-@inner
+@inlined_loop
 def mark_for(net: SimulatedNetwork, row: int, out: int, chance: float) -> int:
     """The mark of a packet that a class of its host's switch sends out by an egress; or `DIRECT`.
 
@@ -90,14 +90,14 @@ def mark_for(net: SimulatedNetwork, row: int, out: int, chance: float) -> int:
     return DIRECT if out < 0 or out == net.order[row, 0] else int(chance * MARKS)
 
 
-@inner
+@inlined_loop
 def spreads(net: SimulatedNetwork, switch: int, goal: int, mark: int) -> bool:
     """Whether a switch spreads a packet to another switch: it is marked, and for no neighbour."""
     number, classes = net.number[switch, goal], len(net.order) // net.switches - 2
     return mark >= 0 and number < classes and number // net.links != 1
 
 
-@inner
+@inlined_loop
 def onward(net: SimulatedNetwork, arc: int, mark: int, dead: NDArray[np.bool_]) -> int:
     """The egress of a packet that is spread and came in by an arc; `NOWHERE` if none is up."""
     ports = net.links + net.hosts

@@ -274,6 +274,22 @@ except SystemExit:
     assert run.stderr.strip() == "[]"
 
 
+@pytest.mark.parametrize("q", [3, 7, 31])
+def test_minimal_routes_of_a_small_fabric_need_no_machine_code(q: int, lab: Path) -> None:
+    lab.write_text(f"name: lab\ntopology: {{family: polarfly, q: {q}}}\n")
+    program = f"""import sys
+sys.argv = ["polarfab", "compile", "-q", "{lab}", "-o", "{lab.parent / "build"}"]
+from polarfab.cli import main
+try:
+    main()
+finally:
+    print("numba" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.endswith("False\n")
+    assert (lab.parent / "build").is_dir()
+
+
 def test_the_python_api(lab: Path, tmp_path: Path) -> None:
     import polarfab
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from math import isqrt
@@ -11,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.machine_code import Library
+from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.program import egress_classes, program_of
-from compilers.forwarding.rule import DELIVER, DROP, PROGRAM_TYPES, Program
+from compilers.forwarding.rule import DELIVER, DROP, Program
 from compilers.forwarding.walks import Progress, packets
-from compilers.proof.local.state_proof import CASES, MOST, SEVERAL
+from compilers.proof.local.state_proof import CASES, MOST, SEVERAL, cases_of_classes, prove_states
 from compilers.proof.soundness.port_use import PortUse, bits, packed_alternates
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
@@ -23,13 +24,6 @@ from compilers.tables.build_parts import classes_of, switch_blocks
 from compilers.tables.fib import Fib
 from compilers.tables.packed_alternates import AlternateWeights, counts
 
-LOOPS = Library(
-    "local",
-    ("compilers.forwarding.rule", "compilers.proof.local.state_proof"),
-    ("cases_of_classes", "prove_states"),
-    "Program",
-    PROGRAM_TYPES,
-)
 PROVED = ("link", "node")
 AT_ONCE = 256
 """Destinations that are proved together: the tables of a switch are looked up for all of them."""
@@ -126,7 +120,8 @@ class ClassStates:
             only[some][single] = np.unpackbits(sets[some][single], axis=1).argmax(axis=1)
         cases, turn = np.empty((*shape, CASES, 2), np.int16), np.empty(shape, np.int16)
         words = np.empty(shape, np.int64)
-        LOOPS.kernels(packets(build)).cases_of_classes(p, shares, only, kinds, cases, turn, words)
+        ask = for_packets(packets(build), cases_of_classes)
+        ask(p, shares, only, kinds, cases, turn, words)
         ends = build.topology.endpoints.copy()
         used = ends | (wiring.far >= 0).any(axis=1)
         marks = build.marks
@@ -298,7 +293,7 @@ def local_proof(
     asked = np.array([kind in kinds for kind in PROVED])
     states = ClassStates.of(build, asked)
     ends = np.flatnonzero(build.topology.endpoints)
-    prove = LOOPS.kernels(packets(build)).prove_states
+    prove: Callable[..., None] = for_packets(packets(build), prove_states)
     columns = columns_of(build)
     count = len(ends)
     delivers, repaired = np.ones(count, np.bool_), np.ones((count, 2), np.bool_)

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compilers.forwarding.machine_code import kernel, loop
+from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import DELIVER, DROP, HOST, OTHER, Array, Program, spreads, transit
 
 MOST = 64
@@ -41,7 +41,7 @@ LINK, NODE = 0, 1
 UNREACHED = 127
 
 
-@kernel("void(P,i2[:,::1],i2[:,::1],b1[::1],i2[:,:,:,::1],i2[:,::1],i8[:,::1])")
+@loop
 def cases_of_classes(
     p: Program,
     counts: Array,
@@ -453,11 +453,7 @@ def shared_by_rows(sharing: Array, near: Array, egress: Array, links: Array) -> 
                 links[i, b] |= sharing[near[i], egress[i, j], b]
 
 
-@kernel(
-    "void(P,i2[:,::1],u1[:,:,::1],b1,i2[:,:,:,::1],i2[:,::1],i8[:,::1],"
-    "b1[::1],b1[::1],i8[::1],i4[::1],i4[::1],i2[:,::1],i2[::1],"
-    "b1[::1],b1[::1],b1[:,::1],i8[:,::1],i8[::1],i8[::1],i8[:,::1])"
-)
+@loop
 def prove_states(
     p: Program,
     only: Array,

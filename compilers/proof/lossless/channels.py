@@ -22,7 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.program import WAIT_LOOPS
+from compilers.forwarding.link_waits import link_waits
+from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.rule import Program
 from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
@@ -102,7 +103,7 @@ def channels(
     kinds = "link" in failures, "node" in failures
     for first in range(0, len(ends), step):
         some = ends[first : first + step]
-        found = WAIT_LOOPS.kernels(walks.packets).link_waits(
+        found = for_packets(walks.packets, link_waits)(
             walks.program, walks.ends, walks.egress(some), some, *kinds, changes, waits
         )
         highest, looped = max(highest, found[0]), looped or found[1]

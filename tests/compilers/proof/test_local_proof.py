@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from compilers.forwarding import machine_code
-from compilers.forwarding.rule import Program
 from compilers.proof.failures.failure_walks import walk
 from compilers.proof.local import local_proof as local
 from compilers.proof.local.judged import LocalUse
@@ -280,11 +279,3 @@ def test_it_is_the_same_in_machine_code(name: str, monkeypatch: pytest.MonkeyPat
         parts = (proof.longest, proof.paths, proof.hop_counts, *proof.stretch.values())
         found.append([part.tolist() for part in (proof.open, *parts)])
     assert found[0] == found[1]
-
-
-def test_it_can_be_translated_ahead_of_time() -> None:
-    """The fields of a program become arguments beside the others."""
-    for name in ("cases_of_classes", "prove_states"):
-        arguments = getattr(local.LOOPS.python, name).__code__
-        given = arguments.co_varnames[1 : arguments.co_argcount]
-        assert not set(given) & set(Program._fields)
