@@ -212,6 +212,8 @@ def _fields(kind: type, kinds: dict[str, type]) -> Iterator[str]:
     """The table of a dataclass; dataclasses among its types are added to `kinds`."""
     yield "| variable | type |\n|---|---|\n"
     for field, value in get_type_hints(kind).items():
+        if field.startswith("_"):
+            continue
         _named(value, kinds)
         (written,) = [str(f.type) for f in fields(kind) if f.name == field] or [""]
         if written:

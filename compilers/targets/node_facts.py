@@ -81,17 +81,20 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FabricFacts:
-    """A fabric: what its build is called, and its nodes."""
+    """A fabric: what its build is called, and its nodes.
+
+    _build: a template in the sandbox does not see it: the methods of its arrays write files.
+    """
 
     name: str
     identity: str
-    build: Build
+    _build: Build
 
     @property
     def nodes(self) -> Iterator[NodeFacts]:
         """The facts of every node with a program, in the order of the vertices."""
-        for vertex in np.flatnonzero(self.build.topology.present).tolist():
-            yield NodeFacts.of(self.build, vertex)
+        for vertex in np.flatnonzero(self._build.topology.present).tolist():
+            yield NodeFacts.of(self._build, vertex)
 
 
 def _place(build: Build, vertex: int) -> dict[str, Any]:

@@ -35,13 +35,14 @@ class PrefixTexts:
 class RouteRows:
     """Routes, each a prefix and what follows it: (prefix, *tail) for templates that loop.
 
-    prefix: int[n], which of the texts. tail: int[n], which of `tails`.
+    _prefix: int[n], which of the texts. _tail: int[n], which of `_tails`. A template in the sandbox
+    sees none of the fields: the methods of arrays write files.
     """
 
-    names: PrefixTexts
-    tails: Sequence[RouteTail]
-    prefix: Column
-    tail: Column
+    _names: PrefixTexts
+    _tails: Sequence[RouteTail]
+    _prefix: Column
+    _tail: Column
 
     @classmethod
     def of(cls, names: PrefixTexts, parts: Iterable[RoutePart]) -> RouteRows:
@@ -56,15 +57,15 @@ class RouteRows:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The prefix and the next hop of each route."""
-        for prefix, tail in zip(self.prefix.tolist(), self.tail.tolist(), strict=True):
-            yield self.names.texts[prefix], *self.tails[tail]
+        for prefix, tail in zip(self._prefix.tolist(), self._tail.tolist(), strict=True):
+            yield self._names.texts[prefix], *self._tails[tail]
 
     def __len__(self) -> int:
-        return len(self.prefix)
+        return len(self._prefix)
 
     def lines(self, form: str) -> str:
         """A line for each route, by a text in which `{}` is replaced by each of its words."""
         head, _, rest = form.partition("{}")
-        said = np.empty(len(self.tails), object)
-        said[:] = [f"{rest.format(*tail)}\n" for tail in self.tails]
-        return "".join((self.names.behind(head)[self.prefix] + said[self.tail]).tolist())
+        said = np.empty(len(self._tails), object)
+        said[:] = [f"{rest.format(*tail)}\n" for tail in self._tails]
+        return "".join((self._names.behind(head)[self._prefix] + said[self._tail]).tolist())
