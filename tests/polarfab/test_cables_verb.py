@@ -95,19 +95,3 @@ def test_panels_that_lack_a_link_leave_out_materials_alone(polarfab, tmp_path):
     assert (code, err) == (0, "")
     assert "cables  223" in out
     assert "materials" not in out
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--rack", "c1"], "--rack: required the name of a rack, given c1; did you mean C1?"),
-        (["--json", "--format", "csv"], "leave --format csv or --json out"),
-        (["-o", "x.csv"], "say which with --format"),
-        (["--format", "csv", "-o", "nowhere/x"], "required a file that can be written"),
-        (["--format", "csv", "-o", "."], "required a file that can be written, given a folder"),
-    ],
-)
-def test_wrong_options(polarfab, build, words, message):
-    code, _, err = polarfab("cables", build, *words)
-    assert code == 2
-    assert message in err

@@ -17,16 +17,6 @@ def run(*words: object) -> str:
     return result.stdout
 
 
-def refused(*words: object) -> str:
-    from inventory.problems import InputError
-
-    result = CliRunner().invoke(cli, [str(word) for word in words])
-    if isinstance(result.exception, InputError):
-        return str(result.exception)
-    assert result.exit_code == 2
-    return result.stderr
-
-
 def test_radix_15() -> None:
     rows = json.loads(run("design", "--radix", 15, "--json"))
     stars = [row for row in rows if row["family"] == "polarstar"]
@@ -80,37 +70,6 @@ def test_prices_change_the_order_of_things(tmp_path) -> None:
     assert plain["cost_per_host"] > 50 * cheap["cost_per_host"]
 
 
-def test_a_radix_for_people() -> None:
-    assert "polarstar q=11 IQ 3" in run("design", "--radix", 15).replace("\n", "")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["design"], "say --hosts, --radix"),
-        (["design", "--radix", "8", "--budget", "5"], "need --hosts"),
-        (["design", "--hosts", "300", "--budget", "5"], "the price of polarfly q=8, given 5"),
-        (["design", "--radix", "9..8"], "required 2 to 4096 or a range as in 8..128, given 9..8"),
-        (["design", "--radix", "x"], "given x"),
-        (["design", "--radix", "8", "--sort", "beauty"], "given beauty"),
-        (["design", "--modules", "4"], "say both --modules and --links"),
-        (["design", "--modules", "4", "--links", "8", "--radix", "9"], "without --radix"),
-        (["design", "--modules", "512", "--links", "512"], "4096"),
-        (["design", "--radix", "8", "--family", "slimfy"], "did you mean slimfly?"),
-        (["design", "--radix", "8", "--prices", "no-such-file"], "no-such-file"),
-        (["analyse", "slimfli"], "did you mean slimfly?"),
-        (["analyse", "slimfly", "q"], "required NAME=VALUE"),
-        (["analyse", "slimfly", "q=6"], "the nearest are 5 and 7"),
-        (["analyse", "polarfly", "--q", "6"], "the nearest are 5 and 7"),
-        (["analyse", "polarfly", "--q", "3", "--what", "load,speed"], "given speed"),
-        (["analyse", "polarfly", "--q", "3", "--format", "csv"], "say which with --what"),
-        (["analyse", "pn", "--q", "3", "--what", "expansion"], "a PolarFly to grow"),
-    ],
-)
-def test_what_is_refused(words: list[str], said: str) -> None:
-    assert said in refused(*words)
-
-
 def test_hosts_for_a_budget_cheapest_first_uneven_ones_too() -> None:
     rows = json.loads(run("design", "--hosts", 300, "--budget", 500_000, "--ports", 16, "--json"))
     prices = [row["price"] for row in rows]
@@ -141,24 +100,12 @@ def test_hosts_fit_the_ports_and_the_oversubscription() -> None:
     assert len(kinds) == len(set(kinds))
 
 
-@pytest.mark.parametrize("key", ["cost_per_host", "hosts", "optical_modules", "worst"])
 def test_the_column_that_was_sorted_by_is_there_at_80_columns(
-    key: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    text = run("design", "--radix", 15, "--sort", key)
-    heads = " ".join(text.splitlines()[2:5])
-    for word in {"cost_per_host": "$ per host"}.get(key, key.replace("_", " ")).split():
-        assert word in heads
-    if key == "cost_per_host":
-        assert "node" in heads
-        assert "Moore" not in heads
-
-
-def test_nothing_that_fits_says_what_to_allow() -> None:
-    done = CliRunner().invoke(cli, ["design", "--hosts", "300", "--ports", "4"])
-    assert "no fabrics for 300 hosts; allow more --ports or --oversubscription" in done.stderr
-    assert (done.exit_code, done.stdout) == (1, "")
+    heads = " ".join(run("design", "--radix", 15, "--sort", "cost_per_host").splitlines()[2:5])
+    assert all(word in heads for word in (["$", "per", "host"]))
 
 
 def test_a_table_for_hosts_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +115,7 @@ def test_a_table_for_hosts_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> N
         assert word in heads
 
 
-@pytest.mark.parametrize("family", ["polarfly", "pn", "oft"])
+@pytest.mark.parametrize("family", ["polarfly", "oft"])
 def test_what_hosts_get_is_written_compiles_and_verifies(tmp_path, family: str) -> None:
     words = ["design", "--hosts", 20, "--family", family, "--ports", 8]
     first = json.loads(run(*words, "--json"))[0]

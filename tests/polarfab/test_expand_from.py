@@ -6,8 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.polarfab.conftest import Run
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "q7-copackaged"
@@ -33,20 +31,3 @@ def test_the_verbs(polarfab: Run, tmp_path: Path) -> None:
     code, out, _ = polarfab("expand", rest, "--from", some)
     assert code == 0
     assert "cables moved       0" in out
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["expand"], "say either --clusters or --from OLDBUILD"),
-        (
-            ["expand", "--clusters", "nucleus", "--from", "x"],
-            "say either --clusters or --from OLDBUILD",
-        ),
-    ],
-)
-def test_wrong_words(polarfab: Run, tmp_path: Path, words: list[str], message: str) -> None:
-    code, _, err = polarfab(words[0], EXAMPLE / "fabric.yaml", *words[1:], "-o", tmp_path / "x")
-    assert code == 2
-    assert message in err
-    assert not (tmp_path / "x").exists()

@@ -129,7 +129,7 @@ def here(polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def test_some_pairs_of_options(here: Run) -> None:
-    fuzz(random.Random(1).sample(cases(), 300), here, 1)  # noqa: S311
+    fuzz(random.Random(1).sample(cases(), 150), here, 1)  # noqa: S311
 
 
 @pytest.mark.long

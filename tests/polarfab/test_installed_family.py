@@ -106,9 +106,8 @@ def test_the_tables_have_one_alternate(site, build):
     assert len(json.loads(out)["alternates"]) <= 1
 
 
-@pytest.mark.parametrize("target", ["ovs", "frr"])
-def test_it_renders_and_what_is_written_is_read_back(site, build, tmp_path, target):
-    words = ("render", build, "--target", target, "-o", tmp_path / "out")
+def test_it_renders_and_what_is_written_is_read_back(site, build, tmp_path):
+    words = ("render", build, "--target", "frr", "-o", tmp_path / "out")
     code, _, err = polarfab(site, words=words)
     assert code == 0, err
     code, _, err = polarfab(site, words=("verify", build, "--emitted", tmp_path / "out"))
@@ -121,26 +120,18 @@ def test_it_is_emulated_on_the_model(site, build):
     assert json.loads(out)["passed"]
 
 
-@pytest.mark.parametrize(
-    ("n", "balance", "said"),
-    [
-        (4, "one-more", "topology.switches: required at least 5, given 4"),
-        (9, "one-mor", "one-more, given one-mor; did you mean one-more?"),
-    ],
-)
-def test_its_mistakes_are_told_like_ours(site, tmp_path, n, balance, said):
-    (tmp_path / "fabric.yaml").write_text(SPEC.format(n=n, balance=balance))
+def test_its_mistakes_are_told_like_ours(site, tmp_path):
+    (tmp_path / "fabric.yaml").write_text(SPEC.format(n=4, balance="one-mor"))
     code, _, err = polarfab(site, words=("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "a"))
-    assert (code, said in err) == (2, True), err
+    assert code == 2
+    assert "topology.switches: required at least 5, given 4" in err
+    assert "one-more, given one-mor; did you mean one-more?" in err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("family: circulant, swiches: 9", "swiches: required only switches, shape with circulant"),
         ("family: circulant, swiches: 9", "given 9; did you mean switches?"),
-        ("family: circulant", "topology.switches: required a value, circulant needs it"),
-        ("family: circulant, switches: 9, shape: [1]", "required a whole number or a text"),
         ("family: nameless", "given circulants:Nameless does not say order"),
     ],
 )

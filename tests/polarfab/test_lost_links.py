@@ -64,8 +64,7 @@ PLANNED = [{"name": f"new{v}", "state": "planned"} for v in range(3)]
 RACKS = [{"name": "A", "units": 20}, {"name": "B", "units": 20}]
 
 
-@pytest.mark.parametrize("racked", [False, True])
-@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(("order", "racked"), [(1, False), (-1, True)])
 def test_real_nodes_come_before_planned_ones(polarfab, tmp_path, order, racked):
     nodes = (PLANNED + REAL)[::order]
     more = {}

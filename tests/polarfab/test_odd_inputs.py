@@ -12,7 +12,6 @@ from compilers.audit.route_report import RouteReport
 from inventory.problems import InputError
 from polarfab import cli
 from tests.compilers.fabrics import polarfly_build
-from tests.polarfab.conftest import Run
 
 
 def test_a_probe_without_a_timeline(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -35,12 +34,3 @@ def test_a_gateway_that_is_a_number(tmp_path: Path, more: dict[str, object]) -> 
     (tmp_path / "0.json").write_text(json.dumps([route]))
     with pytest.raises(InputError):
         RouteReport.of(polarfly_build(2), [tmp_path / "0.json"], "linux")
-
-
-@pytest.mark.parametrize("given", ["nan", "inf", "-inf"])
-@pytest.mark.parametrize("option", ["--budget", "--oversubscription"])
-def test_numbers_are_finite(polarfab: Run, option: str, given: str) -> None:
-    code, out, err = polarfab("design", "--hosts", "1", option, given)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"error: {option}: required a number")
-    assert given in err

@@ -93,14 +93,6 @@ def rewrite(page: Path, command: Command, lines: list[str]) -> None:
     page.write_text(page.read_text().replace(old, new))
 
 
-def test_what_is_left_out_is_told_from_what_is_wrong() -> None:
-    printed = ["a 1", "b 2", "c 3"]
-    fitting = [("a 1", "b 2", "c 3"), ("…", "c 3"), ("a 1", "…"), ("a …", "…", "c 3", "…")]
-    assert [first_wrong(shown, printed) for shown in fitting] == [None] * 4
-    wrong = {("a 1", "b 2"): "the end", ("…", "d"): "d", ("a 1", "c 3"): "c 3", ("a .", "…"): "a ."}
-    assert {shown: first_wrong(shown, printed) for shown in wrong} == wrong
-
-
 def test_every_block_says_what_it_is() -> None:
     every = [block for page in PAGES for block in blocks(page)]
     assert [block.where for block in every if not block.language] == []
@@ -123,13 +115,3 @@ def test_few_blocks_are_not_run_and_each_says_why() -> None:
     shown = [block for block in every if block.mark.startswith("not run")]
     assert [block.where for block in shown if len(block.mark) < len("not run: it is")] == []
     assert len(shown) * 3 < len(every), f"{len(shown)} of {len(every)}"
-
-
-def test_every_page_says_what_it_is_for() -> None:
-    """Below the title stands a sentence, not a block, a table or a heading."""
-    openings = {page: page.read_text().split("\n\n", 2)[1] for page in PAGES}
-    assert [
-        str(page)
-        for page, text in openings.items()
-        if not text[0].isalnum() and text[0] not in "`["
-    ] == []

@@ -42,12 +42,6 @@ def test_a_plan_over_intermediates_counts_legs(compiled, polarfab):
     )
 
 
-def test_the_same_build_needs_no_round(compiled, polarfab):
-    build = compiled("a", FULL)
-    code, out, _ = polarfab("plan", build, "--from", build, "--json")
-    assert (code, json.loads(out)["rounds"]) == (0, 0)
-
-
 def test_a_plan_that_loses_ends_with_1(compiled, polarfab):
     old, new = compiled("a"), compiled("b", "hosts_per_node: 3\n")
     code, out, _ = polarfab("plan", new, "--from", old, "--json")
@@ -56,17 +50,6 @@ def test_a_plan_that_loses_ends_with_1(compiled, polarfab):
     _, _, err = polarfab("plan", new, "--from", old)
     assert err.startswith("13 hosts, such as h0, are cut off, moved or renumbered: ")
     assert err.endswith("apply refuses such a move; apply --accept-loss makes it all the same\n")
-
-
-def test_plan_wants_one_start(compiled, polarfab):
-    build = compiled("a")
-    code, _, error = polarfab("plan", build, "--from", build, "--to", "http://127.0.0.1:1")
-    assert (code, "either --from OLDBUILD or --to URL" in error) == (2, True)
-    code, _, error = polarfab("plan", build, "--to", "http://127.0.0.1:1")
-    assert (code, "required a controller that answers" in error) == (2, True)
-    assert "--from" not in error
-    code, _, error = polarfab("plan", build)
-    assert (code, ", or the build that switches hold with --from OLDBUILD\n" in error) == (2, True)
 
 
 def test_diff_of_a_build_with_itself(compiled, polarfab):
@@ -128,16 +111,8 @@ def test_diff_with_options_of_a_target(compiled, polarfab):
     assert " weight " not in polarfab(*words)[1]
     code, out, _ = polarfab(*words, "--set", "version=10.7")
     assert (code, "+ip route 10.0.0.8/30 fe80::5 eth2" in out) == (1, True)
-    for wrong, said in (
-        (("--set", "version=9"), "--set version: required 8.4 or 10.7"),
-        (("--set", "x"), "--set: required NAME=VALUE"),
-    ):
-        code, _, err = polarfab(*words, *wrong)
-        assert (code, said in err) == (2, True)
-    code, _, err = polarfab("diff", new, "--from", old, "--set", "version=8.4")
-    assert (code, "name it with --target" in err) == (2, True)
-    code, _, err = polarfab("diff", new, "--from", old, "--target", "eoss")
-    assert (code, "given eoss; did you mean eos?" in err) == (2, True)
+    code, _, err = polarfab(*words, "--set", "version=9")
+    assert (code, "--set version: required 8.4 or 10.7" in err) == (2, True)
 
 
 def test_a_plan_is_one_line_then_names(compiled, polarfab, tmp_path):
@@ -166,3 +141,5 @@ def test_a_plan_is_one_line_then_names(compiled, polarfab, tmp_path):
 def test_a_plan_of_nothing_says_so(compiled, polarfab):
     build = compiled("a")
     assert polarfab("plan", build, "--from", build)[1] == "nothing changes\n"
+    code, out, _ = polarfab("plan", build, "--from", build, "--json")
+    assert (code, json.loads(out)["rounds"]) == (0, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -88,19 +87,18 @@ def test_render_one_switch(polarfab: Run, build: Path, tmp_path: Path) -> None:
     assert len(err.splitlines()) == 2
 
 
-@pytest.mark.parametrize("target", ["ansible", "containerlab", "opensm"])
 def test_no_node_of_what_is_for_the_whole_fabric(
-    polarfab: Run, build: Path, tmp_path: Path, target: str
+    polarfab: Run, build: Path, tmp_path: Path
 ) -> None:
-    words = "--target", target, "-o", tmp_path / "out", "--node", "p1-0"
+    words = "--target", "ansible", "-o", tmp_path / "out", "--node", "p1-0"
     code, _, err = polarfab("render", build / "plane-1", *words)
-    assert (code, f"target {target} writes for the whole fabric" in err) == (2, True)
+    assert (code, "target ansible writes for the whole fabric" in err) == (2, True)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_damaged_list_of_planes(polarfab: Run, build: Path, tmp_path: Path) -> None:
     said = "required the list of a fabric's planes"
-    for text in ("{", '{"planes": {"a": ""}}', '{"planes": {"../b": ""}}', '{"planes": []}', "[]"):
+    for text in ("{", '{"planes": {"../b": ""}}'):
         (build / "planes.json").write_text(text)
         code, _, err = polarfab("render", build, "--target", "eos", "-o", tmp_path / "out")
         assert (code, said in err) == (2, True)
@@ -134,36 +132,25 @@ def test_one_schedule_of_all_planes(polarfab: Run, build: Path) -> None:
     assert out.count("materials") == 1
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("controller", "BUILD"),
-        ("explain", "BUILD", "0", "1"),
-        ("draw", "BUILD", "-o", "x.svg"),
-    ],
-)
-def test_verbs_of_one_plane_say_so(polarfab: Run, build: Path, words: tuple[str, ...]) -> None:
-    code, _, err = polarfab(*(build if word == "BUILD" else word for word in words))
+def test_verbs_of_one_plane_say_so(polarfab: Run, build: Path) -> None:
+    code, _, err = polarfab("explain", build, "0", "1")
     assert code == 2
     assert f"given a folder of several planes; name one of them, such as {build}/plane-1" in err
 
 
-@pytest.mark.parametrize("hardware", [False, True])
-def test_a_plug_in_the_wrong_plane(
-    polarfab: Run, fabric: Path, tmp_path: Path, hardware: bool
-) -> None:
-    if hardware:  # and a plane of which a link is missing, so that it is narrower
-        (tmp_path / "i.yaml").write_text(
-            "generate: {type: copackaged-4x8}\ndead_links: [{a: p2-n0, b: p2-n1}]\n"
-        )
-        fabric.write_text(fabric.read_text() + "inventory: i.yaml\n")
+def test_a_plug_in_the_wrong_plane(polarfab: Run, fabric: Path, tmp_path: Path) -> None:
+    """Of one plane a link is missing, so that it is narrower."""
+    (tmp_path / "i.yaml").write_text(
+        "generate: {type: copackaged-4x8}\ndead_links: [{a: p2-n0, b: p2-n1}]\n"
+    )
+    fabric.write_text(fabric.read_text() + "inventory: i.yaml\n")
     build = tmp_path / "build"
     code, _, err = polarfab("compile", fabric, "-o", build)
     assert code == 0, err
     schedule = polarfab("cables", build, "--format", "csv")[1]
     words = ("a_node", "a_port", "b_node", "b_port")
     rows = [[row[w] for w in words] for row in csv.DictReader(io.StringIO(schedule))]
-    assert len(rows) == 48 - hardware
+    assert len(rows) == 47
     facts = tmp_path / "facts.csv"
 
     def told() -> None:
@@ -372,15 +359,3 @@ def test_export_holds_all_planes(polarfab: Run, fabric: Path, tmp_path: Path) ->
     for path in (tmp_path / "one").rglob("*.*"):
         again = tmp_path / "two" / path.relative_to(tmp_path / "one")
         assert again.read_text() == path.read_text(), path.name
-
-
-def test_events_of_planes_are_printed_in_their_order(polarfab: Run, tmp_path: Path) -> None:
-    """Also those in which more pairs were cut off than in events before them."""
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(
-        "{name: x, fabric: {name: lab, topology: {family: polarfly, q: 2}, planes: 2}, "
-        "timeline: [plane_down: 2, plane_down: 1, plane_up: 2]}"
-    )
-    out = polarfab("emulate", scenario, "--engine", "model")[1]
-    events = re.findall(r"all planes: (.*?) +│", out)
-    assert events == ["at first", "plane 2 down", "plane 1 down", "plane 2 up"]

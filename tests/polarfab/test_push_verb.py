@@ -11,8 +11,6 @@ from controller.devices.device_push import PushSettings
 from controller.devices.device_shell import DeviceShell
 from controller.devices.linux_device import LinuxDevice
 from controller.devices.push_report import PushedSwitch, PushReport
-from controller.devices.router_device import DevicePlan
-from polarfab.commands.routers.push import _print
 from polarfab.fabric import Fabric
 from polarfab.switches import push
 
@@ -76,7 +74,7 @@ def test_a_switch_without_an_address_is_reached_by_its_host_name(polarfab, build
 
 
 def test_no_ssh(polarfab, named, monkeypatch) -> None:
-    monkeypatch.setattr("controller.devices.device_push.which", lambda _: None)
+    monkeypatch.setenv("PATH", str(named.parent))
     code, _, err = polarfab("push", named, "--target", "linux", "--dry-run")
     assert code == 2
     assert "required ssh (Debian: openssh-client), given none\n" in err
@@ -139,12 +137,6 @@ def test_progress_counts_every_round(build) -> None:
     assert sorted(seen) == [(done, 13) for done in range(1, 14)]
 
 
-def test_help(polarfab) -> None:
-    out = " ".join(polarfab("push", "--help")[1].split())
-    assert "for linux, routes, next hops and rules of protocol 80" in out
-    assert "frr, linux, sonic, eos, nxos or junos" in out
-
-
 def test_switches_that_do_not_answer(polarfab, build) -> None:
     words = ("push", build, "--target", "frr", "--run", "false", "--json")
     code, out, _ = polarfab(*words)
@@ -153,28 +145,6 @@ def test_switches_that_do_not_answer(polarfab, build) -> None:
     assert [one["state"] for one in found] == ["failed"] * 13
     assert found[0]["error"].endswith("uname -n: exit 1")
     assert "/no/such" in polarfab(*words[:4], "--run", "/no/such")[2]
-
-
-def test_what_was_added_is_counted_where_it_was(capsys) -> None:
-    switches = (
-        PushedSwitch("n1", 0, DEVICE, "pushed", DevicePlan(("a",), ("b",), ("c",))),
-        PushedSwitch("n2", 1, DEVICE, "failed", DevicePlan((), ("d",) * 7, ("e",))),
-    )
-    _print(PushReport("eos", switches), dry=False)
-    rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
-    assert [[cell.strip() for cell in row[1:-1]] for row in rows] == [
-        ["n1", "pushed", "2", "1"],
-        ["n2", "failed", "", ""],
-    ]
-
-
-def test_a_dry_run_prints_what_saves(capsys) -> None:
-    """Also where that is all: a push that was cut off before it had saved."""
-    plans = DevicePlan(("a",), ("b",), ("c",), save=("s",)), DevicePlan(save=("s",)), DevicePlan()
-    switches = [PushedSwitch(f"n{i}", i, DEVICE, "to do", plan) for i, plan in enumerate(plans)]
-    _print(PushReport("frr", tuple(switches)), dry=True)
-    assert capsys.readouterr().out.split() == ["#", "n0", *"abcs", "#", "n1", "s"]
-    assert switches[1].as_dict()["save"] == ("s",)
 
 
 def test_an_answer_that_is_no_table(polarfab, build) -> None:
@@ -187,19 +157,13 @@ def test_an_answer_that_is_no_table(polarfab, build) -> None:
         assert "Traceback" not in err
 
 
-def test_switches_that_fail_alike_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    failed = [
-        PushedSwitch(f"n{i}", i, DEVICE, "failed", error=f"ssh: to 192.0.2.{i}: no route to n{i}")
-        for i in range(5)
-    ]
-    found = PushReport("frr", (*failed, PushedSwitch("x", 5, DEVICE, "failed", error="n1: other")))
-    _print(found, dry=False)
-    seen = capsys.readouterr()
-    assert "push, target frr: 6 failed" in seen.out
-    assert seen.err.splitlines() == [
-        "5 switches (n0, n1, n2, …): ssh: to ADDRESS: no route to SWITCH",
-        "x: n1: other",
-    ]
+def test_switches_that_fail_alike_are_told_once(polarfab, named) -> None:
+    ssh = "sh -c 'echo ssh: to {address}: no route to {node} >&2; exit 255'"
+    code, out, err = polarfab("push", named, "--target", "frr", "--run", ssh)
+    assert (code, "push, target frr: 7 failed" in out) == (1, True)
+    (line,) = err.splitlines()
+    assert line.startswith("7 switches (n0, n1, n2, …): ")
+    assert line.endswith("ssh: to ADDRESS: no route to SWITCH")
 
 
 def test_a_number_is_not_taken_for_the_switch_of_that_name() -> None:

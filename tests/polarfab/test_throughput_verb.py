@@ -52,10 +52,9 @@ def test_table_names_every_pattern(folder: Path) -> None:
     assert all(word in out for word in ("perm2hop", "adversarial", "as emitted", "adaptive"))
 
 
-@pytest.mark.parametrize("form", ["svg", "png"])
-def test_plot(folder: Path, tmp_path: Path, form: str) -> None:
-    run(folder, "--pattern", "perm2hop", "-o", tmp_path / f"x.{form}")
-    assert (tmp_path / f"x.{form}").stat().st_size > 1000
+def test_plot(folder: Path, tmp_path: Path) -> None:
+    run(folder, "--pattern", "perm2hop", "-o", tmp_path / "x.png")
+    assert (tmp_path / "x.png").stat().st_size > 1000
 
 
 def test_mistakes_are_told(folder: Path, tmp_path: Path) -> None:

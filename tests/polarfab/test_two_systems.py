@@ -45,5 +45,3 @@ def test_only_nodes_that_are_rendered_need_names(build: Path, polarfab: Run) -> 
         assert code == 2
         assert "node_types.sonic-box.names: required interface names of EOS" in err
         assert "at n" in err
-    code, _, err = polarfab(*words, "--node", "aristo")
-    assert (code, "given aristo; did you mean arista?" in err) == (2, True)

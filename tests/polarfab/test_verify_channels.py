@@ -35,11 +35,3 @@ def test_they_can_be_left_out(folder: Path) -> None:
     words = [str(folder), "--json", "--no-channels"]
     result = CliRunner().invoke(command, words, catch_exceptions=False)
     assert json.loads(result.stdout)["channels"] is None
-
-
-def test_large_fabrics_have_them_when_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compilers.proof.verification.CHANNELS_UP_TO", 21 * 21 * 4)
-    run = CliRunner().invoke
-    assert json.loads(run(command, [str(folder), "--json"]).stdout)["channels"] is None
-    asked = run(command, [str(folder), "--json", "--channels"])
-    assert json.loads(asked.stdout)["channels"]["count"] == 2
