@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -20,7 +19,6 @@ ARROWS = [
     "compilers",
     "inventory | templates",
 ]
-LAYERED = ["extensions", "compilers", "controller", "mininet_scenarios"]
 REGISTRIES = re.compile(
     r"\b(pypi\.org|pythonhosted\.org|registry\.npmjs\.org|registry\.yarnpkg\.com|deb\.debian\.org"
     r"|archive\.ubuntu\.com|proxy\.golang\.org|crates\.io)\b|--?(extra-)?index-url|--find-links"
@@ -67,22 +65,6 @@ def test_rooms_are_known_to_every_tool(project: dict) -> None:
     assert rooms == set(tool["importlinter"]["root_packages"])
 
 
-def test_contract_is_the_design(project: dict) -> None:
-    contracts = project["tool"]["importlinter"]["contracts"]
-    rooms, *inside, form = contracts
-    assert rooms["layers"] == ARROWS
-    assert [each["containers"] for each in inside] == [[room] for room in LAYERED]
-    assert all(each["type"] == "layers" and each["exhaustive"] for each in inside)
-    assert form["source_modules"] == ["compilers.tables.intermediate_form"]
-    assert not any("ignore_imports" in each for each in contracts)
-
-
-def test_imports_run_one_way() -> None:
-    lint_imports = Path(sys.executable).with_name("lint-imports")
-    run = subprocess.run([lint_imports], cwd=ROOT, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
-
-
 def test_no_imports_form_a_circle(project: dict) -> None:
     """Imports for types and inside functions included."""
     rooms = project["tool"]["importlinter"]["root_packages"]
@@ -105,30 +87,11 @@ def test_no_path_of_a_machine() -> None:
     assert lines_matching(MACHINE_PATHS, list(tracked())) == []
 
 
-@pytest.mark.parametrize(
-    ("pattern", "line"),
-    [
-        (REGISTRIES, "https://files.pythonhosted.org/packages/a.whl"),
-        (REGISTRIES, "pip install --extra-index-url http://here"),
-        (MACHINE_PATHS, 'open("/' + 'home/me/fabric.yaml")'),
-        (MACHINE_PATHS, "/" + "root/.cache"),
-    ],
-)
-def test_patterns_find(pattern: re.Pattern[str], line: str) -> None:
-    assert pattern.search(line)
-
-
 def test_constraints_are_names_and_versions() -> None:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pins = [line for line in lines if not line.startswith("#")]
     assert len(pins) > 50
     assert [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.]+( ; .+)?", pin)] == []
-
-
-@pytest.mark.parametrize("command", ["make demo", "make test"])
-def test_readme_names_the_command(command: str) -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert re.search(rf"^\W*{command}\b", readme, re.MULTILINE)
 
 
 def test_make_n_prints_only(tmp_path: Path) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 import socket
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
-import pytest
-
-from manual.recording import ROWS, SHOWN, Session, meant, recorded, svg
+from manual.recording import ROWS, SHOWN, Session, svg
 from tests.polarfab.pages import ROOT, blocks
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -62,27 +59,3 @@ def test_every_line_is_there_once_and_appears_in_order() -> None:
     assert rows == sorted(rows)
     assert set(rows) == set(range(44))
     assert frames(picture, "roll")[-1][1] == f"translateY({-(43 + 1 - ROWS) * 18}px)"
-
-
-def test_without_motion_the_last_screen_stands() -> None:
-    still, moving = svg([Session("polarfab one", ((0.0, "end"),))]).split("@media", 1)
-    assert "#pen { transform: translate(0px, 36px); }" in still
-    assert "animation:" not in still
-    assert moving.startswith(" (prefers-reduced-motion: no-preference)")
-
-
-def test_what_a_command_prints_is_recorded(tmp_path: Path) -> None:
-    session = recorded("polarfab init lab polarfly --q 2", tmp_path)
-    assert [line for _, line in session.lines] == [
-        "written: lab/fabric.yaml",
-        "written: lab/inventory.yaml",
-    ]
-    assert (tmp_path / "lab" / "fabric.yaml").exists()
-    with pytest.raises(RuntimeError, match="exit code 2"):
-        recorded("polarfab nonsense", tmp_path)
-
-
-def test_the_demo_is_what_the_makefile_runs() -> None:
-    assert meant("make demo")[3:5] == ["emulate", "first-light-q3"]
-    with pytest.raises(ValueError, match="not a polarfab command"):
-        meant("rm build")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
 from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY
-from manual.figures import figures
 from manual.reference import pages
 from polarfab.verb_list import verb_names
 
@@ -42,23 +40,6 @@ def test_keys_have_the_checks_between_values(made: dict[str, str]) -> None:
     _, _, section = made["reference/keys.md"].partition("## Checks between values\n")
     lines = re.findall(r"^- (.+)$", section, re.M)
     assert lines == [check.line for check in (*OF_FABRIC, *OF_INVENTORY)]
-
-
-def test_json_forms_are_json(made: dict[str, str]) -> None:
-    forms = re.findall(r"```json\n(.*?)```", made["reference/json.md"], re.S)
-    assert len(forms) > 10
-    assert json.loads(forms[0])["nodes"] == "integer"
-
-
-def test_paths_are_drawn_over_the_fabric() -> None:
-    drawn = dict(figures())
-    assert {name: picture.count('fill="none" stroke=') for name, picture in drawn.items()} == {
-        "quadrics": 0,
-        "fan": 0,
-        "supernode": 0,
-        "alternates": 3,
-        "bounce": 2,
-    }
 
 
 def test_types_of_variables_are_listed_down_to_the_last(made: dict[str, str]) -> None:
