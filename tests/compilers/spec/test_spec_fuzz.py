@@ -19,10 +19,10 @@ from tests.fuzzing import reading, ten_minutes
 
 ROOT = Path(__file__).parents[3]
 SECONDS = {
-    "examples/q7": 3,
-    "examples/q7-copackaged": 2,
-    "examples/polarstar-q5": 2,
-    "tests/data/everything": 3,
+    "examples/q7": 1,
+    "examples/q7-copackaged": 1,
+    "examples/polarstar-q5": 1,
+    "tests/data/everything": 2,
 }
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import subprocess
 import sys
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -173,12 +172,3 @@ def test_schema_file_is_the_models(kind: str, pytestconfig: pytest.Config) -> No
     if pytestconfig.getoption("--update-golden"):
         file.write_text(now)
     assert file.read_text() == now
-
-
-def test_reading_a_build_needs_neither_pydantic_nor_yaml() -> None:
-    code = (
-        "import compilers.tables.folders.build_folder\nimport sys\n"
-        "print({'pydantic', 'yaml'} & set(sys.modules))"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout == "set()\n"

@@ -99,7 +99,7 @@ def test_arrays_that_are_not_as_declared(tmp_path: Path) -> None:
     assert "is uint16[13, 4, 2], not uint16[S, C, A+1]" in wrong("class_weight", rows, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["q7", "polarstar-q5", "q7-copackaged"])
+@pytest.mark.parametrize("name", ["q7", "polarstar-q5"])
 def test_builds_with_hardware_come_back_as_they_were(tmp_path: Path, name: str) -> None:
     build = compile_fabric(load_fabric(EXAMPLES / name / "fabric.yaml"))
     again = save(build, tmp_path / "b")

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compilers.proof.explanation import explain
 from compilers.proof.walks.delivery import verify
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import minimal
@@ -35,18 +34,16 @@ ARRAYS: dict[str, Callable[[Build], Any]] = {
     "class_weight": lambda build: build.tables.classes.weight,
 }
 CASES: list[tuple[dict[str, Any], Policy]] = [
-    *(({"q": q}, Policy(True, True)) for q in (2, 4, 7, 9)),
+    *(({"q": q}, Policy(True, True)) for q in (2, 4, 7)),
     ({"q": 8}, Policy(True, False, edge_disjoint=False, minimal_share=Fraction(1, 3))),
-    ({"q": 3}, Policy(True, False, minimal_share=Fraction(1))),
     (POLARSTAR, Policy(True, False)),
     *(
         ({**POLARSTAR, "q": q, "supernode": kind, "degree": degree}, Policy(False, False))
         for kind, q, degree in [
             ("inductive-quad", 2, 0),
             ("inductive-quad", 4, 4),
-            ("inductive-quad", 7, 3),
-            ("paley", 5, 4),
-            ("complete", 4, 3),
+            ("paley", 3, 4),
+            ("complete", 3, 3),
             ("bdf", 3, 5),
             ("cayley", 2, 1),
         ]
@@ -116,7 +113,7 @@ def test_a_folder_keeps_what_arrays_are_computed_from(
 
 
 @pytest.mark.usefixtures("packed")
-@pytest.mark.parametrize("case", [CASES[1], CASES[8]])
+@pytest.mark.parametrize("case", [CASES[1], CASES[-3]])
 def test_what_arrays_are_computed_from_is_checked(
     case: tuple[dict[str, Any], Policy], tmp_path: Path
 ) -> None:
@@ -135,10 +132,8 @@ def test_what_arrays_are_computed_from_is_checked(
 
 
 @pytest.mark.usefixtures("packed")
-@pytest.mark.parametrize("kind", ["inductive-quad", "paley"])
-def test_computed_rows_are_walked_and_proved_as_stored_ones(kind: str) -> None:
-    degree = 4
-    build = built({**POLARSTAR, "supernode": kind, "degree": degree}, Policy(False, False))
+def test_computed_rows_are_walked_and_proved_as_stored_ones() -> None:
+    build = built({**POLARSTAR, "supernode": "paley", "degree": 4}, Policy(False, False))
     tables = build.tables
     routes = replace(
         tables.routes,
@@ -211,21 +206,3 @@ def test_stored_arrays_are_read_as_ever(tmp_path: Path, monkeypatch: pytest.Monk
     )
     with pytest.raises(InputError, match="a build in another format"):
         load(tmp_path / "packed")
-
-
-@pytest.mark.usefixtures("packed")
-def test_an_explanation_computes_the_supernodes_on_the_way(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    build = built({**POLARSTAR, "q": 5, "degree": 4}, Policy(False, False))
-    computed: list[int] = []
-    whole = StarEgress._computed
-
-    def counted(self: StarEgress, x: int, members: Any) -> Any:
-        computed.append(x)
-        return whole(self, x, members)
-
-    monkeypatch.setattr(StarEgress, "_computed", counted)
-    found = explain(build, 3, 299)
-    assert len(found.minimal) == 4
-    assert {*computed} <= {v // 10 for v in found.minimal}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compilers.topology.field import field, powers, prime_power, prime_powers_near
+from compilers.topology.field import field, powers, prime_power
 
 GALOIS = json.loads((Path(__file__).parents[2] / "data/galois_fields.json").read_text())
 
@@ -69,18 +69,6 @@ def test_prime_powers(q, factors):
     assert prime_power(q) == factors
 
 
-def test_the_nearest_prime_powers():
-    assert prime_powers_near(6) == (5, 7)
-    assert prime_powers_near(90) == (89, 97)
-    assert prime_powers_near(1) == (2, 2)
-
-
 def test_a_field_that_does_not_exist():
     with pytest.raises(ValueError, match="6 is not a prime power"):
         field(6)
-
-
-def test_tables_are_shared_and_read_only():
-    assert field(7) is field(7)
-    with pytest.raises(ValueError, match="read-only"):
-        field(7).add[0, 0] = 1

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from compilers.topology import adjacency as module
 from compilers.topology.adjacency import Graph, stable_order
 from compilers.topology.distance import (
     BEYOND,
@@ -17,11 +16,11 @@ from compilers.topology.distance import (
     pairs_within,
     table_of,
 )
-from compilers.topology.families import build_topology, likely
+from compilers.topology.families import build_topology
 
 
-@pytest.mark.parametrize("below", [1, 7, 1 << 16, 1 << 17, 1 << 31])
-@pytest.mark.parametrize("count", [0, 1, 5_000])
+@pytest.mark.parametrize("below", [1, 1 << 16, 1 << 17, 1 << 31])
+@pytest.mark.parametrize("count", [0, 5_000])
 def test_equal_numbers_keep_their_order(below: int, count: int) -> None:
     numbers = np.random.default_rng(count).integers(0, below, count, dtype=np.int64)
     for kind in (np.int32, np.int64):
@@ -42,11 +41,7 @@ def test_tables_of_neighbours_end_in_a_row_for_nobody(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("at_once", [1, 3, 1 << 17])
-def test_an_entry_is_mirrored_by_the_entry_the_other_way(
-    graph: Graph, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "ENDS_AT_ONCE", at_once)
+def test_an_entry_is_mirrored_by_the_entry_the_other_way(graph: Graph) -> None:
     tails = graph.tails()
     np.testing.assert_array_equal(graph.mirrored(graph.targets), tails)
     np.testing.assert_array_equal(graph.mirrored(tails), graph.targets)
@@ -54,13 +49,6 @@ def test_an_entry_is_mirrored_by_the_entry_the_other_way(
     np.testing.assert_array_equal(np.concatenate([block[0] for block in blocks]), tails)
     back = np.concatenate([block[1] for block in blocks])
     np.testing.assert_array_equal(back[back], np.arange(len(back)))
-
-
-def test_a_misspelt_family_is_the_one_of_a_similar_name() -> None:
-    for family, meant in (("oftt", "oft"), ("xyzzz", "polarfly")):  # the first with parameter q
-        known, _ = likely(family, {"q": 2}) or (None, {})
-        assert known is not None
-        assert known.name == meant
 
 
 def graphs() -> Iterator[tuple[Graph, NDArray[np.bool_]]]:

@@ -20,7 +20,7 @@ SUFFIXES = {
     **{"edges": ".txt", "json": ".json", "graphml": ".graphml"},
     **{"anynet": ".txt", "node-link": ".json"},
 }
-SEEDS = range(150)
+SEEDS = range(80)
 
 
 def fuzz(form: str, seeds: range, folder: Path) -> None:

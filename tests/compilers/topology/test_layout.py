@@ -83,7 +83,7 @@ def patterns(graph, racks):
     return found
 
 
-@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32])
+@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11, 13, 16, 17])
 def test_fans_are_alike_inside_and_seen_from_each_other(q):
     topology = polarfly(q)
     racks = layout(topology, "fans")
@@ -98,7 +98,7 @@ def test_fans_are_alike_inside_and_seen_from_each_other(q):
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("q", [4, 8, 16, 32])
+@pytest.mark.parametrize("q", [4, 8, 16])
 def test_links_between_two_stars_are_the_same_from_either_end(q):
     topology = polarfly(q)
     racks = layout(topology, "stars")
@@ -224,7 +224,7 @@ def test_supernode_clusters():
     assert np.array_equal(between[off], 8 * of_structure[off])
 
 
-@pytest.mark.parametrize("q", [4, 9, 16, 25])
+@pytest.mark.parametrize("q", [4, 9, 16])
 def test_subplanes_are_smaller_networks(q):
     p = round(q**0.5)
     topology, small = (FAMILIES["pn"].build({"q": order}) for order in (q, p))

@@ -114,19 +114,10 @@ def test_a_start_of_ones_own():
     ("q", "method", "n", "words"),
     [
         (8, "fan", 1, "odd q for fan, given 8; use nucleus"),
-        (8, "quadric", 1, "odd q for quadric"),
         (7, "nucleus", 1, "even q for nucleus, given 7; use quadric or fan"),
         (7, "fan", 8, "1 to 7 for fan, given 8"),
-        (7, "quadric", 0, "1 to 1024 for quadric, given 0"),
-        (8, "nucleus", 2, "1 for nucleus, given 2"),
-        (7, "spine", 1, "one of quadric, fan, nucleus, given spine"),
     ],
 )
 def test_what_does_not_grow(q, method, n, words):
     with pytest.raises(InputError, match=words):
         expand(polarfly(q), method, n)
-
-
-def test_only_polarfly_grows():
-    with pytest.raises(InputError, match="a PolarFly, a graph or a jellyfish, given pn q=3"):
-        expand(FAMILIES["pn"].build({"q": 3}), "quadric")

@@ -208,15 +208,9 @@ def test_the_largest_of_radix_64():
     [
         ((6, "paley", 4), "q", "5 and 7"),
         ((7, "paly", 4), "supernode", "did you mean paley"),
-        ((7, "paley", 5), "degree", "prime power ≡ 1 modulo 4"),
         ((7, "paley", 5), "degree", "4 and 6"),
-        ((7, "inductive-quad", 5), "degree", "0 or 3 modulo 4"),
         ((7, "inductive-quad", 5), "degree", "4 and 7"),
-        ((7, "complete", 0), "degree", "at least 1"),
-        ((7, "cayley", 3), "degree", "2 and 4"),
-        ((7, "bdf", -3), "degree", "nearest is 1"),
         ((7, "paley", 10**30), "degree", "at most 255"),
-        ((7, "paley", "many"), "degree", "many"),
     ],
 )
 def test_what_cannot_be_built(parameters, key, words):
@@ -224,10 +218,3 @@ def test_what_cannot_be_built(parameters, key, words):
     (problem,) = FAMILY.check(given)
     assert problem.key == key
     assert words in str(problem)
-
-
-def test_every_mistake_at_once():
-    problems = FAMILY.check({"q": 6, "supernode": "paley", "degree": 5})
-    assert [p.key for p in problems] == ["q", "degree"]
-    with pytest.raises(ValueError, match="no paley supernode of degree 5"):
-        supernode("paley", 5)

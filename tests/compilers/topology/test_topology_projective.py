@@ -79,7 +79,7 @@ def test_oft_vectors(q):
 
 
 @pytest.mark.parametrize("family", ["polarfly", "pn", "oft"])
-@pytest.mark.parametrize("radix", range(3, 21))
+@pytest.mark.parametrize("radix", [3, 4, 5, 6, 8, 9, 10, 14, 20])
 def test_designs_are_what_is_built(family, radix):
     for design in FAMILIES[family].designs(radix):
         topology = FAMILIES[family].build({"q": design.q})
@@ -87,12 +87,6 @@ def test_designs_are_what_is_built(family, radix):
         assert design.radix == topology.graph.degrees.max()
         assert design.nodes == FAMILIES[family].order({"q": design.q})
         assert design.diameter == distances(topology.graph).max()
-
-
-@pytest.mark.parametrize("family", ["pn", "oft", "demi-pn"])
-def test_impossible_q(family):
-    (problem,) = FAMILIES[family].check({"q": 6})
-    assert "5 and 7" in problem.todo
 
 
 def test_an_alias_is_not_a_design_of_its_own():

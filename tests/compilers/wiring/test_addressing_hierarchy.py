@@ -37,7 +37,7 @@ def compiled(folder: Path, topology: str = STAR, more: str = "") -> Build:
 
 
 @given(hierarchy=st.integers(1, 70), supernodes=st.integers(1, 30), hosts=st.integers(0, 20))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_blocks_are_apart_and_inside_their_aggregate(
     hierarchy: int, supernodes: int, hosts: int
 ) -> None:
@@ -78,8 +78,6 @@ def test_blocks_are_apart_and_inside_their_aggregate(
     [
         STAR,
         "topology: {family: polarstar, q: 2, supernode: inductive-quad, degree: 3}\n",
-        "topology: {family: polarstar, q: 3, supernode: complete, degree: 2}\n",
-        "topology: {family: pn, q: 3}\n",
         "topology: {family: oft, q: 3}\n",
     ],
 )

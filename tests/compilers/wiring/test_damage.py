@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
-from compilers.routing import choose
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
@@ -22,7 +21,7 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.target_lookup import target
-from compilers.topology.distance import BEYOND, components, distances, neighbour_table
+from compilers.topology.distance import components, distances, neighbour_table
 from compilers.wiring.damage import Damage, damage_of, remaining
 from inventory.model import Inventory
 from inventory.problems import InputError
@@ -56,7 +55,7 @@ def at_random(build: Build, seed: int, nodes: int, links: int) -> Damage:
     links=st.integers(0, 8),
     spread=st.booleans(),
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_pair_that_is_there_has_a_minimal_path(
     fabric: dict[str, object], seed: int, nodes: int, links: int, spread: bool
 ) -> None:
@@ -107,9 +106,9 @@ def test_only_rows_that_must_change_do(fabric: dict[str, object]) -> None:
 
 def test_one_link_changes_rows_in_proportion() -> None:
     """A link of ER_q carries q or so destinations each way; their other rows stay."""
-    whole = routed(q=31)
+    whole = routed(q=13)
     build = damaged(whole, missing(whole.wiring, [], [(5, 3)]))
-    assert 0 < np.count_nonzero(ports(whole) != ports(build)) <= 4 * 31
+    assert 0 < np.count_nonzero(ports(whole) != ports(build)) <= 4 * 13
     star = routed("polarstar", q=5, supernode="inductive-quad", degree=3)
     build = damaged(star, missing(star.wiring, [], [(5, 3)]))
     rows = build.tables.routes.rows() - star.tables.routes.rows()
@@ -178,12 +177,6 @@ def test_from_the_inventory_to_the_targets(tmp_path: Path) -> None:
     assert len(cables_of(build.wiring, hardware_of(build)).ends) == build.topology.graph.size
 
 
-def test_large_fabrics_are_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "LARGEST_SEARCH", 12)
-    with pytest.raises(InputError, match="in a damaged fabric of more than 12 switches"):
-        compiled(tmp_path, inventory(dead_links=[{"a": "n0", "b": "n1"}]))
-
-
 def test_pairs_that_no_table_could_join_break_no_promise(tmp_path: Path) -> None:
     """A quadric of q = 3 with one link left: its failure cuts it off, and that is said."""
     whole = compiled(tmp_path, inventory())
@@ -234,12 +227,3 @@ def test_both_ends_of_a_link_die(tmp_path: Path) -> None:
         expected[v] = whole.far[v] == u
         assert (damage.links == expected).all()
         assert not damage.absent.any()
-
-
-def test_distance_of_nobody() -> None:
-    """Vertices without links are beyond, and in components of their own."""
-    whole = routed(q=3)
-    topology, _ = remaining(whole.topology, whole.wiring, missing(whole.wiring, [2], []))
-    table = neighbour_table(topology.graph)
-    assert (distances(table, np.array([0]))[0] == BEYOND).nonzero()[0].tolist() == [2]
-    assert components(table)[[0, 1, 2]].tolist() == [0, 0, 2]

@@ -100,15 +100,10 @@ def test_numbers_follow_the_list_of_nodes() -> None:
     ("more", "message"),
     [
         ({"host_names": "gpu{serial}"}, "host_names: required fields of {node}, {vertex}, {rack}"),
-        ({"host_names": "gpu{number:x}"}, "numbers padded with zeros at most"),
-        ({"host_names": "gpu{number"}, "every { closed by a }"),
         ({"host_names": "gpu{host}"}, "gives every host a name of its own"),
-        ({"host_names": "gpu {number}"}, "letters, digits and . _ -"),
-        ({"host_names": "{rack}-{number}"}, "host names of at most 63 letters"),
         ({"host_names": "h{vertex}{host}"}, "h111 at sw01 and at sw11"),
         ({"host_names": "sw{number:02}"}, "a name that no other node or host has"),
         ({"nodes": nodes(4)}, "nodes[0].host_count: required at most 3"),
-        ({"nodes": nodes(-1)}, "nodes[0].host_count: required at least 0"),
     ],
 )
 def test_wrong_numbers_and_patterns_are_refused(more: dict[str, object], message: str) -> None:

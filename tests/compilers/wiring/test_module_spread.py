@@ -36,8 +36,8 @@ def test_shares_are_as_even_as_room_allows(room, links, seed):
         assert Counter(order(share)) == Counter({m: n for m, n in enumerate(share) if n})
 
 
-@pytest.mark.parametrize("modules", [2, 3, 4, 6, 8])
-@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11])
+@pytest.mark.parametrize("modules", [2, 3, 8])
+@pytest.mark.parametrize("q", [3, 4, 7, 8, 9])
 def test_triangles_are_parted_and_modules_even(q, modules):
     build = modular(q, modules, protect="none")
     module, far = modules_of(build.wiring, build.hardware), build.wiring.far
@@ -59,7 +59,7 @@ def test_racks_have_the_cables_that_they_had(q):
     assert not np.array_equal(spread.wiring.port, filled.wiring.port)
 
 
-QS = [3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32]
+QS = [3, 4, 5, 7, 8, 9, 11, 13, 16]
 
 
 @pytest.mark.parametrize("q", QS)
@@ -94,7 +94,7 @@ def test_triangles_are_numbered_alike_in_all_fans(q):
         assert (f.add[f.inv[number[both]], f.inv[mate[both]]] == 1).all()
 
 
-@pytest.mark.parametrize("modules", [2, 3, 4, 8])
+@pytest.mark.parametrize("modules", [2, 3, 8])
 @pytest.mark.parametrize("q", QS)
 def test_the_half_turn_is_the_same_in_all_fans(q, modules):
     """So many of each sequence of modules, by the numbers of links, in one fan as in another."""

@@ -109,12 +109,6 @@ def test_too_little_room():
         settle(polarfly(3), Inventory(node_types=TYPES, nodes=nodes, racks=racks))
 
 
-def test_unknown_layout():
-    inventory = generated().model_copy(update={"placement": Placement(layout="stars")})
-    with pytest.raises(InputError, match=r"placement\.layout: required fans, given stars"):
-        settle(polarfly(7), inventory)
-
-
 def metres(topology, order):
     inventory = generated("switch-64", units=16)
     inventory = inventory.model_copy(update={"placement": Placement(order=order)})
@@ -144,7 +138,7 @@ def test_without_scipy_the_order_is_refused(monkeypatch):
     ),
     seed=st.randoms(use_true_random=False),
 )
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_whatever_is_given_of_places_is_kept(told, seed):
     """Any mixture of nodes with a vertex, a rack, both or neither; there are units for all."""
     topology = polarfly(3)

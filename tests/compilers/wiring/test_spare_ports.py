@@ -87,7 +87,7 @@ def test_hosts_move_too():
     assert names[build.wiring.host_port[4, 0] - 1] == "host1"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_as_few_links_are_lost_as_can_be(seed):
     """By each node's own count of working ports; nodes with too few are no neighbours here."""
     draw = random.Random(seed)  # noqa: S311
@@ -142,9 +142,3 @@ def test_the_cost_is_that_of_the_graph():
     assert (found.longer, found.pairs) == (sum(n > 0 for n in more.values()), 420)
     a, b = (int(name.removeprefix("n")) for name in found.worst)
     assert more[a, b] == max(more.values())
-
-
-def test_nothing_is_said_of_a_whole_fabric():
-    assert LostLinks.of(place_fabric(loaded())) == LostLinks()
-    assert LostLinks.of(place_fabric(loaded(disabled={3: [port(2)]}))) == LostLinks()
-    assert LostLinks().cost() == ""
