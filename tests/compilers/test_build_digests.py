@@ -26,11 +26,6 @@ def kept(golden):
     return lambda lines, name: golden("\n".join(lines) + "\n", f"digests/{name}")
 
 
-def test_names_are_distinct():
-    assert len({case.name for case in CASES}) == len(CASES)
-    assert {case.name for case in CASES} >= {*WRITTEN, *WRITTEN_TOO}
-
-
 def test_identities(kept):
     lines = [f"{case.name} {identity(case)}" for case in CASES]
     lines += [f"examples/{name} {fabric.build.identity}" for name, fabric in examples()]

@@ -102,19 +102,3 @@ def test_a_graph_beside_its_fabric(tmp_path: Path):
     (tmp_path / "ring.txt").write_text("lon par\npar lon!\n")
     with pytest.raises(InputError, match=r"ring\.txt:2: required names of at most 63"):
         Fabric.from_spec(spec)
-
-
-@pytest.mark.parametrize(
-    ("topology", "said"),
-    [
-        ({"family": "jellyfish", "nodes": 9000, "degree": 4}, "at most 8,192 switches"),
-        ({"family": "jellyfish", "nodes": 9}, "topology.degree: required an integer"),
-        ({"family": "slimfly", "q": 6}, "topology.q: required a prime power"),
-        ({"family": "hyperx", "sides": "x"}, "topology.sides"),
-        ({"family": "hyperx", "q": 7}, "topology.q: required only sides with hyperx"),
-        ({"family": "graph"}, "topology.file: required the file of a graph"),
-    ],
-)
-def test_messages(topology, said):
-    with pytest.raises(InputError, match=said):
-        fabric(topology)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
+import numpy as np
+
+from compilers.tables.build import Build
 from compilers.update.move_plan import Update
-from tests.compilers.update.updates import Moving
+from tests.compilers.update.updates import Moving, named
 
 
 def walked(update: Update, seed: int, generation: int = 0) -> tuple[Moving, list[str], int]:
@@ -20,6 +24,25 @@ def walked(update: Update, seed: int, generation: int = 0) -> tuple[Moving, list
                 most, wrong = moving.worst()
                 lost, longest = lost + wrong, max(longest, most)
     return moving, lost, longest
+
+
+def replugged(build: Build, switch: int, link: int) -> Build:
+    """A cable is in another port of a switch: the links, classes and far ends say so."""
+    w, c = build.wiring, build.tables.classes
+    far, old, new = int(w.far[switch, link]), int(w.port[switch, link]), 12
+
+    def other(ports: np.ndarray) -> np.ndarray:
+        ports = np.array(ports)
+        ports[switch] = np.where(ports[switch] == old, new, ports[switch])
+        return ports
+
+    far_port = w.far_port.copy()
+    far_port[far, w.far[far] == switch] = new
+    words = ("port", "alternate", "protection", "bounce")
+    classes = replace(c, **{word: other(getattr(c, word)) for word in words})
+    wiring = replace(w, port=other(w.port), far_port=far_port)
+    tables = replace(build.tables, classes=classes)
+    return named(replace(build, wiring=wiring, tables=tables), "7" * 16)
 
 
 POLARFLY = "{family: polarfly, q: 3}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from random import Random
@@ -12,13 +11,13 @@ import pytest
 
 from compilers.tables.build import Build
 from compilers.update.loss import loss
-from compilers.update.move_plan import Update, plan
+from compilers.update.move_plan import plan
 from compilers.update.order import levels
 from compilers.update.slots import counts
 from compilers.update.update_proof import Cells, prove
 from tests.compilers.routing.makers import paths_by_hand
-from tests.compilers.update.makers import walked
-from tests.compilers.update.updates import MINIMAL, build, named
+from tests.compilers.update.makers import replugged, walked
+from tests.compilers.update.updates import MINIMAL, build
 
 MARKS, PROTECTED = ("spread", "none"), ("spread", "link")
 ALTERNATES = ("compact-valiant", "link")
@@ -35,23 +34,8 @@ def tree(policy: Policy) -> Build:
 
 @cache
 def moved(policy: Policy) -> Build:
-    """A cable of switch 5 is in another port of it: the links, classes and far ends say so."""
-    made = fabric(policy)
-    w, c = made.wiring, made.tables.classes
-    far, old, new = int(w.far[5, 1]), int(w.port[5, 1]), 12
-
-    def other(ports: np.ndarray) -> np.ndarray:
-        ports = np.array(ports)
-        ports[5] = np.where(ports[5] == old, new, ports[5])
-        return ports
-
-    far_port = w.far_port.copy()
-    far_port[far, w.far[far] == 5] = new
-    words = ("port", "alternate", "protection", "bounce")
-    classes = replace(c, **{word: other(getattr(c, word)) for word in words})
-    wiring = replace(w, port=other(w.port), far_port=far_port)
-    tables = replace(made.tables, classes=classes)
-    return named(replace(made, wiring=wiring, tables=tables), "7" * 16)
+    """A cable of switch 5 is in another port of it."""
+    return replugged(fabric(policy), 5, 1)
 
 
 MOVES = {
@@ -113,17 +97,6 @@ def test_larger_ones_too(pair: tuple[Policy, Policy], q: int) -> None:
     update = plan(*(fabric(policy, q) for policy in pair))
     assert not prove(update).faults
     assert not walked(update, q)[1]
-
-
-def test_rows_that_spread_have_a_round_before_packets_are_marked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Else switches that do not spread yet send packets to a neighbour's neighbour back."""
-    update = plan(*ends("minimal to marks"))
-    assert update.spreading == update.last - 1
-    assert not walked(update, 3)[0].back
-    monkeypatch.setattr(Update, "spreading", property(lambda self: self.last))
-    assert walked(update, 3)[0].back
 
 
 def test_the_proof_finds_packets_that_come_back_to_who_spread_them() -> None:

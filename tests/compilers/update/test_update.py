@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 from compilers.forwarding.single_packets import SinglePackets
 from compilers.routing.link_repair import Intact, repaired
-from compilers.update import update_proof
-from compilers.update.loss import _exposed, loss
+from compilers.update.loss import loss
 from compilers.update.move_plan import plan
+from compilers.update.order import levels
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import counts, messages
-from compilers.update.update_proof import prove
+from compilers.update.update_proof import Cells, prove
 from tests.compilers.targets.openflow_switch import DROP, MARK_SHIFT, Switch
+from tests.compilers.update.makers import replugged
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
 
 POLICIES = [
@@ -195,18 +196,22 @@ def test_alternates_wait_until_all_rows_are_new(hard):
             moving.advance(node, round)
 
 
-def test_the_proof_finds_a_wrong_order(hard, monkeypatch):
+def test_the_proof_finds_a_wrong_order(hard):
     update = plan(*hard)
-    right = update_proof.Cells.of
-
-    def reversed_levels(*args):
-        cells = right(*args)
-        level = np.where(cells.level > 0, update.last - cells.level, 0).astype(np.uint8)
-        return replace(cells, level=level)
-
-    monkeypatch.setattr(update_proof.Cells, "of", reversed_levels)
-    whats = {fault.what for fault in prove(update).faults}
-    assert "meets an old row behind a new one" in whats
+    (found,) = levels(update.new, update.difference.fibs, update.difference.compare)
+    right = Cells.of(update, found, np.ones(13, np.bool_))
+    level = np.where(right.level > 0, update.last - right.level, 0).astype(np.uint8)
+    faults = [
+        {
+            what
+            for last in range(update.last + 1)
+            for what, where in cells.walk(np.full(13, last, np.uint8))[1].items()
+            if where.any()
+        }
+        for cells in (right, replace(right, level=level))
+    ]
+    assert faults[0] == set()
+    assert "meets an old row behind a new one" in faults[1]
 
 
 def test_the_same_build_needs_nothing():
@@ -335,22 +340,16 @@ def test_pairs_whose_packets_may_take_a_cable_that_goes(topology, balance, prote
     What a switch bounces was taken to go on by the minimal link, and marks to end at once.
     """
     whole = build(topology, (balance, protect))
-    far, ends = whole.wiring.far, np.flatnonzero(whole.topology.endpoints)
-    hosts = np.bincount(np.nonzero(whole.wiring.host_port)[0], minlength=len(far))
-    u, k = int(ends[2]), 1
-    gone = np.zeros(far.shape, np.bool_)
-    gone[u, k] = gone[far[u, k], np.flatnonzero(far[far[u, k]] == u)] = True
-    many = (far >= 0) & ((np.arange(len(far))[:, None] * far) % 3 == 1)
-    found = _crossing_pairs(whole, gone, hosts)
+    ends = np.flatnonzero(whole.topology.endpoints)
+    hosts = np.bincount(np.nonzero(whole.wiring.host_port)[0], minlength=len(whole.wiring.far))
+    switch = int(ends[2])
+    found = _crossing_pairs(whole, {switch, int(whole.wiring.far[switch, 1])}, hosts)
     assert 0 < found < len(ends) ** 2 * hosts.max() ** 2
-    assert _exposed(whole, gone, hosts) == found
-    assert _exposed(whole, many, hosts) == _crossing_pairs(whole, many, hosts) > found
+    assert loss(plan(whole, replugged(whole, switch, 1))).exposed == found
 
 
-def _crossing_pairs(whole, gone, hosts):
-    ends, cables = np.flatnonzero(whole.topology.endpoints), whole.wiring.far
-    links = {frozenset((s, int(cables[s, k]))) for s, k in np.argwhere(gone).tolist()}
-    crossed = 0
+def _crossing_pairs(whole, link, hosts):
+    ends, crossed = np.flatnonzero(whole.topology.endpoints), 0
     for source, destination in permutations(ends.tolist(), 2):
         packets = SinglePackets(whole, destination)
         paths = (
@@ -358,20 +357,15 @@ def _crossing_pairs(whole, gone, hosts):
             if whole.carries
             else packets.paths(source)
         )
-        taken = any(frozenset(step) in links for path in paths for step in pairwise(path.switches))
+        taken = any({*step} == link for path in paths for step in pairwise(path.switches))
         crossed += int(taken * hosts[source] * hosts[destination])
     return crossed
 
 
 def test_packets_over_an_intermediate_that_goes_are_exposed():
     """Those of every pair; only intermediates that stay were looked at."""
-    made = build(fabric(3), ("valiant", "none"))
-    hosts = np.ones(13, np.int64)
-    hosts[5] = 0
-    gone = made.wiring.far == 5
-    gone[5] = made.wiring.far[5] >= 0
-    assert _exposed(made, gone, hosts) == 12 * 11
-    assert _exposed(build(fabric(3)), gone, 0 * hosts) == 0, "no host is kept"
+    small = build(fabric(3), ("valiant", "none"))
+    assert loss(plan(grown(small, "quadric", 1), small)).exposed == 13 * 12
 
 
 def test_a_protected_link_may_go():
