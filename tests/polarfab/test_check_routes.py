@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from polarfab.fabric import Fabric
 from tests.compilers.audit.device_tables import eos, rendered, write
 
 
-@pytest.fixture
-def plan(tmp_path: Path, polarfab) -> tuple[Path, Path]:
-    """A build, and a folder with the tables of its switches as EOS prints them."""
-    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
-    build, out = tmp_path / "build", tmp_path / "out"
-    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", build)[0] == 0
-    assert polarfab("render", build, "--target", "eos", "-o", out)[0] == 0
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a build and the tables of its switches as EOS prints them."""
+    folder = tmp_path_factory.mktemp("built")
+    fabric = Fabric.from_spec({"name": "lab", "topology": {"family": "polarfly", "q": 3}})
+    fabric.save(folder / "build").render("eos", folder / "out")
     for vertex in range(13):
-        write(tmp_path / "tables" / f"{vertex}.json", eos(rendered("eos", out / str(vertex))))
-    return build, tmp_path / "tables"
+        text = rendered("eos", folder / "out" / str(vertex))
+        write(folder / "tables" / f"{vertex}.json", eos(text))
+    return folder
+
+
+@pytest.fixture
+def plan(tmp_path: Path, built: Path) -> tuple[Path, Path]:
+    """The build, and a copy of the tables."""
+    return built / "build", Path(shutil.copytree(built / "tables", tmp_path / "tables"))
 
 
 def test_as_built(polarfab, plan) -> None:

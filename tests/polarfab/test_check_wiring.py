@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+
+from compilers.cabling.cable_schedule import CableSchedule
+from polarfab.fabric import Fabric
 
 FABRIC = "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: inventory.yaml\n"
 INVENTORY = (
@@ -19,14 +23,23 @@ INVENTORY += "".join(
 COLUMNS = ["a_node", "a_port", "b_node", "b_port"]
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a build, its spec and inventory, and its cables."""
+    folder = tmp_path_factory.mktemp("built")
+    (folder / "fabric.yaml").write_text(FABRIC)
+    (folder / "inventory.yaml").write_text(INVENTORY)
+    fabric = Fabric.from_spec(folder / "fabric.yaml").save(folder / "build")
+    (folder / "cables.csv").write_text("".join(CableSchedule.of(fabric.builds).text("csv")))
+    return folder
+
+
 @pytest.fixture
-def plan(tmp_path: Path, polarfab) -> tuple[Path, list[list[str]]]:
-    """A build, and its cables as rows of COLUMNS."""
-    (tmp_path / "fabric.yaml").write_text(FABRIC)
-    (tmp_path / "inventory.yaml").write_text(INVENTORY)
-    build = tmp_path / "build"
-    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", build)[0] == 0
-    assert polarfab("cables", build, "--format", "csv", "-o", tmp_path / "cables.csv")[0] == 0
+def plan(tmp_path: Path, built: Path) -> tuple[Path, list[list[str]]]:
+    """The build, and its cables as rows of COLUMNS; its other files are in a folder of the test."""
+    build = built / "build"
+    for name in ("fabric.yaml", "inventory.yaml", "cables.csv"):
+        shutil.copy(built / name, tmp_path)
     with (tmp_path / "cables.csv").open() as file:
         return build, [[row[word] for word in COLUMNS] for row in csv.DictReader(file)]
 

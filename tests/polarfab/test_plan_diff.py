@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
+
+from polarfab.fabric import Fabric
 
 FULL = "routing: {balance: compact-valiant, protect: link}\n"
 
 
-@pytest.fixture
-def compiled(tmp_path, polarfab):
-    """A function that compiles q=3 with some lines more."""
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A function that compiles a PolarFly with some lines more; each once."""
+    folder = tmp_path_factory.mktemp("builds")
 
-    def compile(name, more="", q=3):
-        spec = tmp_path / f"{name}.yaml"
+    @cache
+    def compile(more="", q=3):
+        place = Path(mkdtemp(dir=folder))
+        spec = place / "fabric.yaml"
         spec.write_text(f"name: lab\ntopology: {{family: polarfly, q: {q}}}\n{more}")
-        assert polarfab("compile", spec, "-o", tmp_path / name)[0] == 0
-        return tmp_path / name
+        Fabric.from_spec(spec).save(place / "build")
+        return place / "build"
 
     return compile
 
 
 def test_plan_in_numbers(compiled, polarfab):
-    old, new = compiled("a"), compiled("b", FULL)
+    old, new = compiled(), compiled(FULL)
     code, out, _ = polarfab("plan", new, "--from", old, "--json")
     plan = json.loads(out)
     assert (code, plan["lossless"], plan["rounds"], plan["in_place"]) == (0, True, 4, False)
@@ -34,7 +42,7 @@ def test_plan_in_numbers(compiled, polarfab):
 
 
 def test_a_plan_over_intermediates_counts_legs(compiled, polarfab):
-    old, new = compiled("a"), compiled("b", "routing: {balance: valiant}\n")
+    old, new = compiled(), compiled("routing: {balance: valiant}\n")
     code, out, _ = polarfab("plan", new, "--from", old)
     assert (code, "; the longest leg, to an intermediate or from one, has 2 links" in out) == (
         0,
@@ -43,7 +51,7 @@ def test_a_plan_over_intermediates_counts_legs(compiled, polarfab):
 
 
 def test_a_plan_that_loses_ends_with_1(compiled, polarfab):
-    old, new = compiled("a"), compiled("b", "hosts_per_node: 3\n")
+    old, new = compiled(), compiled("hosts_per_node: 3\n")
     code, out, _ = polarfab("plan", new, "--from", old, "--json")
     loss = json.loads(out)["loss"]
     assert (code, loss["pairs"], len(loss["hosts"])) == (1, 156, 13)
@@ -53,14 +61,14 @@ def test_a_plan_that_loses_ends_with_1(compiled, polarfab):
 
 
 def test_diff_of_a_build_with_itself(compiled, polarfab):
-    build = compiled("a")
+    build = compiled()
     assert polarfab("diff", build, "--from", build)[0] == 0
     code, out, _ = polarfab("diff", build, "--from", build, "--json")
     assert (code, json.loads(out)["differ"]) == (0, False)
 
 
 def test_diff_tells_policy_and_classes(compiled, polarfab):
-    code, out, _ = polarfab("diff", compiled("b", FULL), "--from", compiled("a"), "--json")
+    code, out, _ = polarfab("diff", compiled(FULL), "--from", compiled(), "--json")
     found = json.loads(out)
     assert code == 1
     assert found["facts"]["protect"] == ["none", "link"]
@@ -77,7 +85,7 @@ def test_diff_tells_policy_and_classes(compiled, polarfab):
 
 
 def test_diff_of_two_sizes(compiled, polarfab):
-    small, large = compiled("a"), compiled("b", q=4)
+    small, large = compiled(), compiled(q=4)
     code, out, _ = polarfab("diff", large, "--from", small, "--json")
     found = json.loads(out)
     assert (code, len(found["nodes_added"]), found["nodes_removed"]) == (1, 8, [])
@@ -85,7 +93,7 @@ def test_diff_of_two_sizes(compiled, polarfab):
 
 
 def test_diff_of_configurations(compiled, polarfab):
-    old, new = compiled("a"), compiled("b", "addressing: {ipv4: 10.9.0.0/16}\n")
+    old, new = compiled(), compiled("addressing: {ipv4: 10.9.0.0/16}\n")
     code, out, _ = polarfab("diff", new, "--from", old, "--target", "nxos", "--json")
     files = {file["file"]: file for file in json.loads(out)["files"]}
     assert code == 1
@@ -106,7 +114,7 @@ def test_diff_of_configurations(compiled, polarfab):
 
 
 def test_diff_with_options_of_a_target(compiled, polarfab):
-    old, new = compiled("a"), compiled("b", FULL)
+    old, new = compiled(), compiled(FULL)
     words = "diff", new, "--from", old, "--target", "frr"
     assert " weight " not in polarfab(*words)[1]
     code, out, _ = polarfab(*words, "--set", "version=10.7")
@@ -117,7 +125,7 @@ def test_diff_with_options_of_a_target(compiled, polarfab):
 
 def test_a_plan_is_one_line_then_names(compiled, polarfab, tmp_path):
     """And what it counts is what `expand` counts."""
-    build = compiled("a", FULL)
+    build = compiled(FULL)
     larger = tmp_path / "larger"
     _, out, _ = polarfab("expand", build, "--clusters", "fan:1", "-o", larger, "--json")
     grown = json.loads(out)
@@ -139,7 +147,7 @@ def test_a_plan_is_one_line_then_names(compiled, polarfab, tmp_path):
 
 
 def test_a_plan_of_nothing_says_so(compiled, polarfab):
-    build = compiled("a")
+    build = compiled()
     assert polarfab("plan", build, "--from", build)[1] == "nothing changes\n"
     code, out, _ = polarfab("plan", build, "--from", build, "--json")
     assert (code, json.loads(out)["rounds"]) == (0, 0)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from compilers.tables.folders.build_folder import load
+from polarfab.fabric import Fabric
 from tests.polarfab.conftest import Run
 
 
@@ -20,11 +22,18 @@ def fabric(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("planes") / "build"
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "planes": 2}
+    Fabric.from_spec(spec).save(folder)
+    return folder
+
+
 @pytest.fixture
-def build(polarfab: Run, fabric: Path, tmp_path: Path) -> Path:
-    code, _, err = polarfab("compile", fabric, "-o", tmp_path / "build")
-    assert code == 0, err
-    return tmp_path / "build"
+def build(compiled: Path, tmp_path: Path) -> Path:
+    """A copy of the build."""
+    return Path(shutil.copytree(compiled, tmp_path / "build"))
 
 
 def test_compile_and_verify(polarfab: Run, fabric: Path, tmp_path: Path) -> None:
