@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from controller.reporter import LINES_AT_ONCE, PROGRESS, REMIND, STATUS_AGE, Reporter
+from controller.reporter import LINES_AT_ONCE, PROGRESS, STATUS_AGE, Reporter
 from controller.switches.current import Current
 from controller.switches.events import (
     FabricComplete,
@@ -96,18 +96,6 @@ def test_many_programmed_are_one_line_and_completion_has_its_time(fabric, lines)
     assert lines == ["13/13 programmed in 2.50 s: the fabric is complete"]
 
 
-def test_silence_is_broken_by_what_is_waited_for(fabric, lines):
-    r = reporter(fabric, lines)
-    now = [0.0]
-    r.clock = lambda: now[0]
-    r.start("here", fabric.current)
-    r.report(fabric.drain())
-    now[0] = REMIND + 1
-    r.report(fabric.drain())
-    r.report(fabric.drain())
-    assert lines[1:] == ["0/13 programmed; waiting for 0, 1, 2, 3, 4 and 8 more"]
-
-
 def test_json_is_a_line_an_event(fabric, lines):
     fabric.events = [
         SwitchProgrammed("3", 0.25, at=1e9),
@@ -154,27 +142,6 @@ def test_a_status_file_that_cannot_be_written_is_an_input_error(fabric, lines, t
         reporter(fabric, lines, status_file=tmp_path / "no" / "status.json").start(
             "here", fabric.current
         )
-
-
-def test_a_status_that_takes_long_is_made_less_often(fabric, lines, tmp_path):
-    file, now = tmp_path / "status.json", [0.0]
-    r = reporter(fabric, lines, status_file=file)
-    r.clock = lambda: now[0]
-    made = []
-
-    def status():
-        made.append(now[0])
-        now[0] += 0.05
-        return {"programmed": fabric.programmed}
-
-    fabric.status = status
-    for _ in range(11):
-        fabric.programmed += 1
-        r.report(fabric.drain())
-        now[0] += 0.25
-    assert len(made) == 3  # the last of them is not the last of all
-    r.report([], last=True)
-    assert json.loads(file.read_text()) == {"programmed": fabric.programmed}
 
 
 @pytest.mark.parametrize("took", [0.1, 5.0])

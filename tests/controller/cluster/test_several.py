@@ -15,7 +15,8 @@ import pytest
 from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
-from compilers.update.slots import BEGINNING
+from compilers.update.programs import SwitchPrograms
+from compilers.update.slots import BEGINNING, messages
 from controller.cluster.cluster_member import LEADER_PERIOD, ClusterMember, Election
 from controller.cluster.shared_record import (
     RECORD_CHUNK_BYTES,
@@ -214,15 +215,14 @@ def test_a_successor_goes_on_with_a_move(tmp_path, case, part, place):
     assert {key.split("/")[1] for key in site.store.keys("builds/")} == {site.new.identity}
 
 
-@pytest.mark.parametrize("part", [0.0, 0.5])
-def test_a_successor_goes_on_taking_back(tmp_path, part):
+def test_a_successor_goes_on_taking_back(tmp_path):
     site, a = moving(tmp_path, "policy")
     site.start("b", "old")
     site.until(lambda: a.rollout.round == 2)
-    site.until(lambda: not a.rollout._rounds.sent)
+    site.until(lambda: not a.rollout.status()["waiting"])
     a.rollout.reason = "for this test"
     site.until(lambda: a.rollout.state == "back" and a.rollout.round == 1)
-    site.step(only=sorted(site.ends)[: int(part * len(site.ends))])
+    site.step(only=sorted(site.ends)[: len(site.ends) // 2])
     site.kill("a")
     assert read(site.store).direction == "back"
     b = site.instances["b"]
@@ -282,12 +282,13 @@ def test_what_a_deposed_leader_sent_is_refused(tmp_path):
     """Even if it went on: the switches have another master."""
     site, a = moving(tmp_path, "policy")
     site.until(lambda: a.rollout.round == 1)
-    messages = [bytes(part) for part in a.rollout._round_programs.step(0, False)]
+    blocks = messages(SwitchPrograms(site.update).slots(0), 1)
+    sent_by_a = b"".join(block.tobytes() for block in blocks)
     b = site.start("b", "old")
     site.kill("a")
     site.until(lambda: b.fabric.complete and b.rollout.over, seconds=LEADER_PERIOD)
     before = site.ends[1].walked
-    answers = listed(site.ends[1].take(b"".join(messages), "a"), of.HEADER)
+    answers = listed(site.ends[1].take(sent_by_a, "a"), of.HEADER)
     assert {wire.Error.read(answer).code for _, answer in answers} == {of.IS_SLAVE}
     assert site.ends[1].walked == before
 
@@ -302,19 +303,6 @@ def test_a_leader_without_the_build_waits_for_it(tmp_path):
     texts = [event.text for event in a.fabric.drain() if event.kind == "not-ready"]
     assert "build 0000000000000000 is neither on this machine nor in the store" in texts[0]
     del site.store.values["record"]
-    site.until(lambda: a.fabric.complete, seconds=LEADER_PERIOD)
-
-
-def test_a_leader_that_cannot_begin_for_a_bug_of_ours_tries_again(tmp_path, monkeypatch):
-    """It has the lease: nobody else would lead."""
-    site = Site(tmp_path, *PAIRS["policy"]())
-    a = site.instances["a"]
-    site.store.values["record"] = f'{{"build": "{a.fabric.identity}"}}'.encode()
-    with monkeypatch.context() as patch:
-        patch.setattr(a.several.mover, "go_on", lambda *_: {}["crafted"])
-        with pytest.raises(KeyError, match="crafted"):
-            site.until(lambda: False, seconds=LEADER_PERIOD)
-    assert a.several.state == "preparing"
     site.until(lambda: a.fabric.complete, seconds=LEADER_PERIOD)
 
 
@@ -385,16 +373,6 @@ def test_a_record_whose_answer_was_lost_may_be_in_the_store():
     assert read(store) == drained
     assert agreed(calm)
     assert read(store) == calm
-
-
-def test_nothing_is_agreed_while_another_record_is_on_its_way():
-    etcd = Etcd()
-    etcd.key = (1, "a", 7)
-    calm, drained = Record("x"), Record("x", known={"asked": [["3"]]})
-    record = SharedRecord(Store(etcd), SimpleNamespace(packed=lambda _: None), Later)
-    record.lead(7, calm)
-    assert not record.agree(drained)
-    assert not record.agree(calm), "the store gets the other one after this"
 
 
 def test_a_record_that_is_none_is_said_to_who_would_inherit_it():

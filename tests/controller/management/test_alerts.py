@@ -53,8 +53,8 @@ class Site:
         self.fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
         for v in range(13):
             self.fabric.connected(v, v + 1)
-            self.fabric._switches[v].compared = self.fabric.clock()
-        self.fabric._programmed.update(range(13))
+            self.fabric.present[v].compared = self.fabric.clock()
+            self.fabric.synced(self.fabric.present[v])
         self.ports, self.other, self.parts = Ports(), {}, {"leading": LEAD}
         self.overview = Overview(lambda: replace(State.of(self.fabric, self.ports), **self.parts))
         port = {"port": np.array([1])} | {what: np.array([0], np.uint64) for what in COUNTED}
@@ -91,9 +91,15 @@ def told(event):
     return happen
 
 
+def returned(site):
+    """It is connected, and was not read to hold its program."""
+    site.fabric.closed(4)
+    site.fabric.connected(4, 5)
+
+
 def forgets(site):
-    site.fabric._programmed.discard(4)
-    site.fabric._switches[4].state = "drifting"
+    returned(site)
+    site.fabric.present[4].state = "drifting"
 
 
 def guessed(site):
@@ -111,7 +117,7 @@ CASES = {
     "Bug": exports("polarfab_bugs_total", "1.0"),
     "PeersRejected": exports("polarfab_rejected_peers_total", "30.0"),
     "SwitchGone": lambda site: site.fabric.closed(3),
-    "SwitchNotInSync": lambda site: site.fabric._programmed.discard(4),
+    "SwitchNotInSync": returned,
     "SwitchError": lambda site: site.fabric.errors.update({"4": "group mod failed"}),
     "ForeignRows": exports("polarfab_switches_shadowed", "1"),
     "LinkDead": dead,

@@ -44,8 +44,8 @@ def overview():
     fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
     for vertex in range(SWITCHES - 1):
         fabric.connected(vertex, vertex + 1, f"192.0.2.9:{40000 + vertex}")
-        fabric._switches[vertex].compared = fabric.clock()
-    fabric._programmed.update(range(SWITCHES - 1))
+        fabric.present[vertex].compared = fabric.clock()
+        fabric.synced(fabric.present[vertex])
     dead = np.zeros(wiring.far.shape, bool)
     far = int(wiring.far[0, 10])
     back = wiring.far[far].tolist().index(0)

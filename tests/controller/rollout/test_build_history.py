@@ -119,11 +119,3 @@ def test_the_folder_gets_a_build_only_in_place_of_the_one_before(tmp_path, histo
     assert load(tmp_path / "build").identity == old.identity
     history.install(new.identity, instead_of=old.identity)
     assert load(tmp_path / "build").identity == new.identity
-
-
-def test_a_build_over_the_api_is_no_larger_than_the_fabric_can_grow(tmp_path, mover, monkeypatch):
-    _, data = sent(tmp_path / "sent", replace(polarfly_build(3), name="other"))
-    monkeypatch.setattr("controller.rollout.mover.LEAST_ROOM", 3)
-    monkeypatch.setattr("controller.rollout.mover.GROWTH", 0)
-    with pytest.raises(InputError, match="13 switches, where this fabric takes 3"):
-        mover.receive(data)

@@ -136,7 +136,7 @@ class ConformingSwitch:
     def forget(self):
         """It holds nothing any more."""
         self.tables = Tables()
-        self._changed()
+        self.committed()
 
     def apply(self, blocks):
         """Carry out bundled messages."""
@@ -144,7 +144,7 @@ class ConformingSwitch:
             for message in block[:, of.WRAPPER_BYTES :]:
                 data = message.tobytes()
                 self.change(self.tables, data[1], data[of.HEADER.size :])
-        self._changed()
+        self.committed()
         return self
 
     # What it is told
@@ -192,7 +192,7 @@ class ConformingSwitch:
         if kind in (of.MessageType.FLOW_MOD, of.MessageType.GROUP_MOD):
             if not self.shape.lies:
                 self.change(self.tables, kind, body)
-                self._changed()
+                self.committed()
         elif kind not in UNANSWERED:
             raise Refused(of.ErrorType.BAD_REQUEST, 1)
         return b""
@@ -228,11 +228,11 @@ class ConformingSwitch:
             if not self.shape.lies:
                 self.tables, self._bundle = self._bundle, None
                 self.mods += self._filled
-            self._changed()
+            self.committed()
         answer = of.BUNDLE_CONTROL.pack(**said._asdict() | {"request": said.request + 1})
         return of.message(of.MessageType.EXPERIMENTER, xid, answer)
 
-    def _changed(self):
+    def committed(self):
         self.changes += 1
         self._known.clear()
         self._by_table.clear()

@@ -4,7 +4,6 @@ import gc
 import resource
 import socket
 import ssl
-from itertools import count
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
@@ -13,7 +12,6 @@ import pytest
 import trustme
 
 from controller.app import FULL, OWN_FULL, Inbox
-from controller.pulse import Pulse
 from controller.switches.connections import listening
 from controller.switches.connections.listening import Entrance, HalfOpen
 from controller.switches.events import PeerRejected
@@ -128,43 +126,6 @@ def test_one_connection_does_not_fill_the_inbox():
     assert not inbox.full("switch")
 
 
-def test_the_inbox_knows_how_long_its_first_message_has_waited():
-    times = count(3.0)
-    inbox = Inbox(Hub, controller(lambda: next(times)))
-    assert inbox.oldest is None
-    inbox.put("switch", b"one")
-    inbox.put("switch", b"other")
-    assert inbox.oldest == 3.0
-    for number in range(FULL // (1 << 20) + 1):
-        inbox.put(number, bytes(1 << 20))
-    assert inbox.oldest == 0.0, "nobody is listened to"
-
-
-class Peer:
-    ended = False
-
-    def end(self):
-        self.ended = True
-
-
-def test_a_message_that_we_cannot_handle_is_our_bug_and_ends_its_connection(told):
-    """Here as in a step of the loops: told and counted, and the next message is handled."""
-    pulse, peer = Pulse(told.append, lambda _: None), Peer()
-
-    def handle(*_):
-        raise KeyError("crafted")
-
-    ours = controller(monotonic, received=handle)
-    ours.pulse = pulse
-    inbox = Inbox(Hub, ours)
-    inbox.put(peer, b"one")
-    with pytest.raises(StopIteration):
-        inbox.work()
-    assert (pulse.bugs, peer.ended) == (1, True)
-    said = "internal error in: handling what switches say: KeyError('crafted')"
-    assert [str(event) for event in told] == [said]
-
-
 @pytest.fixture
 def limits(monkeypatch):
     """The limits of open files as they would be."""
@@ -172,13 +133,6 @@ def limits(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: found["now"])
     monkeypatch.setattr(resource, "setrlimit", lambda _, both: found.update(now=both))
     return found
-
-
-def test_the_file_limit_is_raised(limits):
-    assert listening.half_open_room(993) == 993 + listening.MOST_HALF_OPEN
-    assert limits["now"] == (4096, 4096)
-    limits["now"] = (1024, 2400)
-    assert 993 < listening.half_open_room(993) < 993 + listening.MOST_HALF_OPEN
 
 
 def test_too_few_files_are_refused_with_the_number_needed(limits):
@@ -229,37 +183,6 @@ def test_nobody_is_silent_while_we_do_not_listen(now):
         entrance.tick()
     rejected.tick()
     assert [event.reason for event in ended] == ["it was silent for 10 s"]
-
-
-def test_many_silent_connections_end_without_a_turn_for_others(rejected, now):
-    """Each took a turn of all threads: with hundreds the controller took itself for dead."""
-    eventlet = pytest.importorskip("eventlet")
-    entrance, turns = Entrance(99, None, rejected, rejected.clock), []
-
-    def wait(sock, _):
-        eventlet.hubs.trampoline(sock.fileno(), read=True)
-
-    def count():
-        while True:
-            turns.append(1)
-            eventlet.sleep(0)
-
-    ends = [socket.socketpair() for _ in range(20)]
-    for number, (here, _) in enumerate(ends):
-        entrance.accepted(here, ("192.0.2.1", number))
-        eventlet.spawn(entrance.serve, here, ("192.0.2.1", number), wait)
-    counter = eventlet.spawn(count)
-    eventlet.sleep(0)
-    for _ in range(11):
-        now[0] += 1.0
-        before = len(turns)
-        entrance.tick()
-    assert before == len(turns) > 0
-    eventlet.sleep(0.01)
-    counter.kill()
-    assert [here.fileno() for here, _ in ends] == [-1] * 20
-    for _, there in ends:
-        there.close()
 
 
 def open_files():

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from compilers.targets.openflow.protocol import FEATURES, MessageType, header, message
+from compilers.targets.openflow.protocol import MessageType, header, message
 from controller.switches.connections.connection import HELLO, use
 from controller.switches.connections.sending import SEND_CHUNK_BYTES, SendPriority
 
@@ -109,33 +109,8 @@ def test_a_peer_that_reads_nothing_loses_its_connection(pair: tuple[Any, socket.
     connection, _ = pair
     connection.socket.settimeout(0.05)
     connection.enqueue(SendPriority.BULK, bulk(1 << 17))
-    connection._send_loop()
+    connection.flush()
+    (send_on,) = connection.spawned
+    send_on()
     assert (connection.told, connection.send_q) == (["dead"], None)
     assert connection.socket.recv(1) == b"", "its receiver wakes"
-
-
-def test_a_peer_that_has_vanished_is_noticed_by_the_kernel(
-    pair: tuple[Any, socket.socket],
-) -> None:
-    """While nothing waits for its confirmation, and while something does."""
-    ours, tcp = pair[0].socket, socket.IPPROTO_TCP
-    assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-    idle, every, times = (
-        ours.getsockopt(tcp, option)
-        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
-    )
-    assert idle + every * times == 60
-    assert ours.getsockopt(tcp, socket.TCP_USER_TIMEOUT) == 60_000
-
-
-def test_a_state_is_told_at_once_and_once(pair: tuple[Any, socket.socket]) -> None:
-    """The framework's queue of events lets 128 wait, and whoever fills it is held up."""
-    connection, peer = pair
-    connection.state = "config"
-    peer.sendall(message(MessageType.FEATURES_REPLY, 0, FEATURES.pack(datapath_id=7)))
-    peer.shutdown(socket.SHUT_WR)
-    connection._recv_loop()
-    assert (connection.id, connection.told) == (7, ["main"])
-    connection.end()
-    connection.end()
-    assert connection.told == ["main", "dead"]

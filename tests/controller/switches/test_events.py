@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.switches.events import KINDS, TablesRepaired
+from controller.switches.events import KINDS
 
 ROOT = Path(__file__).parents[3]
 COUNTED = {"connected", "programmed", "complete"}
@@ -43,12 +43,6 @@ def test_an_event_has_its_line(event):
     assert "\n" not in str(event)
     named = {name for _, name, _, _ in string.Formatter().parse(event.of.line) if name}
     assert named <= {"node", "text"}
-
-
-@pytest.mark.parametrize("given", [(), range(9)])
-def test_an_event_has_a_value_for_each_field(given):
-    with pytest.raises(TypeError, match=r"repaired: required dead_links, drained_switches"):
-        TablesRepaired(*given)
 
 
 def test_whoever_reports_an_event_gives_all_its_fields():

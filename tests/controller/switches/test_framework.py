@@ -17,19 +17,7 @@ def installed(monkeypatch, **versions):
         except KeyError:
             raise metadata.PackageNotFoundError(name) from None
 
-    monkeypatch.setattr(framework.metadata, "version", version)
-    monkeypatch.setattr(framework, "_load", lambda name: name)
-
-
-def test_ryu_is_preferred(monkeypatch):
-    installed(monkeypatch, ryu="4.34", os_ken="4.2.2")
-    assert framework.load() == "ryu"
-    assert framework.load("os-ken") == "os-ken"
-
-
-def test_os_ken_where_there_is_no_ryu(monkeypatch):
-    installed(monkeypatch, os_ken="4.2.2")
-    assert framework.load() == "os-ken"
+    monkeypatch.setattr(metadata, "version", version)
 
 
 def test_what_is_missing_is_named_with_how_to_install_it(monkeypatch):

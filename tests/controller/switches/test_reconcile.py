@@ -59,7 +59,7 @@ def program():
     return Encoder(replace(polarfly_build(4), identity="0123456789abcdef")).program(3)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_is_there_in_any_order_lacks_nothing(program, seed):
     flows, groups = flows_of(program), groups_of(program)
     np.random.default_rng(seed).shuffle(flows)
@@ -68,7 +68,7 @@ def test_what_is_there_in_any_order_lacks_nothing(program, seed):
     assert (found.parts, found.added, found.changed, found.removed) == ((), 0, 0, 0)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_was_taken_away_is_added_and_nothing_else(program, seed):
     pick = np.random.default_rng(seed)
     flows, groups = flows_of(program), groups_of(program)

@@ -6,7 +6,6 @@ from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
 from controller.switches.connections.sending import (
     MOST_URGENT,
-    SEND_CHUNK_BYTES,
     Overflow,
     SendPriority,
     SendQueue,
@@ -26,29 +25,6 @@ def messages(data):
 
 def program(first, count, size=500):
     return b"".join(protocol.message(14, first + i, bytes(size)) for i in range(count))
-
-
-def test_bulk_leaves_in_chunks_of_whole_messages():
-    queue = SendQueue()
-    queue.put(SendPriority.BULK, program(0, 400))
-    chunks = []
-    while queue:
-        chunks.append(bytes(queue.take()))
-    assert len(chunks) == 4
-    assert all(SEND_CHUNK_BYTES <= len(chunk) < SEND_CHUNK_BYTES + 508 for chunk in chunks[:-1])
-    assert messages(b"".join(chunks)) == list(range(400))
-    assert all(messages(chunk) for chunk in chunks)
-
-
-def test_small_parts_leave_together():
-    queue = SendQueue()
-    for number in range(0, 400, 2):
-        queue.put(SendPriority.BULK, program(number, 2))
-    chunks = []
-    while queue:
-        chunks.append(bytes(queue.take()))
-    assert len(chunks) == 4
-    assert messages(b"".join(chunks)) == list(range(400))
 
 
 def test_an_echo_reply_waits_for_one_chunk_at_most():

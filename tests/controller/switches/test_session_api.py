@@ -66,46 +66,6 @@ def test_changes_of_others_come_one_after_the_other_and_are_told_apart(fabric):
     assert (outcomes[1].committed, outcomes[1].lost) == (False, True)
 
 
-def test_a_change_that_a_switch_takes_along_is_told_when_the_switch_has_left(fabric):
-    """Who hears of it may want to change other switches at once, and this one not any more."""
-    program(fabric, "k", 11)
-    seen = []
-    fabric.present[0].talk.change(
-        [row(5).tobytes()], lambda _: seen.append((fabric.in_sync, fabric.present))
-    )
-    fabric.closed("k")
-    assert seen == [(frozenset(), {})]
-
-
-def test_messages_of_a_kind_go_to_those_who_want_them(fabric):
-    seen, present = [], []
-
-    class Upkeep:
-        def __getattr__(self, _):
-            return lambda *_: None
-
-        def port_status(self, vertex, message):
-            seen.append((vertex, message))
-
-        def fit(self, vertex, fit):
-            present.append((vertex, fit))
-
-        def left(self, vertex):
-            present.append((vertex, None))
-
-        def adopt(self, current):
-            return current
-
-    fabric.watched_by(Upkeep())
-    program(fabric, "k", 12)
-    status = protocol.message(protocol.MessageType.PORT_STATUS, 0, bytes(72))
-    fabric.received("k", status)
-    fabric.received("k", protocol.message(protocol.MessageType.PACKET_IN, 0))
-    fabric.closed("k")
-    assert seen == [(1, status)]
-    assert present == [(1, True), (1, None)]
-
-
 def test_questions_of_others_are_answered(fabric):
     program(fabric, "k", 12)
     answers = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from threading import current_thread
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Encoder
 from controller.settings import Duties
 from controller.upkeep import repair_keeper
-from controller.upkeep.background import at_once, in_thread
 from tests.controller.makers import loaded
 from tests.controller.upkeep import makers
 from tests.controller.upkeep.makers import BUILD, CALM, Beside, hold, links_of, tables_for, told
@@ -78,19 +75,6 @@ def test_a_large_repair_is_computed_while_switches_are_heard(monkeypatch):
     assert not hold(net, tables_for(one, two))
     assert told(net) == ["link-down", "link-down", "repaired", "repaired"]
     assert not keeper.status()["repairing"]
-
-
-def test_few_rows_are_computed_at_once(monkeypatch):
-    net, keeper, beside = network(monkeypatch, rows=30)
-    link = links_of()[2]
-    net.cable(*link, False)
-    assert not beside.waiting
-    assert not hold(net, tables_for(link))
-    for vertex in GONE:
-        net.sessions.closed(vertex)
-    net.tick(6)
-    assert len(beside.waiting) == 1
-    assert keeper.status()["repairing"]
 
 
 def test_a_switch_that_comes_back_meanwhile_goes_from_the_tables_that_stand(monkeypatch):
@@ -193,11 +177,3 @@ def test_what_was_computed_for_a_build_that_is_gone_is_not_sent(monkeypatch):
     beside.finish()
     net.tick()
     assert not hold(net, BUILD.tables)
-
-
-@pytest.mark.parametrize("start", [at_once, in_thread])
-def test_results_and_errors_of_computations(start):
-    assert start(lambda: 42).result(10) == 42
-    with pytest.raises(ZeroDivisionError):
-        start(lambda: 1 // 0).result(10)
-    assert (start(current_thread).result(10) is current_thread()) == (start is at_once)

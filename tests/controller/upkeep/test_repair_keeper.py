@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from compilers.routing.link_repair import Intact, repaired
-from compilers.targets.openflow.encoder import Encoder
 from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
-from controller.switches.current import Current
-from controller.upkeep import repair_keeper
 from controller.upkeep.repair_keeper import ROUND_PATIENCE
 from inventory.problems import InputError
 from tests.compilers.modular import modular
@@ -32,7 +28,7 @@ from tests.controller.upkeep.makers import (
 )
 
 
-@pytest.mark.parametrize("link", links_of()[::4])
+@pytest.mark.parametrize("link", links_of()[::8])
 def test_a_dead_link_is_repaired_and_undone(link):
     net, keeper = network()
     mods(net)
@@ -98,17 +94,6 @@ def test_a_reload_keeps_the_repair():
     assert keeper.status()["down"] == []
 
 
-def test_its_own_programs_loaded_again_are_no_new_repair():
-    net, keeper = network()
-    net.cable(*links_of()[5], False)
-    mods(net)
-    before, repairs = net.sessions.current, keeper.repairs
-    net.sessions.load(before)
-    net.run()
-    assert net.sessions.current is before
-    assert (keeper.repairs, mods(net)) == (repairs, 0)
-
-
 def test_a_change_that_is_under_way_ends_with_its_build():
     """What its switches still confirm is no answer to a round of the next build."""
     net, keeper = network()
@@ -138,17 +123,6 @@ def test_a_switch_that_only_the_next_build_has_is_expected_once_switches_are(exp
     for _ in range(12):
         net.tick(1.0)
     assert np.flatnonzero(keeper.drained).tolist() == ([7] if expects else [])
-
-
-def test_a_build_that_comes_back_starts_from_its_compiled_tables():
-    net, _ = network()
-    link = links_of()[5]
-    net.cable(*link, False)
-    repaired_then = net.sessions.current.programs.as_now()
-    net.cable(*link, True)
-    net.sessions.load(replace(net.sessions.current, programs=repaired_then))
-    net.run()
-    assert not hold(net, BUILD.tables)
 
 
 def test_a_switch_that_refuses_is_read_and_put_right():
@@ -197,38 +171,6 @@ def test_a_switch_that_has_left_is_drained_and_taken_back():
     assert not hold(net, tables)
     net.connect(7)
     net.tick()
-    assert not hold(net, BUILD.tables)
-
-
-class Others:
-    """Programs that somebody else gives, as a rollout does."""
-
-    def __init__(self, encoder):
-        self.by_datapath_id = encoder.by_datapath_id
-        self.program, self.describe = encoder.program, encoder.describe
-        self.profile, self.restrict = encoder.profile, encoder.restrict
-
-
-def test_somebody_elses_programs_are_left_alone():
-    net, _ = network()
-    before = net.sessions.current
-    current = Current(BUILD.identity, BUILD.wiring.names, Others(Encoder(BUILD)), BUILD)
-    net.sessions.load(current)
-    net.run()
-    mods(net)
-    link = links_of()[0]
-    net.cable(*link, False)
-    net.tick()
-    assert mods(net) == 0
-    net.sessions.load(before)  # the rollout is taken back
-    net.run()
-    net.tick()
-    assert not hold(net, tables_for(link))
-    net.sessions.load(replace(current, identity="another"))
-    net.cable(*link, True)
-    net.tick()
-    net.sessions.load(loaded(BUILD))
-    net.run()
     assert not hold(net, BUILD.tables)
 
 
@@ -322,36 +264,6 @@ def test_nothing_that_pairs_need_is_drained():
         keeper.drain("module:n3/m1")
     net.run()
     assert keeper.status()["asked"] == ["module:n3/m0"]
-
-
-def test_what_drains_many_rows_is_computed_beside_the_loop(monkeypatch):
-    """A rack at q = 31 held all switches up for 0.2 s, at q = 61 for 1.4 s."""
-    monkeypatch.setattr(repair_keeper, "ROWS_AT_ONCE", 0)
-    futures, later = [], []
-
-    def start(work):
-        futures.append(Future())
-        later.append(work)
-        return futures[-1]
-
-    def breathe():
-        while later:
-            futures[-1].set_result(later.pop()())
-
-    net, keeper = network(build=MODULES, start=start)
-    keeper.drain("n7", breathe=breathe)
-    assert len(futures) == 2, "what it would cut off, and the repair"
-    breathe()
-    net.tick()
-    assert drained(keeper) == (set(), [7])
-
-    def meanwhile():
-        breathe()
-        keeper.drain("n7", ends=True)
-
-    with pytest.raises(InputError, match="ask again"):
-        keeper.drain("n5", breathe=meanwhile)
-    assert keeper.status()["asked"] == []
 
 
 def test_the_next_process_drains_the_same():

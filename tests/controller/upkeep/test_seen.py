@@ -54,7 +54,7 @@ def drained(net):
 def forgets_all(switch):
     switch.tables.rows.clear()
     switch.tables.groups.clear()
-    switch._changed()
+    switch.committed()
 
 
 @pytest.mark.parametrize("bundles", [True, False])
@@ -86,7 +86,7 @@ def test_what_was_counted_only_is_read_in_full_soon():
     assert not any(net.sessions.present[v].due(net.now[0] - REST) for v in range(13))
     switch = net.fabric.switches[BAD]
     key, row = next((k, r) for k, r in switch.tables.rows.items() if r.table == 1)
-    kept, commit = replace(row, instructions=b""), switch._changed
+    kept, commit = replace(row, instructions=b""), switch.committed
 
     def altered():
         """Each commit leaves another row than was sent, and as many."""
@@ -94,7 +94,7 @@ def test_what_was_counted_only_is_read_in_full_soon():
             switch.tables.rows[key] = kept
         commit()
 
-    switch._changed = altered
+    switch.committed = altered
     net.sessions.drain()
     link = net.fabric.links[7]
     net.fabric.cable(link, up=False)
@@ -220,12 +220,12 @@ def moving(net, seconds=0.06):
     mover, worst = mover_of(net), []
     for vertex, switch in enumerate(net.fabric.switches):
 
-        def changed(before=switch._changed, vertex=vertex):
+        def changed(before=switch.committed, vertex=vertex):
             before()
             if vertex != BAD:
                 worst.append(lost(net))
 
-        switch._changed = changed
+        switch.committed = changed
     for _ in range(200):
         net.tick(seconds)
         if not mover.busy and mover.rollout:
