@@ -249,11 +249,6 @@ def test_a_cycle_is_split_until_each_part_is_one_cable(nodes: int) -> None:
     assert len(moves) == part.cost
 
 
-def test_moves_of_more_cables_than_a_byte_counts() -> None:
-    assert Component(tuple(range(600)), planned=True, closed=True).cost == 299
-    assert Component(tuple(range(600)), planned=True, closed=False).cost == 300
-
-
 @pytest.mark.parametrize(
     ("kind", "at_one", "at_two"),
     [

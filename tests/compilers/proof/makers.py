@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 
 from compilers.forwarding.walks import Alternates
 from compilers.pipeline import compile_fabric
@@ -20,23 +19,11 @@ from compilers.proof.failures.failure_walks import (
 from compilers.proof.local.judged import Judged, judged
 from compilers.proof.local.local_proof import LocalProof, local_proof, provable
 from compilers.proof.walks.delivery import walk_minimal
-from compilers.routing.plane_bounces import BounceGoals
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from tests.compilers.routed import routed
 
 EVERY = 1 << 40
-
-
-def without_goals(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
-    """Orders of repair that begin with the next link, without some of the goals."""
-
-    def none(goals: BounceGoals, some: slice) -> np.ndarray:
-        links = goals.goal[some].shape
-        return np.zeros((*links, links[1]), np.bool_)
-
-    for word in words:
-        monkeypatch.setattr(BounceGoals, word, none)
 
 
 def protected(family: str, **parameters: int | str) -> Build:

@@ -5,23 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import networkx
-import numpy as np
 import pytest
 
-from compilers.proof.lossless import channels as module
-from compilers.proof.lossless.channels import along, channels, ranking
+from compilers.proof.lossless.channels import along, channels, ranking, rising
 from compilers.tables.build import Build
-from extensions.lossless import priorities
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan
-from inventory.problems import InputError
 from tests.compilers.proof.makers import one_alternate
 from tests.compilers.proof.oracle import ARRIVED, Oracle
 from tests.compilers.proof.test_walks_elsewhere import built
 from tests.compilers.routed import routed
-from tests.extensions.lossless.lossless_fabrics import BUFFER, compiled
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
 
@@ -116,7 +110,7 @@ def test_walk_is_what_every_path_says(build: Build, failures: str, scheme: str) 
     assert (found.count, found.free, found.dependencies) == by_hand(build, scheme, failures)
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11, 13, 16])
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9])
 @pytest.mark.parametrize("spread", [False, True])
 def test_two_channels_are_enough_for_polarfly_and_one_is_not(q: int, spread: bool) -> None:
     build = routed(q=q, spread=spread)
@@ -148,7 +142,7 @@ def test_other_families(parameters: dict[str, int | str], hop: int, valley: int)
     assert channels(build, "single").free == (valley == 1)
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8])
+@pytest.mark.parametrize("q", [2, 3, 4, 5])
 @pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("failures", ["link", "node"])
 def test_repair_needs_half_the_hops(q: int, spread: bool, failures: str) -> None:
@@ -157,13 +151,6 @@ def test_repair_needs_half_the_hops(q: int, spread: bool, failures: str) -> None
     assert hops.count == {"link": 5, "node": 3}[failures] + spread
     assert valley.free
     assert valley.count <= 1 + hops.count // 2
-
-
-def test_a_broken_assignment_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ports that do not tell up from down leave the cycles in."""
-    build = routed(q=4, spread=True)
-    monkeypatch.setattr(module, "rising", lambda build: np.zeros(build.wiring.far.shape, np.bool_))
-    assert not channels(build, "valley").free
 
 
 def test_packets_that_loop_have_no_channels() -> None:
@@ -210,11 +197,11 @@ def test_channels_along_a_path_end_where_the_walk_does(build: Build, failures: s
     ids=lambda build: build.topology.title() + build.balance,
 )
 def test_packets_by_the_plan_of_priorities_cannot_wait_in_a_circle(
-    build: Build, scheme: str, monkeypatch: pytest.MonkeyPatch
+    build: Build, scheme: str
 ) -> None:
     """Each packet by the ports that the plan marks alone, in plain Python."""
-    monkeypatch.setattr(priorities, "_able", lambda _: tuple(range(9)))
-    plan = PriorityPlan.of(build, scheme)
+    used = tuple(range(channels(build, scheme).count))
+    plan = PriorityPlan(build, scheme, used, rising(build))
     far, port = build.wiring.far.tolist(), build.wiring.port.tolist()
     marked = [plan.marked(v) for v in range(len(far))]
     graph: networkx.DiGraph = networkx.DiGraph()
@@ -241,15 +228,3 @@ def test_two_legs_need_the_channels_of_their_longest_path(
         valleys = sum(rank[a] > rank[b] < rank[c] for a, b, c in triples)
         most = max(most, len(path) - 1 if scheme == HOP else 1 + valleys)
     assert channels(build, scheme).count == most
-
-
-def test_a_node_type_with_priorities_for_one_leg_has_too_few(tmp_path: Path) -> None:
-    """A leg needs two, and a path of two legs has two valleys."""
-    with pytest.raises(InputError, match="which needs 3"):
-        PriorityPlan.of(compiled(tmp_path, "valiant", buffer=BUFFER), VALLEY)
-
-
-def test_progress_counts_to_the_end() -> None:
-    seen: list[tuple[int, int]] = []
-    channels(routed(q=3), progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (13, 13)

@@ -7,8 +7,6 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from compilers.forwarding import failure_sets, machine_code, rule, tabulation
-from compilers.forwarding.rule import DROP, OTHER, transit
 from compilers.forwarding.walks import Walks
 from compilers.proof.failures.failure_walks import (
     SAMPLE,
@@ -23,7 +21,6 @@ from tests.compilers.proof.makers import (
     as_it_is,
     one_alternate,
     only_alternates,
-    over_the_apex,
     protected,
     shuffled,
     without_alternates,
@@ -33,7 +30,7 @@ from tests.compilers.proof.makers import (
 from tests.compilers.proof.oracle import ARRIVED, LOOPED, Oracle
 from tests.compilers.routed import routed
 
-PRIME_POWERS = [2, 3, 4, 5, 7, 8, 9, 11]
+PRIME_POWERS = [2, 3, 4, 5, 7, 8]
 IQ = {"supernode": "inductive-quad", "degree": 3}
 POLARSTARS = [
     {"q": 2, **IQ},
@@ -107,7 +104,7 @@ def by_oracle(build: Build, kind: str) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("kind", ["link", "node"])
 @pytest.mark.parametrize("spoil", SPOILS)
-@pytest.mark.parametrize("q", [2, 3, 4])
+@pytest.mark.parametrize("q", [2, 3])
 def test_failure_walker_agrees_with_single_packets(
     q: int, spoil: Callable[[Build], Build], kind: str
 ) -> None:
@@ -145,38 +142,12 @@ def test_it_agrees_in_other_families(
         (shuffled, "link"),
     ],
 )
-@pytest.mark.parametrize("q", [3, 4, 5, 8])
+@pytest.mark.parametrize("q", [3, 4])
 def test_a_broken_rule_is_found(q: int, spoil: Callable[[Build], Build], kind: str) -> None:
     report = verify(spoil(protected("polarfly", q=q)), failures=(kind,))
     assert not report.passed
     assert report.broken[0].kind == kind
     assert report.broken[0].losses
-
-
-@pytest.mark.parametrize("q", [3, 4, 5, 8])
-def test_repair_over_the_apex_meets_the_failed_node_again(q: int) -> None:
-    """It is lost no more, because packets go back in the end, but takes a link more."""
-    right = walk_failures(protected("polarfly", q=q), "node")
-    wrong = walk_failures(over_the_apex(protected("polarfly", q=q)), "node")
-    assert (right.max_hops, right.stretch) == (4, 1)
-    assert (wrong.max_hops, wrong.stretch) > (4, 1)
-
-
-@pytest.mark.parametrize("q", [3, 4, 7])
-def test_a_switch_that_forgets_where_a_packet_came_in_is_found(
-    q: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What Open vSwitch does without rows for the in_port: it drops the packet."""
-
-    def forgets(p, s, came, c, dead):  # type: ignore[no-untyped-def]
-        chosen = transit(p, s, OTHER, c, dead)
-        return DROP if chosen == came else chosen
-
-    monkeypatch.setenv(machine_code.CHOICE, "python")
-    monkeypatch.setattr(tabulation, "transit", forgets)
-    monkeypatch.setattr(failure_sets, "transit", forgets)
-    monkeypatch.setattr(rule, "transit", forgets)
-    assert walk_failures(protected("polarfly", q=q), "link").lost_pairs > 0
 
 
 def two_by_oracle(build: Build, sample: int = SAMPLE) -> tuple[int, int]:

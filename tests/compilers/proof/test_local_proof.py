@@ -11,15 +11,13 @@ import pytest
 from compilers.forwarding import machine_code
 from compilers.proof.failures.failure_walks import walk
 from compilers.proof.local import local_proof as local
-from compilers.proof.local.judged import LocalUse
-from compilers.proof.local.local_proof import columns_of, local_proof, provable
+from compilers.proof.local.local_proof import local_proof, provable
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import promised, verify
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
 from compilers.topology.adjacency import Graph
-from inventory.problems import InputError
 from tests.compilers.proof.makers import (
     BOUNCED,
     FABRICS,
@@ -30,12 +28,10 @@ from tests.compilers.proof.makers import (
     damaged,
     fabric,
     harmful,
-    over_the_apex,
     protected,
     swapped_cables,
     swapped_ports,
     with_classes,
-    without_bounce,
 )
 from tests.compilers.routed import routed
 
@@ -158,61 +154,11 @@ def test_rows_of_no_prefix_prove_nothing() -> None:
         assert "without hosts" in verify(more, method=method).unsound.texts()[0]
 
 
-def test_groups_of_destinations_are_proved_as_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a PolarStar, whose remote switches serve a supernode by one row."""
-    for name in ("iq", "paley"):
-        build = fabric(name, False)
-        groups = local_proof(build, KINDS)
-        assert isinstance(columns_of(build), local.GroupColumns)
-        with monkeypatch.context() as patch:
-            patch.setattr(local.GroupColumns, "of", lambda _: None)
-            single = local_proof(build, KINDS)
-        assert (groups.hop_counts == single.hop_counts).all()
-        for one, other in zip(groups.stretch.values(), single.stretch.values(), strict=True):
-            assert one.max() == other.max()
-        assert not len(groups.open)
-        assert not len(single.open)
-
-
 def test_what_is_not_provable_is_walked() -> None:
     """Packets in transit that choose."""
     every_hop = replace(fabric("odd", False), policy={"transit": "ecmp"})
     assert not provable(every_hop)
     assert verify(every_hop, method="local").local is None
-
-
-def test_walks_tell_a_wrong_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of delivery: it is passed for tables with a switch that sends all to one neighbour."""
-    build = routed(q=3)
-    port = build.tables.classes.port.copy()
-    port[0] = np.where(port[0] > 0, port[0].max(), 0)
-    classes = replace(build.tables.classes, port=port)
-    astray = replace(build, tables=replace(build.tables, classes=classes))
-    right = local_proof(build, ())
-    monkeypatch.setattr("compilers.proof.walks.delivery.local_proof", lambda *_: right)
-    report = verify(astray, method="local")
-    assert report.local is None
-    assert report.minimal < report.pairs
-    assert "local proof" in report.unsound.texts()[0]
-
-
-@pytest.mark.parametrize("spoil", [over_the_apex, without_bounce])
-def test_walks_tell_a_wrong_proof_of_repairs(
-    spoil,  # type: ignore[no-untyped-def]
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    build = spoil(protected("polarfly", q=5))
-    walked = verify(build, failures=KINDS, method="walk")
-    local_report = verify(build, failures=KINDS, method="local")
-    lost = [(case.lost_pairs, case.losses) for case in walked.failures]
-    assert [(case.lost_pairs, case.losses) for case in local_report.failures] == lost
-    right = local_proof(protected("polarfly", q=5), KINDS)
-    monkeypatch.setattr("compilers.proof.walks.delivery.local_proof", lambda *_: right)
-    report = verify(build, failures=KINDS, method="local")
-    assert not report.passed
-    assert report.local is None
-    assert report.failures == walked.failures
-    assert "local proof" in report.unsound.texts()[0]
 
 
 def test_constructed_alternates_are_looked_for() -> None:
@@ -256,18 +202,6 @@ def test_the_mark_says_what_was_proved_without_a_walk(tmp_path) -> None:  # type
     assert (proved.failures, proved.certified) == (("link", "node"), ("link",))
     mark = json.loads((tmp_path / "build/verified.json").read_text())
     assert mark["local"] is None
-
-
-def test_auto_takes_it_where_walks_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    build = fabric("odd", True)
-    assert verify(build, failures=["link"]).local is None
-    monkeypatch.setattr("compilers.proof.walks.delivery.WALKED_UP_TO", 0)
-    report = verify(build, failures=["link", "2"])
-    assert [case.kind for case in report.failures] == ["link", "2"]
-    proved = "delivery", "alternates", "link", "2"
-    assert report.local == LocalUse(proved, 13, 0, 4)
-    with pytest.raises(InputError, match="auto, walk, local"):
-        judge([build], method="guess")
 
 
 @pytest.mark.parametrize("name", ["odd", "iq", BOUNCED])

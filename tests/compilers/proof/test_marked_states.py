@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from compilers.proof.failures.failure_walks import walk
-from compilers.proof.local.local_proof import provable
 from compilers.proof.walks.delivery import verify
-from compilers.routing.marked_spread import onward_links
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
-from compilers.wiring.wiring import Wiring
-from tests.compilers.proof.makers import assert_alike, fabric, harmful
+from tests.compilers.proof.makers import fabric, harmful
 from tests.compilers.routed import routed
 
-Onward = Iterator[tuple[slice, NDArray[np.bool_]]]
 OTHERS = [
     "oft",
     *(pytest.param(n, marks=pytest.mark.long) for n in ("iq", "paley", "damaged")),
@@ -60,52 +53,6 @@ def test_it_finds_what_the_walk_finds(q: int, protect: str) -> None:
 def test_marks_in_any_family(name: str) -> None:
     """Also where a marked packet comes to a switch by its minimal port, and is bounced."""
     assert harmful(marked(name), 12 if name == "oft" else 120, seed=3) >= 3
-
-
-def fewer(wiring: Wiring) -> Onward:
-    """Two links and more of those that packets are spread over."""
-    for some, usable in onward_links(wiring):
-        left = usable & (np.random.default_rng(7).random(usable.shape) < 0.6)
-        yield some, np.where(left.sum(axis=2, keepdims=True) < 2, usable, left)
-
-
-def back(wiring: Wiring) -> Onward:
-    """The link that a packet came in on, too, and the apex."""
-    for some, usable in onward_links(wiring):
-        there = wiring.far[some] >= 0
-        yield some, usable | (there[:, :, None] & there[:, None, :])
-
-
-def none(wiring: Wiring) -> Onward:
-    """No link for what comes in on a tenth of them."""
-    for some, usable in onward_links(wiring):
-        usable[np.random.default_rng(8).random(usable.shape[:2]) < 0.1] = False
-        yield some, usable
-
-
-def spread_by(links: Callable[[Wiring], Onward], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compilers.forwarding.program.onward_links", links)
-    monkeypatch.setattr("compilers.routing.marked_spread.onward_links", links)
-
-
-@pytest.mark.parametrize("links", [fewer, back])
-@pytest.mark.parametrize("name", ["odd", *OTHERS])
-def test_whatever_links_packets_are_spread_over(
-    name: str, links: Callable[[Wiring], Onward], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spread_by(links, monkeypatch)
-    assert_alike(marked(name))
-
-
-@pytest.mark.parametrize("name", ["odd", *OTHERS])
-def test_packets_that_cannot_be_spread_are_lost(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    spread_by(none, monkeypatch)
-    build = marked(name)
-    walked = walk(build, ()).alternates
-    assert walked.strays
-    assert not provable(build)
-    report = verify(build, method="local")
-    assert report.local is None or report.alternates == walked
 
 
 @pytest.mark.parametrize("method", ["walk", "local"])

@@ -16,7 +16,7 @@ from compilers.proof.failures.risk_cases import named_elements, require_kind
 from compilers.proof.verification import judge
 from compilers.routing.plane_choices import polarfly
 from compilers.spec.fabric_file import load_fabric
-from compilers.wiring.shared_risk import find, groups, module_names
+from compilers.wiring.shared_risk import find, groups
 from extensions.simulation.build_simulation import settings_for
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
@@ -166,12 +166,6 @@ def test_filled_modules_are_sound_without_protection_of_modules(q, modules, size
     (report,) = judge([modular(q, modules, size, "filled", protect="link")]).reports
     assert report.passed
     assert report.unsound.count == 0
-
-
-def test_spread_over_two_blocks_compiles():
-    """With orders that know modules this did not pass."""
-    (report,) = judge([of_ports(5, FOUR_AND_FOUR, protect="node", balance="spread")]).reports
-    assert report.passed
 
 
 def test_planes_in_other_racks_are_walked_each(tmp_path):
@@ -350,11 +344,6 @@ def test_the_table_of_the_page_is_what_is_measured(kinds, row):
     assert not any(report.lost_pairs or report.cut_off for report in found)
     figures = *(f"{report.cases:,}" for report in found), *(report.max_hops for report in found)
     assert row.format(*figures) in (root / "docs/concepts/failures.md").read_text()
-
-
-def test_modules_are_called_by_what_their_ports_begin_with():
-    hardware = modular(4, 2).hardware
-    assert module_names(hardware.types[0])[:2] == ["m0", "m1"]
 
 
 def test_the_library_takes_names_of_groups():

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.proof import verification
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
@@ -63,17 +62,11 @@ def test_the_mark_of_another_build_proves_nothing(build, folder):
     assert Proved.read(folder, build).failures == ()
 
 
-def test_a_folder_that_cannot_be_marked_is_named_whatever_comes_after(build, tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_marked_is_named_whatever_comes_after(build, tmp_path):
     folders = [tmp_path / "1", tmp_path / "2"]
     for folder in folders:
         save(build, folder)
-    marked = verification.mark_verified
-
-    def refused(folder, *more):
-        if folder == folders[0]:
-            raise PermissionError(13, "Permission denied")
-        marked(folder, *more)
-
-    monkeypatch.setattr(verification, "mark_verified", refused)
+    (folders[0] / "verified.json").mkdir()
     done = judge([build, build], folders, failures=())
-    assert done.unmarked == f"cannot mark {folders[0]} as verified or not: Permission denied"
+    assert done.unmarked.startswith(f"cannot mark {folders[0]} as verified or not: ")
+    assert Proved.read(folders[1], build).delivery

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,7 @@ from compilers.forwarding.program import program_of
 from compilers.forwarding.rule import DELIVER, DROP
 from compilers.forwarding.single_packets import DROPPED, HOME, SinglePackets
 from compilers.forwarding.walks import minimal_hops
-from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.risk_cases import link_numbers
-from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 from tests.compilers.proof.oracle import Oracle
 from tests.compilers.proof.test_walks_elsewhere import built
@@ -63,31 +60,6 @@ def test_links_are_numbered_by_their_ends() -> None:
         assert one < other
         assert link_numbers(build)[one, other] == number
         assert program.cable[one][program.far[one] == other].tolist() == [number]
-
-
-class _Counted(np.ndarray[Any, Any]):
-    """An array that counts the cells which are read of it."""
-
-    read = 0
-
-    def __getitem__(self, index: Any) -> Any:
-        found = np.asarray(super().__getitem__(index))
-        _Counted.read += found.size
-        return found
-
-
-def test_an_explanation_reads_few_rows() -> None:
-    build = routed(q=7, spread=True, protect="node")
-    rows = build.tables.routes.egress.view(_Counted)
-    counted: Build = replace(
-        build, tables=replace(build.tables, routes=replace(build.tables.routes, egress=rows))
-    )
-    _Counted.read = 0
-    found = explain(counted, 9, 18)
-    assert found.minimal == (9, 28, 18)
-    assert len(found.alternates) == 7
-    assert 0 < _Counted.read <= 30 * 57
-    assert find_failure(counted, "9-28") < build.topology.graph.size
 
 
 def test_a_path_over_an_intermediate_is_its_legs() -> None:

@@ -172,17 +172,6 @@ def test_one_path_has_no_weight(tmp_path):
         write("frr", build_of({"q": 2}), tmp_path, BGP | {"wcmp": "on"})
 
 
-def test_ports_that_are_left_of_several(tmp_path):
-    """With a cable down its switch has the others; elsewhere nothing gets longer."""
-    build = shared_at_every_hop()
-    write("frr", build, tmp_path, BGP)
-    reader = target("frr").reader(target("frr").check(build, BGP)[1])
-    whole, less = (reader.ports_left(tmp_path, closed) for closed in ((), {("0", "eth1")}))
-    several = {prefix for prefix, ports in whole["0"].items() if len(ports) == 3}
-    assert several
-    assert all(less["0"][prefix] == whole["0"][prefix] - {"eth1"} for prefix in several)
-
-
 def test_a_metric_may_be_the_largest(tmp_path):
     """Where the compiled port has a smaller one all paths stay what they were."""
     build = build_of({"family": "oft", "q": 2})

@@ -1,22 +1,14 @@
 """The engine and its grammars: order, sections, definitions, and what no rule reads."""
 
-import re
 from dataclasses import dataclass, field
 
 import pytest
 
-from compilers.readers.grammar.rules import ENGINE_VERBS, Grammar, GrammarRule, grammar
+from compilers.readers.grammar.rules import Grammar
 from compilers.readers.grammar.text_engine import TextEngine
 from compilers.readers.grammar.trees import tree_lines
-from compilers.readers.openflow.ovs_reader import ROW_VERBS
-from compilers.readers.routers.frr_reader import FrrActor
-from compilers.readers.routers.router_actor import RouterActor
 from compilers.readers.text_lines import TextLines
-from extensions.host_paths.segment_text import _SegmentActor
-from extensions.infiniband.subnet_text import _PolicyActor
-from templates import TEMPLATES
 
-FILES = sorted(TEMPLATES.glob("*/*.grammar"))
 GRAMMAR = Grammar.of(r"""
 %comment !
 vrf <vrf>                         => define vrf <vrf>
@@ -129,30 +121,6 @@ def test_what_stands_behind_the_end_of_a_section_is_of_the_one_around_it() -> No
     told, engine = read("router a\n b\n  c\n exit\n  c\nexit\n", CLOSED)
     assert not told
     assert list(engine.said) == ["router a", "router a / b", "router a / b / c", "router a / c"]
-
-
-def rules(some: tuple[GrammarRule, ...]) -> list[GrammarRule]:
-    return [each for rule in some for each in (rule, *rules(rule.inside))]
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_every_verb_is_known_and_every_field_is_there(file) -> None:
-    assert file.with_suffix(".j2").exists()
-    own = grammar(file.parent.name, file.stem)
-    actors = RouterActor, FrrActor, _SegmentActor, _PolicyActor
-
-    def look(some: tuple[GrammarRule, ...], outer: set[str]) -> None:
-        for rule in some:
-            fields = outer | set(rule.pattern.groupindex)
-            for verb, *words in (*rule.checks, *rule.verbs):
-                known = verb in ENGINE_VERBS | ROW_VERBS
-                assert known or any(hasattr(actor, verb) for actor in actors), rule.text
-                named = set(re.findall(r"<([a-z]+\d?)>", " ".join(words)))
-                assert named <= fields, rule.text
-                assert verb != "claim" or {*words[1:]} <= {*fields, "port"}, rule.text
-            look(rule.inside, fields)
-
-    look(own.rules, set())
 
 
 JSON = """{

@@ -68,25 +68,6 @@ def test_the_text_of_every_profile_reads_back(shape, tmp_path):
         assert (text.flows, text.groups) == framework.texts(data)
 
 
-@pytest.mark.parametrize(
-    ("shape", "old", "new"),
-    [
-        ("single-table", struct.pack(">HHL", 22, 8, 2), struct.pack(">HHL", 22, 8, 1)),
-        ("openflow13", bytes.fromhex("025046000001"), bytes.fromhex("025046000002")),
-        ("few-buckets", struct.pack(">HHL", 0, 16, 1), struct.pack(">HHL", 0, 16, 2)),
-        ("openflow13", struct.pack(">QQ", 2, (1 << 64) - 1), struct.pack(">QQ", 2, 0xFFFF)),
-    ],
-)
-def test_a_changed_byte_of_any_profile_is_a_difference(shape, old, new, monkeypatch):
-    changed = FlowProgram.parts.fget
-    parts = lambda program: [part.replace(old, new, 1) for part in changed(program)]  # noqa: E731
-    build = fabric("spread, repaired")
-    profiles = [PROFILES[shape]] * build.tables.switches
-    assert old in b"".join(changed(Encoder(build, profiles).program(0)))
-    monkeypatch.setattr(FlowProgram, "parts", property(parts))
-    assert not check_messages(build, profiles=profiles).passed
-
-
 MUTANTS = [
     (struct.pack(">HHLH", 0, 16, 1, 0), struct.pack(">HHLH", 0, 16, 2, 0)),
     (struct.pack(">QQ", 2, 0xFFFF), struct.pack(">QQ", 1, 0xFFFF)),

@@ -6,16 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from compilers.readers.emitted_report import DifferenceList
-from compilers.readers.routers.router_forwarding import agree_on_interfaces
-from compilers.readers.routers.router_text import RouterText, lines_of
-from extensions.infiniband.subnet_text import read_subnet
 from tests.compilers.readers.emitted import change, check, fabric, write
 
 SYSTEMS = ("linux", "frr", "sonic", "eos", "nxos", "junos", "srlinux", "nvue")
 NO_PREFIX = {
     "the last resort": ("10.0.0.0/27", "10.0.0.0/199"),
-    "the last resort of IPv6": ("fd00::/61", "gd00::/61"),
     "the first route": ("10.0.0.4/30", "fabric"),
 }
 
@@ -45,35 +40,6 @@ def test_what_is_no_prefix_or_address_has_its_line(
     report = check(name, fabric("minimal"), tmp_path, options)
     assert any(e.file == str(path) and abs(e.line - line) < 4 for e in report.examples)
     assert not any("not understood" in str(example) for example in report.examples)
-
-
-def test_lines_of_needles_in_any_order() -> None:
-    assert list(lines_of("a\nb\nc\nd", ["b", "d", "a", "c", "x", "d"])) == [2, 4, 1, 3, 0, 4]
-
-
-def test_an_interface_that_is_not_there_has_no_line() -> None:
-    first, second = RouterText("one"), RouterText("other")
-    first.interface("eth1", 7)
-    second.interface("eth2", 9)
-    agree_on_interfaces(first, second)
-    assert sorted(second.faults) == [
-        (0, "interface eth1 is not as in one"),
-        (9, "interface eth2 is not as in one"),
-    ]
-
-
-def test_a_port_with_two_cables_is_named(tmp_path: Path) -> None:
-    (tmp_path / "net").write_text(
-        "vendid=0x0\ndevid=0x0\nsysimgguid=0x0000000000000001\n"
-        "switchguid=0x0000000000000001(1)\n"
-        'Switch 8 "S-0000000000000001" # "a"\n'
-        '[3] "S-0000000000000002"[1]\n'
-        '[3] "S-0000000000000002"[2]\n'
-    )
-    found = DifferenceList()
-    read_subnet(tmp_path / "net", found)
-    (example,) = found.examples
-    assert (example.line, example.says, found.count) == (7, "port 3 again", 1)
 
 
 def test_a_stranger_is_one_difference(tmp_path: Path) -> None:

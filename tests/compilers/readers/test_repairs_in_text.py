@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from compilers.readers.emitted_forwarding import canonical
-from compilers.readers.switch_check import _in_order
 from tests.compilers.readers.emitted import check, fabric, write
 
 BUILD = "spread, repaired"
@@ -114,13 +113,3 @@ def test_canonical_chains_are_equal_if_and_only_if_they_do_the_same_under_every_
         done.setdefault(does, set()).add(canonical(chain, in_port))
     assert all(len(chains) == 1 for chains in done.values())
     assert len(set().union(*done.values())) == len(done)
-
-
-def test_arrays_come_to_the_canonical_chain():
-    rows = np.array(list(product((-1, 0, 1, 2, 3), repeat=4)))
-    for in_port in (1, 4):
-        found = _in_order(rows, np.full(len(rows), in_port))
-        for row, ports in zip(rows.tolist(), found.tolist(), strict=True):
-            chain = tuple(((p, 1),) if p > 0 else () for p in row if p)
-            wanted = [stage[0][0] for stage in canonical(chain, in_port)]
-            assert [port for port in ports if port] == wanted

@@ -2,7 +2,6 @@
 
 import pytest
 
-from compilers.readers.routers.router_files import read_text
 from compilers.readers.strict_json import JsonError, parse
 from tests.compilers.readers.emitted import change, check, fabric, write
 
@@ -185,12 +184,6 @@ def test_sonic_with_segments(mode, case, tmp_path):
         change(file, old, new)
         assert not check("sonic", build, tmp_path, options).passed, old
         file.write_text(before)
-
-
-def test_lines_of_other_sections_are_not_known():
-    text = "hostname a\nntp server 1.2.3.4\nip access-list x\n  permit ip any any\n"
-    router, _ = read_text("nxos", "nxos.cfg", text)
-    assert router.strange == [(3, "ip access-list x"), (4, "permit ip any any")]
 
 
 def test_a_key_that_stands_twice():

@@ -13,10 +13,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.balances.valiant import Valiant
-from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import LinkLoads, throughput
-from compilers.evaluation.traffic import over_intermediates
 from compilers.forwarding.single_packets import HOME, SinglePackets
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
@@ -99,18 +96,7 @@ def test_loads_are_those_of_every_path(build: Build) -> None:
         assert found.as_emitted[arc] == pytest.approx(load[link] / order)
 
 
-def test_traffic_of_a_few_is_spread_at_its_source_and_gathered_at_its_end() -> None:
-    """Two flows to one switch: half of each leg's load by hand."""
-    traffic = Traffic.of(np.array([1, 2]), np.array([3, 3]), np.array([1.0, 0.5]))
-    found = over_intermediates(traffic, np.arange(4), 4)
-    flows = zip(found.source.tolist(), found.destination.tolist(), strict=True)
-    assert dict(zip(flows, found.amount.tolist(), strict=True)) == {
-        **{(1, 0): 0.25, (1, 2): 0.25, (2, 0): 0.125, (2, 1): 0.125},
-        **{(0, 3): 0.375, (1, 3): 0.625, (2, 3): 0.5},
-    }
-
-
-@pytest.mark.parametrize(("q", "share"), [(7, 0.509), (13, 0.5027)])
+@pytest.mark.parametrize(("q", "share"), [(7, 0.509)])
 def test_every_permutation_gets_the_same(q: int, share: float) -> None:
     """Each sends and gets as much as any other, and what intermediates see is no more than that."""
     build = over(q=q, hosts=(q + 1) // 2)
@@ -261,14 +247,6 @@ def test_fabrics_with_switches_without_hosts_are_refused() -> None:
     spec = {"name": "lab", "topology": {"family": "oft", "q": 2}}
     with pytest.raises(InputError, match="another balance in family oft, where not every"):
         compile_fabric(load_fabric({**spec, "routing": {"balance": "valiant"}}))
-
-
-def test_a_switch_without_hosts_that_lost_a_link_is_one_of_them() -> None:
-    build = routed(family="oft", q=2)
-    far = build.wiring.far.copy()
-    far[~build.topology.endpoints, 0] = -1
-    (found,) = Valiant().placed(build.topology, replace(build.wiring, far=far))
-    assert "7 switches without" in found.given
 
 
 def test_a_host_with_the_address_of_an_intermediate_is_refused() -> None:

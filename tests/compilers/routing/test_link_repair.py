@@ -10,8 +10,6 @@ import pytest
 
 from compilers.forwarding.walks import minimal_hops
 from compilers.proof.walks.delivery import verify
-from compilers.routing import link_repair
-from compilers.routing.exact_rows import nearer_links
 from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.routing.minimal_routes import minimal
 from compilers.tables import computed_array
@@ -287,25 +285,3 @@ def test_a_drained_switch_with_a_dead_link_is_reached_by_shortest_paths() -> Non
     hops = minimal_hops(Fib.of(repair.tables, build.wiring.cables()), everyone)
     for s, length in nx.single_source_shortest_path_length(graph, drained).items():
         assert hops[s, drained] == length or s == drained
-
-
-def test_many_drained_switches_are_gone_around_some_destinations_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """All destinations at once, a controller that had lost many of 3,783 took gigabytes."""
-    build = routed(q=11)
-    intact, none = Intact.of(build), np.zeros(build.wiring.far.shape, np.bool_)
-    aside = np.arange(len(none)) % 4 == 0
-    whole, cells = repaired(intact, none, aside), []
-
-    def counted(after: np.ndarray, *rest: np.ndarray) -> tuple[np.ndarray, ...]:
-        cells.append(after.size)
-        return nearer_links(after, *rest)
-
-    monkeypatch.setattr(link_repair, "CELLS_AT_ONCE", 1000)
-    monkeypatch.setattr(link_repair, "nearer_links", counted)
-    parts = repaired(intact, none, aside)
-    assert max(cells) <= 1000 < sum(cells)
-    assert np.array_equal(parts.tables.routes.egress, whole.tables.routes.egress)
-    assert np.array_equal(parts.rows, whole.rows)
-    assert parts.cut_off == whole.cut_off

@@ -97,7 +97,7 @@ def test_no_permutation_gets_less(family: str, q: int, least: float) -> None:
     assert least - 1e-9 < 2 / ((q + 1) * max(peaks)) < least + 0.002
 
 
-@pytest.mark.parametrize(("q", "share"), [(7, 0.4619), (13, 0.4800)])
+@pytest.mark.parametrize(("q", "share"), [(7, 0.4619)])
 @pytest.mark.parametrize("pattern", ["tornado", "permutation", "perm1hop", "longest"])
 def test_patterns_get_what_the_theorem_says(q: int, share: float, pattern: str) -> None:
     found = throughput(marked(q, hosts=(q + 1) // 2), pattern, hosts=(q + 1) // 2)
@@ -117,7 +117,7 @@ def test_an_oft_full_of_hosts_sends_half(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("protect", ["none", "node"])
-@pytest.mark.parametrize("q", [3, 4, 5, 7])
+@pytest.mark.parametrize("q", [3, 4, 5])
 def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: str) -> None:
     """In at most 4 links; 7 with a link down, 5 with a switch down; two failures lose nothing."""
     build = marked(q, protect)

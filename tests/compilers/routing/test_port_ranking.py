@@ -19,7 +19,7 @@ def by_rule(port: Any, own: int, usable: Any, before: Any, count: int) -> list[i
     return found + [0] * (count - len(found))
 
 
-@pytest.mark.parametrize("links", [1, 5, 8, 64, 65, 130])
+@pytest.mark.parametrize("links", [1, 8, 65])
 def test_ports_are_ranked_by_turns(links: int) -> None:
     random = np.random.default_rng(links)
     port = np.array([random.permutation(links) + 1 for _ in range(3)], np.int32)

@@ -12,7 +12,7 @@ from compilers.topology.families import FAMILIES
 from compilers.topology.polarity import cross
 from compilers.wiring.wiring import generated_inventory, wire
 
-Q = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16]
+Q = [2, 3, 4, 5, 7, 8, 9]
 
 
 @pytest.mark.parametrize("q", Q)
@@ -43,21 +43,3 @@ def test_rows_reach_in_as_many_links_as_networkx_finds(q: int) -> None:
                 at, hops = int(neighbours[at, egress[at, d]]), hops + 1
                 assert hops <= shortest
             assert hops == shortest
-
-
-def test_routes_are_read_only_and_stored_once() -> None:
-    topology = FAMILIES["polarfly"].build({"q": 5})
-    routes = minimal(topology, wire(topology, generated_inventory(topology, 1), 1)).routes
-    assert routes.exact
-    assert routes.prefix.shape == (1, topology.graph.order)
-    with pytest.raises(ValueError, match="read-only"):
-        routes.egress[0, 0] = 1
-    assert (routes.rows() == topology.graph.order).all()
-
-
-def test_wide_fabrics_take_two_bytes_a_row() -> None:
-    topology = FAMILIES["polarfly"].build({"q": 256})
-    from compilers.tables.intermediate_form import empty_egress
-
-    assert empty_egress(1, 1, int(topology.graph.degrees.max())).dtype == np.uint16
-    assert empty_egress(1, 1, 254).dtype == np.uint8

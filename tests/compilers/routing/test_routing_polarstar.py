@@ -21,8 +21,8 @@ from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.families import FAMILIES, family_of
 from compilers.topology.labelled_graph import Topology
 
-IQ = [(2, 0), (3, 0), (2, 3), (3, 3), (4, 3), (4, 4), (5, 3), (5, 4), (7, 3), (8, 3), (3, 8)]
-PALEY = [(2, 2), (3, 2), (4, 2), (4, 4), (5, 2), (5, 4), (3, 6), (7, 4)]
+IQ = [(2, 0), (2, 3), (3, 3), (4, 4), (5, 3), (3, 8)]
+PALEY = [(2, 2), (3, 2), (4, 4), (3, 6)]
 OTHERS = [
     *(("complete", q, degree) for q, degree in [(2, 1), (3, 2), (4, 3), (5, 4)]),
     *(("bdf", q, degree) for q, degree in [(2, 1), (2, 5), (3, 2), (3, 5), (4, 3), (4, 4)]),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.walks import minimal_hops
-from compilers.routing.plane_minimal import _correlation, meets
+from compilers.routing.plane_minimal import meets
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, Tables, local, no_route
 from compilers.topology.distance import distances, neighbour_table
@@ -87,13 +87,3 @@ def test_meets_are_cross_products(q: int) -> None:
     table = meets(near, np.arange(len(near)))
     s, d = np.nonzero(~np.eye(len(near), dtype=bool))
     assert (near[s, table[s, d]] == cross(q, s, d)).all()
-
-
-@pytest.mark.parametrize("q", [*Q, 11, 13, 16, 25])
-def test_one_line_alone_passes_through_its_own_point(q: int) -> None:
-    point, near = _correlation(q), lines(q)
-    assert sorted(point) == list(range(len(near)))
-    assert np.flatnonzero((near == point[:, None]).any(axis=1)).tolist() == [0]
-    # A correlation: the lines through a point are given points of one line.
-    for pencil in near[:: max(1, len(near) // 20)]:
-        assert len({int(cross(q, *point[pencil[[0, k]]])) for k in range(1, q + 1)}) == 1
