@@ -10,7 +10,6 @@ import pytest
 
 from compilers.forwarding import machine_code
 from compilers.proof.failures.failure_walks import walk
-from compilers.proof.local import local_proof as local
 from compilers.proof.local.local_proof import local_proof, provable
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge

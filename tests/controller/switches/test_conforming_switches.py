@@ -281,7 +281,7 @@ def test_over_the_network(shape, controller, folder):
             return told and net.fabric.lost() == [] and net.fabric.unanswered() == []
 
         net.until(ready, "13 switches programmed")
-        every = net.fabric.links if shape == "nothing optional" else []
+        every = net.fabric.links[::4] if shape == "nothing optional" else []
         for link in every:
             net.fabric.cable(link, up=False)
             net.until(lambda: net.fabric.lost() == [], f"all pairs without {link}")

@@ -160,7 +160,7 @@ def test_reordered_fields_and_full_masks_are_the_same_row():
     assert read_row(one) != read_row(form(fields, (goto,)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.binary(max_size=300), st.binary(max_size=80), st.randoms(use_true_random=False))
 def test_no_bytes_are_more_than_malformed(program, flows, groups, pick):
     entry = bytearray(b"".join(flows_of(program)))

@@ -1,4 +1,4 @@
-"""One hung switch costs the repair of a link elsewhere nothing, in a small fabric and a large one.
+"""One hung switch costs the repair of a link elsewhere nothing.
 
 62 ms became 6.1 s. Time stands still while a repair is carried out, so that it waits for nothing;
 what it costs is counted in processor time, from the port status to the last byte for a socket.
@@ -11,7 +11,6 @@ from statistics import median
 from time import thread_time
 
 import numpy as np
-import pytest
 
 from compilers.targets.openflow.protocol import PORT_DOWN, PORT_MODIFIED, PORT_STATUS, MessageType
 from compilers.targets.openflow.protocol import message as of_message
@@ -89,9 +88,8 @@ class Fabric:
         return took
 
 
-@pytest.mark.parametrize("q", [3, 31])
-def test_a_repair_takes_no_longer_beside_a_hung_switch(q):
-    fabric = Fabric(replace(routed(q=q, protect="link"), identity="0123456789abcdef"))
+def test_a_repair_takes_no_longer_beside_a_hung_switch():
+    fabric = Fabric(replace(routed(q=7, protect="link"), identity="0123456789abcdef"))
     w = fabric.build.wiring
     hung = len(w.far) // 2
     ends = np.argwhere((w.far > np.arange(len(w.far))[:, None]) & (w.far != hung))
@@ -105,5 +103,5 @@ def test_a_repair_takes_no_longer_beside_a_hung_switch(q):
     fabric.tick(ASK_AFTER + SLOW + 0.5)
     assert slow(fabric.sessions) == {hung}
     beside = cost()
-    print(f"q = {q}: {1e3 * quiet:.1f} ms, beside a hung switch {1e3 * beside:.1f} ms")
+    print(f"{1e3 * quiet:.1f} ms, beside a hung switch {1e3 * beside:.1f} ms")
     assert beside <= COSTS * quiet

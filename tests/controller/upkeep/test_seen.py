@@ -234,10 +234,10 @@ def moving(net, seconds=0.06):
     return max(worst, key=len), mover
 
 
-@pytest.mark.parametrize("amiss", ["refused", "drifting", "absent"])
+@pytest.mark.parametrize("amiss", ["drifting", "absent"])
 def test_a_fabric_with_a_switch_amiss_moves_in_rounds_that_lose_nothing(amiss):
     """All switches were loaded at once, each at its own time."""
-    odd = {"refused": Shape(bundles=False, rows=10), "drifting": Shape(lies=True), "absent": None}
+    odd = {"drifting": Shape(lies=True), "absent": None}
     net = network(odd[amiss])
     if amiss == "absent":
         net.sessions.closed(BAD)
