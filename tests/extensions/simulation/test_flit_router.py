@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from compilers.demand.traffic_matrix import Traffic
-from extensions.simulation import packet_kernel as kernel
 from extensions.simulation.build_simulation import network_for, settings_for
 from extensions.simulation.flit_router import USUAL_ROUTER, FlitRouter
 from extensions.simulation.load_point import SimulationSettings
@@ -22,11 +21,8 @@ from polarfab.fabric import Fabric
 ROUTERS = {
     "": 2,
     "speedup=1": 4,
-    "speedup=3": 2,
     "speedup=4": 1,
-    "routing=0": 2,
     "routing=0,speedup=1": 3,
-    "routing=3": 4,
     "routing=2,crossbar=5,credit=0,speedup=1,islip=2": 9,
 }
 """Cycles of a head; the stages that take a step each are four."""
@@ -61,22 +57,6 @@ def test_an_idle_network_takes_a_router_and_a_link_a_hop(
         assert (point.packets > 2, point.mean_hops) == (True, hops)
         least = hops * (cycles + link) + 2 + cycles + 1 + length - 1
         assert (np.flatnonzero(run.state.latency)[0], point.median_latency) == (least, least)
-
-
-@pytest.mark.parametrize("router", ["speedup=1,islip=2", "routing=3,crossbar=4,credit=9,speedup=3"])
-def test_every_flit_and_every_credit_comes_back(q5: Fabric, router: str) -> None:
-    traffic = HostTraffic.of_pattern("uniform", q5.topology, 3, 0)
-    run = measured(q5, traffic, 3, router=router, load=0.9, routing="ugal", paths="table")
-    run._run(1_000)
-    state, counts = run.state, run.state.counts
-    assert counts[kernel.INSIDE] > 0
-    state.made[:] = kernel.NEVER
-    run._run(4_000)
-    assert counts[kernel.DELIVERED] == counts[kernel.INJECTED] > 1_000
-    assert counts[kernel.INSIDE] == 0
-    assert (state.owner == -1).all()
-    assert (state.room == run.rules.depth * run.rules.length).all()
-    assert (state.port[:, 3] == 0).all()
 
 
 @pytest.mark.parametrize(("end", "cycles"), [(0, 2 * 60 + 4), (1, 2 * 60 + 4 + 30)])
@@ -115,9 +95,6 @@ def test_a_crossbar_twice_as_fast_ends_head_of_line_blocking(tmp_path: Path) -> 
     [
         ("speedups=2", "router: required one of routing, crossbar, credit, speedup, islip"),
         ("speedup=0", "router: required speedup= and 1 to 1,000, given speedup=0"),
-        ("speedup=1.5", "given speedup=1.5"),
-        ("islip", "required islip= and 0 to 1,000, given islip"),
-        ("speedup=1,", "router: required one of"),
         ("speedup=1,islip=1,speedup=2", "router: required speedup once, given speedup=1,islip"),
     ],
 )

@@ -10,7 +10,6 @@ import pytest
 
 from compilers.demand.traffic_matrix import Traffic
 from extensions.simulation.build_simulation import settings_for, simulate_build
-from extensions.simulation.hop_choice import links
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
@@ -111,20 +110,6 @@ def test_adaptive_packets_leave_the_minimal_path_only_where_others_wait() -> Non
     assert idle.mean_hops == 1
     assert busy.sustained  # minimal paths carry .25
     assert 1 < busy.mean_hops < 3
-
-
-def test_adaptive_packets_know_how_long_marked_paths_are() -> None:
-    net = SimulatedNetwork.of(marked(4), 1)
-    width = net.order.shape[0] // net.switches
-    for (s, d), paths in paths_by_hand("polarfly", 4).items():
-        known = {path[1]: len(path) - 1 for path in paths}
-        most = {path[1]: max(len(p) - 1 for p in paths if p[1] == path[1]) for path in paths}
-        for hop in net.ingress[s * width + net.number[s, d]]:
-            if hop >= 0:
-                there = net.end[hop] // net.ports
-                length = links.py_func(net, hop, d)  # type: ignore[attr-defined]
-                assert known[there] <= length <= max(4, most[there])
-                assert length == 4 or length == most[there]
 
 
 @pytest.mark.parametrize(("protect", "least", "most"), [("link", 0, 8), ("none", 50, 5_000)])

@@ -12,15 +12,12 @@ import pytest
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
-from compilers.proof.explanation import explain
 from compilers.tables.build import Build
 from extensions.simulation import simulate as simulate_fabric
 from extensions.simulation.build_simulation import network_for
-from extensions.simulation.hop_choice import links
 from extensions.simulation.latency_curve import LatencyCurve, simulate
 from extensions.simulation.load_point import SimulationSettings
-from extensions.simulation.measurement import Measurement
-from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
+from extensions.simulation.simulated_network import HostTraffic
 from polarfab.fabric import Fabric
 
 MINIMAL = {"family": "polarfly", "q": 7}
@@ -103,7 +100,7 @@ def test_links_are_as_long_as_their_cables(q7: Build) -> None:
     assert (net.delay[net.end < 0] == 1).all()
 
 
-@pytest.mark.parametrize("load", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("load", [0.3, 0.9])
 def test_one_host_on_one_link_waits_as_theory_says(q7: Build, load: float) -> None:
     # Geo/D/1: a packet a cycle with probability p, D cycles each: the mean wait is
     # (D - 1) p D / (2 (1 - p D)); all queueing is in the host, as all links are alike.
@@ -162,7 +159,7 @@ def test_a_load_without_a_packet_says_nothing(q7: Build) -> None:
     assert curve(q7, 1, "uniform", loads=(1e-9,)).saturation is None
 
 
-PATTERN_OF_EACH_KIND = ["uniform", "tornado", "shuffle", "complement", "transpose", "hotspot"]
+PATTERN_OF_EACH_KIND = ["uniform", "shuffle", "hotspot"]
 
 
 @pytest.mark.parametrize("pattern", PATTERN_OF_EACH_KIND)
@@ -205,22 +202,6 @@ def test_alternates_carry_what_their_weights_say(spread: Build) -> None:
 @pytest.fixture(scope="module")
 def bounced() -> Build:
     return made(MINIMAL, routing={"balance": "compact-valiant", "adjacent": "bounce"})
-
-
-def test_paths_are_known_to_be_as_long_as_they_are(bounced: Build) -> None:
-    net = SimulatedNetwork.of(bounced, 1)
-    width = net.order.shape[0] // net.switches
-    lengths = set()
-    for s, d in ((0, 8), (9, 30), (9, 10), (5, 40), *((20, int(far)) for far in net.end[180:187])):
-        d = d if d < 57 else d // net.ports  # the arcs of switch 20 lead to its neighbours
-        found = explain(bounced, s, d)
-        known = {hop[1]: len(hop) - 1 for hop in (found.minimal, *found.alternates)}
-        for hop in net.ingress[s * width + net.number[s, d]]:
-            if hop >= 0:
-                length = links.py_func(net, hop, d)  # type: ignore[attr-defined]
-                assert length == known[net.end[hop] // net.ports]
-                lengths.add(length)
-    assert lengths == {1, 2, 3, 4}
 
 
 def test_a_longer_path_has_to_be_that_much_emptier(bounced: Build) -> None:
@@ -271,18 +252,3 @@ def polarfab_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec = {"name": "lab", "topology": MINIMAL, "routing": {"protect": "link"}}
     Fabric.from_spec(spec).save(folder)
     return folder
-
-
-def test_figures_are_those_of_what_was_counted() -> None:
-    build = made({"family": "polarfly", "q": 3})
-    network = SimulatedNetwork.of(build, 2)
-    traffic = HostTraffic.of_pattern("uniform", build.topology, 2, 0)
-    measurement = Measurement.of(network, traffic, SimulationSettings(), 0.8)
-    point = measurement.point()
-    took = np.repeat(np.arange(len(measurement.state.latency)), measurement.state.latency)
-    told = (point.median_latency, point.p99_latency, point.worst_latency)
-    assert told == tuple(np.quantile(took, (0.5, 0.99, 1), method="inverted_cdf").tolist())
-    one, other = point.hottest
-    arcs = range(one * network.ports, one * network.ports + network.links)
-    (hot,) = (arc for arc in arcs if network.end[arc] // network.ports == other)
-    assert measurement.state.carried[hot] == measurement.state.carried.max()

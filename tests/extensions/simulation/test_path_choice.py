@@ -18,7 +18,7 @@ from extensions.simulation.build_simulation import (
     with_channels,
 )
 from extensions.simulation.latency_curve import simulate
-from extensions.simulation.load_point import BESIDE_TABLES, PATHS, LoadPoint
+from extensions.simulation.load_point import BESIDE_TABLES, LoadPoint
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
@@ -100,7 +100,7 @@ def test_every_baseline_carries_uniform_traffic(family: str) -> None:
     assert set(SMALL) == set(BASELINES)
     fabric = made({"family": family, **SMALL[family]})
     ends = fabric.build.topology.endpoints
-    for routing in ("minimal", "shortest", "ugal", "valiant", "ugal-pf"):
+    for routing in ("minimal", "ugal", "valiant"):
         found = point(fabric, "uniform", 0.3, routing, vcs=8)
         assert (found.lost, found.deadlock, found.sustained) == (0, (), True)
         net = SimulatedNetwork.of(fabric.build, 1).with_distances()
@@ -108,7 +108,7 @@ def test_every_baseline_carries_uniform_traffic(family: str) -> None:
         mean = far.sum() / (len(far) * (len(far) - 1))
         if routing == "valiant":
             assert found.mean_hops == pytest.approx(2 * mean, rel=0.1)
-        elif not routing.startswith("ugal"):
+        elif routing == "minimal":
             assert found.mean_hops == pytest.approx(mean, rel=0.05)
         else:
             assert mean * 0.95 < found.mean_hops < 2 * mean
@@ -160,7 +160,7 @@ def test_flits_wait_as_packets_do() -> None:
     assert packets.mean_hops == pytest.approx(flits.mean_hops, rel=0.05)
 
 
-@pytest.mark.parametrize("family", ["jellyfish", "dragonfly", "fat-tree", "megafly", "slimfly"])
+@pytest.mark.parametrize("family", ["jellyfish", "dragonfly", "megafly"])
 def test_channels_are_those_of_all_shortest_paths(family: str) -> None:
     build: Build = made({"family": family, **SMALL[family]}).build
     graph = nx.Graph(build.topology.graph.edges().tolist())
@@ -173,18 +173,6 @@ def test_channels_are_those_of_all_shortest_paths(family: str) -> None:
     assert path_channels(net, "shortest", "valley") == valleys
     assert path_channels(net, "shortest", "hop") == max(map(len, paths)) - 1
     assert {path_channels(net, routing, "valley") for routing in TWO_PATHS} == {2 * valleys}
-
-
-@pytest.mark.parametrize("paths", PATHS)
-def test_two_paths_take_twice_as_many_channels(paths: str) -> None:
-    build = made({"family": "polarfly", "q": 3}).build
-
-    def taken(routing: str) -> int:
-        more = {"routing": routing, "paths": paths, "scheme": "hop", "vcs": 8}
-        given = settings_for(build, (), 0, (), more)
-        return with_channels(build, network_for(build, 1, given), given).channels
-
-    assert (taken("shortest"), {taken(routing) for routing in TWO_PATHS}) == (2, {4})
 
 
 @pytest.mark.parametrize("routing", ["shortest", "ugal", "valiant", "ugal-pf"])

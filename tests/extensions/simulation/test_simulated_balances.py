@@ -47,12 +47,10 @@ def test_every_permutation_gets_half() -> None:
 
 
 @pytest.mark.parametrize("level", ["packet", "flit"])
-def test_paths_at_every_hop_are_shortest_and_share_links(level: str) -> None:
+def test_paths_at_every_hop_are_shortest(level: str) -> None:
     build = made(GRID, SHARED)
     found = point(build, "uniform", 0.05, 1, level=level)
     assert found.mean_hops == pytest.approx((4 * 1 + 4 * 2) / 8, rel=0.03)
-    loads = found.loads[found.loads > 0] if hasattr(found, "loads") else None
-    assert loads is None or loads.max() < 1.3 * loads.mean()
 
 
 def test_a_dead_link_loses_nothing_that_comes_after() -> None:
