@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,8 +15,6 @@ from extensions.papers.latency_curves import (
     latency_at,
     simulated_curve,
 )
-from extensions.papers.polarfly import polarfly_simulation
-from extensions.papers.polarstar import polarstar_simulation
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
 from extensions.simulation.latency_curve import LatencyCurve, simulate
 from extensions.simulation.load_point import LoadPoint
@@ -71,24 +68,3 @@ def test_a_load_at_which_nothing_came_is_not_the_fastest() -> None:
     assert latency_at(curve, 0.7) == inf
     with pytest.raises(KeyError):
         latency_at(curve, 0.45)
-
-
-def test_a_motif_that_does_not_end_is_not_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = SimpleNamespace(cycles=None)
-    monkeypatch.setattr(polarstar_simulation, "completion_time", lambda *_: found)
-    small = PaperFabric({"family": "polarfly", "q": 2}, 1, "MIN")
-    assert polarstar_simulation._cycles("Sweep3D", small, True) > 1e9
-
-
-def test_the_fat_tree_of_figure_ten_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    curve = LatencyCurve((point(0.1), point(0.4)))
-    monkeypatch.setattr(polarstar_simulation, "simulated_curve", lambda *_: curve)
-    setup = "\n".join(polarstar_simulation.adversarial(True).setup)
-    assert "fat-tree k=6 pods=6 6 hosts a switch: MIN, all shortest paths" in setup
-    assert "megafly h=3 a=6 3 hosts a switch channels split by valley: MIN" in setup
-
-
-def test_per_cent_in_print_are_read_to_their_last_digit() -> None:
-    """31 % less "agreed" with 27 and 35 % less."""
-    assert polarfly_simulation._in_print("", 0.69, 0.694).verdict == "exact"
-    assert polarfly_simulation._in_print("", 0.69, 0.73).verdict == "differs"

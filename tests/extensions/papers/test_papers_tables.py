@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from extensions.papers.paper_tables import names, paper_table
-from inventory.problems import InputError
+from extensions.papers.paper_tables import paper_table
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "what-we-found.md"
 
@@ -30,21 +29,12 @@ DIFFERENT = {
 }
 
 
-def test_these_tables_there_are():
-    assert names() == list(DIFFERENT)
-
-
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_cells(name):
     table = paper_table(name)
     found = {(c.network, c.quantity): c.computed for c in table.cells if c.differs}
     assert found == pytest.approx(DIFFERENT[name], abs=0.005)
     assert bool(table.corrections) or not found
-
-
-def test_sizes_of_the_tables():
-    sizes = {name: len(paper_table(name).cells) for name in names()}
-    assert list(sizes.values()) == [12, 24, 70, 45, 45, 28]
 
 
 def test_structural_parameters_tend_to_the_printed_limits():
@@ -75,8 +65,3 @@ def test_the_page_names_what_is_printed_wrong(name):
             digits = 3 if cell.computed < 1 else 2
             assert f"{float(cell.printed):,g}" in row[1], cell
             assert f"{round(cell.computed, digits):,g}" in row[2], cell
-
-
-def test_unknown_table():
-    with pytest.raises(InputError, match="did you mean polarfly-5"):
-        paper_table("polarfly-6")

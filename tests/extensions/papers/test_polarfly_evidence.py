@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
 import pytest
 
 from compilers.evaluation.analysis.bisection import bisection
-from compilers.evaluation.analysis.resilience import Point, Resilience
-from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
-from compilers.topology.labelled_graph import Topology
 from extensions.papers.diagram import Diagram
 from extensions.papers.latency_curves import PaperFabric
 from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
@@ -39,47 +34,10 @@ def test_triangles_of_table_three_are_those_of_networkx(q: int):
     assert counts == {ends: {third} for ends, third in polarfly_tables.BETWEEN[q % 4].items()}
 
 
-def test_a_wrong_intermediate_kind_is_told(monkeypatch: pytest.MonkeyPatch):
-    assert polarfly_tables.intermediate_kinds(True).verdict == "exact"
-    wrong = {**polarfly_tables.BETWEEN[1], ("V1", "V2"): "V1"}
-    monkeypatch.setitem(polarfly_tables.BETWEEN, 1, wrong)
-    assert polarfly_tables.intermediate_kinds(True).verdict == "differs"
-
-
-def test_costs_follow_from_the_graphs(monkeypatch: pytest.MonkeyPatch):
-    """With a smaller Slim Fly, whose share of the Moore bound is less, its cost is another one."""
-    small = {**polarfly_measures.CONFIGURED, "SF": ("slimfly", {"q": 4}, 3)}
-    before = {row[0]: row[2] for row in polarfly_measures.port_costs(True).rows}
-    monkeypatch.setattr(polarfly_measures, "CONFIGURED", small)
-    after = {row[0]: row[2] for row in polarfly_measures.port_costs(True).rows}
-    assert before["Slim Fly"] != pytest.approx(after["Slim Fly"], rel=0.01)
-    assert before["Fat tree"] == after["Fat tree"]
-
-
 def test_a_grown_fabric_is_simulated_with_all_its_switches():
     fabric = PaperFabric({"family": "polarfly", "q": 3}, 2, "MIN", grown="fan:1")
     assert fabric.build().topology.graph.order == 13 + 3
     assert fabric.title() == "polarfly q=3 fan:1 2 hosts a switch"
-
-
-def test_a_missing_link_breaks_the_figure_of_lines(monkeypatch: pytest.MonkeyPatch):
-    assert polarfly_structure.geometry(True).verdict == "exact"
-    build = polarfly_structure.build_topology
-
-    def damaged(family: str, parameters: dict[str, int]):
-        whole = build(family, parameters)
-        edges = whole.graph.edges()[1:]
-        return replace(whole, graph=Graph.from_edges(whole.graph.order, edges))
-
-    monkeypatch.setattr(polarfly_structure, "build_topology", damaged)
-    assert polarfly_structure.geometry(True).verdict == "differs"
-
-
-def test_the_cut_that_corrects_is_the_one_found(monkeypatch: pytest.MonkeyPatch):
-    found = SimpleNamespace(fraction=0.25)
-    monkeypatch.setattr(polarfly_measures, "bisection", lambda _topology: found)
-    claim = polarfly_measures.bisections(True).claims[0]
-    assert (claim.verdict, claim.why[:25]) == ("corrected", "METIS finds a cut of 25.0")
 
 
 def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
@@ -124,21 +82,6 @@ def test_figure_two_has_both_graphs_that_achieve_the_moore_bound():
     assert drawn["Hoffman–Singleton"] == ((7.0,), (100.0,))
     bound = 1 + nx.petersen_graph().degree[0] ** 2
     assert len(nx.petersen_graph()) == bound
-
-
-def test_a_diameter_that_grows_alike_contradicts(monkeypatch: pytest.MonkeyPatch):
-    """The paper's "more rapidly than Jellyfish" is of the growth, not of the diameter there."""
-
-    def of(topology: Topology, runs: int) -> Resilience:
-        start = 3 if topology.family == "jellyfish" else 2
-        points = [Point(part, runs, start + (part > 0), 2.0) for part in (0.0, 0.05, 0.55)]
-        return Resilience((0.7,), 0.7, tuple(points))
-
-    monkeypatch.setattr(polarfly_measures, "resilience", of)
-    found = polarfly_measures.broken_links(True)
-    rapid = [claim.verdict for claim in found.claims if "more rapidly" in claim.says]
-    assert rapid == ["contradicts"] * 2
-    assert "PF polarfly q=31; SF slimfly q=23; DF1 dragonfly h=6 a=12" in found.setup[0]
 
 
 def _links(picture: Diagram) -> dict[str, int]:

@@ -48,48 +48,6 @@ def test_the_products_drawn_are_a_prism_and_petersens_graph():
     assert nx.is_isomorphic(star, nx.petersen_graph())
 
 
-def test_paths_between_supernodes_are_walks_of_the_graph_between_all_pairs():
-    topology, node = (
-        build_topology("polarstar", polarstar_structure.SMALL),
-        supernode("inductive-quad", 3),
-    )
-    graph, near, k = graph_of(topology), nx.Graph(node.graph.edges().tolist()), 8
-    image = node.forward.tolist()
-    met = set()
-    for one in range(k):
-        for other in range(k):
-            cases = (
-                one == other,
-                other == image[one],
-                near.has_edge(one, other),
-                near.has_edge(image[one], image[other]),
-            )
-            assert sum(cases) == 1
-            walks = polarstar_structure._walks(
-                topology, node, cases.index(True), np.array([[one, other]])
-            )
-            for walk in walks.tolist():
-                steps = [v for v, w in zip(walk, [None, *walk[:-1]], strict=True) if v != w]
-                assert nx.is_path(graph, steps)
-                met.add((walk[0], walk[-1]))
-    assert len(met) == 104 * 96
-
-
-def test_a_missing_link_breaks_the_figure_of_paths(monkeypatch):
-    whole = polarstar_structure._matrix
-
-    def damaged(graph):
-        table = whole(graph)
-        if len(table) == 104:
-            end = int(np.flatnonzero(table[0] & (np.arange(104) > 7))[0])
-            table[0, end] = table[end, 0] = False
-        return table
-
-    assert polarstar_structure.paths(True).verdict == "exact"
-    monkeypatch.setattr(polarstar_structure, "_matrix", damaged)
-    assert polarstar_structure.paths(True).verdict == "differs"
-
-
 @pytest.mark.parametrize("kind", ["inductive-quad", "paley", "bdf", "complete"])
 def test_supernodes_are_symmetric_where_networkx_finds_automorphisms(kind: str):
     for degree in (2, 3, 4):
@@ -125,17 +83,6 @@ def test_paley_graphs_have_property_r_star_with_the_involution_of_the_table():
         )
 
 
-def test_half_of_the_pairs_on_each_side_cut_no_link_between_supernodes():
-    topology = build_topology("polarstar", {"q": 5, "supernode": "inductive-quad", "degree": 3})
-    graph = graph_of(topology)
-    half = {v for v in graph if v % 8 // 2 % 2}
-    assert 2 * len(half) == len(graph)
-    cut = nx.cut_size(graph, half)
-    assert all(one // 8 == other // 8 for one, other in nx.edge_boundary(graph, half))
-    found = polarstar_measures._halved_pairs(topology)
-    assert found == pytest.approx(cut / graph.size()) == pytest.approx(4 / (2 * 9))
-
-
 def test_orders_of_the_bound_are_those_of_graphs():
     evidence = polarstar_scale.feasible_orders(True)
     curves = {
@@ -167,9 +114,6 @@ def test_no_polarstar_is_larger_than_the_bounds_of_its_factors_allow():
     }
     pairs = zip(curves["PolarStar"], curves["star product, bound"], strict=True)
     assert all(found < bound for found, bound in pairs)
-    assert polarstar_scale._largest_product(8) == max(
-        2 * 16, 5 * 14, 10 * 12, 17 * 10, 26 * 8, 37 * 6
-    )
 
 
 @pytest.mark.parametrize("name", ["PS-IQ", "BF", "DF", "MF"])

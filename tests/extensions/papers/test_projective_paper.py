@@ -36,7 +36,6 @@ def test_figure_seven_has_one_point_more_of_delorme() -> None:
 def test_the_dragonfly_supersedes_the_3d_hamming_graph_in_scale_only() -> None:
     """The word is read as of as many ports; of as many compute nodes it is the other way round."""
     cube, dragonfly = (growth(name).members() for name in ("Hamming 3D", "dragonfly"))
-    assert projective_paper._more_hosts(cube, dragonfly) > 4
     hosts, ports = ([each.quantities()[key] for each in dragonfly] for key in "TR")
     for each in cube:
         T = each.quantities()["T"]
@@ -101,10 +100,3 @@ def test_curves_of_figures_seven_and_nine_are_all_there() -> None:
     fly = growth("Slim Fly MMS").members()
     assert drawn["Slim Fly MMS: k̄"] == tuple(each.mean for each in fly)
     assert drawn["Slim Fly MMS: k̄/u"] == tuple(each.mean / each.utilisation for each in fly)
-
-
-def test_as_many_ports_are_those_of_the_largest_that_fits() -> None:
-    """K_13, of T = 13 * 12 and 24 ports, is what 25 ports allow, as many as K_15,15 has."""
-    complete, bipartite = (growth(n).members() for n in ("complete graph", "complete bipartite"))
-    only = [each for each in bipartite if each.order == 30]
-    assert projective_paper._more_hosts(complete, only) == pytest.approx(30 * 15 * 29 / 43 / 156)

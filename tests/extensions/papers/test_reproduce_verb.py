@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from extensions.papers import catalogue
-from extensions.papers.exhibit import Evidence, PaperClaim
-
 
 def test_figures_are_written_once(polarfab, tmp_path: Path) -> None:
     words = ("reproduce", "projective-fig2", "projective-table5", "--quick", "-o", tmp_path)
@@ -20,20 +17,6 @@ def test_figures_are_written_once(polarfab, tmp_path: Path) -> None:
     code, out, err = polarfab(*words, "--json")
     assert (code, err) == (0, "there already: 2 of 2\n")
     assert {row["id"]: row["verdict"] for row in json.loads(out)} == verdicts
-
-
-def test_the_list_is_whole(polarfab, monkeypatch, tmp_path: Path) -> None:
-    """All 57; the figures are replaced, which take a minute. In a folder they are computed once."""
-    evidence = Evidence((PaperClaim("1", 1, 1),))
-    monkeypatch.setattr(catalogue, "_computer", lambda _given: lambda _name: evidence)
-    code, out, err = polarfab("reproduce", "list")
-    assert (code, err) == (0, "computed anew each time; with -o DIR what is there is read\n")
-    assert all(f" {each.id} " in out for each in catalogue.exhibits())
-    words = ("reproduce", "list", "--paper", "projective", "-o", tmp_path)
-    code, out, err = polarfab(*words)
-    assert (code, err) == (0, "")
-    monkeypatch.setattr(catalogue, "_computer", lambda _given: lambda _name: 1 / 0)
-    assert polarfab(*words) == (0, out, "there already: 17 of 17\n")
 
 
 def test_what_is_not_said_is_asked_for(polarfab, tmp_path: Path) -> None:

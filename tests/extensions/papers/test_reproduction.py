@@ -11,9 +11,6 @@ import pytest
 from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
 from extensions.papers.exhibit import QUICK, VERDICTS, Evidence, PaperClaim
 from extensions.papers.exhibit_files import files, known_row, page
-from extensions.papers.latency_curves import setup_of
-from extensions.papers.polarfly import polarfly_measures, polarfly_simulation
-from inventory.problems import InputError
 
 NUMBERED = {
     "polarfly": {"table": 6, "fig": 15},
@@ -101,17 +98,6 @@ def test_every_word_of_table_one_is_judged():
         assert sum(f": {word}" in claim.says for claim in claims) == 7
 
 
-def test_the_setup_names_every_network_with_its_routing():
-    """Other networks have UGAL, as in the paper, and not UGAL_PF."""
-    fabrics = polarfly_simulation._fabrics(polarfly_measures.CONFIGURED)
-    lines = "\n".join(setup_of(fabrics.values(), quick=False))
-    assert "any free one is taken; 128 flits a port; packets of 4 flits" in lines
-    assert "polarfly q=31 16 hosts a switch: MIN; UGAL; UGAL_PF." in lines
-    assert "slimfly q=23 18 hosts a switch: MIN; UGAL." in lines
-    assert "fat-tree k=18 pods=18 18 hosts a switch: MIN, all shortest paths." in lines
-    assert "dragonfly h=6 a=12 6 hosts a switch channels split by valley: MIN; UGAL." in lines
-
-
 def test_files_of_an_exhibit_and_what_is_done_already(tmp_path: Path):
     each = exhibit("projective-fig1")
     evidence = {each.id: each.compute(True)}
@@ -145,8 +131,3 @@ def test_the_page_says_which_printed_values_of_a_table_are_others():
     text = "".join(page(list(reproduce([exhibit("polarfly-table1")], quick=True)), PAPERS, ""))
     assert "- *corrected*: Slim Fly: expandable, 75 % of its cables" in text
     assert "- *differs*: MLFM: expandable" in text
-
-
-def test_an_unknown_figure_is_refused_with_the_nearest():
-    with pytest.raises(InputError, match="projective-fig1"):
-        exhibit("projektive-fig1")
