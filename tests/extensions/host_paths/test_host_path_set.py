@@ -34,7 +34,7 @@ def polarfly(q, **more):
     return compiled({"family": "polarfly", "q": q}, **more)
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9])
+@pytest.mark.parametrize("q", [2, 3, 4, 7, 9])
 def test_a_host_computes_the_paths_of_the_build(q):
     builds = polarfly(q, planes=2)
     fabric, order = PolarityGraph(q), q * q + q + 1

@@ -38,10 +38,8 @@ def test_some_switches_only_are_not_followed(tmp_path):
 
 SWITCH = [
     ("fc00:0:1003::/48 via", "fc00:0:1033::/48 via"),
-    ("via fe80::2 dev eth1", "via fe80::2 dev eth2"),
     ("action End flavors", "action End.DT6 flavors"),
     ("oif eth1", "oif eth2"),
-    ("nh6 fe80::2", "nh6 fe80::4"),
     ("lblen 32", "lblen 48"),
 ]
 
@@ -62,14 +60,9 @@ HOST = [
     ("segs fc00:0:1002:", "segs fc00:0:1003:"),
     (",4", ",5"),
     (":a000:e000::", ":a001:e000::"),
-    (":a000:e000::", ":a000:e001::"),
     ("fd00:0:0:3::2/128", "fd00:0:0:4::22/128"),
     ("via fd00::1", "via fd00::9"),
-    ("encap.red", "inline"),
-    ("fd00:0:0:3::2/128 nhid", "fd00:0:0:4::22/128 nhid"),
     ("route replace fd00:0:0:3::2/128", "# route replace fd00:0:0:3::2/128"),
-    ("nexthop replace id 1000001 ", "nexthop replace id 1000000 "),
-    (":1002:a000:", ":0:a000:"),
 ]
 
 

@@ -13,7 +13,6 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
-from extensions.host_paths.srv6_paths import Srv6Paths
 from extensions.host_paths.srv6_sids import Usids, require_numbers
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -67,7 +66,7 @@ def test_the_paths_of_the_white_paper(tmp_path):
     assert [path.name for path in (tmp_path / "out" / "hosts").iterdir()] == ["h9"]
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("q", [2, 3, 5, pytest.param(8, marks=pytest.mark.long)])
 def test_every_carrier_is_a_path_of_the_set_and_is_followed(q, tmp_path):
     build = compiled(tmp_path, q)
     graph = graph_of(build.topology)
@@ -202,16 +201,6 @@ def test_no_name_of_a_host_gets_into_a_path_unchecked(tmp_path):
         target("srv6").render(replace(build, wiring=wiring), tmp_path)
 
 
-@pytest.mark.parametrize(("decap", "longest"), [("host", 4), ("switch", 5)])
-def test_a_path_and_its_end_fit_a_carrier(decap, longest, tmp_path, monkeypatch):
-    """The end is a host and that it takes the header off, or the latter alone."""
-    seen, paths = set(), Srv6Paths.of_switch
-    tell = lambda self, source, most: (seen.add(most), paths(self, source, most))[1]  # noqa: E731
-    monkeypatch.setattr(Srv6Paths, "of_switch", tell)
-    target("srv6").render(with_ipv6(routed(q=2)), tmp_path, options={"decap": decap})
-    assert seen == {longest}
-
-
 def test_a_carrier_of_any_length_is_an_address():
     usids = Usids(IPv6Network("fcbb:bb00::/32"))
     for count in range(1, 7):
@@ -227,10 +216,3 @@ def test_numbers_that_16_bits_have_not():
         require_numbers(36_864, 16_385)
     assert "topology.q: required at most 36,863 switches" in str(error.value)
     assert "hosts_per_node: required at most 16,384 hosts per switch" in str(error.value)
-
-
-def test_paths_too_long_for_a_carrier():
-    build = with_ipv6(routed("pn", q=2, spread=True))
-    fabric = Srv6Paths.of(build)
-    with pytest.raises(InputError, match="paths of at most 2 links: target srv6 has them in one"):
-        fabric.of_switch(0, 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,9 +18,8 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
-from extensions.infiniband import guids, opensm
+from extensions.infiniband import opensm
 from extensions.infiniband.guids import Guids
-from extensions.infiniband.opensm import Opensm
 from extensions.infiniband.subnet_text import read_tables
 from extensions.lossless.layers import layers
 from inventory.problems import InputError
@@ -156,46 +154,6 @@ def test_switches_without_hosts_have_no_adapters(tmp_path: Path) -> None:
     assert not target("opensm").check_emitted(build, tmp_path, {"guids": "made-up"}).differences
     hosts = np.count_nonzero(build.wiring.host_port)
     assert len(re.findall("^Ca", (tmp_path / "fabric.net").read_text(), re.M)) == hosts < 21
-
-
-def test_a_message_counts_the_nodes_that_it_does_not_name() -> None:
-    names = ["0", "1", "2", "3", "4"]
-    texts = [guids._some(names[:count]) for count in (1, 3, 4, 5)]
-    assert texts == ["0", "0, 1, 2", "0, 1, 2 and 1 more", "0, 1, 2 and 2 more"]
-
-
-@pytest.mark.parametrize(
-    ("lanes", "virtual"), [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (8, 8), (9, 15), (15, 15)]
-)
-def test_ports_run_as_many_lanes_as_there_are_layers(
-    lanes: int, virtual: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build = routed(q=2)
-    found = replace(layers(build), count=lanes)
-    monkeypatch.setattr(opensm, "layers", lambda _: found)
-    variables = Opensm().variables(build, {"guids": "made-up", "folder": "/x", "lmc": "0"})(0)
-    assert variables.max_vls == virtual
-    levels = [*range(lanes), *[0] * (16 - lanes)]
-    assert variables.sl2vl == ",".join(map(str, levels))
-
-
-def test_guids_stand_eight_on_a_line() -> None:
-    numbers = np.array([0, *range(1, 300), 0], np.uint64)
-    lines = opensm._lines(numbers)
-    assert [len(line.split(", ")) for line in lines] == [8] * 37 + [3]
-    assert [int(n, 16) for line in lines for n in line.split(", ")] == list(range(1, 300))
-
-
-@pytest.mark.parametrize("lanes", [15, 16])
-def test_more_lanes_than_a_port_can_run_are_refused(
-    lanes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build = routed(q=2)
-    found = replace(layers(build), count=lanes)
-    monkeypatch.setattr(opensm, "layers", lambda _: found)
-    refused = pytest.raises(InputError, match="15 data lanes") if lanes > 15 else nullcontext()
-    with refused:
-        rendered(build, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
-from extensions.lossless import layers as module
-from extensions.lossless.layers import UNSET, Layers, layers
+from extensions.lossless.layers import Layers, layers
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
@@ -60,14 +59,3 @@ def test_one_layer_would_deadlock() -> None:
     build = routed(q=3)
     one = Layers(np.zeros_like(layers(build).layer), 1)
     assert circle(build, one)
-
-
-def test_paths_of_neither_shape_move_on_until_no_circle_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Without the two shapes, breaking circles does it alone, with more layers for PolarFly."""
-    monkeypatch.setattr(module, "_shapes", lambda *_: np.zeros((133, 133), np.uint8))
-    build = routed(q=11)
-    found = layers(build)
-    assert UNSET not in found.layer
-    assert not circle(build, found)
