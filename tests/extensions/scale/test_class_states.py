@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof
-from compilers.proof.walks.delivery import verify, walk_minimal
+from compilers.proof.walks.delivery import walk_minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
@@ -111,15 +111,3 @@ def test_a_star_without_these_classes_is_left_to_others() -> None:
     searched = routed("polarstar", q=3, spread=True, supernode="paley", degree=2)
     assert star_certificate(searched, PROVED) is None
     assert star_certificate(replace(by_class(*STARS[0]), balance="spread"), PROVED) is None
-
-
-def test_verify_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr("compilers.proof.walks.delivery.local_proof", never)
-    for build in (plane(5), by_class(*STARS[0])):
-        report = verify(build, failures=PROVED, method="local")
-        assert report.passed
-        assert report.local
-        assert report.local.proved == ("delivery", "alternates", *PROVED)

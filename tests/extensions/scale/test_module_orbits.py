@@ -40,8 +40,8 @@ def by_chance(build, seed, aware=True):
 
 
 @pytest.mark.parametrize("aware", [True, False])
-@pytest.mark.parametrize("modules", [2, 3, 4])
-@pytest.mark.parametrize("q", [4, 5, 7, 8])
+@pytest.mark.parametrize("modules", [2, 4])
+@pytest.mark.parametrize("q", [4, 5, 7])
 def test_orbits_say_what_walks_find(q, modules, aware):
     """On random placements: orbits that leave mean that nothing is lost, and no path is longer.
 
@@ -99,18 +99,3 @@ def test_verify_takes_orbits_and_says_so():
     (walked,) = judge([build], failures=["module"], method="walk").reports
     assert walked.local is None
     assert walked.failures[0].max_hops == 5
-
-
-def test_a_wrong_proof_is_noticed(monkeypatch):
-    """A walk of a few destinations finds what a broken proof would hide."""
-    good = modular(7, 2)
-    bad = replace(good, tables=polarfly(good.tables, good.wiring))
-    bounds = module_bounds(good)
-    monkeypatch.setattr("extensions.scale.ScaleProof.modules", lambda *_: bounds)
-    monkeypatch.setattr(
-        "compilers.proof.walks.delivery.by_chance", lambda *_: np.array([0, 1, 2, 3])
-    )
-    (report,) = judge([bad], failures=["module"], method="local").reports
-    assert not report.passed
-    assert report.unsound.count
-    assert report.failures[0].lost_pairs

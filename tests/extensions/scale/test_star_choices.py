@@ -11,16 +11,15 @@ import pytest
 from compilers.families.polarstar import LARGEST_DEGREE
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
-from compilers.routing.split_classes import rows_of
 from compilers.spec import policy
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
+from compilers.spec.policy import LARGEST_SEARCH
 from compilers.tables import computed_array
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.packed_alternates import AlternatePorts
 from compilers.tables.star_rows import StarEgress
 from compilers.targets.target_lookup import target
-from compilers.topology.families import FAMILIES, family_of
+from compilers.topology.families import FAMILIES
 from inventory.problems import InputError
 from tests.compilers.routed import by_class
 
@@ -79,20 +78,6 @@ def test_alternates_of_large_ones_share_links(tmp_path: Path) -> None:
         load_fabric(file)
 
 
-@pytest.mark.parametrize(
-    ("supernode", "degree", "order", "has"),
-    [
-        ("inductive-quad", 8, 9954, True),
-        ("inductive-quad", 8, 8192, False),
-        ("inductive-quad", 0, 9954, False),
-        ("bdf", 8, 9954, False),
-    ],
-)
-def test_others_are_searched(supernode: str, degree: int, order: int, has: bool) -> None:
-    given = {"supernode": supernode, "degree": degree}
-    assert constructs_classes(family_of("polarstar"), given, order) == has
-
-
 @pytest.mark.parametrize("fabric", [(2, "paley", 4), (2, "cayley", 2), (2, "inductive-quad", 3)])
 def test_with_q_2_more_links_repair_than_are_constructed(fabric: tuple[int, str, int]) -> None:
     """So little lies beyond; nothing is lost, but only a search finds all. All are searched."""
@@ -102,15 +87,6 @@ def test_with_q_2_more_links_repair_than_are_constructed(fabric: tuple[int, str,
     assert "protection" in report.unsound.texts()[0]
     largest = {"q": 2, "supernode": "inductive-quad", "degree": LARGEST_DEGREE}
     assert FAMILIES["polarstar"].order(largest) <= LARGEST_SEARCH
-
-
-def test_direct_classes_are_the_second_of_each_port() -> None:
-    build = by_class(3, "inductive-quad", 4)
-    routes, links = build.tables.routes, build.wiring.port.shape[1]
-    s, k = np.nonzero(build.wiring.far >= 0)
-    row, there = rows_of(routes, s, build.wiring.far[s, k])
-    assert there.all()
-    np.testing.assert_array_equal(routes.egress[s, row], links + k)
 
 
 @pytest.mark.parametrize("name", ["ovs", "linux"])

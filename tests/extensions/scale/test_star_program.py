@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -109,47 +108,3 @@ def test_a_program_proves_nothing_that_is_not_so(fabric: tuple[int, str, int], c
         assert counts is None or walked.minimal == walked.pairs, note
         harmful += walked.minimal < walked.pairs
     assert harmful >= count / 2
-
-
-def shifted(found: Any, which: str, program: StarProgram) -> Any:
-    """The rows of a supernode as wrong code would compute them."""
-    near = program.around.shape[1] * program.members
-    columns = np.arange(found.shape[1])
-    if which == "remote":
-        columns[near:-1] = np.roll(columns[near:-1], 1)
-    elif which == "near":
-        columns[:near] = np.roll(columns[:near], program.members)
-    else:
-        columns[[0, 1]] = 1, 0
-    return found[:, columns]
-
-
-@pytest.mark.parametrize("which", ["remote", "near", "one column"])
-@pytest.mark.parametrize("of", [0, 1])
-def test_rows_beside_it_tell_a_wrong_decoding(
-    which: str, of: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build = computed(2, "inductive-quad", 3)
-    whole = StarEgress._computed
-
-    def wrong(self: StarEgress, x: int, members: Any) -> Any:
-        found = whole(self, x, members)
-        return shifted(found, which, self.packed) if self.quadric[x] == of else found
-
-    monkeypatch.setattr(StarEgress, "_computed", wrong)
-    assert proved_program(build)
-    assert not sampled_rows_minimal(build, 1)
-    if which != "near":
-        return
-    report = verify(build, method="local")
-    assert not report.passed
-    assert report.local is None
-    assert "local proof" in report.unsound.texts()[0]
-
-
-def test_the_most_rows_of_a_switch_in_a_large_fabric() -> None:
-    """Of 307 structure vertices with 18 lines, 20 members each: those of the 18, and the others."""
-    none: Any = np.zeros(0)
-    around, loop = np.zeros((307, 18), np.int32), np.zeros(20, np.int16)
-    program = StarProgram(around, none, none, none, none, loop, none, none, none)
-    assert program.width == 19 * 20 + 307 - 19

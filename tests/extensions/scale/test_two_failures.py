@@ -11,14 +11,11 @@ import pytest
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.local.judged import LocalUse
 from compilers.proof.local.local_proof import local_proof
-from compilers.proof.local.other_proofs import TwoFailures
-from compilers.proof.walks import delivery
 from compilers.proof.walks.delivery import LEAST_MARKED_TWICE, verify
 from compilers.tables.build import Build
-from extensions.scale import two_failures
-from extensions.scale.two_link_classes import TwoLinkClasses
+from extensions.scale.two_failures import two_failures
 from inventory.problems import InputError
-from tests.compilers.proof.makers import EVERY, with_classes, without_goals
+from tests.compilers.proof.makers import EVERY, with_classes
 from tests.compilers.routed import routed
 
 MODES: dict[str, dict[str, bool]] = {
@@ -84,15 +81,16 @@ def test_what_classes_pass_the_walk_passes(q: int, count: int, least: int) -> No
     """More than 250 that lose packets, over q = 3, 4 and 5; the bounds of lengths hold as well."""
     lossy = passed = 0
     for build in edited(q, count, seed=q):
-        found = delivery._with_two(build, local_proof(build, ("link", "node")))
-        good = found.repaired["2"] & found.repaired["node"]
+        single, two = local_proof(build, ("link", "node")), two_failures(build)
+        there = single.destinations
+        good = two.holds[there] & single.delivers & single.repaired["node"]
         lossy += walk_failures(build, "2", EVERY).lost_pairs > 0
         passed += int(good.sum())
         if good.any():
-            walked = walk_failures(build, "2", EVERY, destinations=found.destinations[good])
+            walked = walk_failures(build, "2", EVERY, destinations=there[good])
             assert walked.lost_pairs == 0
-            assert walked.max_hops <= found.hops["2"][good].max()
-            assert walked.stretch <= found.stretch["2"][good].max()
+            assert walked.max_hops <= (single.longest + two.beyond[there])[good].max()
+            assert walked.stretch <= two.stretch[there][good].max()
     assert lossy >= least
     assert passed
 
@@ -115,12 +113,12 @@ def test_the_report_is_that_of_the_walk(q: int, mode: str) -> None:
     assert two == (replace(walked, exact=two.exact) if alike else walked)
 
 
-@pytest.mark.parametrize(("q", "word"), [(3, "repairing"), (4, "bouncing")])
-def test_tables_that_lose_are_told_as_by_the_walk(
-    q: int, word: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_goals(monkeypatch, word)
-    build = routed.__wrapped__(q=q, spread=True, protect="node")
+def test_tables_that_lose_are_told_as_by_the_walk() -> None:
+    """Without the second port of a few repairs, which single failures do not need."""
+    build = routed(q=4, spread=True, protect="node")
+    protection = build.tables.classes.protection.copy()
+    protection[3, :, 1:] = 0
+    build = with_classes(build, protection=protection)
     report = verify(build, failures=("2",), method="local")
     assert isinstance(report.local, LocalUse)
     assert report.local.open
@@ -129,29 +127,10 @@ def test_tables_that_lose_are_told_as_by_the_walk(
     assert not report.passed
 
 
-def test_the_walks_beside_it_tell_a_wrong_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_goals(monkeypatch, "bouncing", "repairing")
-    build = routed.__wrapped__(q=4, spread=True, protect="node")
-    right = two_failures._by_classes
-
-    def wrong(classes: TwoLinkClasses) -> TwoFailures:
-        found = right(classes)
-        return replace(found, holds=np.ones_like(found.holds))
-
-    monkeypatch.setattr(two_failures, "_by_classes", wrong)
-    report = verify(build, failures=("2",), method="local")
-    assert report.local is None
-    assert "local proof" in report.unsound.texts()[0]
-    assert report.failures == (walk_failures(build, "2"),)
-
-
-def test_where_classes_say_too_little_two_failures_are_walked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Another family; a sample that was asked for; too many destinations left open."""
-    monkeypatch.setattr(delivery, "OPEN_TO_TWO", 0)
+def test_where_classes_say_too_little_two_failures_are_walked() -> None:
+    """Another family; a sample that was asked for."""
     star = routed("polarstar", protect="node", q=2, supernode="inductive-quad", degree=3)
-    builds = (star, 20), (routed(q=3, protect="node"), 7), (routed(q=2, protect="node"), None)
+    builds = (star, 20), (routed(q=3, protect="node"), 7)
     for build, sample in builds:
         report = verify(build, failures=("2",), sample=sample, method="local")
         assert report.failures == (walk_failures(build, "2", sample),)
