@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import numpy as np
@@ -70,8 +69,3 @@ def test_peers_do_the_work_that_they_are_timed_for() -> None:
     assert np.array_equal(scipy[0], igraph)
     assert np.array_equal(scipy[0], rustworkx)
     assert all(peer(graph, False) is not None for peer in scale_peers.PEERS.values())
-
-
-def test_a_peer_tells_its_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    scale_peers.main("networkx", scale_peers.PATH, json.dumps({"family": "polarfly", "q": 3}))
-    assert 0 < float(capsys.readouterr().out) < 10

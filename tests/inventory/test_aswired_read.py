@@ -155,10 +155,6 @@ def test_each_form(tmp_path: Path, name: str, told: bool) -> None:
     assert first.near.nodes in facts.reporters
 
 
-def test_every_form_is_here() -> None:
-    assert set(NEIGHBOUR_FORMATS) == {name.split()[0] for name in TABLES}
-
-
 def test_lldpctl_keeps_all_neighbours_of_a_port(tmp_path: Path) -> None:
     (tmp_path / "n1.json").write_text(json.dumps(LLDPCTL))
     seen = read_facts([tmp_path / "n1.json"]).seen
