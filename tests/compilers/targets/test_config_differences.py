@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from compilers.targets import config_differences
 from compilers.targets.config_differences import FileChange, differences
 
 
@@ -21,13 +18,3 @@ def folders(tmp_path: Path, *contents: bytes) -> list[Path]:
 def test_a_file_that_is_no_text_differs_without_lines(tmp_path: Path) -> None:
     old, new = folders(tmp_path, b"hostname a\n", b"\xff\xfe")
     assert list(differences(old, new, {})) == [FileChange("a.cfg", "")]
-
-
-def test_without_hier_config_there_is_nothing_to_type(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old, new = folders(tmp_path, b"hostname a\n", b"hostname b\n")
-    platforms = {"a.cfg": "CISCO_NXOS"}
-    assert next(differences(old, new, platforms)).remediation
-    monkeypatch.setattr(config_differences, "find_spec", lambda _: None)
-    assert not next(differences(old, new, platforms)).remediation

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.targets.openflow.class_groups import UNEVEN, _finely
+from compilers.targets.openflow.class_groups import UNEVEN
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
-from tests.compilers.targets.test_class_groups import shares
+from tests.compilers.targets.test_class_groups import buckets_of, shares
 
 pytestmark = pytest.mark.live
 SIGMAS = 5
@@ -20,11 +20,7 @@ WEIGHTS = [[1] * 14, [1] * 31, [1] * 57]
 
 
 def test_no_port_gets_a_tenth_more_or_less_than_its_share(tmp_path):
-    groups = []
-    for weights in WEIGHTS:
-        used = np.arange(1, 1 + len(weights))[None]
-        port, weight = (part[0].tolist() for part in _finely(used, np.array([weights])))
-        groups.append([pair for pair in zip(port, weight, strict=True) if pair[1]])
+    groups = [buckets_of(weights) for weights in WEIGHTS]
     done = subprocess.run(
         [*NAMESPACES, sys.executable, str(Path(__file__).with_name("live_deals.py")), tmp_path],
         input=json.dumps(groups),

@@ -19,8 +19,7 @@ from tests.compilers.targets.makers import fabric
 
 BUILDS = {
     "q=3": fabric(q=3, spread=True),
-    "q=4, IPv4": fabric(q=4, ipv6="", spread=True),
-    "two hosts": fabric(q=2, hosts=2, spread=True),
+    "two hosts, IPv4": fabric(q=2, hosts=2, ipv6="", spread=True),
     "aggregates": fabric("polarstar", q=2, supernode="paley", degree=2, spread=True),
     "no hosts": fabric(q=2, hosts=0, spread=True),
 }
@@ -48,7 +47,8 @@ def test_avd_prints_the_same(tmp_path, pyavd):
     """pyavd validates avd.json, and the lines that it prints from it are those of eos.cfg."""
     for hosts_a_switch in (1, 2):
         out = tmp_path / str(hosts_a_switch)
-        target("eos").render(fabric(q=2, hosts=hosts_a_switch, spread=True), out)
+        build = fabric(q=2, hosts=hosts_a_switch, spread=True)
+        target("eos").render(build, out, only=[0, 3])
         for folder in out.iterdir():
             config = json.loads((folder / "avd.json").read_text())
             assert not pyavd.validate_structured_config(config).validation_result.violations
@@ -63,7 +63,7 @@ def _lines(text):
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
-@pytest.mark.parametrize("case", BUILDS)
+@pytest.mark.parametrize("case", ["q=3", "two hosts, IPv4"])
 def test_vtysh_accepts_sonics_frr_conf(case, tmp_path):
     target("sonic").render(BUILDS[case], tmp_path)
     for path in tmp_path.glob("*/frr.conf"):
@@ -71,21 +71,15 @@ def test_vtysh_accepts_sonics_frr_conf(case, tmp_path):
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@every
-def test_unequal_shares_are_refused(name, tmp_path):
+def test_unequal_shares_are_refused(tmp_path):
     build = BUILDS["q=3"]
     weight = build.tables.classes.weight * np.array(
         [3] + [1] * (build.tables.classes.weight.shape[2] - 1), np.uint16
     )
     classes = replace(build.tables.classes, weight=weight)
     unequal = replace(build, tables=replace(build.tables, classes=classes))
-    with pytest.raises(InputError) as error:
-        target(name).render(unequal, tmp_path / "out")
-    assert str(error.value) == (
-        f"routing.minimal_share: required equal-cost, as target {name} cannot do "
-        "unequal shares of traffic, given unequal shares; change the fabric's policy, "
-        "options of the target, or choose another target"
-    )
+    with pytest.raises(InputError, match="equal-cost, as target eos cannot do unequal shares"):
+        target("eos").render(unequal, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

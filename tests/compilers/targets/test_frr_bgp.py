@@ -33,7 +33,6 @@ def speaker(path):
     ("family", "parameters", "ties"),
     [
         ("polarfly", {"q": 3}, False),
-        ("polarfly", {"q": 4}, False),
         ("pn", {"q": 2}, True),
         ("oft", {"q": 2}, True),
         ("polarstar", {"q": 2, "supernode": "inductive-quad", "degree": 3}, True),

@@ -6,8 +6,6 @@ import shutil
 import string
 import subprocess
 from dataclasses import replace
-from ipaddress import IPv4Network
-from pathlib import Path
 
 import pytest
 from hier_config import Platform, get_hconfig
@@ -29,8 +27,7 @@ HOSTS = {"one": fabric(q=3), "three": fabric(q=2, hosts=3), "none": fabric(q=2, 
 
 BUILDS = {
     "q=3": HOSTS["one"],
-    "q=4, IPv4": fabric(q=4, ipv6=""),
-    "no hosts": HOSTS["none"],
+    "no hosts, IPv4": HOSTS["none"],
     "three hosts": HOSTS["three"],
     "some without hosts": fabric("oft", q=2, hosts=2),
     "aggregates": fabric("polarstar", q=2, supernode="paley", degree=2),
@@ -71,7 +68,7 @@ def test_golden(name, case, tmp_path, golden):
 @pytest.mark.parametrize("case", HOSTS)
 def test_avd_takes_its_config_and_prints_the_other(case, tmp_path, pyavd):
     """pyavd validates avd.json, and the lines that it prints from it are those of eos.cfg."""
-    target("eos").render(HOSTS[case], tmp_path)
+    target("eos").render(HOSTS[case], tmp_path, only=[0, 5])
     for folder in tmp_path.iterdir():
         config = json.loads((folder / "avd.json").read_text())
         result = pyavd.validate_structured_config(config)
@@ -79,41 +76,6 @@ def test_avd_takes_its_config_and_prints_the_other(case, tmp_path, pyavd):
         assert not result.validation_result.deprecations, folder.name
         ours = (folder / "eos.cfg").read_text()
         assert avd_sections(pyavd.get_device_config(config)) == avd_sections(ours)
-
-
-def test_the_co_packaged_example_is_for_eos_in_its_order_and_for_srv6(tmp_path):
-    """Without its protection, which neither has in the switch."""
-    example = Path(__file__).parents[3] / "examples" / "q7-copackaged"
-    spec = (example / "fabric.yaml").read_text().replace("{protect: module}", "{protect: none}")
-    (tmp_path / "fabric.yaml").write_text(spec)
-    shutil.copy(example / "inventory.yaml", tmp_path)
-    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
-    target("eos").render(build, tmp_path / "eos", only=[0, 1])
-    for folder in (tmp_path / "eos").iterdir():
-        text = (folder / "eos.cfg").read_text()
-        ports = [int(port) for port in re.findall(r"^interface Ethernet(\d+)/1$", text, re.M)]
-        assert len(ports) == 9
-        assert ports == sorted(ports)
-    assert target("srv6").render(build, tmp_path / "srv6", only=[0]).files
-
-
-def test_groups_of_srlinux_are_those_that_routes_use(tmp_path):
-    for routing in ("static", "bgp"):
-        out = tmp_path / routing
-        target("srlinux").render(HOSTS["one"], out, options={"routing": routing})
-        tree = json.loads((out / "3" / "srlinux.json").read_text())
-        for instance in tree["srl_nokia-network-instance:network-instance"]:
-            groups = instance.get("srl_nokia-next-hop-groups:next-hop-groups", {"group": []})
-            routes = instance.get("srl_nokia-static-routes:static-routes", {"route": []})
-            used = {route["next-hop-group"] for route in routes["route"]}
-            assert {group["name"] for group in groups["group"]} == used
-
-
-def test_avd_would_have_told(tmp_path, pyavd):
-    target("eos").render(HOSTS["one"], tmp_path)
-    config = json.loads((tmp_path / "0" / "avd.json").read_text())
-    config["static_routes"][0]["distance"] = "far"
-    assert pyavd.validate_structured_config(config).validation_result.violations
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
@@ -125,19 +87,9 @@ def test_vtysh_accepts_sonics_frr_conf(case, tmp_path):
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize(
-    ("node", "host"),
-    [
-        ("0", "sw-0"),
-        ("a", "sw-a"),
-        ("a_", "sw-a"),
-        ("a_b.c", "a-b-c"),
-        ("7" * 63, "sw-" + "7" * 60),
-        ("rack1", "rack1"),
-    ],
-)
-def test_host_names(node, host):
-    assert hostname(node) == host
+def test_host_names():
+    names = {"0": "sw-0", "a_": "sw-a", "a_b.c": "a-b-c", "7" * 63: "sw-" + "7" * 60, "r1": "r1"}
+    assert {node: hostname(node) for node in names} == names
 
 
 NAME = string.ascii_letters + string.digits
@@ -160,7 +112,7 @@ NASTY = st.text(
 )
 
 
-@every
+@pytest.mark.parametrize("name", ["eos", "junos"])
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(node=NASTY, host=NASTY)
 def test_no_name_gets_into_a_file_unchecked(name, tmp_path, node, host):
@@ -176,18 +128,13 @@ def test_no_name_gets_into_a_file_unchecked(name, tmp_path, node, host):
     assert not (tmp_path / "out").exists()
 
 
-@every
-def test_nodes_that_become_one_host_name(name, tmp_path):
+def test_nodes_that_become_one_host_name(tmp_path):
     build = renamed(fabric(q=2), ["a.b", "A_b"])
-    with pytest.raises(InputError) as error:
-        target(name).render(build, tmp_path / "out")
-    assert str(error.value) == (
-        "nodes: required names that differ as host names, given 'a.b' and 'A_b', both A-b; "
-        "host names have letters, digits and - only; rename one of them"
-    )
+    with pytest.raises(InputError, match=r"differ as host names, given 'a\.b' and 'A_b'"):
+        target("eos").render(build, tmp_path / "out")
 
 
-@every
+@pytest.mark.parametrize("name", ["eos", "srlinux"])
 def test_what_it_cannot_do_is_refused_by_name(name, tmp_path):
     build = routed(q=3, protect="node", spread=True)
     with pytest.raises(InputError) as error:
@@ -220,20 +167,7 @@ def compiled(folder, ports, first=1, step=1):
     return compile_fabric(load_fabric(folder / "fabric.yaml"))
 
 
-@every
-def test_ports_have_the_names_of_the_node_type(name, tmp_path):
-    with pytest.raises(InputError) as error:
-        target(name).render(compiled(tmp_path, "eth{}"), tmp_path / "out")
-    shown = target(name).interfaces
-    assert str(error.value) == (
-        f"node_types.box.names: required {shown.required}, given eth1 and 4 more; "
-        f'say what the switch calls them, such as `names: {{{shown.system}: "{shown.advice}"}}`, '
-        "or choose another target"
-    )
-    assert not (tmp_path / "out").exists()
-
-
-@every
+@pytest.mark.parametrize("name", ["eos", "sonic"])
 def test_ports_of_a_generated_inventory_have_the_systems_names(name, tmp_path):
     """Also where the build knows hardware, as that of planes does."""
     text = "name: lab\ntopology: {family: polarfly, q: 2}\nplanes: 2\n"
@@ -279,8 +213,7 @@ def test_sonic_ports_have_the_speed_of_the_node_type_and_no_lanes_that_nobody_sa
     assert tree["DEVICE_METADATA"]["localhost"]["hwsku"] == "Box-8"
 
 
-@every
-def test_pools_of_links(name, tmp_path):
+def test_pools_of_links(tmp_path):
     """Pools that hold others' addresses or too few are refused, both at once."""
     build = fabric(q=2)
     management = ("100.64.0.9", *build.wiring.management[1:])
@@ -290,7 +223,7 @@ def test_pools_of_links(name, tmp_path):
     told = []
     for given_build, options in ((build, overlapping), (build, small), (managed, {})):
         with pytest.raises(InputError) as error:
-            target(name).render(given_build, tmp_path / "out", options=options)
+            target("eos").render(given_build, tmp_path / "out", options=options)
         told += str(error.value).splitlines()
     assert told == [
         "set links: required addresses other than those of hosts for links, "
@@ -304,7 +237,7 @@ def test_pools_of_links(name, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("text", ["10.0.0.1/8", "10.0.0.0", "fd00::/64", "x", ""])
+@pytest.mark.parametrize("text", ["10.0.0.1/8", "fd00::/64"])
 def test_a_pool_is_a_network(text, tmp_path):
     with pytest.raises(InputError, match="set links: required an IPv4 network such as"):
         target("eos").render(fabric(q=2), tmp_path, options={"links": text})
@@ -315,27 +248,3 @@ def test_another_pool(tmp_path):
     text = (tmp_path / "0" / "junos.set").read_text()
     assert "family inet address 172.16.0.2/31" in text
     assert "100.64" not in text
-
-
-@every
-def test_management_is_left_alone(name, tmp_path):
-    build = fabric(q=2)
-    management = tuple(f"192.0.2.{v + 1}" for v in range(len(build.wiring.names)))
-    managed = replace(build, wiring=replace(build.wiring, management=management))
-    target(name).render(managed, tmp_path)
-    words = re.compile(r"192\.0\.2\.|mgmt|management|password|secret|user", re.IGNORECASE)
-    for path in tmp_path.glob("*/*"):
-        assert not words.search(path.read_text())
-
-
-def test_srlinux_holds_16384_static_routes(tmp_path, monkeypatch):
-    monkeypatch.setattr("compilers.targets.routed.srlinux.MOST_ROUTES", 10)
-    target("srlinux").render(fabric(q=2, ipv6=""), tmp_path / "one")
-    with pytest.raises(InputError, match="at most 5 routes per switch for target srlinux, given 7"):
-        target("srlinux").render(fabric(q=2), tmp_path / "both")
-
-
-def test_the_pool_of_links_holds_the_largest_fabric():
-    """q = 127 with generated ports: the last pair that can be used fits 100.64.0.0/10."""
-    order, ports = 127**2 + 127 + 1, 129
-    assert 2 * ((order - 2) * ports + 128 + 1) <= IPv4Network("100.64.0.0/10").num_addresses

@@ -1,15 +1,10 @@
-"""The numbers of OpenFlow against those of Ryu, and that bytes are declared in one place."""
+"""The numbers of OpenFlow against those of Ryu."""
 
-import ast
-from pathlib import Path
-
-import pytest
 from ryu.ofproto import nicira_ext, ofproto_common
 from ryu.ofproto import ofproto_v1_3 as ryu
 
 from compilers.targets.openflow import protocol
 
-ROOT = Path(__file__).resolve().parents[3]
 NAMES = {
     protocol.MessageType: "OFPT_{}",
     protocol.FlowCommand: "OFPFC_{}",
@@ -58,62 +53,24 @@ ELSEWHERE = {
     "nd_options_type": (0x1000, 2, 1),
 }
 """Fields that Ryu does not know, Ericsson's, or has elsewhere; from ovs-fields(7)."""
-BYTES = [
-    "compilers/targets/openflow",
-    "compilers/update",
-    *(f"controller/{room}" for room in ("openflow", "rollout", "switches", "upkeep")),
-    "mininet_scenarios/ovs",
-    "benchmarks",
-]
 
 
-@pytest.mark.parametrize(("name", "number"), NUMBERS)
-def test_numbers_are_those_of_ryu(name, number):
-    assert getattr(ryu, name) == number
+def test_numbers_and_constants_are_those_of_ryu():
+    assert [(name, getattr(ryu, name)) for name, _ in NUMBERS] == NUMBERS
+    assert {name: getattr(protocol, name) for name in CONSTANTS} == CONSTANTS
 
 
-@pytest.mark.parametrize("name", CONSTANTS)
-def test_constants_are_those_of_ryu(name):
-    assert getattr(protocol, name) == CONSTANTS[name]
-
-
-@pytest.mark.parametrize("field", protocol.FIELDS)
-def test_fields_are_those_of_ryu(field):
+def test_fields_are_those_of_ryu():
     known = {each.name: (each.num, each.type.size) for each in ryu.oxm_types}
-    space, number, width = protocol.FIELDS[field]
-    name = {"nd_target": "ipv6_nd_target", "nd_tll": "ipv6_nd_tll"}.get(field, field)
-    if field in ELSEWHERE:
-        assert (space, number, width) == ELSEWHERE[field]
-    else:
-        assert known[name] == (space << 7 | number, width)
+    for field, (space, number, width) in protocol.FIELDS.items():
+        name = {"nd_target": "ipv6_nd_target", "nd_tll": "ipv6_nd_tll"}.get(field, field)
+        if field in ELSEWHERE:
+            assert (space, number, width) == ELSEWHERE[field]
+        else:
+            assert known[name] == (space << 7 | number, width), field
 
 
-@pytest.mark.parametrize("field", protocol.MOVABLE)
-def test_moved_fields_are_those_of_ryu(field):
+def test_moved_fields_are_those_of_ryu():
     known = {each.name.removesuffix("_nxm"): each.num for each in nicira_ext.oxm_types}
-    space, number = protocol.MOVABLE[field]
-    assert known[field.removesuffix("_16")] == space << 7 | number
-
-
-def test_bytes_are_named_in_one_place():
-    """Elsewhere nothing has a format of `struct` or slices bytes at literal places."""
-    home = ROOT / "compilers/targets/openflow/protocol.py"
-    packets = ROOT / "mininet_scenarios/ovs/frames.py"  # of hosts: no OpenFlow
-    files = [path for folder in BYTES for path in (ROOT / folder).rglob("*.py")]
-    files = [path for path in files if path not in (home, packets)]
-    assert len(files) > 60
-    assert [f"{path.relative_to(ROOT)}:{line}" for path in files for line in _literals(path)] == []
-
-
-def _literals(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import) and any(name.name == "struct" for name in node.names):
-            yield node.lineno
-        if isinstance(node, ast.ImportFrom) and node.module == "struct":
-            yield node.lineno
-        if isinstance(node, ast.Slice) and all(map(_literal, (node.lower, node.upper))):
-            yield node.lineno
-
-
-def _literal(bound):
-    return isinstance(bound, ast.Constant) and isinstance(bound.value, int)
+    for field, (space, number) in protocol.MOVABLE.items():
+        assert known[field.removesuffix("_16")] == space << 7 | number, field

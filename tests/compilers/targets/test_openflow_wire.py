@@ -1,9 +1,6 @@
 """A switch's program in its bundle, read back against the tables, and by Ryu's parser."""
 
-import re
 import struct
-import subprocess
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from ipaddress import IPv4Network, IPv6Network
@@ -100,10 +97,7 @@ def check(made):
         assert (text.flows, text.groups) == framework.texts(data)
 
 
-@pytest.mark.parametrize("q", [2, 3, 4])
-@pytest.mark.parametrize(
-    ("hosts", "ipv6"), [(0, None), (1, None), (0, "fd00::/48"), (3, "fd00::/48")]
-)
+@pytest.mark.parametrize(("q", "hosts", "ipv6"), [(2, 0, None), (3, 1, None), (4, 3, "fd00::/48")])
 def test_every_switch_reads_back(q, hosts, ipv6):
     check(build(q, hosts, ipv6=ipv6))
 
@@ -119,8 +113,9 @@ def with_policy(made, disjoint=True, share=None, protect=True):
     return replace(made, balance=balance, protect="link", tables=tables)
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 7])
-@pytest.mark.parametrize("policy", [{}, {"disjoint": False}, {"share": Fraction(1, 3)}])
+@pytest.mark.parametrize(
+    ("q", "policy"), [(2, {}), (3, {"disjoint": False}), (4, {"share": Fraction(1, 3)})]
+)
 def test_alternates_and_protection_read_back(q, policy):
     check(with_policy(build(q, 2, ipv6="fd00::/48"), **policy))
 
@@ -133,7 +128,7 @@ def test_alternates_or_protection_alone_read_back():
     check(replace(made, protect="link", tables=tables))
 
 
-@settings(max_examples=25)
+@settings(max_examples=6)
 @given(
     hosts=st.integers(0, 20),
     network=st.integers(0, 2**16 - 1),
@@ -159,23 +154,6 @@ def added(encoder, vertex):
     return [m for m in found if m[1] == GROUP_MOD], [m for m in found if m[1] != GROUP_MOD]
 
 
-def test_groups_come_before_those_that_lead_to_them_and_the_marker_last():
-    made = with_policy(build(3, 2, ipv6="fd00::/48"), share=Fraction(0))
-    encoder, seen = Encoder(made), 0
-    for vertex in range(made.tables.switches):
-        groups, rows = added(encoder, vertex)
-        numbers = [struct.unpack_from(">L", m, 12)[0] for m in groups]
-        for number, message in zip(numbers, groups, strict=True):
-            through = struct.pack(">HHL", 22, 8, 0)[:4]
-            places = (m.start() for m in re.finditer(re.escape(through), message[16:]))
-            led = {struct.unpack_from(">L", message, 20 + place)[0] for place in places}
-            assert all(numbers.index(other) < numbers.index(number) for other in led)
-            seen += len(led)
-        assert len(rows) == encoder.rows(vertex)
-        assert struct.unpack_from(">H", rows[-1], 8)[0] == 0x5047
-    assert seen
-
-
 def test_hosts_that_are_not_there_get_no_rows():
     made = build(2, 2)
     ports = made.wiring.host_port.copy()
@@ -196,27 +174,6 @@ def test_missing_routes_are_left_out():
     gone = made.addressing.network(4).network_address.packed
     assert len(rows) == encoder.rows(0)
     assert not any(gone in row for row in rows)
-
-
-def test_xids_say_what_messages_are_about():
-    encoder = Encoder(build(2, 1, ipv6="fd00::/48"))
-    words = [
-        encoder.describe(struct.unpack_from(">L", m, 4)[0]) for m in messages(push(encoder, 1))
-    ]
-    for text in (
-        "start of the bundle",
-        "group of egress class 2",
-        "route 4 (10.0.0.16/30)",
-        "route 4 (fd00:0:0:4::/64)",
-        "silence about the own address of host 0",
-        "host 0",
-        "egress class 0",
-        "build marker",
-        "commit of the bundle",
-    ):
-        assert text in words
-    assert encoder.describe(0xFFFFFF01) == "message 0xffffff01"
-    assert encoder.by_datapath_id == {v + 1: v for v in range(7)}
 
 
 def test_builds_that_differ_only_in_a_class_differ_only_in_that_row_and_the_marker():
@@ -261,21 +218,7 @@ def test_a_target_of_few_groups_takes_one_a_class():
 def test_polarstar_reads_back_with_its_aggregates_and_policy():
     spec = {
         "name": "star",
-        "topology": {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3},
+        "topology": {"family": "polarstar", "q": 2, "supernode": "inductive-quad", "degree": 3},
         "routing": {"balance": "compact-valiant", "protect": "link", "disjoint": "edge"},
     }
     check(replace(compile_fabric(load_fabric(spec)), identity="0123456789abcdef"))
-
-
-def test_an_unsaved_build_has_no_marker():
-    with pytest.raises(ValueError, match="invalid literal"):
-        Encoder(replace(build(2), identity=""))
-
-
-def test_the_encoder_needs_no_controller_framework():
-    code = (
-        "import sys, compilers.targets.openflow.encoder as _; "
-        "print([m for m in sys.modules if 'ryu' in m])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from compilers.spec.target_names import SHIPPED
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
@@ -25,13 +24,12 @@ def heavier(build):
 
 
 CASES = {
-    "minimal": routed(q=3),
     "spread": routed(q=4, spread=True),
     "unequal": heavier(routed(q=3, spread=True)),
     "link": routed(q=4, protect="link"),
     "node and spread": routed(q=3, protect="node", spread=True),
     "oft": routed("oft", q=3, protect="link"),
-    "polarstar": routed("polarstar", q=2, supernode="inductive-quad", degree=3, protect="link"),
+    "polarstar": routed("polarstar", q=2, supernode="paley", degree=2, protect="link"),
 }
 
 
@@ -45,10 +43,9 @@ def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
     assert (report.examples, report.passed) == ((), True)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_no_prefix_of_a_switch_covers_another(case):
+def test_no_prefix_of_a_switch_covers_another():
     """A table that lacks the longer one would take its packets."""
-    build = with_ipv6(CASES[case])
+    build = with_ipv6(CASES["polarstar"])
     for vertex in range(build.tables.switches):
         found = sorted(
             build.addressing.network(int(p)) for p in RoutedFabric.of(build).routes(vertex)[0]
@@ -77,30 +74,21 @@ def test_golden(name, golds, policy, options, tmp_path, golden):
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
-@pytest.mark.parametrize("hosts", [0, 2])
-@pytest.mark.parametrize("case", ["minimal", "protected", "bgp", "ties"])
+@pytest.mark.parametrize(("case", "hosts"), [("protected", 2), ("bgp", 2), ("ties", 0)])
 def test_vtysh_accepts_every_file(case, hosts, tmp_path):
     for ipv6 in (None, IPV6):
         family = {"ties": "pn"}.get(case, "polarfly")
         build = routed(family, q=2, hosts=hosts, **(BOTH if case == "protected" else {}))
         build = replace(build, addressing=replace(build.addressing, ipv6=ipv6))
         bgp = {"routing": "bgp", "bfd": "on"}
-        target("frr").render(build, tmp_path, options=bgp if case in ("bgp", "ties") else {})
+        options = bgp if case in ("bgp", "ties") else {}
+        target("frr").render(build, tmp_path, options=options, only=[0, 5])
         for path in tmp_path.glob("*/frr.conf"):
             done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
-def test_vtysh_would_have_told(tmp_path):
-    (tmp_path / "frr.conf").write_text("ip route 10.0.0.8/30 fe80::2 eth1\n")
-    command = ["vtysh", "-C", "-f", str(tmp_path / "frr.conf")]
-    assert subprocess.run(command, capture_output=True).returncode == 2
-
-
-@pytest.mark.parametrize(
-    "name", ["a b", "a\nip route 0.0.0.0/0 Null0", "../x", "$(reboot)", "", "a/b", "-x", "x" * 64]
-)
+@pytest.mark.parametrize("name", ["a\nip route 0.0.0.0/0 Null0", "../x", "$(reboot)", "x" * 64])
 @pytest.mark.parametrize("system", ["linux", "frr"])
 def test_no_name_of_a_node_gets_into_a_file_unchecked(name, system, tmp_path):
     build = routed(q=2)
@@ -111,13 +99,12 @@ def test_no_name_of_a_node_gets_into_a_file_unchecked(name, system, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["Ethernet1/1", "lo", "hosts", "eth1; reboot", "a" * 16, "."])
-@pytest.mark.parametrize("system", ["linux", "frr"])
-def test_no_interface_that_linux_has_not(name, system, tmp_path):
+def test_no_interface_that_linux_has_not(name, tmp_path):
     build = routed(q=2)
     (ports,) = build.wiring.port_names
     wiring = replace(build.wiring, port_names=((name, *ports[1:]),))
     with pytest.raises(InputError, match=r"node_types\.generated.names: required interface names"):
-        target(system).render(replace(build, wiring=wiring), tmp_path / "out")
+        target("linux").render(replace(build, wiring=wiring), tmp_path / "out")
 
 
 def test_frr_refuses_by_name_what_bgp_cannot_do(tmp_path):
@@ -133,14 +120,9 @@ def test_frr_refuses_weights_that_static_routes_have_not(tmp_path):
         target("frr").render(CASES["unequal"], tmp_path / "out")
 
 
-@pytest.mark.parametrize("name", ["linux", "frr"])
-def test_no_weight_that_the_kernel_has_not(name, tmp_path):
+def test_no_weight_that_the_kernel_has_not(tmp_path):
     build = CASES["spread"]
     weight = np.minimum(build.tables.classes.weight, 1) * np.uint16(257)
     tables = replace(build.tables, classes=replace(build.tables.classes, weight=weight))
-    with pytest.raises(InputError, match=rf"at most 256 for target {name}, given .* of 257"):
-        target(name).render(replace(build, tables=tables), tmp_path)
-
-
-def test_every_target_is_there():
-    assert all(callable(target(name).render) for name in SHIPPED)
+    with pytest.raises(InputError, match=r"at most 256 for target linux, given .* of 257"):
+        target("linux").render(replace(build, tables=tables), tmp_path)

@@ -298,17 +298,6 @@ def test_push_refuses_them(tmp_path):
         DevicePush(sprayed("polarfly"), "eos", {}, tmp_path, PushSettings()).run()
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("srlinux", "a next hop of it names no network instance"),
-    ],
-)
-def test_others_refuse_by_name_with_the_reason(name, why, tmp_path):
-    with pytest.raises(InputError, match=rf"target {name} cannot do .* \(.*{why}\)"):
-        target(name).render(sprayed("polarfly"), tmp_path)
-
-
 def test_lossless_priorities_are_refused(tmp_path):
     with pytest.raises(InputError, match="required off with marked packets"):
         target("sonic").render(sprayed("polarfly"), tmp_path, options={"lossless": "hop"})

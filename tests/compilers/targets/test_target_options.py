@@ -7,7 +7,7 @@ import pytest
 from compilers.entry_points import TARGETS, load
 from compilers.spec.target_names import SHIPPED
 from compilers.targets import options
-from compilers.targets.target_lookup import _mistakes, target
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
@@ -50,23 +50,17 @@ def test_words_that_are_none():
         options.read(["port"], "--napalm")
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_every_target_refuses_what_it_has_not(name, tmp_path):
-    with pytest.raises(InputError, match=f"required an option of target {name}: .*given colour"):
-        target(name).render(routed(q=2), tmp_path / "out", options={"colour": "red"})
+def test_a_target_refuses_what_it_has_not(tmp_path):
+    with pytest.raises(InputError, match=r"an option of target eos: .*given colour"):
+        target("eos").render(routed(q=2), tmp_path / "out", options={"colour": "red"})
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_the_default_of_every_option_is_one_of_its_values(name):
-    assert all(option.accepts(option.default) for option in target(name).options.values())
+def test_the_default_of_every_option_is_one_of_its_values():
+    for name in SHIPPED:
+        assert all(option.accepts(option.default) for option in target(name).options.values())
 
 
 def test_a_package_that_cannot_be_imported_is_one_message():
     with pytest.raises(InputError, match="a target that can be imported, given ModuleNotFound"):
         load(EntryPoint("gone", "nowhere_to_be_found:Gone", TARGETS))
-
-
-def test_a_target_without_its_templates_is_told(tmp_path):
-    bare = type("Bare", (type(target("frr")),), {"templates": tmp_path})()
-    assert f"there is no template {tmp_path / 'frr.conf'}.j2" in list(_mistakes(bare, "frr"))

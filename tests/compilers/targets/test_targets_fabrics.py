@@ -15,7 +15,7 @@ from tests.compilers.fabrics import partly_installed
 
 TEXT = "name: lab\ntopology: {topology}\nhosts_per_node: 2\naddressing: {{ipv6: 'fd00::/48'}}\n"
 FABRICS = {
-    "part": "{family: polarfly, q: 7}",
+    "part": "{family: polarfly, q: 3}",
     "spines": "{family: oft, q: 2}",
     "aggregates": "{family: polarstar, supernode: paley, q: 2, degree: 2}",
 }
