@@ -9,7 +9,6 @@ from compilers.targets.openflow.protocol import MessageType, header
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.ovs.frames import HASHED, FrameWriter, links_of, marked
 from mininet_scenarios.ovs.management_socket import frame_out
-from mininet_scenarios.ovs.openvswitch import BridgeRow, Port
 from mininet_scenarios.scenario.engine import HostSample
 
 
@@ -50,24 +49,6 @@ def test_an_independent_reader_finds_the_packet(build, version):
     if version == 4:
         words = np.frombuffer(out[54:74], ">u2").sum(dtype=int)
         assert (words & 0xFFFF) + (words >> 16) == 0xFFFF
-
-
-def test_a_bridge_is_rows_that_name_each_other():
-    operations = BridgeRow(
-        "s1", 0x2A, [Port("s1-eth3", 3, "s2-eth1")], "127.0.0.1:6653"
-    ).operations()
-    tables = [operation["table"] for operation in operations]
-    assert tables == ["Interface", "Port", "Interface", "Port", "Controller", "Bridge"]
-    interface, bridge = operations[2]["row"], operations[-1]["row"]
-    assert interface == {
-        "name": "s1-eth3",
-        "ofport_request": 3,
-        "type": "patch",
-        "options": ["map", [["peer", "s2-eth1"]]],
-    }
-    names = {operation["uuid-name"] for operation in operations}
-    assert {name for _, name in bridge["ports"][1]} <= names
-    assert ["datapath-id", f"{42:016x}"] in bridge["other_config"][1]
 
 
 @pytest.mark.parametrize("version", [4, 6])

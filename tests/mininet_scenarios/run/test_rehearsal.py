@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from inventory.problems import InputError
-from mininet_scenarios.engines.inner_engine import InnerEngine
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.machine.preflight import namespaces
-from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
+from mininet_scenarios.run.rehearsal import carry_out, choose_diversion
 from mininet_scenarios.run.rehearsal_plan import Plan, PlannedBuild
-from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of, tally
+from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup
 from mininet_scenarios.scenario.scenario_file import Scenario
-from mininet_scenarios.verdict.checks import Examiner, histogram
+from mininet_scenarios.verdict.checks import Examiner
 from mininet_scenarios.verdict.predict import Prediction
 from polarfab import Fabric
 from tests.compilers.routed import routed
@@ -76,7 +75,7 @@ def rehearse(build, engine=None, **keys):
     return carry_out(plan, engine, listener), listener.notes
 
 
-@pytest.mark.parametrize(("q", "hosts"), [(2, 1), (3, 1), (3, 2), (4, 1)])
+@pytest.mark.parametrize(("q", "hosts"), [(2, 1), (3, 2)])
 def test_a_right_fabric_passes(compiled, q, hosts):
     result, notes = rehearse(compiled(q, hosts))
     assert result.passed
@@ -174,7 +173,7 @@ def test_a_table_that_stays_wrong_fails(compiled):
     assert not result.passed
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5])
+@pytest.mark.parametrize("q", [2, 3])
 def test_every_diversion_is_seen_at_each_of_its_pairs(compiled, q):
     build = compiled(q)
     trial = Round(build)
@@ -198,7 +197,6 @@ def test_where_every_class_has_alternates_packets_in_transit_are_diverted(marks,
     assert 0 < answers.required - answers.seen < counts.sum()
 
 
-@pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize(
     ("family", "balance"),
     [
@@ -210,7 +208,7 @@ def test_where_every_class_has_alternates_packets_in_transit_are_diverted(marks,
         ({"family": "hyperx", "sides": "3x4"}, "minimal"),
     ],
 )
-def test_the_wrong_table_is_one_that_packets_notice(family, balance, counted):
+def test_the_wrong_table_is_one_that_packets_notice(family, balance):
     routing = {"balance": balance}
     routing |= {"minimal_share": 0.5} if balance == "compact-valiant" else {}
     spec = {"name": "lab", "topology": family, "routing": routing}
@@ -218,16 +216,8 @@ def test_the_wrong_table_is_one_that_packets_notice(family, balance, counted):
     diversion, counts = choose_diversion(trial.examiner)
     trial.engine.divert(diversion)
     seen = trial.send(counts)
-    checks = trial.examiner.compare("", counts, seen, counted)
+    checks = trial.examiner.compare("", counts, seen, counted=False)
     assert not all(check.passed for check in checks)
-
-
-def test_each_pair_of_the_sample_has_its_own_count():
-    counts = sample_counts(13)
-    assert (counts == sample_counts(13)).all()
-    assert sorted(counts[counts > 0]) == list(range(1, 25))
-    assert not counts.diagonal().any()
-    assert np.count_nonzero(sample_counts(3)) == 6
 
 
 def test_a_fabric_without_hosts_is_refused(compiled):
@@ -253,20 +243,3 @@ def test_packets_of_a_round_that_come_or_are_lost(me):
         [*namespaces(), *words, sys.executable, script], capture_output=True, text=True, timeout=60
     )
     assert done.stdout.splitlines()[-1:] == ["True"], done.stderr
-
-
-def test_arrivals_in_hops():
-    hops = np.array([2, 3, SILENT], np.int16)
-    arrived, shortest, longest = tally(np.array([[2, 7], [2, 7], [5, 1]]), hops, 8)
-    assert (arrived[2, 7], shortest[2, 7], longest[2, 7]) == (2, 2, 3)
-    assert (arrived.sum(), (longest >= 0).sum(), (shortest >= 0).sum()) == (2, 1, 1)
-    assert (hops_of(61), hops_of(63), hops_of(0)) == (2, 0, 63)
-
-
-def test_the_histogram_leaves_out_what_does_not_arrive():
-    hops = np.array([[0, 1], [-3, 2]])
-    assert histogram(hops, np.ones((2, 2), bool)) == {0: 1, 1: 1, 2: 1}
-
-
-def test_an_event_whose_time_has_passed_comes_at_once():
-    InnerEngine.wait(None, -0.5)

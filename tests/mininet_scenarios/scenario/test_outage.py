@@ -29,7 +29,7 @@ def off_diagonal(up):
 
 @pytest.mark.parametrize("kind", ["link", "node"])
 @pytest.mark.parametrize("make", [protected, lambda build: build])
-@pytest.mark.parametrize("q", [2, 3, 4])
+@pytest.mark.parametrize("q", [2, 3])
 def test_all_single_failures_as_the_failure_walker_finds_them(compiled, q, make, kind):
     build = make(compiled(q))
     whole = Prediction.of(build)
@@ -80,9 +80,8 @@ def swappable(build):
     raise AssertionError
 
 
-@pytest.mark.parametrize("q", [3, 4])
-def test_a_miswire_is_the_fabric_that_is_cabled_so(compiled, q):
-    build = compiled(q)
+def test_a_miswire_is_the_fabric_that_is_cabled_so(compiled):
+    build = compiled(4)
     wrong = swappable(build)
     (u, v), (x, y) = (map(int, link) for link in (wrong.one, wrong.other))
     wiring = build.wiring
@@ -104,16 +103,3 @@ def test_a_dark_switch_neither_sends_nor_hears(compiled):
     assert (seen.fewest[5] < 0).all()
     assert (seen.most[:, 5] < 0).all()
     assert not seen.loads(np.ones((13, 13), np.int64))[5].any()
-
-
-def test_a_link_that_is_crossed_twice_counts_twice(compiled):
-    """Behind a dead link a packet may come back over one that it has crossed; brute force."""
-    build = protected(compiled(2))
-    for link in links(build):
-        seen = Prediction.of(build, Outage(links=frozenset({tuple(sorted(link))})))
-        packets = np.where(seen.fewest > 0, 1, 0)
-        least, most = seen.load_bounds(packets)
-        total = int((packets * seen.fewest).sum()), int((packets * seen.most).sum())
-        assert least.sum() <= total[0]
-        assert most.sum() >= total[1]
-        assert (least <= most).all()

@@ -49,12 +49,6 @@ def test_the_schema_takes_every_shipped_scenario():
     assert list(check.iter_errors(wrong))
 
 
-def test_defaults(tmp_path):
-    scenario = load(tmp_path, f"name: x\n{FABRIC}").scenario
-    assert (scenario.engine, scenario.framework, scenario.hosts) == ("auto", None, None)
-    assert scenario.expect.delivered is None
-
-
 def test_a_plain_fabric_is_a_scenario_with_the_defaults(tmp_path):
     text = "name: lab\ntopology: {family: polarfly, q: 3}\nhosts_per_node: 2\n"
     loaded = load(tmp_path, text)
@@ -86,43 +80,20 @@ def test_a_build_folder_is_a_scenario_and_can_be_named_in_one(tmp_path, compiled
     ("text", "message"),
     [
         (f"name: x\nengin: model\n{FABRIC}", "scenario.yaml:2: engin: .*did you mean engine"),
-        (f"name: x\nengine: mininett\n{FABRIC}", "scenario.yaml:2: engine: .*did you mean mininet"),
         ("name: x\n", "scenario.yaml:1: fabric: .*add `fabric"),
-        (
-            "name: lab\ntopology: {family: polarfly, q: 6}\n",
-            "scenario.yaml:2: topology.q: required .*prime power.*given 6",
-        ),
-        (
-            "name: lab\ntopology: {family: polarfly, q: 3}\nengine: model\n",
-            "scenario.yaml:3: engine: ",
-        ),
-        ("name: x\nfabric:\n", "scenario.yaml:2: fabric: required a mapping"),
         (
             "name: x\nfabric:\n  name: lab\n  topology: {family: polarfly, q: 6}\n",
             "scenario.yaml:4: topology.q: required .*prime power.*given 6",
-        ),
-        (
-            "name: x\nfabric:\n  name: lab\n  topologie: {family: polarfly, q: 3}\n",
-            "scenario.yaml:4: fabric.topologie: .*did you mean topology",
-        ),
-        (
-            f"name: x\n{FABRIC}prove_checker: maybe\n",
-            "scenario.yaml:3: prove_checker: required true or false, given maybe",
         ),
         (
             f"name: x\n{FABRIC}hosts: 2000\n",
             "scenario.yaml:3: hosts: required at most 1,?024, given 2,?000",
         ),
         (
-            f"name: x\n{FABRIC}expect: {{delivered: all}}\n",
-            "scenario.yaml:3: expect.delivered: required a whole number, given all",
-        ),
-        (
             "name: x\nfabric: nowhere.yaml\n",
             "scenario.yaml:2: fabric: required a file.*, given nowhere.yaml, no such file",
         ),
         (f"name: x\n{FABRIC}: [\n", "scenario.yaml:3: required YAML"),
-        ("", "scenario.yaml: required a mapping"),
     ],
 )
 def test_mistakes(tmp_path, text, message):
@@ -174,9 +145,7 @@ shared_risks: [{name: feed, fails: [n0, "module:n1/m0"]}]
     [
         ("timeline: [{link_down: 0-1, expect: {lost: 0}}]", "required traffic with a probe"),
         ("timeline: [{link_down: 0-1, expect: {converged_within: 2}}]", "traffic with a probe"),
-        ("timeline: [{link_down: 0-1, expect: {throughput: 1}}]", "required a known key"),
         ("expect: {lost: 0}", "required a known key"),
-        ("expect: {converged_within: 2}", "required a known key"),
         ("expect: {throughput: 1}", "required traffic with flows"),
     ],
 )

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from compilers.routing.plane_choices import compact_valiant
 from compilers.routing.split_classes import split_direct
 from compilers.tables.fib import LOOPED, MOST_HOPS
-from mininet_scenarios.scenario.engine import Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
-from tests.compilers.routed import routed
 
 
 def walk(build, source, destination):
@@ -41,14 +39,14 @@ def spoiled(build, switch, destination, egress):
     return replace(build, tables=replace(build.tables, routes=routes))
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5])
+@pytest.mark.parametrize("q", [2, 5])
 def test_loads_of_all_pairs(compiled, q):
     build = compiled(q)
     packets = 2 * (1 - np.eye(build.tables.switches, dtype=np.int64))
     assert (Prediction.of(build).loads(packets) == brute_force(build, packets)).all()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_any_traffic_and_one_wrong_route(compiled, data):
     switch, destination = data.draw(st.permutations(range(13)))[:2]
@@ -67,10 +65,6 @@ def test_any_traffic_and_one_wrong_route(compiled, data):
             assert predicted.first[source, end] == (len(used) if arrives else LOOPED)
 
 
-def test_nothing_is_carried_where_nothing_is_sent(compiled):
-    assert not Prediction.of(compiled(3)).loads(np.zeros((13, 13), np.int64)).any()
-
-
 def spread(build):
     tables = compact_valiant(split_direct(build.tables, build.wiring), build.wiring, True, None)
     return replace(build, balance="compact-valiant", tables=tables)
@@ -86,7 +80,7 @@ def paths(build, source, destination):
             yield {(source, port), *walk(build, int(cables[source, port]), destination)[0]}
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5])
+@pytest.mark.parametrize("q", [2, 4])
 def test_alternates_bound_hops_and_loads(compiled, q):
     build = spread(compiled(q))
     order = build.tables.switches
@@ -114,17 +108,3 @@ def test_without_alternates_the_bounds_meet(compiled):
     assert (limit == predicted.loads(packets)).all()
     assert (predicted.fewest == predicted.most).all()
     assert (predicted.fewest == predicted.first).all()
-
-
-@pytest.mark.parametrize("policy", [{}, {"protect": "link"}, {"spread": True}])
-def test_another_port_of_a_class_changes_what_it_leads(policy):
-    build = routed(q=3, hosts=2, **policy)
-    cut = str(5), str(build.wiring.far[5, 0])
-    usual = Prediction.of(build, Outage().after(PhysicalChange((cut,))))
-    ports = build.tables.classes.port[5]
-    for egress in np.flatnonzero(ports).tolist():
-        for port in (ports[ports > 0].max(), build.wiring.host_port[5].max()):
-            found = usual.with_port(5, egress, int(port))
-            whole = Prediction.of(found.build, usual.outage)
-            for word in ("first", "fewest", "most"):
-                assert (getattr(found, word) == getattr(whole, word)).all(), (egress, port, word)

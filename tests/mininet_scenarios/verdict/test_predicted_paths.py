@@ -47,8 +47,9 @@ def predicted(
     }
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("protect", ["none", "link"])
+@pytest.mark.parametrize(
+    ("protect", "case"), [("none", "a link down"), ("link", "a link down"), ("link", "whole")]
+)
 @pytest.mark.parametrize("name", FABRICS)
 def test_every_path_is_one_that_single_packets_take(name: str, protect: str, case: str) -> None:
     build = made(name, protect)
@@ -63,7 +64,7 @@ def test_every_path_is_one_that_single_packets_take(name: str, protect: str, cas
         dead.append(len(build.wiring.link_ends()) + switch)
     known = Prediction.of(build, outage)
     ends = [v for v in np.flatnonzero(build.topology.endpoints).tolist() if v != switch]
-    for source in ends[::2]:
+    for source in ends[::4]:
         for destination in ends:
             if source == destination:
                 continue

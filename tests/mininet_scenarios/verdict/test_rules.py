@@ -6,15 +6,11 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
-from compilers.targets.openflow.class_groups import GroupRole
-from compilers.targets.openflow.flow_tables import Pipeline
-from inventory.problems import InputError
 from mininet_scenarios.ovs.frames import FRAME_KINDS, FrameWriter, marked
 from mininet_scenarios.run.rehearsal import rules_expected
 from mininet_scenarios.scenario.engine import Check, Exercise, HostSample, Mismatch
 from mininet_scenarios.scenario.scenario_file import load_scenario
 from mininet_scenarios.verdict.checks import rule_checks, rules_in_words
-from mininet_scenarios.verdict.rule_set import RuleSet
 
 
 @pytest.fixture(scope="module")
@@ -29,42 +25,6 @@ def build_of(tmp_path_factory):
         return save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "build")
 
     return build
-
-
-@pytest.mark.parametrize(
-    "routing", ["{}", "{protect: link}", "{balance: compact-valiant, protect: node}"]
-)
-def test_rules_are_all_flows_and_buckets(build_of, routing):
-    build = build_of(routing)
-    rules, pipeline = RuleSet(build, HostSample.of(build)), Pipeline(build)
-    assert len(rules.flows) == sum(map(pipeline.rows, range(13)))
-    buckets = [
-        np.count_nonzero(group.port) + (group.role == GroupRole.FALLBACK) * len(group.classes)
-        for switch in range(13)
-        for group in pipeline.groups(switch)
-    ]
-    assert len(rules.all) == len(set(rules.all)) == len(rules.flows) + sum(buckets)
-    assert rules.due.keys() <= set(rules.all)
-
-
-def test_without_repairs_every_rule_is_due(build_of):
-    build = build_of("{}")
-    rules = RuleSet(build, HostSample.of(build))
-    assert rules.due.keys() == set(rules.all)
-    fewer = RuleSet(build, HostSample.of(build, 1))
-    waiting = [rule.words for rule in fewer.all if rule not in fewer.due]
-    assert waiting
-    assert all("host 1" in words or "dispatch" in words for words in waiting)
-
-
-def test_repair_buckets_wait_for_failures(build_of):
-    build = build_of("{balance: compact-valiant, protect: node}")
-    rules = RuleSet(build, HostSample.of(build))
-    enter = [g for g in rules.groups.values() if g.role == GroupRole.ENTER]
-    assert enter
-    assert all(rule in rules.due for group in enter for rule in group.buckets)
-    transit = [g for g in rules.groups.values() if g.role == GroupRole.TRANSIT]
-    assert not any(rule in rules.due for group in transit for rule in group.buckets[1:])
 
 
 @pytest.mark.parametrize("version", [4, 6])
@@ -112,19 +72,10 @@ FABRIC = "fabric: {name: x, topology: {family: polarfly, q: 2}}\n"
     [
         ("", 13, "reachable"),
         ("", 57, "none"),
-        ("traffic: {link_rate: 1}\n", 13, "none"),
         ("expect: {rules: all}\n", 57, "all"),
-        ("expect: {rules: none}\n", 13, "none"),
     ],
 )
 def test_small_fabrics_are_exercised_without_asking(tmp_path, more, hosts, wanted):
     file = tmp_path / "scenario.yaml"
     file.write_text(f"name: x\n{FABRIC}{more}")
     assert rules_expected(load_scenario(str(file)).scenario, hosts) == wanted
-
-
-def test_rules_are_expected_on_top_only(tmp_path):
-    file = tmp_path / "scenario.yaml"
-    file.write_text(f"name: x\n{FABRIC}timeline: [{{link_down: 0-1, expect: {{rules: all}}}}]\n")
-    with pytest.raises(InputError, match="required a known key, given rules"):
-        load_scenario(str(file))
