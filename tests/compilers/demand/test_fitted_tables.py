@@ -77,7 +77,6 @@ def test_the_proof_wants_a_weight_in_every_class(demand: Path) -> None:
     ("routing", "told"),
     [
         ({"demand": "d.csv"}, "routing.demand: required a balance with alternates"),
-        ({"balance": "compact-valiant", "demand": "no.csv"}, "no.csv, no such file"),
         ({"balance": "compact-valiant", "demand": "worstcase"}, "did you mean worst-case?"),
         (
             {"balance": "compact-valiant", "demand": "no.csv", "minimal_share": "1/2"},

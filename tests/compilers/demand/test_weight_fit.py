@@ -67,7 +67,6 @@ def test_shares_are_those_of_the_linear_program(
     ("q", "least"),
     [
         (7, {"tornado": 0.60, "permutation": 0.60, "perm1hop": 0.58}),
-        (13, {"tornado": 0.58, "permutation": 0.58, "perm1hop": 0.52}),
         pytest.param(
             31,
             {"tornado": 0.56, "permutation": 0.56, "perm1hop": 0.45},

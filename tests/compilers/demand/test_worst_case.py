@@ -75,20 +75,10 @@ def test_no_permutation_loads_a_link_more() -> None:
             assert fluid.loads(some, fluid.emitted).max() <= 1.02 * found.worst
 
 
-def test_a_large_fabric_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("compilers.demand.fitted_tables.MOST_MATCHED", 100)
-    with pytest.raises(InputError, match=r"routing\.demand: required flows whose paths cross"):
-        fabric(3, "worst-case")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="worst-cas, no such file"):
-        fabric(3, "worst-cas")
-
-
-def test_the_refusal_tells_file_and_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("compilers.demand.fitted_tables.MOST_MATCHED", 100)
+def test_a_large_fabric_is_refused_with_file_and_line(tmp_path: Path) -> None:
     spec = tmp_path / "fabric.yaml"
     spec.write_text(
-        "name: lab\ntopology: {family: polarfly, q: 3}\n"
+        "name: lab\ntopology: {family: polarfly, q: 11}\n"
         "routing:\n  balance: compact-valiant\n  demand: worst-case\n"
     )
     with pytest.raises(InputError, match=r"fabric\.yaml:5: routing\.demand: required flows whose"):

@@ -9,7 +9,6 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
@@ -17,7 +16,7 @@ import polarfab
 from compilers.cabling.cable_schedule import CableSchedule
 from compilers.cabling.cords import trunks
 from compilers.cabling.schedule_columns import CABLE_COLUMNS
-from compilers.drawing.chart import NAUGHT, Chart, Scale, short_number
+from compilers.drawing.chart import Chart, short_number
 from compilers.drawing.link_matrix import LinkLosses, Matrix, failure_chart, load_chart
 from compilers.drawing.move_chart import changes_of, move_chart
 from compilers.drawing.picture import draw_chart
@@ -205,12 +204,6 @@ def test_units_that_nobody_gave_are_counted_up() -> None:
     assert len(set(boxes)) == build(5).topology.graph.order
 
 
-def test_a_move_that_changes_nothing_is_all_zero() -> None:
-    chart = move_chart(build(3), build(3))
-    assert texts(chart, "tick") == ["0"]
-    assert counted(chart)["zero cell"] == cells(chart) == 2 * 13
-
-
 def test_nodes_that_are_planned_stand_apart() -> None:
     given = partly_installed(load_fabric(CABLED), range(3))
     bare = int((given.wiring.far < 0).all(axis=1).sum())
@@ -240,16 +233,6 @@ def test_names_are_escaped() -> None:
     assert (root.get("aria-label"), root.findtext(f"{SVG}desc")) == ("<&>", "a & b")
 
 
-def test_few_values_have_shades_of_their_own_and_many_have_nine() -> None:
-    few = Scale.of(np.array([0, 4, 6]))
-    assert few.shades(np.array([0, 4, 6])).tolist() == [NAUGHT, 0, 8]
-    assert Scale.of(np.array([5])).shades(np.array([5])).tolist() == [4]
-    many = np.arange(0, 19)
-    shades = Scale.of(many).shades(many).tolist()
-    assert shades == [NAUGHT, *(step // 2 for step in range(18))]
-    assert Scale.of(np.zeros(3)).shades(np.zeros(3)).tolist() == [NAUGHT] * 3
-
-
 @pytest.mark.parametrize(
     ("show", "message"),
     [
@@ -261,10 +244,3 @@ def test_few_values_have_shades_of_their_own_and_many_have_nine() -> None:
 def test_charts_that_cannot_be_drawn(show: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         draw_chart(build(3), show, pattern="adversarial")
-
-
-def test_a_legend_of_counts_has_whole_numbers() -> None:
-    scale = Scale.of(np.arange(29))
-    _, labels = scale.legend(0, 0, "cables")
-    assert [label.text for label in labels] == ["cables", "3", "15", "28"]
-    assert np.unique(scale.shades(np.array([3, 4]))).size == 2, "3 is the last of its shade"

@@ -16,14 +16,10 @@ from compilers.topology.layout import Layout, layout, layouts
 IQ3 = {"supernode": "inductive-quad", "degree": 3}
 FABRICS = [
     ("polarfly", {"q": 2}, "fans"),
-    ("polarfly", {"q": 3}, "fans"),
     ("polarfly", {"q": 7}, "fans"),
     ("polarfly", {"q": 8}, "fans"),
     ("polarfly", {"q": 8}, "stars"),
-    ("polarfly", {"q": 13}, "fans"),
-    ("polarfly", {"q": 31}, "fans"),
     ("polarstar", {"q": 5, **IQ3}, "clusters"),
-    ("polarstar", {"q": 11, **IQ3}, "supernodes"),
     ("polarstar", {"q": 3, "supernode": "paley", "degree": 6}, "supernodes"),
     ("pn", {"q": 4}, "subplanes"),
     ("pn", {"q": 7}, ""),
@@ -81,13 +77,13 @@ def test_vertices_are_in_their_boxes_and_boxes_apart(number: int) -> None:
 
 
 def test_quadrics_are_on_top() -> None:
-    topology, _, placement = placed(2)
+    topology, _, placement = placed(1)
     quadrics = topology.of_kind("W")
     others = np.setdiff1d(np.arange(topology.graph.order), quadrics)
     assert placement.at[quadrics, 1].max() < placement.at[others, 1].min()
 
 
-@pytest.mark.parametrize("number", [2, 3, 6])
+@pytest.mark.parametrize("number", [1, 2])
 def test_triangles_of_a_fan_stand_together(number: int) -> None:
     """The two ends of a triangle with the centre are each other's nearest on the ring."""
     topology, racks, placement = placed(number)
@@ -103,7 +99,7 @@ def test_triangles_of_a_fan_stand_together(number: int) -> None:
 
 
 def test_a_centre_is_in_the_middle_of_its_ring() -> None:
-    _, racks, placement = placed(2)
+    _, racks, placement = placed(1)
     for rack in range(1, len(racks.names)):
         centre, *ring = racks.members(rack)
         assert centre == racks.centre[rack]

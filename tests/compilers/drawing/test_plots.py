@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,16 +60,6 @@ def test_failures_end_where_the_network_falls_apart() -> None:
     assert (mean.curves[0].x, mean.curves[0].y) == ((0.0, 50.0), (1.8, 2.5))
 
 
-def test_same_bytes_twice() -> None:
-    drawn = failures([("polarfly q=5", ROWS), ("<&>", ROWS[:2])])[:1]
-    svg = plot(drawn, "svg")
-    ET.fromstring(svg)  # noqa: S314
-    assert svg == plot(drawn, "svg")
-    png = plot(drawn, "png")
-    assert png.startswith(b"\x89PNG")
-    assert png == plot(drawn, "png")
-
-
 def _panels(*names: str) -> list[Panel]:
     """A panel for each word, with a curve for each letter."""
     return [
@@ -102,7 +91,7 @@ def test_ticks_have_names() -> None:
     assert re.search(r">low</text>.*>high</text>", svg, re.DOTALL)
 
 
-@pytest.mark.parametrize(("count", "across"), [(1, 1), (3, 3), (4, 2), (6, 3), (8, 4), (10, 4)])
+@pytest.mark.parametrize(("count", "across"), [(3, 3), (4, 2), (10, 4)])
 def test_panels_of_two_rows_are_below_each_other(count: int, across: int) -> None:
     found = re.search(r'width="([\d.]+)pt"', _drawn(*["A"] * count))
     assert found is not None
@@ -154,10 +143,8 @@ def test_what_analyse_prints_is_read(tmp_path: Path) -> None:
     [
         None,
         "not json",
-        "[]",
         json.dumps({"family": "polarfly", "parameters": {}}),
         json.dumps({"family": "x", "parameters": {}, "resilience": {"rows": [{"fraction": "a"}]}}),
-        json.dumps({"family": "x", "parameters": 3, "resilience": {"rows": []}}),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: str | None) -> None:

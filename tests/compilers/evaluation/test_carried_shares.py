@@ -14,16 +14,12 @@ from polarfab import Fabric, throughput
 
 PERMUTATIONS = ("tornado", "permutation", "longest", "perm1hop", "perm2hop")
 CASES = [
-    ("polarfly", {"q": 3}, 2),
+    ("polarfly", {"q": 2}, 1),
     ("polarfly", {"q": 4}, 3),
     ("polarfly", {"q": 5}, 2),
     ("polarfly", {"q": 7}, 4),
-    ("polarfly", {"q": 8}, 5),
-    ("pn", {"q": 2}, 2),
     ("pn", {"q": 3}, 2),
     ("oft", {"q": 3}, 4),
-    ("oft", {"q": 3}, 2),
-    ("polarfly", {"q": 2}, 1),
     ("polarstar", {"q": 3, "supernode": "inductive-quad", "supernode_degree": 3}, 2),
     ("polarstar", {"q": 4, "supernode": "complete", "supernode_degree": 3}, 2),
 ]

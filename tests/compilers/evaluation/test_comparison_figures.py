@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import networkx as nx
 import numpy as np
 import pytest
 
 from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Topology
 from polarfab import Fabric
 from tests.compilers.evaluation.test_which_to_choose import PAGE, figures, table
 
@@ -23,33 +26,33 @@ FABRICS = {
 }
 
 
-def compiled(topology: dict, policy: str) -> Fabric:
-    routing = dict([policy.split(": ")])
-    spec = {"name": "lab", "topology": topology, "hosts_per_node": 4, "routing": routing}
-    return Fabric.from_spec(spec).compile()
+@cache
+def graph_of(name: str) -> Topology:
+    family, *parameters = FABRICS[name].items()
+    return build_topology(family[1], dict(parameters))
 
 
-def size(topology: dict) -> str:
-    graph = compiled(topology, "balance: minimal").build.topology
+def size(name: str) -> str:
+    graph = graph_of(name)
     return f"{graph.graph.order}, {4 * int(graph.endpoints.sum())}"
 
 
-def links_of_a_host(topology: dict) -> str:
-    graph = compiled(topology, "balance: minimal").build.topology
+def links_of_a_host(name: str) -> str:
+    graph = graph_of(name)
     return f"{graph.graph.size / (4 * graph.endpoints.sum()):.2f}"
 
 
-def lengths(topology: dict) -> str:
-    graph = compiled(topology, "balance: minimal").build.topology
+def lengths(name: str) -> str:
+    graph = graph_of(name)
     ends = np.flatnonzero(graph.endpoints)
     found = distances(neighbour_table(graph.graph), ends)
     far = found[:, ends] if found.shape[0] == len(ends) else found[ends]
     return f"{far.sum() / (far.size - len(ends)):.2f}, {far.max()}"
 
 
-def disjoint_paths(topology: dict) -> str:
+def disjoint_paths(name: str) -> str:
     """By networkx, of 100 pairs by chance: the fewest, and the mean length of as many as can be."""
-    graph = compiled(topology, "balance: minimal").build.topology
+    graph = graph_of(name)
     ends, links = np.flatnonzero(graph.endpoints), graph.graph.edges()
     network = nx.DiGraph()
     both = np.concatenate((links, links[:, ::-1])).tolist()
@@ -63,13 +66,14 @@ def disjoint_paths(topology: dict) -> str:
     return f"{paths.min()}, {length.sum() / paths.sum():.1f}"
 
 
-def rows(topology: dict) -> str:
-    build = compiled(topology, "balance: spread").build
+def rows(name: str) -> str:
+    spec = {"name": "lab", "topology": FABRICS[name], "hosts_per_node": 4}
+    build = Fabric.from_spec(spec | {"routing": {"balance": "spread"}}).build
     classes = int(np.count_nonzero(build.tables.classes.port, axis=1).max())
     return f"{build.tables.switches}, {classes}, {int(build.topology.graph.degrees.max())}"
 
 
-FACTS: dict[str, Callable[[dict], str]] = {
+FACTS: dict[str, Callable[[str], str]] = {
     "switches, hosts": size,
     "links between switches for each host": links_of_a_host,
     "links of a shortest path between hosts' switches: mean, most": lengths,
@@ -82,6 +86,6 @@ FACTS: dict[str, Callable[[dict], str]] = {
 def test_a_row_of_the_comparison(row: list[str]) -> None:
     what, *cells = row
     for heading, cell in zip(table(COMPARISON)[0][1:], cells, strict=True):
-        topology = FABRICS[next(name for name in FABRICS if heading.startswith(name))]
+        name = next(name for name in FABRICS if heading.startswith(name))
         fact = FACTS.get(what)
-        assert (fact(topology) if fact else figures(topology, what, fitted=False)) == cell
+        assert (fact(name) if fact else figures(FABRICS[name], what, fitted=False)) == cell

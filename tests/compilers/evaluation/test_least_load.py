@@ -8,8 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from compilers.demand.traffic_matrix import Traffic
-from compilers.evaluation import saturation
-from compilers.evaluation.saturation import least_load
+from compilers.evaluation.saturation import DESTINATIONS_AT_ONCE, least_load
 from compilers.evaluation.traffic import PATTERNS
 from compilers.topology.families import BASELINES, FAMILIES
 from compilers.topology.labelled_graph import Topology
@@ -54,10 +53,10 @@ def test_no_routing_passes_the_bound(topology: Topology, pattern: str) -> None:
     assert 0.3 * least < least_load(topology.graph, traffic) <= least * (1 + 1e-6)
 
 
-def test_every_flow_crosses_its_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Block by block of destinations, the first and the last among them."""
-    monkeypatch.setattr(saturation, "DESTINATIONS_AT_ONCE", 4)
-    graph = FAMILIES["polarfly"].build({"q": 3}).graph
+def test_every_flow_crosses_its_links() -> None:
+    """With more destinations than are looked at at a time."""
+    graph = FAMILIES["polarfly"].build({"q": 11}).graph
+    assert graph.order > DESTINATIONS_AT_ONCE
     ends = np.arange(graph.order)
     amount = np.arange(1.0, graph.order + 1)
     traffic = Traffic(np.roll(ends, 1), ends, amount)

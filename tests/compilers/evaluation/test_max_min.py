@@ -37,7 +37,7 @@ def test_shares_over_two_paths():
     assert rates.tolist() == pytest.approx([2, 2])
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.data())
 def test_every_flow_has_what_it_wants_or_is_largest_on_a_full_link(data):
     links = data.draw(st.integers(1, 6))

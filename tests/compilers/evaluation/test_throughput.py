@@ -44,16 +44,10 @@ def loads_by_hand(build: Build, pattern: str, hosts: int) -> Counter[tuple[int, 
     return load
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("pattern", ["uniform", "perm2hop", "adversarial", "shuffle"])
 @pytest.mark.parametrize(
     "build",
-    [
-        routed(q=4, spread=True),
-        routed(q=5),
-        routed("oft", q=2),
-        routed("pn", q=3),
-        routed(q=2, degree=3, spread=True, **IQ),
-    ],
+    [routed(q=4, spread=True), routed("oft", q=2), routed(q=2, degree=3, spread=True, **IQ)],
     ids=lambda build: f"{build.topology.title()} {build.balance}",
 )
 def test_loads_are_those_of_every_path(build: Build, pattern: str) -> None:
@@ -66,7 +60,7 @@ def test_loads_are_those_of_every_path(build: Build, pattern: str) -> None:
     assert all(ours[link] == pytest.approx(expected[link]) for link in expected)
 
 
-@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9])
+@pytest.mark.parametrize("q", [4, 7])
 def test_uniform_load_is_that_of_the_projective_paper(q: int) -> None:
     """demi-PN: 2q pairs use an arc at a quadric, 2q - 1 any other (facts of the PN paper)."""
     build = routed(q=q)
@@ -79,7 +73,7 @@ def test_uniform_load_is_that_of_the_projective_paper(q: int) -> None:
     np.testing.assert_allclose(load[arcs], np.where(touches, 2 * q, 2 * q - 1))
 
 
-@pytest.mark.parametrize("q", [5, 7, 8, 9])
+@pytest.mark.parametrize("q", [7, 8])
 def test_shape_of_the_paper(q: int) -> None:
     """PolarFly §VIII: permutations saturate near 1/p on minimal paths, and at 50 to 66 % else."""
     p = (q + 1) // 2
@@ -99,7 +93,7 @@ def test_shape_of_the_paper(q: int) -> None:
     assert uniform.adaptive is None or uniform.adaptive.share >= uniform.minimal.share
 
 
-@pytest.mark.parametrize("q", [4, 5, 7])
+@pytest.mark.parametrize("q", [4, 5])
 def test_fitted_weights_find_the_optimum(q: int) -> None:
     """One flow from a quadric has q paths that share no link (facts: alternates): 1/q on each."""
     build = routed(q=q, spread=True)
@@ -113,7 +107,7 @@ def test_fitted_weights_find_the_optimum(q: int) -> None:
     assert fit(far.paths(one)).loads.max() == pytest.approx(1 / q, rel=0.03)
 
 
-@pytest.mark.parametrize(("q", "pattern"), [(4, "perm2hop"), (5, "perm2hop"), (5, "reverse")])
+@pytest.mark.parametrize(("q", "pattern"), [(4, "perm2hop"), (5, "reverse")])
 def test_fit_is_near_the_linear_program(q: int, pattern: str) -> None:
     """Shares a switch and class, and the peak, as the variables of scipy's solver."""
     build = routed(q=q, spread=True)
@@ -148,12 +142,6 @@ def test_fit_is_near_the_linear_program(q: int, pattern: str) -> None:
     assert found.loads.max() <= (1 + GAP) * found.bound
 
 
-def test_without_alternates_there_is_only_minimal() -> None:
-    found = throughput(routed(q=3), "tornado", 2)
-    assert (found.as_emitted, found.adaptive) == (None, None)
-    assert found.minimal.share < 1
-
-
 def test_a_pattern_without_flows_is_no_limit() -> None:
     found = throughput(routed(q=3, spread=True), "adversarial", 2)
     assert (found.flows, found.minimal.share, found.adaptive) == (0, 1.0, None)
@@ -179,7 +167,7 @@ def test_the_optimum_bounds_what_weights_reach() -> None:
     assert found.share_of_optimum == pytest.approx(found.as_emitted.share / found.optimum)
 
 
-@pytest.mark.parametrize("family", ["polarfly", "pn", "oft"])
+@pytest.mark.parametrize("family", ["polarfly", "oft"])
 def test_valiant_loads_every_link_as_twice_uniform_traffic(family: str) -> None:
     """Whatever the permutation: each leg is uniform, but for what would begin or end at an end."""
     build = routed(family, q=5)

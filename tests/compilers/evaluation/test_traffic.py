@@ -17,7 +17,6 @@ IQ = {"family": "polarstar", "supernode": "inductive-quad"}
 FABRICS: list[dict[str, int | str]] = [
     {"q": 2},
     {"q": 7},
-    {"q": 8},
     {"family": "pn", "q": 4},
     {"family": "oft", "q": 3},
     {"q": 3, "degree": 3, **IQ},
@@ -30,28 +29,25 @@ def links(topology: Topology, traffic: Traffic) -> np.ndarray:
     return far[traffic.source, traffic.destination]
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("parameters", FABRICS, ids=str)
-def test_no_switch_sends_or_gets_more_than_its_hosts_can(
-    parameters: dict[str, int | str], pattern: str
-) -> None:
+def test_no_switch_sends_or_gets_more_than_its_hosts_can(parameters: dict[str, int | str]) -> None:
     topology = routed(**parameters).topology
-    traffic = PATTERNS[pattern](topology, 3, 1)
     order = topology.graph.order
-    sent = np.bincount(traffic.source, traffic.amount, minlength=order)
-    got = np.bincount(traffic.destination, traffic.amount, minlength=order)
-    assert max(sent.max(), got.max()) <= 1 + 1e-9
-    assert not (sent + got)[~topology.endpoints].any()
-    assert (traffic.source != traffic.destination).all()
-    assert (np.diff(traffic.destination) >= 0).all()
+    for pattern, of in PATTERNS.items():
+        traffic = of(topology, 3, 1)
+        sent = np.bincount(traffic.source, traffic.amount, minlength=order)
+        got = np.bincount(traffic.destination, traffic.amount, minlength=order)
+        assert max(sent.max(), got.max()) <= 1 + 1e-9, pattern
+        assert not (sent + got)[~topology.endpoints].any(), pattern
+        assert (traffic.source != traffic.destination).all(), pattern
+        assert (np.diff(traffic.destination) >= 0).all(), pattern
 
 
-@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 11])
+@pytest.mark.parametrize("q", [3, 4, 11])
 @pytest.mark.parametrize("hops", [1, 2])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_perm_hops_are_permutations_at_that_distance(q: int, hops: int, seed: int) -> None:
+def test_perm_hops_are_permutations_at_that_distance(q: int, hops: int) -> None:
     topology = routed(q=q).topology
-    traffic = PATTERNS[f"perm{hops}hop"](topology, 1, seed)
+    traffic = PATTERNS[f"perm{hops}hop"](topology, 1, 1)
     order = q * q + q + 1
     assert sorted(traffic.source.tolist()) == list(range(order))
     assert traffic.destination.tolist() == list(range(order))

@@ -37,7 +37,7 @@ def schedule(build: Build) -> dict[str, tuple[object, ...]]:
     return {str(row[CABLE_COLUMNS.index("label")]): row for row in rows}
 
 
-@pytest.mark.parametrize(("name", "steps"), [(Q7, (2, 5)), (STAR, (6, 11))])
+@pytest.mark.parametrize(("name", "steps"), [(Q7, (2, 5)), (STAR, (6,))])
 def test_cables_stay_what_they_are_as_racks_are_added(name: str, steps: tuple[int, ...]) -> None:
     before: dict[str, tuple[object, ...]] = {}
     for racks in steps:

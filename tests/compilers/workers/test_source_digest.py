@@ -12,13 +12,3 @@ def test_caches_of_compiled_code_are_no_sources(tmp_path: Path) -> None:
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "a.advance-1.py311.nbi").write_bytes(b"compiled")
     assert folder_digest(tmp_path) == before
-
-
-def test_what_is_made_while_it_is_computed_is_no_source(tmp_path: Path) -> None:
-    """Machine code is made in a folder of its own below `__pycache__`."""
-    (tmp_path / "a.py").write_text("a = 1\n")
-    before = folder_digest(tmp_path)
-    making = tmp_path / "__pycache__" / "making-1"
-    making.mkdir(parents=True)
-    (making / "loops.o").write_bytes(b"1")
-    assert folder_digest(tmp_path) == before
