@@ -133,20 +133,23 @@ def test_the_bound_is_not_far_from_what_was_measured() -> None:
     assert needed(protected, **searched) > 3 * GB > needed({"balance": "minimal"}, **searched)
 
 
+@pytest.fixture(scope="module")
+def built() -> Fabric:
+    return Fabric.from_spec(Q7).compile()
+
+
 @pytest.mark.parametrize("what", WORKS)
 def test_each_work_is_refused_before_it_begins(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    what: str, built: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """57 switches take little, which this process has no more."""
     monkeypatch.chdir(tmp_path)
-    built = Fabric.from_spec(Q7).compile()
     WORKS[what](built)
     with memory_left(60 * 10**6), pytest.raises(InputError, match=REFUSED):
         WORKS[what](built)
 
 
-def test_a_simulation_is_refused_before_it_begins() -> None:
-    built = Fabric.from_spec(Q7).compile()
+def test_a_simulation_is_refused_before_it_begins(built: Fabric) -> None:
     import_module("extensions.simulation.build_simulation")  # numba takes address space
     with memory_left(60 * 10**6), pytest.raises(InputError, match=REFUSED):
         simulate(built, "tornado", [0.1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from polarfab.fabric import Fabric
 from tests.compilers.signed import sign
 
 POLARFAB = [sys.executable, "-m", "polarfab"]
@@ -31,11 +33,18 @@ VERBS = {
 }
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
+    Fabric.from_spec(folder / "fabric.yaml").save(folder / "b")
+    return folder
+
+
 @pytest.fixture
-def build(polarfab, tmp_path: Path) -> Path:
-    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
-    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b")[0] == 0
-    return tmp_path / "b"
+def build(compiled: Path, tmp_path: Path) -> Path:
+    """A copy of the build, beside its spec."""
+    return Path(shutil.copytree(compiled, tmp_path / "copy")) / "b"
 
 
 def test_a_damaged_array_is_refused_by_every_verb(polarfab, build: Path) -> None:

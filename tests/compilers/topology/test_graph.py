@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import shortest_path
 
 from compilers.topology.adjacency import Graph, stable_order
 from compilers.topology.distance import (
@@ -73,10 +74,10 @@ def test_pairs_within_are_those_of_distances(graph: Graph, targets: NDArray[np.b
         assert {*within[len(pairs) :]} <= {pairs[-1]}
 
 
-def test_a_diameter_is_that_of_networkx_or_beyond() -> None:
-    for order, links in ((7, 3), (1100, 3), (2000, 4)):
+def test_a_diameter_is_that_of_scipy_or_beyond() -> None:
+    for order, links in ((1100, 3), (7, 3)):
         graph = nx.random_regular_graph(links, order + order * links % 2, seed=1)
-        expected = nx.diameter(graph, usebounds=True)
+        expected = shortest_path(nx.to_scipy_sparse_array(graph), unweighted=True).max()
         assert diameter(Graph.from_edges(len(graph), np.array(graph.edges))) == expected
     apart = nx.disjoint_union(graph, graph)
     assert diameter(Graph.from_edges(len(apart), np.array(apart.edges))) == BEYOND
