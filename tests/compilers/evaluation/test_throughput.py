@@ -44,11 +44,16 @@ def loads_by_hand(build: Build, pattern: str, hosts: int) -> Counter[tuple[int, 
     return load
 
 
-@pytest.mark.parametrize("pattern", ["uniform", "perm2hop", "adversarial", "shuffle"])
 @pytest.mark.parametrize(
-    "build",
-    [routed(q=4, spread=True), routed("oft", q=2), routed(q=2, degree=3, spread=True, **IQ)],
-    ids=lambda build: f"{build.topology.title()} {build.balance}",
+    ("build", "pattern"),
+    [
+        (routed(q=4, spread=True), "uniform"),
+        (routed(q=4, spread=True), "perm2hop"),
+        (routed("oft", q=2), "uniform"),
+        (routed("oft", q=2), "shuffle"),
+        (routed(q=2, degree=3, spread=True, **IQ), "adversarial"),
+    ],
+    ids=lambda it: it if isinstance(it, str) else it.topology.title(),
 )
 def test_loads_are_those_of_every_path(build: Build, pattern: str) -> None:
     fluid = Fluid.of(build)
