@@ -50,7 +50,7 @@ PAIRS = {
 }
 
 PLACES = 0, "middle", "last"
-QUICK = [*(("policy", 0.5, place) for place in PLACES), ("expanded", 0.5, "middle")]
+QUICK = [("policy", 0.5, 0), ("policy", 0.5, "last"), ("expanded", 0.5, "middle")]
 PARTS = {"expanded": (0.0, 0.5, 1.0), "policy": (0.0,), "in place": (0.0, 0.5)}
 REST = [(case, part, place) for case in PARTS for part in PARTS[case] for place in PLACES]
 
