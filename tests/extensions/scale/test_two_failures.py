@@ -115,7 +115,7 @@ def test_the_report_is_that_of_the_walk(q: int, mode: str) -> None:
 
 def test_tables_that_lose_are_told_as_by_the_walk() -> None:
     """Without the second port of a few repairs, which single failures do not need."""
-    build = routed(q=4, spread=True, protect="node")
+    build = routed(q=3, spread=True, protect="node")
     protection = build.tables.classes.protection.copy()
     protection[3, :, 1:] = 0
     build = with_classes(build, protection=protection)
