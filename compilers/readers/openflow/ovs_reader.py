@@ -47,8 +47,6 @@ SPREAD_PRIORITY = 3
 """Of the rows that spread marked packets: above all classes."""
 ALL = (1 << 64) - 1
 """The mask of metadata that is matched whole."""
-ROW_VERBS = frozenset({"in", "route", "class", "carried", "prefix", "claim"})
-"""Of the grammar of flows.txt: the forms that have such rows, and then what they say."""
 LARGEST_WEIGHT = (1 << 16) - 1
 GROUP = re.compile(r"group_id=(\d+),type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)")
 BUCKET = re.compile(
