@@ -76,6 +76,8 @@ class Formulas:
         full = self.full_throughput_hosts
         if full is None or self.basis is None or self.family.compared:
             return None
+        if self.basis == EXACT and not self.family.single:
+            return None  # tables take one of several shortest paths, so legs are not even
         # Both legs are uniform traffic, but an intermediate may be any of N switches, not N - 1.
         legs = full / (2 * hosts) * self.design.nodes / (self.design.nodes - 1)
         bound = BOUND if self.basis == EXACT and not even else self.basis

@@ -18,7 +18,6 @@ CASES = [
     ("polarfly", {"q": 4}, 3),
     ("polarfly", {"q": 5}, 2),
     ("polarfly", {"q": 7}, 4),
-    ("pn", {"q": 3}, 2),
     ("oft", {"q": 3}, 4),
     ("polarstar", {"q": 3, "supernode": "inductive-quad", "supernode_degree": 3}, 2),
     ("polarstar", {"q": 4, "supernode": "complete", "supernode_degree": 3}, 2),
@@ -54,6 +53,15 @@ def test_uniform_and_worst(family: str, values: dict[str, Any], hosts: int) -> N
         assert 0.85 * carried < least.share <= carried * 1.001
     else:
         assert least.share == pytest.approx(carried, rel=0.005 if least.basis == EXACT else 0.08)
+
+
+def test_there_is_no_formula_where_tables_take_one_of_several_shortest_paths() -> None:
+    known = formulas(design("pn", {"q": 3}))
+    assert known.worst(2, even=True) is None
+    assert known.uniform(2, even=True).balance == "ecmp"
+    assert known.uniform(2, even=True).share == pytest.approx(
+        measured({"family": "pn", "q": 3}, 2, "ecmp", ("uniform",)), rel=0.001
+    )
 
 
 def test_uneven_hosts_get_no_more_than_the_most_and_nothing_is_called_exact() -> None:
