@@ -137,9 +137,9 @@ def command(
     every alternate. The graph is consulted only to know how short each path could be. A build that
     passes is marked; render, controller and emulate use marked builds.
 
-    Every port, weight, name and address is looked at for what it is.
+    Ports, weights, names and addresses have to exist, to be in range and to agree.
 
-    Under failures no controller acts, the switches repair what their tables let them. A build with
+    Under failures no controller acts: switches repair what their tables let them. A build with
     `protect: link` (`node`, `module`) does not pass if it loses a pair; these failures are tried
     unless --failures names others or --quick leaves them out, and the mark says which were.
 

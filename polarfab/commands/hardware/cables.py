@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """The cable schedule of a build, or of a fabric.yaml before it is compiled.
 
-    A summary, or in a format the whole of it. Of several planes it is that of all.
+    Without --format a summary, with it the whole schedule. Several planes have one schedule.
 
     \b
     csv       every cable, both ends, type, length, bundle

@@ -54,10 +54,10 @@ def command(
     racks that have room, then racks of their own. No cable is moved. With -o the larger build is
     written and verified, with OUTPUT-added-cables.csv next to it.
 
-    Every plane of a fabric of several grows by the same clusters.
+    With several planes, every plane grows by the same clusters.
 
-    With --from nothing new is planned: what is added between OLDBUILD, of which parts were not
-    installed (nodes that are planned), and BUILD, which has more of it.
+    With --from nothing new is planned. OLDBUILD has nodes that are not installed yet (`planned`),
+    and BUILD is the same fabric with more of them installed: what has to be added is listed.
     """
     if (clusters is None) == (old is None):
         raise click.UsageError("say either --clusters or --from OLDBUILD")
