@@ -131,6 +131,10 @@ def _problems(graph: Graph[Any], file: str) -> list[Problem]:
         or not isinstance(vertex, int | str)
         or not NAME.fullmatch(str(vertex))
     ]
+    for name, times in Counter(map(str, graph)).items():
+        if times > 1:
+            given = f"{shown(name)} as a number and as a text"
+            problems.append(Problem("a name for each vertex", given, "write one of them", file))
     for (u, v), times in Counter([*graph.edges()]).items():
         if u == v:
             problems.append(Problem("links between two vertices", f"{shown(u)} twice", file=file))

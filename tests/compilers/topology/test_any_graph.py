@@ -222,6 +222,7 @@ TEXTS = {
     "json-edge": '{"edges": [[0, 1], [1]]}',
     "json-name": '{"edges": [[0, {}]]}',
     "json-list": "[1, 2]",
+    "json-alike": '{"nodes": [0, "0", 1], "edges": [[0, "0"], [0, 1], ["0", 1]]}',
     "graphml": "<graphml>\n<node>\n</graphml>",
     "graphml-open": "<graphml>\n<node id='0'/>\n",
     "json-bare": '{"links": [{"target": 2}], "nodes": [{}]}',
