@@ -231,7 +231,7 @@ def _json(file: TextFile) -> Graph[Any]:
     if "components" in data:
         return _components(file, data)
     if "adjacency" in data:
-        return nx.adjacency_graph(data | {"directed": True})
+        return nx.adjacency_graph({"multigraph": False} | data | {"directed": True})
     vertices = [
         vertex if isinstance(vertex, dict) else {"id": vertex}
         for vertex in _list(file, data, "vertices", "nodes")

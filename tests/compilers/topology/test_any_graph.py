@@ -99,6 +99,8 @@ YED = """<?xml version="1.0" encoding="UTF-8" standalone="no"?>
         ("g.gml", 'graph [\n node [ id 5 label "a" ]\n node [ id 1 label "b" ]\n'
          " edge [ source 1 target 5 ]\n]\n", "ab", [[0, 1]]),
         ("g.txt", GML_OF_IGRAPH, "01", [[0, 1]]),
+        ("g.json", '{"nodes": [{"id": 0}, {"id": 1}], "adjacency": [[{"id": 1}], [{"id": 0}]]}',
+         "01", [[0, 1]]),
         ("g.graphml", YED, ["n0.n0", "n1", "n0.n1.n0"], [[0, 1], [1, 2]]),
         ("g.anynet", "node 0 router 0\nnode 1 router 1 4\nrouter 0 router 1 15\n"
          "router 1 router 2\n", "012", [[0, 1], [1, 2]]),
