@@ -204,6 +204,7 @@ class Fabric:
                 proof fails or needs more memory than there is; an earlier build is kept.
         """
         from compilers.tables.folders.build_folder import save_planes
+        from compilers.tables.folders.generations import followed
 
         judged = list(self._judged) if prove is True else []
 
@@ -218,7 +219,7 @@ class Fabric:
                 new._judged[-1].require_passed(str(path))
             judged[:] = new._judged
 
-        path = Path(folder).resolve()  # `.` is another folder once it is replaced
+        path = followed(Path(folder))  # `.` is another folder once it is replaced
         made = self.builds if judged else self.compiled or self.compile().compiled
         saved = Fabric(self.loaded, path, save_planes(made, path, written))
         saved._judged.extend(judged)

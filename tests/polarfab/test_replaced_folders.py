@@ -75,6 +75,16 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
     return called
 
 
+@pytest.mark.parametrize("place", ["circle", "circle/below"])
+@pytest.mark.parametrize("words", ["compile {}/new.yaml", "render {}/new --target frr"])
+def test_links_in_a_circle_are_refused(words, place, root, run):
+    (root / "circle").symlink_to("circle")
+    code, said = run(*words.format(root).split(), "-o", root / place)
+    assert code == 2
+    assert str(root / "circle") in said
+    assert (root / "circle").is_symlink()
+
+
 COMMANDS = {
     "compile": "compile {}/new.yaml -o {}/place",
     "undo": "folder {}/place --undo",

@@ -118,6 +118,11 @@ def fabric_in(folder: Path) -> str:
     return str(said(first, MANIFEST).get("name", ""))
 
 
+def followed(folder: Path) -> Path:
+    """A path whose links are followed; those that lead in a circle stay."""
+    return Path(os.path.realpath(folder))
+
+
 def last(place: Path) -> Path:
     """Where the last proved build before the one in a place is kept."""
     return place.with_name(f".{place.name}.last")

@@ -23,6 +23,7 @@ from typing import TypeVar
 
 from compilers.tables.folders.generations import (
     RENDERED,
+    followed,
     is_build,
     last,
     name_of_build,
@@ -145,7 +146,7 @@ def replaceable(folder: Path) -> Path:
     Raises:
         InputError: it is standard output or a folder that this process is in.
     """
-    place = folder.resolve()
+    place = followed(folder)
     here = Path.cwd()
     reason = ""
     if place.name == "-":
@@ -338,7 +339,7 @@ def remove_parts(place: Path, act: bool = True) -> list[tuple[Path, Path | None]
 
 def remove_all_parts(folder: Path) -> list[tuple[Path, Path | None]]:
     """The same beside a place, and for every file and folder in it."""
-    place = folder.resolve()
+    place = followed(folder)
     done = remove_parts(place)
     if place.is_dir():
         matches = [PART.fullmatch(path.name) for path in place.iterdir()]

@@ -20,6 +20,7 @@ from compilers.tables.folders.generations import (
     RENDERED,
     SUM,
     VERIFIED,
+    followed,
     identity_in,
     is_build,
     last,
@@ -63,7 +64,7 @@ def check_folder(folder: Path) -> FolderState:
         return _check_build(folder)
     if (folder / RENDERED).is_file():
         return _check_render(folder)
-    if is_build(last(folder.resolve())):
+    if is_build(last(followed(folder))):
         todo = f"the last proved build is kept: polarfab folder {folder} --undo"
     else:
         todo = "name another folder"
@@ -124,7 +125,7 @@ def _mark_of_another(folder: Path) -> list[Problem]:
 
 def _kept(folder: Path) -> str:
     """The identities of the last proved build, or what is wrong with it; "" without one."""
-    kept = last(folder.resolve())
+    kept = last(followed(folder))
     if not is_build(kept):
         return ""
     try:
@@ -159,7 +160,7 @@ def _check_render(folder: Path) -> FolderState:
 
 
 def _parts(folder: Path) -> tuple[str, ...]:
-    return tuple(str(part) for part, _ in remove_parts(folder.resolve(), act=False))
+    return tuple(str(part) for part, _ in remove_parts(followed(folder), act=False))
 
 
 def _strays(files: FolderFiles, listed: Collection[str], lists: str = "") -> list[str]:

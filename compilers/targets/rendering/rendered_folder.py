@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from compilers.tables.folders.folder_files import FolderFiles, read
-from compilers.tables.folders.generations import RENDERED, is_build
+from compilers.tables.folders.generations import RENDERED, followed, is_build
 from compilers.tables.folders.replaced_folder import (
     link_file,
     put_folder,
@@ -52,7 +52,7 @@ def put_rendered(
     Raises:
         InputError: it is a file or a build, holds other files, or cannot be written.
     """
-    place = folder.resolve()
+    place = followed(folder)
 
     def complete(new: Path) -> None:
         lists, known = rendered_lists(folder) or {}, rendered_recipes(folder)
