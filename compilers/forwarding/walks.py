@@ -290,6 +290,9 @@ class BlockWalk(Generic[T]):
         towards = ends if destinations is None else destinations
         cells = build.wiring.far.shape[0] * (build.wiring.far.shape[1] + 1)
         blocks = in_blocks(towards, max(1, CELLS_AT_ONCE // cells))
+        if self.walks and not workers.remote and len(blocks) >= LEAST_BLOCKS:
+            # Processes that are forked inherit tables and machine code, which this look makes.
+            self.look(self.walks, towards[:1])
         yield from reported(workers.over(self, build, blocks, least=LEAST_BLOCKS), blocks, progress)
 
 
