@@ -126,9 +126,9 @@ class Measurement:
             self.inside.append((end, int(counts[kernel.INJECTED] - out)))
 
     def _more_to_come(self) -> bool:
-        """Whether a host will send something later, without having to wait for anything."""
+        """Whether a host will send in cycle `now` or later, without having to wait for anything."""
         due = cast("kernel.PacketState", self.state).due
-        return bool(((due > self.now) & (due < IDLE)).any())
+        return bool(((due >= self.now) & (due < IDLE)).any())
 
     def _worth_waiting(self) -> bool:
         quiet = self.now - self.state.counts[kernel.LAST] > SILENCE
