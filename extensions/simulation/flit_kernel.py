@@ -92,7 +92,8 @@ class FlitState(NamedTuple):
     latency: NDArray[np.int64]
     hops: NDArray[np.int64]
     carried: NDArray[np.int64]
-    dead: NDArray[np.bool_]
+    dead: NDArray[np.int64]
+    offered: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -131,6 +132,7 @@ class FlitState(NamedTuple):
             hops=like.hops,
             carried=like.carried,
             dead=like.dead,
+            offered=like.offered,
         )
 
 
@@ -279,7 +281,7 @@ def _step(
     ports, vcs, islip = net.links + net.hosts, rules.vcs, rules.router.islip
     by_input, by_output, outputs = state.chosen[0], state.chosen[1], state.chosen[4]
     buffer, asks = state.buffer, state.asks
-    marks = len(net.onward) > 0 and rules.policy < SHORTEST
+    marks = len(net.program.onward) > 0 and rules.policy < SHORTEST
     for switch in range(net.switches):
         count = state.active[switch]
         if not count:
@@ -440,7 +442,8 @@ def _route(
     else:
         out, state.slot[here, 3] = by_tables(
             net, rules.policy, rules.threshold, rules.flows, goal, arc,
-            state.slot[here, 3], state.dead, state.port, state.streams, 2 * len(state.host),
+            state.slot[here, 3], state.dead, state.offered, state.port, state.streams,
+            2 * len(state.host),
         )  # fmt: skip
     return int(goal) if out == HOME else out
 

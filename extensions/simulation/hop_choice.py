@@ -1,4 +1,4 @@
-"""The egress of a packet, as the tables of a switch say: the rule of `Classes`, for one packet."""
+"""Which of the links that the rule offers a packet from a host takes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import inlined_loop, loop
+from compilers.forwarding.rule import DELIVER, DROP, HOST, PLAIN, is_up, next_links, transit
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 MINIMAL, EMITTED, ADAPTIVE = range(3)
@@ -44,53 +45,54 @@ def hashed(source: int, destination: int, flow: int) -> float:
 
 
 @inlined_loop
-def came_by_next_hop(net: SimulatedNetwork, row: int, arc: int) -> bool:
-    """Whether a packet came in by one of the next hops of its class, if that shares several."""
-    several = came = 0
-    for i in range(net.ingress.shape[1]):
-        several += net.ingress[row, i] >= 0 and net.weight[row, i] > 0
-        came += net.ingress[row, i] == arc and net.weight[row, i] > 0
-    return several > 1 and came > 0
+def egress_class(net: SimulatedNetwork, switch: int, goal: int) -> int:
+    """The egress class of a switch for another switch; `DELIVER` or `DROP`."""
+    number, classes = int(net.number[switch, goal]), net.program.order.shape[1]
+    if number < classes:
+        return number
+    return DELIVER if number == classes else DROP
 
 
 @inlined_loop
-def transit(net: SimulatedNetwork, row: int, arc: int, dead: NDArray[np.bool_]) -> int:
-    """The egress of a packet that came in by an arc; `HOME`: delivered here, `NOWHERE`: dropped.
+def arc_of(net: SimulatedNetwork, switch: int, link: int) -> int:
+    """The egress arc of a link of a switch; `HOME` for `DELIVER`, `NOWHERE` for `DROP`."""
+    if link >= 0:
+        return switch * (net.links + net.hosts) + link
+    return HOME if link == DELIVER else NOWHERE
 
-    row: of the switch's class for the destination. dead: bool[S·L].
+
+@inlined_loop
+def egress(net: SimulatedNetwork, switch: int, link: int, dead: NDArray[np.int64]) -> int:
+    """The egress arc of a link that the rule names; `NOWHERE` if it is down.
+
+    The rule sends a packet back by its ingress link without asking whether that is up still.
     """
-    out = int(net.order[row, 0])
-    shared = net.every_hop and came_by_next_hop(net, row, arc)
-    if out == HOME or (out >= 0 and out != arc and not dead[out] and not shared):
-        return out
-    ingress = net.bounce if out == arc or shared else net.order
-    for hop in ingress[row]:
-        if hop >= 0 and hop != arc and not dead[hop]:
-            return int(hop)
-    if shared and out >= 0 and out != arc and not dead[out]:
-        return out
-    for hop in net.order[row]:
-        if hop >= 0 and hop == arc and not dead[hop]:
-            return int(hop)
-    return NOWHERE
+    if link >= 0 and not is_up(net.program, switch, link, dead):
+        return NOWHERE
+    return arc_of(net, switch, link)
 
 
 @inlined_loop
-def weighted(net: SimulatedNetwork, row: int, chance: float, dead: NDArray[np.bool_]) -> int:
-    """The egress of a packet from a host, by weights; `NOWHERE` if none is up."""
-    total = 0
-    for i in range(net.ingress.shape[1]):
-        hop = net.ingress[row, i]
-        if hop >= 0 and not dead[hop]:
+def by_weight(
+    net: SimulatedNetwork, switch: int, c: int, links: NDArray[np.int64], chance: float
+) -> int:
+    """Which of the links that the rule offers a packet takes, by the weights of its class."""
+    if len(links) == 1:
+        return 0
+    shares, row = net.program.shares[switch, c], switch * (len(net.order) // net.switches) + c
+    total = place = 0
+    for i in range(len(shares)):
+        if place < len(links) and shares[i] == links[place]:
             total += net.weight[row, i]
-    left = chance * total
-    for i in range(net.ingress.shape[1]):
-        hop = net.ingress[row, i]
-        if hop >= 0 and not dead[hop] and net.weight[row, i]:
+            place += 1
+    left, place = chance * total, 0
+    for i in range(len(shares)):
+        if place < len(links) and shares[i] == links[place]:
             left -= net.weight[row, i]
             if left < 0:
-                return int(hop)
-    return NOWHERE
+                return place
+            place += 1
+    return len(links) - 1
 
 
 @inlined_loop
@@ -103,60 +105,62 @@ def links(net: SimulatedNetwork, hop: int, goal: int) -> int:
     here, there = hop // ports, net.end[hop] // ports
     row = there * width + net.number[there, goal]
     first = net.order[here * width + net.number[here, goal], 0]
-    if len(net.onward) and hop != first and net.number[there, goal] < net.links:
+    if len(net.program.onward) and hop != first and net.number[there, goal] < net.links:
         return SPREAD_LINKS
     if net.order[row, 0] == net.end[hop]:
-        for bounce in net.bounce[row]:
-            if bounce >= 0 and bounce != net.end[hop]:
-                return 2 + int(net.hops[net.end[bounce] // ports, goal])
+        came, number = net.end[hop] - there * ports, net.number[there, goal]
+        for bounce in net.program.bounce[there, number]:
+            if bounce >= 0 and bounce != came:
+                return 2 + int(net.hops[net.program.far[there, bounce], goal])
     return 1 + int(net.hops[there, goal])
 
 
 @inlined_loop
 def least_waited_for(
-    net: SimulatedNetwork, row: int, goal: int, dead: NDArray[np.bool_], port: NDArray[Any]
+    net: SimulatedNetwork, switch: int, goal: int, links_up: NDArray[np.int64], port: NDArray[Any]
 ) -> int:
-    """The next hop of a class for which the packets that wait, times its links, are fewest.
+    """Which of the links that the rule offers has the fewest packets that wait, times its path.
 
     The minimal one comes first among equals, then the others in the order of their ports.
     """
-    best = int(net.order[row, 0])
-    least = -1 if dead[best] else port[best, 3] * links(net, best, goal)
-    for hop in net.ingress[row]:
-        if hop >= 0 and hop != best and not dead[hop]:
+    best, least = 0, -1
+    for place in range(len(links_up)):
+        hop = arc_of(net, switch, links_up[place])
+        if hop >= 0:
             cost = port[hop, 3] * links(net, hop, goal)
             if least < 0 or cost < least:
-                best, least = int(hop), cost
+                best, least = place, cost
     return best
 
 
 @inlined_loop
 def entering(
     net: SimulatedNetwork,
-    row: int,
-    arc: int,
+    switch: int,
+    c: int,
     goal: int,
-    dead: NDArray[np.bool_],
+    dead: NDArray[np.int64],
+    offered: NDArray[np.int64],
     policy: int,
     threshold: float,
     port: NDArray[Any],
     chance: float,
-) -> int:
-    """The egress of a packet from a host, by a policy.
+) -> tuple[int, int]:
+    """The egress link of a packet from a host, by a policy, and its tag.
 
-    goal: its destination. policy: `MINIMAL`, `EMITTED` or `ADAPTIVE`, UGAL_PF (PolarFly paper,
-    §VII-C): the minimal port unless at least `threshold` flits wait for it, then the one of the
-    class's ports for which the packets that wait, times its links, are fewest. port: [S·L, 4], the
-    packets that wait for each port in column 3. chance: of [0, 1).
+    c: the egress class of its destination, the switch `goal`. dead: the elements that are down.
+    offered: int64[2, K + 1], written. policy: `MINIMAL`, `EMITTED` or `ADAPTIVE`, UGAL_PF (PolarFly
+    paper, §VII-C): the minimal port unless at least `threshold` flits wait for it, then the one of
+    the class's ports for which the packets that wait, times its links, are fewest. port: [S·L, 4],
+    the packets that wait for each port in column 3. chance: of [0, 1).
     """
-    minimal = int(net.order[row, 0])
-    if minimal == HOME:
-        return minimal
-    if policy != MINIMAL and net.ingress.shape[1] > 1:
+    minimal = arc_of(net, switch, net.program.order[switch, c, 0]) if c >= 0 else NOWHERE
+    loaded = minimal >= 0 and port[minimal, 3] >= threshold
+    if policy == EMITTED or (policy == ADAPTIVE and loaded):
+        count = next_links(net.program, switch, HOST, PLAIN, c, dead, offered[0], offered[1])
         if policy == EMITTED:
-            hop = weighted(net, row, chance, dead)
-            if hop >= 0:
-                return int(hop)
-        elif minimal >= 0 and port[minimal, 3] >= threshold:
-            return least_waited_for(net, row, goal, dead, port)
-    return transit(net, row, arc, dead)
+            place = by_weight(net, switch, c, offered[0, :count], chance)
+        else:
+            place = least_waited_for(net, switch, goal, offered[0, :count], port)
+        return int(offered[0, place]), int(offered[1, place])
+    return transit(net.program, switch, HOST, c, dead), PLAIN

@@ -137,9 +137,13 @@ class Measurement:
     def _fail(self, links: Iterable[tuple[int, int]]) -> None:
         ports, end = self.network.ports, self.network.end
         state = cast("kernel.PacketState", self.state)  # flits have no failures
+        cable = self.network.program.cable
         for one, other in links:
             arcs = np.arange(one * ports, one * ports + self.network.links)
-            for arc in arcs[end[arcs] // ports == other]:
+            cut = arcs[end[arcs] // ports == other]
+            dead = np.append(state.dead, cable[one, cut - one * ports].astype(np.int64))
+            self.state = state = state._replace(dead=dead)
+            for arc in cut:
                 for direction in (int(arc), int(end[arc])):
                     compiled(kernel.cut)(self.network, self.rules, state, direction, self.now)
 

@@ -91,7 +91,8 @@ class PacketState(NamedTuple):
     and nothing is made by chance. via: int32, the switch that the packet of each slot goes by, or
     its mark; empty where there is neither. change: int32[F, S·L], by cycles, by how much the flits
     that wait for an egress will be more, as a switch knows from credits; empty where no packet
-    asks.
+    asks. dead: int64[n], the elements that are down (`rule.Program`). offered: int64[2, K + 1],
+    the links that the rule offers a packet, and its tag on each.
     """
 
     slot: NDArray[np.int32]
@@ -109,7 +110,8 @@ class PacketState(NamedTuple):
     latency: NDArray[np.int64]
     hops: NDArray[np.int64]
     carried: NDArray[np.int64]
-    dead: NDArray[np.bool_]
+    dead: NDArray[np.int64]
+    offered: NDArray[np.int64]
     messages: HostMessages
     via: NDArray[np.int32]
     change: NDArray[np.int32]
@@ -123,7 +125,7 @@ class PacketState(NamedTuple):
         buffers = order * ports * rules.vcs
         longest = rules.depth * rules.vcs * rules.length + 64 + int(net.delay.max())
         turns = CREDIT + int(net.delay.max()) + rules.length
-        told = rules.policy >= SHORTEST or len(net.onward) > 0 or net.carries
+        told = rules.policy >= SHORTEST or len(net.program.onward) > 0 or net.carries
         sends = np.flatnonzero(traffic.volume > 0)
         host = sends // net.hosts * ports + net.links + sends % net.hosts
         chance = load * traffic.volume[sends] / rules.length
@@ -144,7 +146,8 @@ class PacketState(NamedTuple):
             latency=np.zeros(LONGEST, np.int64),
             hops=np.zeros(MOST_HOPS + 1, np.int64),
             carried=np.zeros(order * ports, np.int64),
-            dead=np.zeros(order * ports, np.bool_),
+            dead=np.zeros(0, np.int64),
+            offered=np.zeros((2, net.links + 1), np.int64),
             messages=HostMessages.none(),
             via=np.full(buffers * rules.depth * told, DIRECT, np.int32),
             change=np.zeros((turns, order * ports * (rules.policy >= ADAPTIVE)), np.int32),
@@ -202,7 +205,6 @@ def cut(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int,
     """
     slot, queue, counts, mask = state.slot, state.queue, state.counts, len(state.wheel) - 1
     depth, vcs = rules.depth, rules.vcs
-    state.dead[out] = True
     for vc in range(net.end[out] * vcs, (net.end[out] + 1) * vcs):
         while queue[vc, 1]:
             last = vc * depth + (queue[vc, 0] + queue[vc, 1] - 1) % depth
@@ -270,7 +272,7 @@ def advance(
     room = depth * vcs * length
     senders = len(state.host)
     dead, messages = state.dead, state.messages
-    collective, marks = len(messages.goal) > 0, len(net.onward) > 0
+    collective, marks = len(messages.goal) > 0, len(net.program.onward) > 0
     told, adaptive = len(state.via) > 0, rules.policy >= ADAPTIVE
     for t in range(start, end):
         if adaptive:
@@ -296,7 +298,8 @@ def advance(
                 else:
                     out, via = by_tables(
                         net, rules.policy, rules.threshold, rules.flows, goal, arc,
-                        state.via[here] if told else DIRECT, dead, port, state.streams, 2 * senders,
+                        state.via[here] if told else DIRECT, dead, state.offered,
+                        port, state.streams, 2 * senders,
                     )  # fmt: skip
                     if told:
                         state.via[here] = via

@@ -36,14 +36,12 @@ class SimulatedNetwork(NamedTuple):
     number: uint16[S, S], the class of each switch for each destination; C delivers, C + 1 drops.
     hops: uint8[S, S], the links from each switch to each destination over minimal paths.
     order: int32[S·(C + 2), 1 + P], egress arcs by class, the minimal one first; `HOME` delivers.
-    bounce: int32[S·(C + 2), B], the same for a packet that came in by the minimal arc.
     ingress: int32[S·(C + 2), 1 + A], arcs for packets from hosts; weight: int32, their weights.
     up: int32[S·L], whether an arc leads to a switch of higher rank.
     endpoints: bool[S], the switches with hosts. distance: uint8[S, S], links of a shortest path;
     empty where tables are followed. turning: int32[n], switches that a packet may be sent by.
-    onward: bool[S·L, K], by the arc that a marked packet came in by, the links that it is spread
-    over; empty where none is marked. carries: packets go by one of `turning`, drawn at random.
-    every_hop: those in transit take the next hops of hosts' packets, too.
+    program: of the switches, which the rule is asked about. carries: packets go by one of
+    `turning`, drawn at random.
     """
 
     switches: int
@@ -54,16 +52,14 @@ class SimulatedNetwork(NamedTuple):
     number: NDArray[np.uint16]
     hops: NDArray[np.uint8]
     order: NDArray[np.int32]
-    bounce: NDArray[np.int32]
     ingress: NDArray[np.int32]
     weight: NDArray[np.int32]
     up: NDArray[np.int32]
     endpoints: NDArray[np.bool_]
     distance: NDArray[np.uint8]
     turning: NDArray[np.int32]
-    onward: NDArray[np.bool_]
+    program: Program
     carries: bool
-    every_hop: bool
 
     @property
     def ports(self) -> int:
@@ -106,16 +102,14 @@ class SimulatedNetwork(NamedTuple):
             number=number,
             hops=hops,
             order=ranked,
-            bounce=by_row(p.bounce),
             ingress=ingress,
             weight=np.where(ingress >= 0, weight.reshape(ingress.shape), 0),
             up=up.ravel(),
             endpoints=np.array(build.topology.endpoints),
             distance=np.zeros((0, 0), np.uint8),
             turning=intermediates(build).astype(np.int32)[: None if carries else 0],
-            onward=_onward(p, hosts),
+            program=p,
             carries=carries,
-            every_hop=build.every_hop,
         )
 
     @property
@@ -141,14 +135,6 @@ def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], 
         found = minimal_hops(fib, some)
         hops[:, some] = np.where(found >= 0, found.astype(np.uint8), np.uint8(255))
     return numbers, hops
-
-
-def _onward(p: Program, hosts: int) -> NDArray[np.bool_]:
-    """bool[S·L, K]: `SimulatedNetwork.onward`."""
-    if not len(p.onward):
-        return np.zeros((0, 0), np.bool_)
-    onward = np.pad(p.onward, ((0, 0), (0, hosts), (0, 0)))
-    return np.ascontiguousarray(onward.reshape(-1, onward.shape[2]))
 
 
 ANY_HOST, SAME_PLACE = -1, -2

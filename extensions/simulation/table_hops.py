@@ -1,7 +1,8 @@
 """The egress of a packet by the tables, whatever its balance: what both kernels ask.
 
-The next switch spreads packets that are marked (`compilers.routing.marked_spread`). A mark is a
-number that it hashes; it is kept where packets that turn elsewhere have the switch that they go by.
+The rule (`compilers.forwarding.rule`) says which links a switch offers; one of them is drawn or
+chosen here. A mark is a number that the next switch hashes; it is kept where packets that turn
+elsewhere have the switch that they go by.
 """
 
 from __future__ import annotations
@@ -12,14 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import inlined_loop
+from compilers.forwarding.rule import (
+    HOST,
+    MARKED,
+    PLAIN,
+    contains,
+    gives_up,
+    marks,
+    next_links,
+    spreads,
+    transit,
+)
 from extensions.simulation.hop_choice import (
     EMITTED,
-    came_by_next_hop,
+    arc_of,
+    by_weight,
     drawn,
+    egress,
+    egress_class,
     entering,
     hashed,
-    transit,
-    weighted,
 )
 from extensions.simulation.path_choice import DIRECT
 from extensions.simulation.simulated_network import NOWHERE, SimulatedNetwork
@@ -37,77 +50,47 @@ def by_tables(
     goal: int,
     arc: int,
     via: int,
-    dead: NDArray[np.bool_],
+    dead: NDArray[np.int64],
+    offered: NDArray[np.int64],
     port: NDArray[Any],
     streams: NDArray[np.uint64],
     which: int,
 ) -> tuple[int, int]:
     """The egress of a packet, and its mark or the switch that it goes by; `DIRECT`: none.
 
-    policy, threshold, port: as for `entering`. flows: of each pair of hosts, 0: each packet goes
-    by itself. goal: the arc of its host. arc: by which it came in. via: what it had until here.
-    streams, which: of chance.
+    policy, threshold, dead, offered, port: as for `entering`. flows: of each pair of hosts, 0: each
+    packet goes by itself. goal: the arc of its host. arc: by which it came in. via: what it had
+    until here. streams, which: of chance.
     """
-    ports, width = net.links + net.hosts, net.order.shape[0] // net.switches
+    p, ports = net.program, net.links + net.hosts
     switch, to = arc // ports, goal // ports
-    row, marks = switch * width + net.number[switch, to], len(net.onward) > 0
-    if arc - switch * ports >= net.links:
+    came, c = arc - switch * ports, egress_class(net, switch, to)
+    if came >= net.links:
         u = then = 0.0
         if policy:
             u = drawn(streams, which)
-            if marks:
+            if marks(p):
                 then = drawn(streams, which)
             if flows:
                 then = hashed(goal, arc, int(u * flows))
                 u = hashed(arc, goal, int(u * flows))
         if not net.carries or policy != EMITTED or switch == to:
-            out = entering(net, row, arc, to, dead, policy, threshold, port, u)
-            return out, mark_for(net, row, out, then) if marks else DIRECT
-        via = int(net.turning[int(u * len(net.turning))])
-    elif marks and spreads(net, switch, to, via):
-        return onward(net, arc, via, dead), via
+            link, tag = entering(net, switch, c, to, dead, offered, policy, threshold, port, u)
+            return arc_of(net, switch, link), int(then * MARKS) if tag == MARKED else DIRECT
+        came, via = HOST, int(net.turning[int(u * len(net.turning))])
+    elif marks(p) and via >= 0 and spreads(p, c):
+        count = next_links(p, switch, came, MARKED, c, dead, offered[0], offered[1])
+        link = offered[0, via * count // MARKS]
+        return arc_of(net, switch, link) if count else NOWHERE, via
     if net.carries and via >= 0:
-        there = switch * width + net.number[switch, via]
-        first, repairs = net.order[there, 0], net.order.shape[1] > 1
-        lost = repairs and first >= 0 and net.end[first] // ports == via and dead[first]
-        if via == switch or lost:  # from here it is one of this switch's hosts
-            via, arc = DIRECT, NOWHERE
+        leg = egress_class(net, switch, via)
+        if via == switch or gives_up(p, switch, via, leg, dead):
+            via, came = DIRECT, HOST  # from here it is one of this switch's hosts
         else:
-            row = there
-    if net.every_hop and policy and not came_by_next_hop(net, row, arc):
-        hop = weighted(net, row, drawn(streams, which), dead)
-        if hop >= 0:
-            return int(hop), via
-    return transit(net, row, arc, dead), via
-
-
-@inlined_loop
-def mark_for(net: SimulatedNetwork, row: int, out: int, chance: float) -> int:
-    """The mark of a packet that a class of its host's switch sends out by an egress; or `DIRECT`.
-
-    chance: of [0, 1), that of the packet or of its flow.
-    """
-    return DIRECT if out < 0 or out == net.order[row, 0] else int(chance * MARKS)
-
-
-@inlined_loop
-def spreads(net: SimulatedNetwork, switch: int, goal: int, mark: int) -> bool:
-    """Whether a switch spreads a packet to another switch: it is marked, and for no neighbour."""
-    number, classes = net.number[switch, goal], len(net.order) // net.switches - 2
-    return mark >= 0 and number < classes and number // net.links != 1
-
-
-@inlined_loop
-def onward(net: SimulatedNetwork, arc: int, mark: int, dead: NDArray[np.bool_]) -> int:
-    """The egress of a packet that is spread and came in by an arc; `NOWHERE` if none is up."""
-    ports = net.links + net.hosts
-    first, count = arc // ports * ports, 0
-    for k in range(net.links):
-        count += net.onward[arc, k] and not dead[first + k]
-    turn = mark * count // MARKS
-    for k in range(net.links):
-        if net.onward[arc, k] and not dead[first + k]:
-            if not turn:
-                return first + k
-            turn -= 1
-    return NOWHERE
+            c = leg
+    if p.every_hop and policy and (c < 0 or not contains(p.shares[switch, c], came)):
+        u = drawn(streams, which)
+        count = next_links(p, switch, came, PLAIN, c, dead, offered[0], offered[1])
+        place = by_weight(net, switch, c, offered[0, :count], u)
+        return egress(net, switch, offered[0, place], dead), via
+    return egress(net, switch, transit(p, switch, came, c, dead), dead), via
