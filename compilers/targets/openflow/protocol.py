@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from compilers.readers.openflow.rows import Malformed
-
 VERSION = 4
 ALL_TABLES = 0xFF
 ANY = 0xFFFFFFFF
@@ -264,6 +262,8 @@ class WireLayout:
             Malformed: it is cut off.
         """
         if len(data) < place + self.size:
+            from compilers.readers.openflow.rows import Malformed  # compile reads no rows
+
             raise Malformed(f"{len(data)} bytes, where {place + self.size} are the least")
         return self._tuple(*self.struct.unpack_from(data, place))
 

@@ -65,7 +65,7 @@ def check_folder(folder: Path) -> FolderState:
     if (folder / RENDERED).is_file():
         return _check_render(folder)
     if is_build(last(followed(folder))):
-        todo = f"the last proved build is kept: polarfab folder {folder} --undo"
+        todo = f"the last proved build is kept: polarfab folder --undo {folder}"
     else:
         todo = "name another folder"
     required = "a build, or a folder that render wrote"

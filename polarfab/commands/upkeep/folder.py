@@ -11,7 +11,7 @@ from polarfab.output.verb_output import json_option, print_facts, print_json, sa
 
 @click.command("folder")
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
-@click.option("--undo", is_flag=True, help="Put back the build that was proved before this one.")
+@click.option("--undo", is_flag=True, help="Go back to the build before, the last that was proved.")
 @click.option("--clean", is_flag=True, help="Remove what killed processes left in and beside it.")
 @json_option
 def command(folder: Path, undo: bool, clean: bool, as_json: bool) -> None:
