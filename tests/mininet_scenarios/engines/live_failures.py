@@ -119,7 +119,7 @@ def spread(inside, prober, vertex, others, flows):
     return np.take_along_axis(inside.loads() - before, inside.build.wiring.port, axis=1).tolist()
 
 
-def to_dead_switch(inside, prober, dead):
+def load_of_dead(inside, prober, dead):
     """Packets that the others send to a vertex whose links are down, and how often each direction
     of a link carries one of them, by switch and port.
     """
@@ -162,7 +162,7 @@ def main(build, logs, cases, flows, dead):
             set_link(inside.build.wiring, vertex, link, up=True)
         prober.settled(pairs)
     if dead is not None:
-        result["dead"] = to_dead_switch(inside, prober, dead)
+        result["dead"] = load_of_dead(inside, prober, dead)
     return result
 
 
