@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compilers.audit.route_differences import RouteDifference, route_differences
+from compilers.audit.route_table_file import ROUTE_FORMS, read_tables
+from compilers.readers.devices.held_routes import RULES, RouteTables
 from compilers.tables.build import Build
+from compilers.targets.devices.route_differences import RouteDifference, route_differences
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import weighs
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target import Target
 from inventory.problems import InputError
-from inventory.route_tables.held_routes import RULES, RouteTables
-from inventory.route_tables.route_table_file import ROUTE_FORMS, read_tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.devices.neighbour_facts import End, Facts
 from compilers.targets.system_names import SystemNames
 from compilers.wiring.hardware import Hardware, PortFacts
 from compilers.wiring.wiring import Wiring
-from inventory.neighbours.facts import End, Facts
 
 Pair = tuple[int, int]
 Pairs = frozenset[Pair]

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from compilers.audit.expected_routes import ComparedRouter, ExpectedRoutes
-from compilers.audit.route_differences import KINDS, RouteDifference
+from compilers.audit.route_table_file import device_texts, read_tables
+from compilers.readers.devices.device_files import device_files
 from compilers.tables.build import Build
+from compilers.targets.devices.route_differences import KINDS, RouteDifference
 from compilers.targets.options import Chosen
 from compilers.targets.system_names import hostname
 from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
 from compilers.workers.local_processes import on_all_cores
-from inventory.device_files import device_files
 from inventory.problems import InputError, Problem, did_you_mean, few
-from inventory.route_tables.route_table_file import device_texts, read_tables
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.audit.neighbour_file import read_facts
 from compilers.audit.resolve import Pair, Pairs, PortFinder, resolve
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
@@ -20,7 +21,6 @@ from compilers.tables.build import Build
 from compilers.targets.target_lookup import target
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
-from inventory.neighbours.neighbour_file import read_facts
 from inventory.problems import InputError
 
 NEIGHBOURS_SEEN = ("linux", "frr", "nvue", "sonic", "eos", "nxos", "junos", "srlinux")

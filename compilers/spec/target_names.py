@@ -1,8 +1,8 @@
 """Names of targets: polarfab's own, and those that installed packages register.
 
-A target of the core is a module of `compilers/targets/` with a folder of templates of its name. An
-extension or a package registers one by an entry point of the group `polarfab.targets`. No target is
-imported here.
+A system is a folder of `compilers/targets/` with a module `target`; a tool is a module of its
+folder `push/`. Each has a folder of templates of its name. An extension or a package registers a
+target by an entry point of the group `polarfab.targets`. No target is imported here.
 """
 
 from __future__ import annotations
@@ -31,9 +31,13 @@ VENDORS = {
 
 def _modules() -> dict[str, str]:
     templates = Path(__file__).parents[2] / "templates"
-    files = (Path(__file__).parents[1] / "targets").glob("*/*.py")
-    there = sorted((p.stem, p.parent.name) for p in files if (templates / p.stem).is_dir())
-    return {name: f"{folder}.{name}" for name, folder in there}
+    targets = Path(__file__).parents[1] / "targets"
+    modules = {
+        file.parent.name: f"{file.parent.name}.target" for file in targets.glob("*/target.py")
+    }
+    tools = (file.stem for file in (targets / TOOLS_FOLDER).glob("*.py"))
+    modules |= {name: f"{TOOLS_FOLDER}.{name}" for name in tools if (templates / name).is_dir()}
+    return dict(sorted(modules.items()))
 
 
 BUILT_IN: Mapping[str, str] = _modules()

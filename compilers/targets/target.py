@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from compilers.readers.bgp.bgp_reader import BgpReader
+from compilers.readers.devices.held_routes import RouteTables
 from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.tables.build import Build
@@ -22,7 +23,6 @@ from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.system_names import PORT, SystemNames
 from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
-from inventory.route_tables.held_routes import RouteTables
 from templates import TEMPLATES
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.devices.held_routes import Place
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.move_plan import Update, plan
-from inventory.route_tables.held_routes import Place
 
 Value = TypeVar("Value")
 

@@ -25,23 +25,26 @@ from typing import Any
 import numpy as np
 
 from compilers.audit.expected_routes import ExpectedRoutes
-from compilers.audit.route_lines import remediation
 from compilers.tables.build import Build
+from compilers.targets.devices.configured_device import ConfiguredDevice
+from compilers.targets.devices.device_shell import SSH, DeviceError, DeviceShell
+from compilers.targets.devices.napalm_device import NapalmSession
+from compilers.targets.devices.route_lines import remediation
+from compilers.targets.devices.router_device import NAMES, RouterDevice
+from compilers.targets.eos.device import EosDevice
+from compilers.targets.frr.device import FrrDevice
+from compilers.targets.junos.device import JunosDevice
+from compilers.targets.linux.device import LinuxDevice
+from compilers.targets.nxos.device import NxosDevice
 from compilers.targets.options import Chosen
 from compilers.targets.routed.p2p_links import P2pTarget
+from compilers.targets.sonic.device import SonicDevice
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
-from controller.devices.configured_device import ConfiguredDevice
-from controller.devices.device_shell import SSH, DeviceError, DeviceShell
-from controller.devices.frr_device import FrrDevice
-from controller.devices.linux_device import LinuxDevice
-from controller.devices.napalm_device import EosDevice, JunosDevice, NapalmSession, NxosDevice
 from controller.devices.push_proof import PushProof
 from controller.devices.push_report import PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
-from controller.devices.router_device import NAMES, RouterDevice
-from controller.devices.sonic_device import SonicDevice
 from inventory.problems import InputError, Problem, install_extra
 
 AROUND = "go around what is shut or drained"

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from compilers.audit.expected_routes import ExpectedRoutes
-from compilers.audit.route_differences import RouteDifference
 from compilers.readers.bgp.bgp_reader import BgpReader
+from compilers.readers.devices.held_routes import ANY, MAIN, Place, RouteTables
+from compilers.targets.devices.device_shell import DeviceError
+from compilers.targets.devices.route_differences import RouteDifference
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.target import Target
-from controller.devices.device_shell import DeviceError
 from controller.devices.push_report import PushedSwitch, named
 from inventory.problems import InputError
-from inventory.route_tables.held_routes import ANY, MAIN, Place, RouteTables
 
 PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
 """Seconds until a daemon has handed its routes on, and between two looks."""

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Literal
 
-from compilers.audit.route_differences import RouteDifference
+from compilers.readers.devices.held_routes import Place
+from compilers.targets.devices.route_differences import RouteDifference
+from compilers.targets.devices.router_device import MOST_NAMED, DevicePlan, RouterDevice
 from compilers.targets.system_names import hostname
-from controller.devices.router_device import DevicePlan, RouterDevice
-from inventory.route_tables.held_routes import Place
 
-MOST_NAMED = 3
-"""Routes, lines or switches that a message names."""
 ADDRESS = re.compile(r"\b\d+(\.\d+){3}\b")
 State = Literal["as built", "to do", "pushed", "failed", "not tried"]
 

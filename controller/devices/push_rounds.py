@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from compilers.audit.expected_routes import ExpectedRoutes
-from compilers.audit.route_lines import RouteLine
+from compilers.readers.devices.held_routes import MAIN, RULES, Choices, Place, RouteTables
 from compilers.tables.build import Build
+from compilers.targets.devices.configured_device import ConfiguredDevice
+from compilers.targets.devices.route_lines import RouteLine
 from compilers.targets.options import LOSSLESS, OFF, Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.target import Target
 from compilers.update.router_move import RouterMove
-from controller.devices.configured_device import ConfiguredDevice
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import MAIN, RULES, Choices, Place, RouteTables
 
 BEFORE = -1
 Held = tuple[tuple[RouteLine, ...], Choices]

@@ -21,7 +21,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.routed.p2p_links import LINKS6, P2pFabric, P2pLink, Route
-from compilers.targets.routed.sonic import Entry, SonicVariables, Table, sonic_variables
+from compilers.targets.sonic.target import Entry, SonicVariables, Table, sonic_variables
 from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_sonic_segments
 from extensions.host_paths.srv6_paths import Srv6Paths

@@ -18,8 +18,8 @@ import numpy as np
 
 from compilers.readers.emitted_report import DifferenceList
 from compilers.tables.build import Build
+from compilers.targets.eos.target import Eos, EosVariables, eos_variables
 from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
-from compilers.targets.routed.eos import Eos, EosVariables, eos_variables
 from compilers.wiring.hardware import BufferFacts
 from extensions.lossless.eos_priorities import check_layers
 from extensions.lossless.priorities import PAIRS, LayerPlan, dscp_of

@@ -30,7 +30,7 @@ from compilers.tables.build import Build
 from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
 from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.routed.p2p_links import HostPort, P2pFabric, P2pLink, P2pRouter
-from compilers.targets.routed.sonic import (
+from compilers.targets.sonic.target import (
     Entry,
     Sonic,
     SonicVariables,

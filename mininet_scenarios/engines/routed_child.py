@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.targets.routed.interfaces import BRIDGE, LINUX
+from compilers.targets.linux.port_names import LINUX
+from compilers.targets.routed.interfaces import BRIDGE
 from mininet_scenarios.engines.inner_child import RUN, InnerChild, prepare, serve
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.machine.netns import batch

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from inventory.neighbours.facts import Seen
-from inventory.neighbours.neighbour_file import NEIGHBOUR_FORMATS, read_facts
+from compilers.audit.neighbour_file import NEIGHBOUR_FORMATS, read_facts
+from compilers.audit.route_table_file import device_texts, read_tables
+from compilers.readers.devices.neighbour_facts import Seen
 from inventory.problems import InputError
-from inventory.route_tables.route_table_file import device_texts, read_tables
 from tests.compilers.audit.device_tables import PRINTERS
 from tests.compilers.spec.makers import mutated_bytes, mutated_tree
 from tests.fuzzing import reading, ten_minutes

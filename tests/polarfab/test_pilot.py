@@ -10,9 +10,9 @@ import pytest
 
 from compilers.audit.route_report import RouteReport
 from compilers.audit.wiring_report import WiringReport
+from compilers.readers.devices.held_routes import ANY, IPV4_RULES, IPV6_RULES
 from compilers.targets.routed.bgp.drained import SYSTEMS, maintenance_lines
 from compilers.targets.target_lookup import target
-from inventory.route_tables.held_routes import ANY, IPV4_RULES, IPV6_RULES
 from polarfab.fabric import Fabric
 from tests.compilers.audit.device_tables import PRINTERS, write
 from tests.compilers.audit.test_names_around import FORMS, cabled, told

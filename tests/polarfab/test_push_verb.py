@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from compilers.targets.devices.device_shell import DeviceShell
+from compilers.targets.linux.device import LinuxDevice
 from controller.devices.device_push import PushSettings
-from controller.devices.device_shell import DeviceShell
-from controller.devices.linux_device import LinuxDevice
 from controller.devices.push_report import PushedSwitch, PushReport
 from polarfab.fabric import Fabric
 from polarfab.switches import push

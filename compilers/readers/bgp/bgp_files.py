@@ -14,7 +14,6 @@ from compilers.readers.bgp.bgp_dialects import dialect
 from compilers.readers.bgp.bgp_outcome import is_taken, is_via
 from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker, SpeakerOptions
 from compilers.readers.emitted_forwarding import NextHop, prefix_text
-from compilers.readers.routers.frr_reader import NAME, read_frr_text
 from compilers.readers.routers.router_files import read_files
 from compilers.readers.routers.router_forwarding import far_ends, forwarding
 from compilers.readers.routers.router_text import DISCARD, RouterText
@@ -27,19 +26,6 @@ PART_OF_POLICY = re.compile(
     r"(?:term|/ statement) (\S+) "
 )
 """How statements begin about the parts of a policy, which are tried in the order of the text."""
-
-
-def frr(folder: Path, asked: SpeakerOptions) -> BgpSwitch:
-    """A folder of target frr, whose sessions are with whoever is at the other end of a link.
-
-    Raises:
-        OSError: a file is not there.
-    """
-    files, actor, engine = read_frr_text(folder, asked.bfd)
-    file = str(folder / NAME)
-    speaker = Speaker.read(Statements(engine.said), dialect(NAME), replace(asked, numbered=False))
-    rest = files.switch(file, files.tables(NAME, engine, actor.next_hops), ())
-    return replace(speaker.switch(file, rest), falls_through=True)
 
 
 def read_speaker(

@@ -13,6 +13,8 @@ from typing import Any
 
 from compilers.readers.routers.tool_check import check_containerlab
 from compilers.tables.build import Build
+from compilers.targets.eos.port_names import EOS
+from compilers.targets.linux.port_names import LINUX
 from compilers.targets.options import Chosen, Option
 from compilers.targets.push.pushed_files import (
     SYSTEM,
@@ -21,9 +23,10 @@ from compilers.targets.push.pushed_files import (
     node_list,
     push_options,
 )
-from compilers.targets.routed import interfaces
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.static_routes import HOST_NAME, RoutedFabric
+from compilers.targets.sonic.port_names import SONIC
+from compilers.targets.srlinux.port_names import SRLINUX
 from inventory.problems import InputError, Problem, few
 
 MANAGEMENT = IPv4Network("172.28.0.0/16")
@@ -55,7 +58,7 @@ CONTAINER_KINDS = {
     "frr": ContainerKind(
         "linux",
         "frrouting/frr:v8.4.1",
-        interfaces.LINUX,
+        LINUX,
         binds=(
             ("frr.conf", "/etc/frr/frr.conf"),
             *_linux("links.batch", "rules.batch", "sysctl.conf"),
@@ -70,19 +73,19 @@ CONTAINER_KINDS = {
     "srlinux": ContainerKind(
         "nokia_srlinux",
         "srlinux",
-        interfaces.SRLINUX,
+        SRLINUX,
         binds=(("srlinux.json", "/etc/opt/polarfab.json"),),
     ),
     "sonic": ContainerKind(
         "sonic-vs",
         "docker-sonic-vs",
-        interfaces.SONIC,
+        SONIC,
         binds=(
             ("config_db.json", "/etc/sonic/polarfab.json"),
             ("frr.conf", "/etc/sonic/frr/frr.conf"),
         ),
     ),
-    "eos": ContainerKind("arista_ceos", "ceos", interfaces.EOS, startup="eos.cfg"),
+    "eos": ContainerKind("arista_ceos", "ceos", EOS, startup="eos.cfg"),
 }
 
 

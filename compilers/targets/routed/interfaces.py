@@ -1,10 +1,7 @@
 """Names of ports in each system.
 
-Where cages are broken out, the parts are numbered as the vendors document it:
-EOS, by serdes lanes: https://www.arista.com/en/um-eos/eos-layer-1-profiles
-NX-OS: https://www.cisco.com/c/en/us/td/docs/dcn/nx-os/nexus9000/102x/configuration/interfaces/
-Junos: https://www.juniper.net/documentation/us/en/software/junos/interfaces-ethernet-switches/topics/concept/configure-port-speed.html
-SR Linux: https://documentation.nokia.com/srlinux/25-3/books/interfaces/breakout-ports.html
+Where cages are broken out, the parts are numbered as the vendor documents it, which the folder of
+each system cites.
 """
 
 from __future__ import annotations
@@ -193,70 +190,3 @@ class Interfaces:
                     todo=f"say what the switch calls them, such as "
                     f'`names: {{{self.system}: "{self.advice}"}}`, or choose another target',
                 )
-
-
-LINUX = Interfaces(
-    "linux",
-    re.compile(r"(?!(?:lo|all|default|hosts)$)[A-Za-z0-9][A-Za-z0-9._-]{0,14}"),
-    "interface names of at most 15 letters, digits and . _ -, "
-    f"and none of lo, all, default, {BRIDGE}",
-    "swp{cage}s{lane}",
-    first_lane=0,
-)
-"""Names that Linux takes for an interface (dev_valid_name), less those that need quoting."""
-EOS = Interfaces(
-    "eos",
-    re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){0,2}"),
-    "interface names of EOS",
-    "Ethernet{cage}/{lane}",
-    "Ethernet{port}",
-    by_serdes=True,
-    management="Management1",
-    vrf="MGMT",
-    short=("Ethernet", "Et"),
-    lab=("Ethernet", "eth", "_"),
-)
-NXOS = Interfaces(
-    "nxos",
-    re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){1,2}"),
-    "interface names of NX-OS",
-    "Ethernet1/{cage}/{lane}",
-    "Ethernet1/{port}",
-    management="mgmt0",
-    vrf="management",
-    short=("Ethernet", "Eth"),
-)
-JUNOS = Interfaces(
-    "junos",
-    re.compile(r"(ge|mge|xe|et)-[0-9]{1,2}/[0-9]/[0-9]{1,3}(:[0-9])?"),
-    "interface names of Junos",
-    "et-0/0/{cage}:{lane}",
-    "et-0/0/{port}",
-    first=0,
-    first_lane=0,
-    management="re0:mgmt-0",
-    vrf="mgmt_junos",
-)
-SRLINUX = Interfaces(
-    "srlinux",
-    re.compile(
-        r"ethernet-[1-9][0-9]?(/[1-9][0-9]?)?/([1-9][0-9]?|1[01][0-9]|12[0-8])(/[1-9][0-9]?)?"
-    ),
-    "interface names of SR Linux, whose port is at most 128",
-    "ethernet-1/{cage}/{lane}",
-    "ethernet-1/{port}",
-    management="mgmt0",
-    lab=("ethernet-", "e", "-"),
-)
-SONIC = Interfaces(
-    "sonic",
-    re.compile(r"Ethernet(0|[1-9][0-9]{0,3})"),
-    "interface names of SONiC",
-    "Ethernet{serdes}",
-    "Ethernet{port*4}",
-    first=0,
-    in_platform_file=True,
-    lab_by_number=True,
-    inner=("Ethernet", "Eth"),
-)
-"""Without an inventory every fourth number, as on the virtual switch and on ports of four lanes."""

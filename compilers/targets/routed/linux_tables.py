@@ -12,6 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compilers.readers.devices.held_routes import (
+    ANY,
+    DISCARD,
+    IPV4_RULES,
+    IPV6_RULES,
+    THROW,
+    Choices,
+    RouteTables,
+    comparable,
+    shared,
+)
+from compilers.readers.devices.held_routes import MAIN as MAIN_TABLE
 from compilers.tables.build import Build
 from compilers.targets.routed.kernel_marks import KernelMarks, kernel_marks, marked_address
 from compilers.targets.routed.route_rows import RoutePart
@@ -24,18 +36,6 @@ from compilers.targets.routed.static_routes import (
     StaticSwitch,
 )
 from inventory.problems import InputError
-from inventory.route_tables.held_routes import (
-    ANY,
-    DISCARD,
-    IPV4_RULES,
-    IPV6_RULES,
-    THROW,
-    Choices,
-    RouteTables,
-    comparable,
-    shared,
-)
-from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
 MAIN, ENTER = 254, 5000
 """Tables: for packets from anywhere, from hosts; ENTER + p: for those that came in on port p."""

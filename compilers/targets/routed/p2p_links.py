@@ -36,6 +36,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.bgp.bgp_files import read_speaker
+from compilers.readers.devices.held_routes import (
+    ANY,
+    DISCARD,
+    MAIN,
+    Choices,
+    RouteTables,
+    comparable,
+)
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.router_files import read_router
 from compilers.routing.marked_spread import onward_ports
@@ -68,7 +76,6 @@ from compilers.targets.routed.static_routes import (
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import ANY, DISCARD, MAIN, Choices, RouteTables, comparable
 
 LINKS, LINKS6 = "links", "links6"
 HOSTS = "hosts"

@@ -21,13 +21,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.devices.held_routes import DISCARD, Choices
 from compilers.tables.build import Build
+from compilers.targets.linux.port_names import LINUX
 from compilers.targets.options import SET
-from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces, PhysicalPort
+from compilers.targets.routed.interfaces import BRIDGE, Interfaces, PhysicalPort
 from compilers.targets.routed.route_rows import PrefixTexts
 from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import DISCARD, Choices
 
 Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from controller.devices.device_shell import SSH
+from compilers.targets.devices.device_shell import SSH
 from polarfab.output.verb_output import (
     json_option,
     print_json,
@@ -149,7 +149,7 @@ def _say_unnamed(build: Build, found: PushReport) -> None:
 
 def _say_errors(found: PushReport) -> None:
     """Each error once, with the first switches that had it; with --verbose switch by switch."""
-    from controller.devices.push_report import MOST_NAMED
+    from compilers.targets.devices.router_device import MOST_NAMED
 
     errors = {one.node: one.error for one in found.switches if one.error}
     for cause, nodes in found.causes.items():

@@ -2,7 +2,7 @@
 
 Each printer takes {(table, prefix): [[(gateway, interface, weight), …], …]}, choices in order, and
 gives the outputs of a device, one after the other. The forms are those that the modules of
-`inventory.route_tables` cite; only FRR's and the kernel's were seen on real ones.
+the modules `routing_tables` cite; only FRR's and the kernel's were seen on real ones.
 """
 
 import json

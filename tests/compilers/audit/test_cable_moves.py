@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from compilers.audit.cable_moves import Component, Move, components
 from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
 from compilers.audit.wiring_audit import check, cost
+from compilers.readers.devices.neighbour_facts import End, Facts, Seen
 from compilers.wiring.wiring import Wiring
-from inventory.neighbours.facts import End, Facts, Seen
 from tests.compilers.audit.makers import apply
 from tests.compilers.fabrics import polarfly_build
 

@@ -15,13 +15,13 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from compilers.audit.neighbour_file import read_facts
 from compilers.audit.route_report import RouteReport
 from compilers.audit.wiring_report import WiringReport
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.targets.target_lookup import target
-from inventory.neighbours.neighbour_file import read_facts
 from tests.compilers.audit.device_tables import PRINTERS, rendered, write
 from tests.compilers.readers.emitted import fabric
 from tests.compilers.readers.test_edits import FABRIC, INVENTORY

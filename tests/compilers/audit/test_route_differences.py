@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compilers.audit.route_differences import route_differences
-from inventory.route_tables.held_routes import ANY, DISCARD, IPV4_RULES, MAIN, RouteTables
+from compilers.readers.devices.held_routes import ANY, DISCARD, IPV4_RULES, MAIN, RouteTables
+from compilers.targets.devices.route_differences import route_differences
 
 HOP, OTHER = ((("10.0.0.1", "eth1", 1),),), ((("10.0.0.2", "eth2", 1),),)
 

@@ -1,14 +1,9 @@
 """What to add and what to take away: lines of configurations, and for ip -batch."""
 
-from compilers.audit.route_lines import (
-    fabric_lines,
-    junos_lines,
-    kernel_remediation,
-    remediation,
-    rule_remediation,
-    section_lines,
-    sonic_lines,
-)
+from compilers.targets.devices.route_lines import fabric_lines, remediation, section_lines
+from compilers.targets.junos.route_lines import junos_lines
+from compilers.targets.linux.route_lines import kernel_remediation, rule_remediation
+from compilers.targets.sonic.route_lines import sonic_lines
 
 POOLS = ("10.0.0.0/24", "fd00::/60")
 RENDERED = """hostname a

@@ -11,10 +11,10 @@ from itertools import chain, pairwise, product
 import networkx as nx
 import pytest
 
+from compilers.audit.route_table_file import device_texts, read_tables
 from compilers.readers.bgp import bgp_failures
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from inventory.route_tables.route_table_file import device_texts, read_tables
 from tests.compilers.readers.emitted import IQ, assert_each_is_told, change, check, write
 from tests.compilers.readers.test_bgp_reader import build_of
 from tests.compilers.targets.path_vectors import PathVectors

@@ -18,7 +18,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
-from compilers.targets.routed.interfaces import SONIC
+from compilers.targets.sonic.port_names import SONIC
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.targets.makers import FLOWS, TTL, hops

@@ -10,13 +10,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.audit.route_lines import kernel_remediation
 from compilers.proof.failures.failure_walks import walk_failures
+from compilers.readers.devices.held_routes import DISCARD, MAIN
+from compilers.targets.linux.route_lines import kernel_remediation
+from compilers.targets.linux.routing_tables import read
 from compilers.targets.routed.linux_tables import kernel_tables
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
-from inventory.route_tables.held_routes import DISCARD, MAIN
-from inventory.route_tables.kernel_routes import read
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routing.makers import HYPERX, TREE, compiled, graph_of
 from tests.compilers.targets.kernels import on_kernels

@@ -9,14 +9,14 @@ from ipaddress import IPv6Network
 import numpy as np
 import pytest
 
-from compilers.audit.route_lines import kernel_remediation
 from compilers.proof.failures.failure_walks import walk_failures
+from compilers.readers.devices.held_routes import MAIN
+from compilers.targets.linux.route_lines import kernel_remediation
+from compilers.targets.linux.routing_tables import read
 from compilers.targets.routed.linux_tables import kernel_tables
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from inventory.route_tables.held_routes import MAIN
-from inventory.route_tables.kernel_routes import read
 from tests.compilers.readers.emitted import IDENTITY, change, check, write
 from tests.compilers.routing.makers import loads_by_hand, marked
 from tests.compilers.targets.kernels import on_kernels

@@ -5,8 +5,9 @@ from ipaddress import ip_address, ip_network
 import numpy as np
 import pytest
 
-from compilers.audit.route_lines import RouteLine, junos_lines
-from compilers.targets.routed.interfaces import EOS
+from compilers.targets.devices.route_lines import RouteLine
+from compilers.targets.eos.port_names import EOS
+from compilers.targets.junos.route_lines import junos_lines
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.update.router_move import PrefixRounds, RouterMove
 from tests.compilers.update.makers import POLARFLY, quadrics_link

@@ -21,10 +21,10 @@ from compilers.cabling.schedule_columns import Rows
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
+from compilers.readers.devices.neighbour_facts import End, Facts, Seen
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
-from inventory.neighbours.facts import End, Facts, Seen
 from inventory.netbox.netbox_file import read_netbox
 from inventory.problems import InputError
 from tests.compilers.audit.makers import apply

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
+from compilers.targets.linux.device import LinuxDevice
 from compilers.targets.target_lookup import target
-from controller.devices.linux_device import LinuxDevice
 from mininet_scenarios.engines.routers import until
 from tests.controller.devices.live_push import PATIENCE, Site
 

@@ -17,7 +17,7 @@ from napalm import get_network_driver
 from napalm.eos.utils.versions import EOSVersion
 from pyeapi.eapilib import CommandError
 
-from controller.devices.device_shell import DeviceError, DeviceShell
+from compilers.targets.devices.device_shell import DeviceError, DeviceShell
 from tests.compilers.audit import device_tables
 from tests.compilers.audit.device_tables import PRINTERS
 

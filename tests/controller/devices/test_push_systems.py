@@ -12,16 +12,16 @@ from types import SimpleNamespace
 import pytest
 
 from compilers.audit.expected_routes import ExpectedRoutes
+from compilers.targets.devices.configured_device import ConfiguredDevice
+from compilers.targets.devices.device_shell import DeviceError, DeviceShell
+from compilers.targets.frr.device import FrrDevice
 from compilers.targets.routed.static_routes import fabric_pools
+from compilers.targets.sonic.device import SonicDevice
 from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
 from controller.devices import device_push, push_proof
-from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.device_push import DevicePush, PushSettings
-from controller.devices.device_shell import DeviceError, DeviceShell
-from controller.devices.frr_device import FrrDevice
 from controller.devices.push_rounds import PushRounds
-from controller.devices.sonic_device import SonicDevice
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.update.makers import POLARFLY, quadrics_link

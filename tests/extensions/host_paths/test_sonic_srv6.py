@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from compilers.targets.routed.interfaces import SONIC
+from compilers.targets.sonic.port_names import SONIC
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.targets.makers import fabric

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from compilers.forwarding.walks import minimal_hops
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.bgp.bgp_speaker import BgpSwitch, SpeakerOptions
+from compilers.readers.devices.held_routes import Choices
 from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
@@ -40,7 +41,6 @@ from compilers.targets.routed.static_routes import RoutedFabric, pool_problems
 from compilers.wiring.addressing import OWN, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import Choices
 
 ROUTING, BFD, UNNUMBERED, WCMP = "routing", "bfd", "unnumbered", "wcmp"
 VIA = ("nexthops", "nexthops6")

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from compilers.readers.emitted_report import EXAMPLES
 from compilers.tables.build import Build
+from compilers.targets.frr.target import FrrVariables
 from compilers.targets.options import SET, Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily
-from compilers.targets.routed.frr import FrrVariables
 from compilers.targets.routed.p2p_links import P2pVariables
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError

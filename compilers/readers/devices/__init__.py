@@ -1,0 +1,1 @@
+"""Outputs of devices: files of them, neighbours, and routing tables in one form."""

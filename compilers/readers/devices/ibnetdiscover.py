@@ -1,0 +1,36 @@
+"""`ibnetdiscover`: the whole InfiniBand fabric in one table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from compilers.readers.devices.neighbour_facts import End, Seen, Source, words
+
+IBNETDISCOVER = "the output of ibnetdiscover"
+IBNET_NODE = re.compile(r'(?:Switch|Ca|Rt)\s+\d+\s+"[SHR]-([0-9a-f]{16})"(?:\s*#\s*"([^"]*)")?')
+LINK = re.compile(
+    r'\[(\d{1,6})\](?:\([0-9a-f]+\))?\s+"[SHR]-([0-9a-f]{16})"\[(\d{1,6})\]'
+    r'(?:\([0-9a-f]+\))?(?:\s*#\s*(?:lid[^"]*)?"([^"]*)")?'
+)
+
+
+def fits(source: Source) -> bool:
+    """Whether the table looks like this."""
+    return any(IBNET_NODE.match(line) for line in source.text.splitlines())
+
+
+def read(source: Source) -> Iterator[Seen]:
+    """A fact per port. A node is known by its GUID, or by the first word of its description."""
+    here: tuple[str, ...] = ()
+    for line in source.text.splitlines():
+        if node := IBNET_NODE.match(line):
+            here = _names(node[1], node[2])
+        elif here and (link := LINK.match(line)):
+            far = End(_names(link[2], link[4]), (f"#{int(link[3])}",))
+            yield Seen(End(here, (f"#{int(link[1])}",)), far)
+
+
+def _names(guid: str, description: str | None) -> tuple[str, ...]:
+    first = (description or "").split()[:1]
+    return words(f"0x{guid}", description, *first)

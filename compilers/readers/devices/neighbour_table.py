@@ -1,0 +1,51 @@
+"""A plain CSV with a line per neighbour: node, port, neighbour, neighbour_port."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from compilers.readers.devices.neighbour_facts import End, Seen, Source, words
+
+NEIGHBOUR_TABLE = "CSV with the columns node, port, neighbour, neighbour_port"
+TABLE_HEADERS = (
+    ("node", "port", "neighbour", "neighbour_port"),
+    ("node", "port", "neighbor", "neighbor_port"),
+    ("a_node", "a_port", "b_node", "b_port"),
+    ("side_a_device", "side_a_name", "side_b_device", "side_b_name"),
+)
+
+
+def fits(source: Source) -> bool:
+    """Whether the table looks like this; a cable schedule and NetBox's cables do, too."""
+    first = source.text.lstrip("\ufeff").partition("\n")[0]
+    return _header([cell.strip().lower() for cell in first.split(",")]) is not None
+
+
+def _header(columns: list[str]) -> tuple[int, ...] | None:
+    for header in TABLE_HEADERS:
+        if set(header) <= set(columns):
+            return tuple(columns.index(word) for word in header)
+    return None
+
+
+def read(source: Source) -> Iterator[Seen]:
+    """A fact per line; a line without a neighbour says nothing."""
+    rows = csv.reader(io.StringIO(source.text.lstrip("\ufeff")))
+    try:
+        columns = [cell.strip().lower() for cell in next(rows, [])]
+        where = _header(columns)
+        if where is None:
+            raise source.wrong(NEIGHBOUR_TABLE, ", ".join(columns[:6]) or "an empty file", "", 1)
+        for row in rows:
+            if len(row) <= max(where):
+                if any(row):
+                    given = f"{len(row)} values"
+                    raise source.wrong(f"{len(columns)} values", given, "", rows.line_num)
+                continue
+            node, port, far, far_port = (words(row[i]) for i in where)
+            if node and port and far and far_port:
+                yield Seen(End(node, port), End(far, far_port))
+    except csv.Error as error:
+        raise source.wrong(NEIGHBOUR_TABLE, str(error), "", rows.line_num) from None

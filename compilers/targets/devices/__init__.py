@@ -1,0 +1,1 @@
+"""What systems share that a push configures line by line."""

@@ -1,0 +1,43 @@
+"""`show ip route vrf all | json` and `show ipv6 route vrf all | json` of Arista EOS.
+
+The form is that of the test data of Arista's network test automation (ANTA), routing.generic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from compilers.readers.devices.held_routes import DISCARD, MAIN, HeldRoutes, Hops, hops_of
+from compilers.readers.devices.neighbour_facts import items, mapping
+
+COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
+
+
+def fits(document: Any) -> bool:
+    """Whether EOS prints such."""
+    known = mapping(document)
+    return "vrfs" in known or "routes" in known
+
+
+def read(documents: Iterable[Any]) -> HeldRoutes:
+    """The routes."""
+    held = HeldRoutes()
+    for document in documents:
+        known = mapping(document)
+        for vrf, entry in mapping(known.get("vrfs") or {"default": known}).items():
+            table = MAIN if vrf == "default" else vrf
+            for prefix, route in mapping(mapping(entry).get("routes")).items():
+                if hops := _hops(mapping(route)):
+                    held.add(table, prefix, 0, hops)
+    return held
+
+
+def _hops(route: dict[str, Any]) -> Hops:
+    vias = [mapping(via) for via in items(route.get("vias"))]
+    if route.get("routeAction") == "drop" or any(via.get("interface") == "Null0" for via in vias):
+        return DISCARD
+    return hops_of(
+        (str(via.get("nexthopAddr", "")), str(via.get("interface", "")), int(via.get("weight", 1)))
+        for via in vias
+    )

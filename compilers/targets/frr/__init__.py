@@ -1,0 +1,1 @@
+"""FRR: its class, names of ports, what its devices print, and how it is pushed."""

@@ -1,0 +1,1 @@
+"""Junos: its class, names of ports, what its devices print, and how it is pushed."""

@@ -1,0 +1,22 @@
+"""Names of ports in Junos.
+
+https://www.juniper.net/documentation/us/en/software/junos/interfaces-ethernet-switches/topics/concept/configure-port-speed.html
+"""
+
+from __future__ import annotations
+
+import re
+
+from compilers.targets.routed.interfaces import Interfaces
+
+JUNOS = Interfaces(
+    "junos",
+    re.compile(r"(ge|mge|xe|et)-[0-9]{1,2}/[0-9]/[0-9]{1,3}(:[0-9])?"),
+    "interface names of Junos",
+    "et-0/0/{cage}:{lane}",
+    "et-0/0/{port}",
+    first=0,
+    first_lane=0,
+    management="re0:mgmt-0",
+    vrf="mgmt_junos",
+)

@@ -1,0 +1,43 @@
+"""The junos target: a device config for Junos (docs/targets/routers.md).
+
+Packets from hosts are looked up in a table of their own by filter-based forwarding: a filter at the
+port of the hosts sends packets for the fabric to a forwarding instance. The port itself stays where
+it is, so there is no return path to see to. So it is with marked packets: each link has a unit of
+VLAN 3, a filter there, and an instance. Interface routes are in all instances, so these find next
+hops and hosts. Packets without a mark are those of the native VLAN, 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compilers.readers.bgp.bgp_speaker import UNCOUNTED_PATHS
+from compilers.tables.build import Build
+from compilers.targets.junos.port_names import JUNOS
+from compilers.targets.options import Chosen
+from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+from inventory.problems import InputError
+
+
+class Junos(P2pTarget):
+    """Static routes of Junos; those of packets from hosts by filter-based forwarding."""
+
+    name = "junos"
+    summary = "a device config for Junos"
+    files = dict.fromkeys(("junos.set",), P2pVariables)
+    interfaces = JUNOS
+    vrf = "polarfab"
+    between = False
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`: a route of BGP has no more next hops than Junos takes by itself.
+
+        Raises:
+            InputError: it has, or the system cannot do what the build asks for.
+        """
+        super().require(build, chosen)
+        most = 1 + int(np.count_nonzero(build.tables.classes.alternate > 0, axis=2).max(initial=0))
+        if build.every_hop and most > UNCOUNTED_PATHS:
+            required = f"at most {UNCOUNTED_PATHS} next hops of a route for target {self.name}, "
+            required += "which writes no `chassis maximum-ecmp`"
+            raise InputError.of(required, str(most), "choose another target", key="routing.transit")

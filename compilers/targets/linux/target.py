@@ -1,0 +1,227 @@
+"""The linux target: iproute2 batch files, sysctls and a systemd unit (docs/targets/frr.md).
+
+A next hop is a nexthop object, one a link, for IPv4 and IPv6 alike; a class that shares entering
+traffic is a group of them. The main table holds the order of ports as routes of rising metric:
+where a link is down, the kernel takes its nexthop object away with every route that uses it, and
+the next metric serves. What depends on where a packet came in is in tables of its own, before
+main by `ip rule iif`; where such a table has no route (left), main decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from compilers.readers.devices.held_routes import RouteTables
+from compilers.readers.emitted_check import Reader
+from compilers.readers.routers.iproute_reader import read_linux
+from compilers.spec.features import (
+    AGGREGATES,
+    BOUNCES,
+    INGRESS,
+    INTERMEDIATES,
+    MARKS,
+    REPAIR,
+    SHARES,
+    TRANSIT,
+    WEIGHTS,
+)
+from compilers.tables.build import Build
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.linux.port_names import LINUX
+from compilers.targets.options import Chosen, Option
+from compilers.targets.routed.kernel_marks import (
+    KernelMarks,
+    hash_seed,
+    kernel_marks,
+    require_devices,
+)
+from compilers.targets.routed.linux_tables import (
+    PROTOCOL,
+    LookupRule,
+    discards,
+    in_order,
+    kernel_tables,
+    marked_hops,
+    require_weights,
+    rules,
+)
+from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
+from compilers.targets.routed.static_routes import (
+    SHARED,
+    IngressShare,
+    Numbers,
+    RoutedFabric,
+    StaticSwitch,
+)
+from compilers.targets.target import Target
+from inventory.problems import InputError
+
+LINK, GROUP, MARKED_LINK, ONWARD = 500_000, 600_000, 700_000, 800_000
+"""Nexthop objects: LINK + p is the link at port p, MARKED_LINK + p the same for marked packets,
+GROUP + k the share of class k, ONWARD + p what spreads packets that came in marked on port p."""
+
+
+@dataclass(frozen=True, slots=True)
+class NexthopGroup:
+    """A nexthop group; members as iproute2 writes them: `ID,WEIGHT/ID,WEIGHT`."""
+
+    id: int
+    members: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedHop:
+    """A nexthop object for marked packets: the neighbour's address behind an interface."""
+
+    id: int
+    address: str
+    interface: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinuxVariables:
+    """The variables of a switch's templates.
+
+    seed: of the hash, 0 for any. routes: prefix, nexthop, metric, table; `routes.lines("… {} … {}
+    … {} … {}")` makes all lines at once. discards: prefix, table.
+    """
+
+    switch: StaticSwitch
+    seed: int
+    marks: KernelMarks | None
+    marked_hops: list[MarkedHop]
+    onward_group: int
+    identity: str
+    protocol: int
+    link_nexthop: int
+    groups: list[NexthopGroup]
+    routes: RouteRows
+    discards: RouteRows
+    rules: list[LookupRule]
+    pools: list[str]
+
+
+class Linux(Target):
+    """A Linux kernel that forwards."""
+
+    name = "linux"
+    summary = "batches for ip, sysctl.conf, a unit, and load.sh, which does it all"
+    files = dict.fromkeys(
+        (
+            "addresses.batch",
+            "links.batch",
+            "load.sh",
+            "polarfab.service",
+            "routes.batch",
+            "rules.batch",
+            "sysctl.conf",
+        ),
+        LinuxVariables,
+    )
+    capabilities = Capabilities(
+        frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
+    )
+    interfaces = LINUX
+    description = "{node}:{port}"
+    options = MappingProxyType(
+        {
+            "intermediates": Option.choice(
+                "Who has packets go by intermediates: no one, or hosts with target srv6.",
+                "none",
+                "hosts",
+            )
+        }
+    )
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`."""
+        by_hosts = chosen["intermediates"] == "hosts"
+        if build.carries and not by_hosts:
+            raise InputError.of(
+                key="routing.balance",
+                required=f"another balance, as target {self.name} cannot do {INTERMEDIATES} itself",
+                given=build.balance,
+                todo="add `set intermediates=hosts` where hosts write them, by target srv6; or "
+                "choose target ovs",
+            )
+        carried = frozenset({INTERMEDIATES} if by_hosts else ())
+        able = replace(self.capabilities, features=self.capabilities.features | carried)
+        able.require(build, self.name)
+        require_weights(build, self.name)
+        require_devices(build, self.name)
+
+    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
+        """See `Target.reader`."""
+        return read_linux
+
+    def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:  # noqa: ARG002
+        """See `Target.routes_held`."""
+        return partial(kernel_tables, RoutedFabric.of(build), gateway={4: "ipv6", 6: "ipv6"})
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], LinuxVariables]:  # noqa: ARG002
+        """See `Target.variables`."""
+        return partial(_variables, RoutedFabric.of(build))
+
+
+def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
+    switch = routed.switch(vertex)
+    orders = in_order(routed, vertex)
+    firsts = range(0, len(routed.both.texts), len(routed.prefixes[0]))
+    marks = kernel_marks(routed, vertex)
+    marked = marked_hops(routed, vertex, switch.hops("ipv6"), "ipv6") if marks else {}
+    return LinuxVariables(
+        switch=switch,
+        seed=hash_seed(routed.build, vertex),
+        marks=marks,
+        marked_hops=[MarkedHop(MARKED_LINK + port, *hop) for port, hop in marked.items()],
+        onward_group=ONWARD,
+        identity=routed.build.identity,
+        protocol=PROTOCOL,
+        link_nexthop=LINK,
+        groups=[
+            *(
+                NexthopGroup(GROUP + share.egress, _members(share))
+                for share in routed.shares(vertex)
+            ),
+            *(
+                NexthopGroup(ONWARD + each.port, _equally(each.onward))
+                for each in (marks.ports if marks else ())
+            ),
+        ],
+        routes=RouteRows.of(routed.both, _routes(routed, vertex, orders, firsts)),
+        discards=RouteRows.of(routed.both, discards(routed, vertex, orders, firsts)),
+        rules=rules(switch, orders, marks),
+        pools=routed.pools(),
+    )
+
+
+def _members(share: IngressShare) -> str:
+    tails = zip(share.port, share.weight, share.marks, strict=True)
+    return "/".join(f"{(MARKED_LINK if marks else LINK) + p},{w}" for p, w, marks in tails)
+
+
+def _equally(ports: Iterable[int]) -> str:
+    return "/".join(f"{LINK + port},1" for port in ports)
+
+
+def _routes(
+    routed: RoutedFabric, vertex: int, orders: Mapping[int, Numbers], firsts: Iterable[int]
+) -> Iterator[RoutePart]:
+    """Every route, table by table, in both families: its nexthop object, metric and table."""
+    prefix, egress = routed.routes(vertex)
+    for table, order in orders.items():
+        group = GROUP + np.arange(len(order))[:, None]
+        nexthop = np.select([order > 0, order == SHARED], [order + LINK, group], 0)[egress]
+        row, place = np.nonzero(nexthop)
+        known, tail = np.unique(nexthop[row, place], return_inverse=True)
+        metrics = range(1, nexthop.shape[1] + 1)
+        tails: list[RouteTail] = [
+            (hop, metric, table) for metric in metrics for hop in known.tolist()
+        ]
+        for first in firsts:
+            yield prefix[row] + first, tails, place * len(known) + tail

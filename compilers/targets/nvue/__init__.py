@@ -1,0 +1,1 @@
+"""NVUE: its class, names of ports, what its devices print, and how it is pushed."""

@@ -1,0 +1,26 @@
+"""The nvue target: a startup.yaml of Cumulus Linux up to 5.14 (docs/targets/routers.md).
+
+Routes and BGP: docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing", "BGP"
+and "Router Policy"; subinterfaces: its "Interface" (`base-interface`), and "NVUE Commands" of the
+Cumulus Linux user guide (`type sub`, `vlan`); ports: there, "Switch Port Attributes"; what 5.15
+changed: its "New and Changed NVUE Commands". Static routes of NVUE have no VRF of a next hop, so
+those between VRFs are lines of FRR, as on SONiC ("NVUE Snippets", "/etc/frr/frr.conf Snippets").
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from compilers.targets.nvue.port_names import CUMULUS
+from compilers.targets.routed.bgp.control_plane import BY_FRR
+from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
+
+
+class Nvue(P2pTarget):
+    """Routes of Cumulus Linux."""
+
+    name = "nvue"
+    summary = "a startup.yaml for NVUE on Cumulus Linux 5.9 to 5.14"
+    files = dict.fromkeys(("startup.yaml",), P2pVariables)
+    interfaces = CUMULUS
+    options = MappingProxyType({**P2P_OPTIONS, **BY_FRR})

@@ -1,0 +1,1 @@
+"""NX-OS: its class, names of ports, what its devices print, and how it is pushed."""

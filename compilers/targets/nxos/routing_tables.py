@@ -1,0 +1,56 @@
+"""`show ip route vrf all | json` and `show ipv6 route vrf all | json` of Cisco NX-OS.
+
+TABLE_x holds ROW_x, a list, or the one row alone; Cisco's NX-API programmability guide has the
+form. Interface names are short: Eth1/1. A next hop in another VRF is GATEWAY%VRF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from compilers.readers.devices.held_routes import ANY, DISCARD, MAIN, HeldRoutes, Hops, hops_of
+from compilers.readers.devices.neighbour_facts import items, mapping
+
+COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
+
+
+def fits(document: Any) -> bool:
+    """Whether NX-OS prints such."""
+    return "TABLE_vrf" in mapping(document)
+
+
+def read(documents: Iterable[Any]) -> HeldRoutes:
+    """The routes."""
+    held = HeldRoutes()
+    for document in documents:
+        for vrf in _rows(document, "vrf"):
+            name = vrf.get("vrf-name-out", "default")
+            for family in _rows(vrf, "addrf"):
+                for route in _rows(family, "prefix"):
+                    if (hops := _hops(route)) and (prefix := route.get("ipprefix")):
+                        held.add(MAIN if name == "default" else name, prefix, 0, hops)
+    return held
+
+
+def _rows(entry: object, word: str) -> Iterator[dict[str, Any]]:
+    for table in items(mapping(entry).get(f"TABLE_{word}")):
+        yield from map(mapping, items(mapping(table).get(f"ROW_{word}")))
+
+
+def _hops(route: dict[str, Any]) -> Hops:
+    best = [path for path in _rows(route, "path") if str(path.get("ubest", "true")) == "true"]
+    if any(path.get("ifname") == "Null0" for path in best):
+        return DISCARD
+    return hops_of((*_gateway(path), 1) for path in best)
+
+
+def _gateway(path: dict[str, Any]) -> tuple[str, str]:
+    """The gateway, without the VRF that it is in, and the interface; BGP's paths name none."""
+    gateway = str(path.get("ipnexthop", "")).partition("%")[0]
+    return gateway, _interface(path) or ANY * bool(gateway)
+
+
+def _interface(path: dict[str, Any]) -> str:
+    name = str(path.get("ifname", ""))
+    return f"Ethernet{name[3:]}" if name.startswith("Eth") and name[3:4].isdecimal() else name

@@ -1,0 +1,48 @@
+"""Links that a controller found: Ryu's and os-ken's `/v1.0/topology/links`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compilers.readers.devices.neighbour_facts import End, Seen, Source, items, mapping, words
+
+LINK_LIST = (
+    "a JSON list of links with src and dst, each with dpid and port_no (ryu.app.rest_topology)"
+)
+LONGEST_ID = 16
+
+
+def fits(source: Source) -> bool:
+    """Whether the table looks like this."""
+    entries = items(source.data)
+    return bool(entries) and all({"src", "dst"} <= set(mapping(entry)) for entry in entries)
+
+
+def read(source: Source) -> Iterator[Seen]:
+    """A fact per link and direction."""
+    for i, entry in enumerate(items(source.data)):
+        ends = [_end(mapping(entry).get(side)) for side in ("src", "dst")]
+        if None in ends:
+            raise source.wrong(
+                LINK_LIST, f"item {i} without a dpid or port_no in hexadecimal digits"
+            )
+        near, far = ends
+        if near and far:
+            yield Seen(near, far)
+
+
+def _end(value: object) -> End | None:
+    known = mapping(value)
+    dpid, port = (_hexadecimal(known.get(word)) for word in ("dpid", "port_no"))
+    if dpid is None or port is None:
+        return None
+    return End((f"dpid:{dpid:#x}",), words(f"#{port}", known.get("name")))
+
+
+def _hexadecimal(value: object) -> int | None:
+    if not isinstance(value, str) or len(value) > LONGEST_ID:
+        return None
+    try:
+        return int(value, 16)
+    except ValueError:
+        return None

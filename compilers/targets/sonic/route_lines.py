@@ -1,0 +1,30 @@
+"""Static routes in CONFIG_DB."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from compilers.readers.devices.held_routes import MAIN, prefix_text
+from compilers.readers.devices.neighbour_facts import mapping
+from compilers.targets.devices.route_lines import DEFAULTS, RouteLine
+
+STATIC_ROUTE = "STATIC_ROUTE"
+
+
+def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
+    """Those of CONFIG_DB: an entry is written in one command, or readers would see half of it."""
+    for key, entry in mapping(tree.get(STATIC_ROUTE)).items():
+        vrf, _, prefix = key.rpartition("|")
+        at = shlex.quote(f"{STATIC_ROUTE}|{key}")
+        pairs = sorted((name, str(value)) for name, value in mapping(entry).items())
+        values = " ".join(f"{name} {shlex.quote(value)}" for name, value in pairs)
+        yield RouteLine(
+            MAIN if vrf in DEFAULTS else vrf,
+            prefix_text(prefix),
+            tuple(f"{name}={value}" for name, value in pairs),
+            leaf="entry",
+            add=f"sonic-db-cli CONFIG_DB HSET {at} {values}",
+            drop=f"sonic-db-cli CONFIG_DB DEL {at}",
+        )

@@ -1,0 +1,229 @@
+"""The sonic target: config_db.json, frr.conf for the split-unified mode (docs/targets/routers.md).
+
+The static routes are in both: in STATIC_ROUTE, which bgpcfgd hands to FRR, and in frr.conf with
+the tag that bgpcfgd gives routes it doesn't advertise, so that both name the same routes.
+
+Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_links`): `nexthop`, `ifname` and
+`nexthop-vrf` of a route are lists of one length (sonic-static-route.yang, bgpcfgd's
+managers_static_rt.py). A name of a VRF begins with `Vrf`, one `advertise` covers all members,
+and no entry of a list is empty. Marked packets come in on a subinterface in a VRF, whose name is
+the short one of the kernel, so that its VLAN is said (sonic-vlan-sub-interface.yang; SONiC
+doc/subport/sonic-sub-port-intf-hld.md, 2.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS
+from compilers.tables.build import Build
+from compilers.targets.base_config import BaseConfig
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.node_facts import shown
+from compilers.targets.options import Chosen, Option
+from compilers.targets.routed.bgp.control_plane import BFD, BY_FRR, ROUTING
+from compilers.targets.routed.p2p_links import (
+    P2P_OPTIONS,
+    P2P_UNREACHABLE,
+    VLAN,
+    HostPort,
+    P2pLink,
+    P2pRouter,
+    P2pTarget,
+    P2pVariables,
+    Route,
+)
+from compilers.targets.sonic.port_names import SONIC
+
+HWSKU = "hwsku"
+Entry = dict[str, str]
+Table = dict[str, Entry]
+MEGABITS = 1000
+FEC = {"rs": "rs", "fc": "fc", "off": "none"}
+UNADVERTISED = 2
+"""The tag that bgpcfgd gives routes with `advertise: false`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SonicVariables(P2pVariables):
+    """The variables of the templates; tag: of routes that bgpcfgd doesn't advertise."""
+
+    config_db: dict[str, Table]
+    tag: int
+
+
+class Sonic(P2pTarget):
+    """Static routes of SONiC."""
+
+    name = "sonic"
+    summary = "config_db.json for SONiC, and frr.conf for the split-unified mode"
+    files = dict.fromkeys(("config_db.json", "frr.conf"), SonicVariables)
+    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS}))
+    interfaces = SONIC
+    vrf = "Vrf-hosts"
+    options = MappingProxyType(
+        {
+            **P2P_OPTIONS,
+            **BY_FRR,
+            HWSKU: Option(
+                "The hardware's name in DEVICE_METADATA; empty leaves it out.",
+                "",
+                "letters, digits and . _ -, at most 128",
+                lambda text: re.fullmatch(r"[A-Za-z0-9._-]{0,128}", text) is not None,
+            ),
+        }
+    )
+
+    def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
+        """See `P2pTarget.grammar_facts`."""
+        hwsku = chosen[HWSKU]
+        watched = chosen[ROUTING] == "bgp" and chosen[BFD] == "on"
+        named = (HWSKU, f"{HWSKU} {hwsku}") if hwsku else ()
+        return (*super().grammar_facts(chosen), *named, *["bfdd"] * watched)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
+        """See `Target.variables`."""
+        fabric = self.fabric(build, chosen)
+        return lambda vertex: sonic_variables(fabric.variables(vertex), chosen, {})
+
+
+def sonic_variables(
+    values: P2pVariables, chosen: Chosen, more: Mapping[str, Table]
+) -> SonicVariables:
+    """The variables of a router's templates; more: tables besides those that every router has."""
+    config = {**config_db(values, chosen[HWSKU]), **more}
+    return SonicVariables(**shown(values), config_db=config, tag=UNADVERTISED)
+
+
+def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
+    """A router as the tables of CONFIG_DB; tables without entries are left out.
+
+    Args:
+        values: the variables of its templates.
+        hwsku: the hardware's name, "" where it is not said.
+    """
+    router = values.router
+    metadata = {
+        "hostname": router.hostname,
+        "type": "LeafRouter",
+        "docker_routing_config_mode": "split-unified",
+    }
+    if values.bgp and values.bgp.bfd:  # without it no bfdd is started (supervisord.conf.j2)
+        metadata["frr_mgmt_framework_config"] = "true"
+    tables: dict[str, Table] = {
+        "DEVICE_METADATA": {"localhost": metadata | ({"hwsku": hwsku} if hwsku else {})},
+        **_base(values.base),
+        "PORT": dict(_ports(router)),
+        "BREAKOUT_CFG": {p.cage: {"brkout_mode": p.mode} for p in router.cages if p.mode},
+        "VRF": {vrf: {} for vrf in (values.vrf, *(s.vrf for s in values.stages)) if vrf},
+        "INTERFACE": dict(_interfaces(values)),
+        "VLAN_SUB_INTERFACE": dict(_subinterfaces(values)),
+        "STATIC_ROUTE": dict(_routes(values)),
+        **_hosts(values),
+    }
+    return {name: table for name, table in tables.items() if table}
+
+
+def _base(base: BaseConfig) -> dict[str, Table]:
+    """Management, time and logs: the routes of eth0 have a table of their own on SONiC."""
+    address = {f"{base.interface}|{base.address}": {"gwaddr": base.gateway} if base.gateway else {}}
+    return {
+        "MGMT_INTERFACE": address if base.address else {},
+        "NTP_SERVER": {server: {} for server in base.ntp},
+        "SYSLOG_SERVER": {server: {} for server in base.syslog},
+    }
+
+
+def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
+    """PORT; what the inventory does not say of a port stays as the switch has it."""
+    ends: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
+    for end in ends:
+        port = end.port
+        known = {
+            "lanes": port.lane_numbers,
+            "speed": str(port.speed * MEGABITS) if port.speed else "",
+            "fec": FEC.get(port.fec, ""),
+            "mtu": str(port.mtu or ""),
+        }
+        said = {word: text for word, text in known.items() if text}
+        yield end.interface, {"admin_status": "up", "description": end.description} | said
+
+
+def _interfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    router = values.router
+    for link in router.links:
+        if link.ipv4:
+            yield from _addressed(link.interface, "", link.ipv4, link.ipv6)
+        else:
+            yield link.interface, {"ipv6_use_link_local_only": "enable"}
+    if len(router.hosts) == 1:
+        yield from _gateway(values)
+
+
+def _subinterfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    for stage in values.stages:
+        inside = {"vlan": str(stage.vlan), "admin_status": "up"}
+        addressed = dict(_addressed(stage.interface, stage.vrf, stage.ipv4, stage.ipv6))
+        addressed[stage.interface] |= inside
+        yield from addressed.items()
+
+
+def _hosts(values: P2pVariables) -> dict[str, Table]:
+    """The tables of a switch without hosts, or with several of them in one network."""
+    router = values.router
+    if not router.hosts:
+        own = f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128"
+        return {"LOOPBACK_INTERFACE": dict(_addressed("Loopback0", "", *own))}
+    if len(router.hosts) == 1:
+        return {}
+    name = router.host_interface
+    return {
+        "VLAN": {name: {"vlanid": str(VLAN)}},
+        "VLAN_MEMBER": {
+            f"{name}|{host.interface}": {"tagging_mode": "untagged"} for host in router.hosts
+        },
+        "VLAN_INTERFACE": dict(_gateway(values)),
+    }
+
+
+def _gateway(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    router = values.router
+    own = f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64"
+    return _addressed(router.host_interface, values.vrf, *own)
+
+
+def _addressed(name: str, vrf: str, *addresses: str) -> Iterator[tuple[str, Entry]]:
+    yield name, {"vrf_name": vrf} if vrf else {}
+    for address in filter(None, addresses):
+        yield f"{name}|{address}", {}
+
+
+def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    vrf = values.vrf
+    for _, pool, routes, _ in values.families():
+        if pool:
+            nowhere = {"blackhole": "true", "distance": str(P2P_UNREACHABLE), "advertise": "false"}
+            yield from ((f"{name}|{pool}", nowhere) for name in ("default", vrf) if name)
+        for prefix, gateway, interface in routes:
+            entry = {"nexthop": gateway, "ifname": interface, "advertise": "false"}
+            yield f"default|{prefix}", entry
+    for _, name, shared in values.between_vrfs():
+        known = {next_hops: _between_vrfs(next_hops) for _, next_hops in shared}
+        yield from ((f"{name}|{prefix}", known[next_hops]) for prefix, next_hops in shared)
+    for prefix, gateway, interface in values.router.back() if vrf else ():
+        yield f"default|{prefix}", _between_vrfs([(gateway, interface, vrf)])
+
+
+def _between_vrfs(next_hops: Sequence[Route]) -> Entry:
+    """The entry of a route whose next hops, each with its VRF, are in others."""
+    gateways, interfaces, vrfs = zip(*next_hops, strict=True)
+    named = {"ifname": ",".join(interfaces)} if all(interfaces) else {}
+    return {
+        "nexthop": ",".join(gateways),
+        **named,
+        "nexthop-vrf": ",".join(vrfs),
+        "advertise": "false",
+    }

@@ -1,0 +1,67 @@
+"""`show system lldp neighbor` of SR Linux, or its state as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from compilers.readers.devices.neighbour_facts import End, Seen, Source, items, mapping, words
+
+SRLINUX_LLDP = (
+    "the output of show system lldp neighbor, or info from state / system lldp | as json, a file "
+    "a node"
+)
+NAME, PORT = "Neighbor System Name", "Neighbor Port"
+
+
+def fits(source: Source) -> bool:
+    """Whether the table looks like this."""
+    return NAME in source.text or bool(_interfaces(source.data))
+
+
+def read(source: Source) -> Iterator[Seen]:
+    """A fact per neighbour."""
+    if source.data is not None:
+        yield from _state(source)
+        return
+    columns: list[str] = []
+    for line in source.text.splitlines():
+        if not line.lstrip().startswith("|"):
+            continue
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if NAME in cells and PORT in cells and "Name" in cells:
+            columns = cells
+        elif columns and len(cells) == len(columns):
+            row = dict(zip(columns, cells, strict=True))
+            near, names, ports = words(row["Name"]), words(row[NAME]), words(row[PORT])
+            if near and names and ports:
+                yield Seen(End((source.node,), near), End(names, ports))
+    if not columns:
+        raise source.wrong(
+            SRLINUX_LLDP, f"no row with Name, {NAME} and {PORT}", "copy the whole table"
+        )
+
+
+def _state(source: Source) -> Iterator[Seen]:
+    for interface in _interfaces(source.data):
+        known = _bare(interface)
+        for neighbour in items(known.get("neighbor")):
+            facts = _bare(neighbour)
+            near, names = words(known.get("name")), words(facts.get("system-name"))
+            ports = words(facts.get("port-id"), facts.get("port-description"))
+            if near and names and ports:
+                yield Seen(End((source.node,), near), End(names, ports))
+
+
+def _interfaces(data: Any) -> list[Any]:
+    """The list of interfaces, however much of the path to it is printed."""
+    known = _bare(data)
+    for step in ("system", "lldp"):
+        known = _bare(known[step]) if step in known else known
+    found = items(known.get("interface"))
+    return found if any("neighbor" in _bare(entry) for entry in found) else []
+
+
+def _bare(value: object) -> dict[str, Any]:
+    """A mapping without the module names of YANG before its keys."""
+    return {str(key).rpartition(":")[2]: inner for key, inner in mapping(value).items()}

@@ -1,0 +1,75 @@
+"""`info from state network-instance * route-table | as json` of Nokia SR Linux.
+
+The model is srl_nokia-ip-route-tables: routes name a next hop group by its index, a group its next
+hops by theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from compilers.readers.devices.held_routes import ANY, DISCARD, MAIN, HeldRoutes, Hops, hops_of
+from compilers.readers.devices.neighbour_facts import items, mapping
+
+COMMANDS = "info from state network-instance * route-table | as json"
+Tree = dict[str, Any]
+
+
+def fits(document: Any) -> bool:
+    """Whether SR Linux prints such."""
+    return "network-instance" in _bare(document)
+
+
+def read(documents: Iterable[Any]) -> HeldRoutes:
+    """The active routes of all network instances; each part may be a document of its own."""
+    held = HeldRoutes()
+    instances: dict[str, list[Tree]] = {}
+    for document in documents:
+        for instance in items(_bare(document).get("network-instance")):
+            known = _bare(instance)
+            tables = instances.setdefault(str(known.get("name", "default")), [])
+            tables.append(_bare(known.get("route-table")))
+    groups = {name: _groups(tables) for name, tables in instances.items()}
+    for name, tables in instances.items():
+        for table in tables:
+            for family in ("ipv4", "ipv6"):
+                unicast = _bare(table.get(f"{family}-unicast"))
+                for route in map(_bare, items(unicast.get("route"))):
+                    where = str(route.get("next-hop-group-network-instance", name))
+                    group = groups.get(where, {}).get(str(route.get("next-hop-group")), ())
+                    if group and route.get("active", True):
+                        table_name = MAIN if name == "default" else name
+                        held.add(table_name, str(route.get(f"{family}-prefix")), 0, group)
+    return held
+
+
+def _groups(tables: list[Tree]) -> dict[str, Hops]:
+    """The next hops of every group, by its index."""
+    hops = {str(hop.get("index")): hop for hop in _all(tables, "next-hop")}
+    found = {}
+    for group in _all(tables, "next-hop-group"):
+        members = [_bare(member) for member in items(group.get("next-hop"))]
+        numbers = [str(member.get("next-hop", member.get("index"))) for member in members]
+        listed = [hops[number] for number in numbers if number in hops]
+        direct = [hop for hop in listed if "ip-address" in hop or "subinterface" in hop]
+        found[str(group.get("index"))] = (
+            hops_of((str(hop.get("ip-address", "")), _interface(hop), 1) for hop in direct)
+            if direct
+            else DISCARD
+        )
+    return found
+
+
+def _all(tables: list[Tree], key: str) -> list[Tree]:
+    return [_bare(entry) for table in tables for entry in items(table.get(key))]
+
+
+def _interface(hop: Tree) -> str:
+    """A next hop that leads to another route says no interface."""
+    return str(hop.get("subinterface", ANY)).removesuffix(".0")
+
+
+def _bare(value: object) -> Tree:
+    """A mapping whose keys have lost the names of their modules."""
+    return {key.rpartition(":")[2]: inner for key, inner in mapping(value).items()}

@@ -1,1 +1,0 @@
-"""Neighbour facts: which port of which node sees which other, as switches and tools tell it."""

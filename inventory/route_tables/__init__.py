@@ -1,1 +1,0 @@
-"""Routing tables as devices print them, whatever the system."""
