@@ -66,7 +66,5 @@ def test_the_manual_is_searched_from_disk(browser: Chrome, tmp_path: Path) -> No
         assert found.partition("#")[0] == (site / "how-to/fans.html").as_uri()
     box.clear()
     box.send_keys("roll back")
-    wanted = {
-        (site / "how-to" / name).as_uri() + ".html#roll-back" for name in ("move", "build-folder")
-    }
-    until(lambda: wanted <= _results(browser), "both sections", 20)
+    section = (site / "how-to" / "move.html").as_uri() + "#roll-back"
+    until(lambda: section in _results(browser), "the section", 20)
