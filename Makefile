@@ -39,22 +39,20 @@ help: ## this list
 demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it
 	$(BIN)/polarfab emulate first-light-q3 --engine auto
 
-ALONE := alone and not long
-test-all: ALONE := alone
-
 test: checks | debian ## set up, then lint, types, import arrows, the manual and the tests
-	$(PYTEST) -m 'not alone and not long'
+	$(PYTEST) -m 'not long'
 
 test-all: checks | debian ## the same with the tests marked long
 	$(PYTEST) -m 'not alone'
+	$(BIN)/pytest -m alone
 
-# Side by side: no test runs beside those that run alone, but lint may. Collecting them compiles all tests,
-# which else every worker does for itself. (A recipe that names MAKE would run under make -n, too.)
+# Compiling the tests once spares every worker doing so for itself. (A recipe that names MAKE would run
+# under make -n, too.)
 checks: $(STAMP) | debian
-	@$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= lint docs &
-	checked=$$!
-	$(BIN)/pytest -m '$(ALONE)' || { wait; exit 1; }
-	wait $$checked
+	@$(BIN)/pytest --collect-only --quiet > /dev/null &
+	collected=$$!
+	$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= lint docs
+	wait $$collected
 
 # Quick tests that use every dependency, with the lowest versions that pyproject.toml allows on the
 # oldest Python that is here, and with the newest that there are on the newest Python and that of

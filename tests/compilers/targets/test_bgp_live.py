@@ -6,7 +6,6 @@ arrives again, and once the link is back the kernel has the compiled routes (`Ro
 
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -83,7 +82,9 @@ def tracked(folder, spec, bfd):
     return build.topology.graph.edges().tolist()
 
 
-def links_of_the_example(folder, choose):
+@pytest.mark.alone
+@pytest.mark.long
+def test_every_link_of_jellyfish_64(tmp_path):
     """Links of the example fail one at a time: silent, then pulled. Every pair talks all the time.
 
     A link loses packets until BFD finds it dead and no longer: a round of all flows arrives then.
@@ -92,9 +93,9 @@ def links_of_the_example(folder, choose):
     one for all namespaces, for seconds. Kernels have the next hops of their configuration without
     the link, and again with it (`FrrRouter.ready`).
     """
-    edges = tracked(folder, JELLYFISH / "fabric.yaml", CALM_BFD)
-    wanted = [[how, *edge] for edge in choose(edges) for how in ("silence", "pull")]
-    seen = carried_out(folder, False, wanted, folder / "out", probe=[1, 1, 1])
+    edges = tracked(tmp_path, JELLYFISH / "fabric.yaml", CALM_BFD)
+    wanted = [[how, *edge] for edge in edges for how in ("silence", "pull")]
+    seen = carried_out(tmp_path, False, wanted, tmp_path / "out", probe=[1, 1, 1])
     for one in seen:
         assert one["sent"][0] - one["lost"][0] >= 64 * 63, one
         assert one["again"] == [0.0], one
@@ -104,19 +105,6 @@ def links_of_the_example(folder, choose):
         assert min(one["down"][0] for one in some) < HOLD / 2, seen
 
 
-@pytest.mark.alone
-def test_single_links_of_the_example(tmp_path):
-    """Any two; those of a failure are in its message."""
-    links_of_the_example(tmp_path, lambda edges: random.sample(edges, 2))
-
-
-@pytest.mark.alone
-@pytest.mark.long
-def test_every_link_of_jellyfish_64(tmp_path):
-    links_of_the_example(tmp_path, list)
-
-
-@pytest.mark.long
 def test_static_routes_follow_a_silent_link(tmp_path):
     """Spread with repair in static routes: BFD is heard within seconds, marks included."""
     (tmp_path / "fabric.yaml").write_text(SPEC.format(q=3, balance="spread, protect: link"))
