@@ -1,9 +1,10 @@
 """SONiC's own list of a platform's ports: platform.json or port_config.ini.
 
-Names and lanes differ from platform to platform, so they are read and never worked out. The names
-of a cage's parts follow SONiC's dynamic port breakout (design document, "Port naming"): EthernetN,
-and N plus the lanes of a part for the next. A key of `breakout_modes` such as `2x200G[100G](8)` has
-the parts, the speed of each, other speeds, and the lanes if not all are used.
+Names and lanes differ from platform to platform, so they are read and never worked out. They are
+read as SONiC's portconfig.py (src/sonic-config-engine of sonic-buildimage) reads them: the parts of
+a cage are EthernetN, and N plus the lanes of a part for the next. A key of `breakout_modes` such as
+`2x200G[100G](4)` has the parts, the speed of each, other speeds, and the lanes if not all are used;
+`+` joins parts of several kinds. A speed without G is in Mbit/s.
 https://github.com/sonic-net/SONiC/blob/master/doc/dynamic-port-breakout/sonic-dynamic-port-breakout-HLD.md
 """
 
@@ -18,15 +19,22 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
+from inventory.problems import shown
 from inventory.values import Model, refusal
 
-MODE = re.compile(r"([0-9]+)x([0-9]+)G(?:\[([0-9G,]*)\])?(?:\(([0-9]+)\))?")
-NAME = re.compile(r"Ethernet([0-9]+)")
-LANES = re.compile(r"[0-9]+(,[0-9]+)*")
-
-
+GROUP = re.compile(r"([0-9]{1,6})x([0-9]{1,6}G?)(?:\[(?:[0-9]{1,6}G?,?)*\])?(?:\(([0-9]{1,6})\))?")
+"""Ports of one kind in a mode. SONiC takes lanes from here only: not behind a blank in brackets."""
+OTHER_SPEEDS = re.compile(r"\[([0-9G, ]*)\]")
+NAME = re.compile(r"Ethernet([0-9]{1,9})")
+INTERNAL = re.compile(r"Ethernet-[A-Za-z]+[0-9]+")
+"""Ports between the chips of a switch, and those that send packets round again: Ethernet-Rec0."""
+OUTER_ROLES = {"", "Ext"}
+LANE = re.compile(r"[0-9]{1,9}")
 INI = "name", "lanes", "alias", "index"
 """The columns of port_config.ini unless its first line says others (portconfig.py of SONiC)."""
+FILES = "SONiC's platform.json or port_config.ini, with names and lanes of ports"
+WHERE = "take it from device/ of sonic-buildimage, or from the switch"
+MEGABITS = 1000
 
 
 class PlatformEntry(Model):
@@ -65,54 +73,103 @@ class Cage:
     lanes: int
 
 
+@dataclass(frozen=True, slots=True)
+class PortGroup:
+    """Ports of one kind in a breakout mode."""
+
+    ports: int
+    """How many."""
+    speed: int
+    """Of each in Mbit/s, unless the switch is told another one."""
+    speeds: frozenset[int]
+    """All speeds that it may have, in Mbit/s."""
+    lanes: int
+    """Of each."""
+
+
+class _BadEntryError(ValueError):
+    """An entry that is not read: what is required of it, and which entry it is."""
+
+
 def _read(value: Any, info: ValidationInfo) -> Any:
     """The entries of the file of that name, relative to the inventory's folder."""
     if not isinstance(value, str):
         return value
     try:
         text = (Path((info.context or {}).get("folder", "")) / value).read_text("utf-8")
-        return tuple(_json(text) if value.endswith(".json") else _ini(text))
+        entries = tuple(_json(text) if value.endswith(".json") else _ini(text))
     except (OSError, UnicodeDecodeError) as error:
         raise refusal("a file that can be read", getattr(error, "strerror", "") or "") from None
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise refusal(
-            "SONiC's platform.json or port_config.ini, with names and lanes of ports",
-            "take it from device/ of sonic-buildimage, or from the switch",
-        ) from None
+    except _BadEntryError as error:
+        raise refusal(str(error), WHERE) from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise refusal(FILES, WHERE) from None
+    if not entries:
+        todo = "name port_config.ini of the hardware's folder, which lists them"
+        raise refusal("a file that lists ports of the face plate", todo)
+    return tuple(sorted(entries, key=lambda entry: _number(entry.name)))
 
 
 def _json(text: str) -> Iterator[PlatformEntry]:
-    entries = json.loads(text)["interfaces"].items()
-    for name, entry in sorted(entries, key=lambda item: _number(item[0])):
-        modes = dict(entry["breakout_modes"])
-        aliases = tuple(tuple(map(str, names or ())) for names in modes.values())
-        lanes = _lanes(entry["lanes"])
-        yield PlatformEntry(name=name, lanes=lanes, modes=tuple(modes), aliases=aliases)
+    for name, entry in json.loads(text)["interfaces"].items():
+        if INTERNAL.fullmatch(name):
+            continue
+        if "default_brkout_mode" in entry and "lanes" not in entry:
+            raise _BadEntryError("platform.json, which has the lanes, rather than hwsku.json")
+        modes = entry.get("breakout_modes")
+        if not isinstance(modes, dict):
+            raise _BadEntryError(f"breakout_modes at {shown(name)}")
+        yield PlatformEntry(
+            name=_named(name),
+            lanes=_lanes(entry.get("lanes"), name),
+            modes=tuple(modes),
+            aliases=tuple(map(_aliases, modes.values())),
+        )
+
+
+def _aliases(names: object) -> tuple[str, ...]:
+    """Of a mode: a list, or the one text that some files have in its place."""
+    if isinstance(names, str):
+        return tuple(name.strip(" \t") for name in names.split(","))
+    return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
 def _ini(text: str) -> Iterator[PlatformEntry]:
-    rows = [line.split() for line in text.splitlines() if line.strip() and line[0] != "#"]
-    if not rows:
-        raise ValueError(text)
-    heads = [line.lstrip("# ").split() for line in text.splitlines() if line.startswith("#")]
-    head = next((words for words in heads if {"name", "lanes"} <= set(words)), INI)
-    for row in sorted(rows, key=lambda row: _number(row[0])):
-        known = dict(zip(head, row, strict=False))
-        alias = known.get("alias", "")
-        yield PlatformEntry(name=row[0], lanes=_lanes(row[1]), aliases=((alias,),) if alias else ())
+    columns: Sequence[str] = INI
+    for line in text.split("\n"):
+        words = line.split()
+        if line.startswith("#"):
+            head = line.strip("#").split()
+            columns = head if {"name", "lanes"} <= set(head) else columns
+        elif words:
+            values = dict(zip(columns, words, strict=False))
+            name = values.get("name", words[0])
+            if not INTERNAL.fullmatch(name) and values.get("role", "") in OUTER_ROLES:
+                alias = values.get("alias", "")
+                yield PlatformEntry(
+                    name=_named(name),
+                    lanes=_lanes(values.get("lanes"), name),
+                    aliases=((alias,),) if alias else (),
+                )
+
+
+def _named(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise _BadEntryError(f"ports named Ethernet and a number, not {shown(name)}")
+    return name
 
 
 def _number(name: str) -> int:
-    found = NAME.fullmatch(name)
-    if not found:
-        raise ValueError(name)
-    return int(found[1])
+    return int(name.removeprefix("Ethernet"))
 
 
-def _lanes(text: str) -> tuple[str, ...]:
-    if not LANES.fullmatch(text):
-        raise ValueError(text)
-    return tuple(text.split(","))
+def _lanes(text: object, name: str) -> tuple[str, ...]:
+    """The numbers of lanes; some files have a comma behind the last one."""
+    lanes = [lane.strip(" \t") for lane in text.split(",")] if isinstance(text, str) else []
+    lanes = [lane for lane in lanes if lane]
+    if not lanes or not all(map(LANE.fullmatch, lanes)):
+        raise _BadEntryError(f"lanes at {shown(name)}, numbers with commas between them")
+    return tuple(lanes)
 
 
 PlatformFile = Annotated[
@@ -131,41 +188,107 @@ def platform_ports(
     left = iter(entries)
     for number, cage in enumerate(cages, 1):
         rows = 1 if entries[0].modes is not None else cage.parts
-        found = [entry for _, entry in zip(range(rows), left, strict=False)]
-        if len(found) < rows:
+        cage_entries = [entry for _, entry in zip(range(rows), left, strict=False)]
+        if len(cage_entries) < rows:
             raise ValueError(f"a file with an entry for cage {number}", f"{len(entries)} entries")
-        ports = _whole(found) if found[0].modes is None else _split(found[0], cage)
-        for port in ports:
-            count = len(port.lanes.split(","))
-            if cage.lanes not in (0, count):
-                raise ValueError(f"ports of {cage.lanes} lanes", f"{port.name}, which has {count}")
-            yield port
+        if cage_entries[0].modes is None:
+            yield from _listed(cage_entries, cage)
+        else:
+            yield from _split(cage_entries[0], cage)
 
 
-def _whole(found: Iterable[PlatformEntry]) -> Iterator[PlatformPort]:
-    for entry in found:
+def _listed(entries: Iterable[PlatformEntry], cage: Cage) -> Iterator[PlatformPort]:
+    """The parts of a cage in port_config.ini, which has a line for each."""
+    for entry in entries:
+        if cage.lanes not in (0, len(entry.lanes)):
+            raise ValueError(*_other_lanes(cage, entry.name, len(entry.lanes)))
         alias = "".join(name for names in entry.aliases for name in names)
         yield PlatformPort(entry.name, ",".join(entry.lanes), alias=alias)
 
 
 def _split(entry: PlatformEntry, cage: Cage) -> Iterator[PlatformPort]:
     """The parts of an entry of platform.json."""
-    wanted = f"{cage.parts}x{cage.speed or ''}"
-    aliases = dict(zip(entry.modes or (), entry.aliases, strict=False))
-    for mode in entry.modes or ():
-        match = MODE.fullmatch(mode)
-        if match and int(match[1]) == cage.parts:
-            speeds = {match[2], *(match[3] or "").replace("G", "").split(",")}
-            each = int(match[4] or len(entry.lanes)) // cage.parts
-            if cage.speed == 0 or str(cage.speed) in speeds:
-                break
-    else:
-        given = f"{entry.name} with {', '.join(entry.modes or ())}"
-        raise ValueError(f"a cage with a mode {wanted}G", given)
-    first = _number(entry.name)
-    for part in range(cage.parts):
-        lanes = entry.lanes[part * each : (part + 1) * each]
-        split = (entry.name, mode) if cage.parts > 1 else ("", "")
-        name = f"Ethernet{first + part * each}"
-        alias = aliases.get(mode, ())[part : part + 1]
-        yield PlatformPort(name, ",".join(lanes), *split, alias="".join(alias))
+    mode, groups = _chosen(entry, cage)
+    aliases = dict(zip(entry.modes or (), entry.aliases, strict=False)).get(mode, ())
+    first, lane, part = _number(entry.name), 0, 0
+    split = (entry.name, mode) if cage.parts > 1 else ("", "")
+    for group in groups:
+        for _ in range(group.ports):
+            lanes = ",".join(entry.lanes[lane : lane + group.lanes])
+            alias = "".join(aliases[part : part + 1])
+            yield PlatformPort(f"Ethernet{first + lane}", lanes, *split, alias=alias)
+            lane, part = lane + group.lanes, part + 1
+
+
+def _chosen(entry: PlatformEntry, cage: Cage) -> tuple[str, tuple[PortGroup, ...]]:
+    """The mode of an entry that gives a cage what its node type says.
+
+    Raises:
+        ValueError: (required, given): none does, or several do, with other lanes each.
+    """
+    modes = {mode: port_groups(mode, len(entry.lanes)) for mode in entry.modes or ()}
+    fitting = {mode: groups for mode, groups in modes.items() if _fits(groups, cage)}
+    if not fitting:
+        required = f"a cage with a mode {cage.parts}x{cage.speed or ''}G"
+        raise ValueError(required, f"{entry.name} with {', '.join(modes)}")
+    right = {
+        mode: groups
+        for mode, groups in fitting.items()
+        if cage.lanes == 0 or all(group.lanes == cage.lanes for group in groups)
+    }
+    if not right:
+        lanes = next(iter(fitting.values()))[0].lanes
+        raise ValueError(*_other_lanes(cage, entry.name, lanes))
+    ranks = {mode: _rank(groups, cage, len(entry.lanes)) for mode, groups in right.items()}
+    best = [mode for mode, rank in ranks.items() if rank == min(ranks.values())]
+    if len({tuple((group.ports, group.lanes) for group in right[mode]) for mode in best}) > 1:
+        required = "`speed` and `lanes` of the node type that choose one mode of a cage"
+        raise ValueError(required, f"{entry.name} with {', '.join(best)}")
+    return best[0], right[best[0]]
+
+
+def _fits(groups: Sequence[PortGroup], cage: Cage) -> bool:
+    """Whether a mode has the parts of a cage, at its speed."""
+    return sum(group.ports for group in groups) == cage.parts and all(
+        cage.speed == 0 or cage.speed * MEGABITS in group.speeds for group in groups
+    )
+
+
+def _rank(groups: Sequence[PortGroup], cage: Cage, lanes: int) -> tuple[bool, bool, bool]:
+    """Least for ports that are alike, have their speed untold, and use all lanes."""
+    mixed = len({(group.speed, group.lanes) for group in groups}) > 1
+    told = cage.speed > 0 and any(group.speed != cage.speed * MEGABITS for group in groups)
+    return mixed, told, sum(group.ports * group.lanes for group in groups) < lanes
+
+
+def _other_lanes(cage: Cage, name: str, lanes: int) -> tuple[str, str]:
+    return f"ports of {cage.lanes} lanes", f"{name}, which has {lanes}"
+
+
+def port_groups(mode: str, lanes: int) -> tuple[PortGroup, ...]:
+    """The ports of a breakout mode; none where SONiC does not take it.
+
+    Args:
+        mode: a key of `breakout_modes`, such as `1x200G[100G](4)+4x50G(4)`.
+        lanes: of the cage.
+    """
+    groups = []
+    for text in mode.split("+"):
+        match = GROUP.match(text)
+        ports = int(match[1]) if match else 0
+        if match is None or ports == 0:
+            return ()
+        others = ",".join(OTHER_SPEEDS.findall(text)).split(",")
+        speeds = [_megabits(speed.strip()) for speed in (match[2], *others)]
+        shared = int(match[3] or 0) or lanes
+        groups.append(PortGroup(ports, speeds[0], frozenset(speeds) - {0}, shared // ports))
+    used = sum(group.ports * group.lanes for group in groups)
+    fits = used <= lanes and all(group.lanes for group in groups)
+    return tuple(groups) if fits else ()
+
+
+def _megabits(speed: str) -> int:
+    """`25G` and `1000` in Mbit/s; 0 for what is no speed."""
+    if speed.endswith("G"):
+        return int(speed[:-1]) * MEGABITS if LANE.fullmatch(speed[:-1]) else 0
+    return int(speed) if LANE.fullmatch(speed) else 0
