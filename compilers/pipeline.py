@@ -1,9 +1,20 @@
-"""The compiler: one visible list of passes, each a pure function of the passes before it."""
+"""The compiler: five steps, each a function from one frozen value to the next.
+
+| step | from | to |
+|---|---|---|
+| `place_fabric` (`compilers/wiring/placed_fabric.py`) | `LoadedFabric` | `Placed` |
+| `install` | `Placed` | `InstalledFabric` |
+| `route` | `InstalledFabric` | `RoutedFabric` |
+| `build_of` | `RoutedFabric` | `Build` |
+| `check_limits` | `Build` | nothing: it refuses builds that hardware or targets cannot hold |
+
+A step collects its mistakes with `LoadedFabric.stage`, and raises all of them as one error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,57 +46,70 @@ from inventory.model import Inventory
 from inventory.problems import Finding
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class InstalledFabric:
+    """The part of a placed fabric that is installed and works."""
+
+    placed: Placed
+    """The whole fabric on its hardware."""
+    routing: RoutingSpec
+    """The policy of the spec, reduced by `on_missing` to what targets and node types can do."""
+    topology: Topology
+    """The graph of the links that work."""
+    wiring: Wiring
+    """The ports of the links that work."""
+    hardware: Hardware | None
+    """What nodes are and where they stand; None in a fabric of one plane without inventory."""
+    addressing: Addressing
+    """Addresses of the whole fabric, so that they stay when missing parts are installed."""
+    damage: Damage
+    """The links, nodes and hosts that are missing."""
+    module: NDArray[np.int32] | None
+    """int32[S, K]: the module of each link; None unless the policy protects against a module's
+    death. The order of repairs depends on it.
+    """
+
+    @property
+    def loaded(self) -> LoadedFabric:
+        """Spec and inventory."""
+        return self.placed.loaded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoutedFabric:
+    """An installed fabric with its tables."""
+
+    installed: InstalledFabric
+    topology: Topology
+    """The graph of the links that work, with the diameter that its tables have."""
+    tables: Tables
+    """Routes and egress classes, with alternates and repairs."""
+
+
 def compile_fabric(loaded: LoadedFabric) -> Build:
     """Spec and inventory to tables.
 
     Raises:
         InputError: memory cannot hold the routes, or the inventory cannot hold the fabric; every
-            problem of the pass at once. Also for a fabric of several planes
+            problem of the step at once. Also for a fabric of several planes
             (`compilers.planes.compile_planes`).
     """
     require_one_plane(loaded)
-    loaded.refuse(beyond_memory(loaded.spec))
-    with loaded.reported(beyond_targets(loaded.spec)):
+    require_memory(loaded)
+    with loaded.stage() as findings:
+        findings += beyond_targets(loaded.spec)
         placed = place_fabric(loaded)
     return compile_placed(placed)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stages:
-    """A fabric between two passes: what is there of it by then."""
+def require_memory(loaded: LoadedFabric) -> None:
+    """Pass where memory can hold the routes of a fabric.
 
-    asked: Placed
-    """The fabric on its hardware, as it was placed."""
-    other: Build | None
-    """Another plane, as for `compile_placed`."""
-    routing: RoutingSpec
-    """What targets and node types can do of the policy."""
-    inventory: Inventory
-    topology: Topology
-    """Of what is installed and works, as are `wiring` and `hardware`."""
-    wiring: Wiring
-    damage: Damage | None = None
-    """What is not installed or does not work."""
-    hardware: Hardware | None = None
-    addressing: Addressing | None = None
-    module: NDArray[np.int32] | None = None
-    """Of each link, where the policy protects against a module's death.
-
-    Else None: other orders are those of links and nodes alone.
+    Raises:
+        InputError: it cannot.
     """
-    tables: Tables | None = None
-    build: Build | None = None
-
-    @property
-    def loaded(self) -> LoadedFabric:
-        """Spec and inventory."""
-        return self.asked.loaded
-
-    @property
-    def passes(self) -> tuple[Pass, ...]:
-        """What follows `PLACED`: another plane's tables, if links take the same ports, or own."""
-        alike = self.other is not None and _alike(self.wiring, self.module, self.other)
-        return AS_THE_OTHER if alike else OF_ITS_OWN
+    with loaded.stage() as findings:
+        findings += beyond_memory(loaded.spec)
 
 
 def compile_placed(placed: Placed, other: Build | None = None) -> Build:
@@ -96,169 +120,156 @@ def compile_placed(placed: Placed, other: Build | None = None) -> Build:
         other: another plane, whose tables serve where the ports are the same.
 
     Raises:
-        InputError: every problem of the pass at once.
+        InputError: every problem of the step at once.
     """
-    made = _installed(placed, other)
-    for each in made.passes:
-        made = each(made)
-    assert made.build is not None  # noqa: S101
-    return made.build
+    installed = install(placed)
+    if other is not None and same_ports(installed, other):
+        build = build_of(RoutedFabric(installed, other.topology, other.tables))
+    else:
+        build = with_fitted_weights(build_of(route(installed)), installed)
+    check_limits(build, installed)
+    return build
 
 
 def cabled(placed: Placed) -> Cabled:
     """A fabric on its hardware as its build has it, without tables.
 
     Raises:
-        InputError: every problem of the pass at once.
+        InputError: every problem of the step at once.
     """
-    made = _installed(placed, None)
-    assert made.addressing is not None  # noqa: S101
+    installed = install(placed)
     return Cabled(
         name=placed.loaded.spec.name,
-        topology=made.topology,
-        wiring=made.wiring,
-        hardware=made.hardware,
-        addressing=made.addressing,
+        topology=installed.topology,
+        wiring=installed.wiring,
+        hardware=installed.hardware,
+        addressing=installed.addressing,
     )
 
 
-def _installed(placed: Placed, other: Build | None) -> Stages:
-    routing = affordable(placed.loaded.spec, placed.inventory)
-    there = placed.inventory, placed.topology, placed.wiring
-    made = Stages(placed, other, routing, *there)
-    for each in PLACED:
-        made = each(made)
-    return made
+def install(placed: Placed) -> InstalledFabric:
+    """The part of a fabric that is installed and works, and the policy that it can have.
 
-
-def with_hardware(made: Stages) -> Stages:
-    """What nodes are and where, if that is known."""
-    if not (made.loaded.inventory or made.loaded.plane):
-        return made
-    return replace(made, hardware=made.asked.hardware())
-
-
-def with_addresses(made: Stages) -> Stages:
-    """Addresses of the whole fabric, damaged or not."""
-    loaded = made.loaded
-    return replace(made, addressing=plan(loaded.spec, made.inventory, made.topology, loaded.plane))
-
-
-def without_damage(made: Stages) -> Stages:
-    """The fabric that is left where links, nodes or ports are missing."""
-    wiring, hardware, inventory = made.wiring, made.hardware, made.inventory
-    long = too_long(wiring, hardware) if hardware and inventory.racks else ()
-    with made.loaded.reported(long):
+    Raises:
+        InputError: cables are too long, `dead_links` are no links, nodes are cut off from others,
+            or the policy does not fit the fabric as it is wired.
+    """
+    loaded, inventory = placed.loaded, placed.inventory
+    topology, wiring = placed.topology, placed.wiring
+    routing = affordable(loaded.spec, inventory)
+    hardware = placed.hardware() if loaded.inventory or loaded.plane else None
+    addressing = plan(loaded.spec, inventory, topology, loaded.plane)
+    with loaded.stage() as findings:
+        if hardware and inventory.racks:
+            findings += too_long(wiring, hardware)
         damage = damage_of(inventory, wiring)
         if hardware and not damage:
             require_trunks(wiring, hardware)
-    if not damage:
-        return replace(made, damage=damage)
-    topology, wiring = remaining(made.topology, wiring, damage)
-    hardware = numbered(hardware, made.wiring, wiring) if hardware else None
-    with made.loaded.reported():
-        require_connected(topology, wiring.names, inventory)
-    return replace(made, damage=damage, topology=topology, wiring=wiring, hardware=hardware)
+    if damage:
+        topology, wiring = remaining(topology, wiring, damage)
+        hardware = numbered(hardware, placed.wiring, wiring) if hardware else None
+        with loaded.stage():
+            require_connected(topology, wiring.names, inventory)
+    module = modules_of(wiring, hardware) if routing.protect == "module" else None
+    with loaded.stage() as findings:
+        findings += balance_named(routing.balance).placed(topology, wiring)
+        findings += without_modules(routing, module)
+        if hardware and not loaded.plane:
+            findings += unknown_risks(wiring, hardware)
+    return InstalledFabric(
+        placed=placed,
+        routing=routing,
+        topology=topology,
+        wiring=wiring,
+        hardware=hardware,
+        addressing=addressing,
+        damage=damage,
+        module=module,
+    )
 
 
-def with_modules(made: Stages) -> Stages:
-    """The module of each link; and whether the policy fits the fabric as it is wired."""
-    loaded, wiring, hardware = made.loaded, made.wiring, made.hardware
-    loaded.refuse(balance_named(made.routing.balance).placed(made.topology, wiring))
-    protected = made.routing.protect == "module"
-    module = modules_of(wiring, hardware) if protected else None
-    loaded.refuse(without_modules(made.routing, module))
-    if hardware and not loaded.plane:
-        loaded.refuse(unknown_risks(wiring, hardware))
-    return replace(made, module=module)
+def route(installed: InstalledFabric) -> RoutedFabric:
+    """Minimal routes, then alternates and repairs, which keep to them from the next switch on.
 
-
-def with_minimal_routes(made: Stages) -> Stages:
-    """Minimal routes of what is there. Egress class k is the k-th link: so the wiring is first."""
-    whole, topology = made.asked.wiring, made.topology
-    tables = minimal(made.asked.topology, whole)
-    if made.damage:
-        tables, topology = damaged_tables(tables, whole, made.damage, topology, made.wiring)
-    return replace(made, tables=tables, topology=topology)
-
-
-def as_the_other_plane(made: Stages) -> Stages:
-    """The tables of another plane, whose weights fit the demand already."""
-    assert made.other is not None  # noqa: S101
-    return replace(made, tables=made.other.tables, topology=made.other.topology)
-
-
-def with_alternates(made: Stages) -> Stages:
-    """Alternates and repair: they keep to what is minimal from the next switch on."""
-    assert made.tables is not None  # noqa: S101
-    topology, wiring = made.topology, made.wiring
-    policy = made.routing.policy(made.loaded.spec.topology.q, topology.family)
-    with made.loaded.reported():
-        if made.damage:
-            require_searchable(topology, policy, made.routing.balance)
+    Raises:
+        InputError: a damaged fabric is too large to search it, or its packets are to be marked.
+    """
+    placed, routing, damage = installed.placed, installed.routing, installed.damage
+    topology, wiring = installed.topology, installed.wiring
+    tables = minimal(placed.topology, placed.wiring)  # egress class k is the k-th link
+    if damage:
+        tables, topology = damaged_tables(tables, placed.wiring, damage, topology, wiring)
+    policy = routing.policy(installed.loaded.spec.topology.q, topology.family)
+    with installed.loaded.stage():
+        if damage:
+            require_searchable(topology, policy, routing.balance)
         if policy.marks:
-            require_onward(wiring, made.routing.balance)
-    tables = choices(made.tables, topology, wiring, policy, not made.damage, made.module)
-    balance = balance_named(made.routing.balance)
-    return replace(made, tables=balance.chosen(tables, topology, wiring))
+            require_onward(wiring, routing.balance)
+    tables = choices(tables, topology, wiring, policy, not damage, installed.module)
+    tables = balance_named(routing.balance).chosen(tables, topology, wiring)
+    return RoutedFabric(installed, topology, tables)
 
 
-def as_build(made: Stages) -> Stages:
-    """All of it, with what reports and controllers need of the spec."""
-    spec, routing, inventory = made.loaded.spec, made.routing, made.inventory
-    assert made.tables is not None and made.addressing is not None  # noqa: S101, PT018
-    build = Build(
+def build_of(routed: RoutedFabric) -> Build:
+    """The tables, with what reports and controllers need of the spec."""
+    installed, topology = routed.installed, routed.topology
+    spec, routing = installed.loaded.spec, installed.routing
+    inventory = installed.placed.inventory
+    return Build(
         name=spec.name,
         balance=routing.balance,
         protect=routing.protect,
-        policy=_shares(routing, made.topology.family) | _asked(spec.routing, routing),
-        inputs=made.loaded.inputs,
-        topology=made.topology,
-        wiring=made.wiring,
-        addressing=made.addressing,
-        tables=made.tables,
-        hardware=made.hardware,
+        policy=_shares(routing, topology.family) | _reduced(spec.routing, routing),
+        inputs=installed.loaded.inputs,
+        topology=topology,
+        wiring=installed.wiring,
+        addressing=installed.addressing,
+        tables=routed.tables,
+        hardware=installed.hardware,
         base=_base(spec.base) | _own_numbers(inventory),
         vars=spec.vars,
         node_vars=_node_vars(inventory),
     )
-    return replace(made, build=build)
 
 
-def with_fitted_weights(made: Stages) -> Stages:
-    """Weights that fit a demand, where one is named."""
-    if not made.routing.demand or made.build is None:
-        return made
+def with_fitted_weights(build: Build, installed: InstalledFabric) -> Build:
+    """The build with weights that fit the demand, where the policy names one.
+
+    Raises:
+        InputError: the demand does not fit the fabric.
+    """
+    routing, loaded = installed.routing, installed.loaded
+    if not routing.demand:
+        return build
     from compilers.demand.fitted_tables import with_demand  # few fabrics have a demand
 
-    largest = share(made.routing.largest_share, made.loaded.spec.topology.q or 0)
-    with made.loaded.reported():
-        build = with_demand(made.build, made.loaded.demand, float(largest))
-    return replace(made, build=build)
+    largest = share(routing.largest_share, loaded.spec.topology.q or 0)
+    with loaded.stage():
+        return with_demand(build, loaded.demand, float(largest))
 
 
-def within_limits(made: Stages) -> Stages:
-    """The same, if node types can hold the tables and targets can write them."""
-    assert made.build is not None  # noqa: S101
-    build, targets = made.build, made.loaded.spec.targets
+def check_limits(build: Build, installed: InstalledFabric) -> None:
+    """Pass where node types can hold the tables, and targets can write them.
+
+    Raises:
+        InputError: they cannot.
+    """
+    inventory, targets = installed.placed.inventory, installed.loaded.spec.targets
     dual = build.addressing.ipv6 is not None
-    beyond = over_capacity(build.tables, build.wiring, made.inventory, dual)
-    with made.loaded.reported([*beyond, *misnamed(build, targets)]):
+    with installed.loaded.stage() as findings:
+        findings += over_capacity(build.tables, build.wiring, inventory, dual)
+        findings += misnamed(build, targets)
         require_targets(build, targets)
-    return made
 
 
-Pass = Callable[[Stages], Stages]
-PLACED: tuple[Pass, ...] = (with_hardware, with_addresses, without_damage, with_modules)
-OF_ITS_OWN: tuple[Pass, ...] = (
-    with_minimal_routes,
-    with_alternates,
-    as_build,
-    with_fitted_weights,
-    within_limits,
-)
-AS_THE_OTHER: tuple[Pass, ...] = (as_the_other_plane, as_build, within_limits)
-"""In their order; each is given what those before it have made."""
+def same_ports(installed: InstalledFabric, other: Build) -> bool:
+    """Whether links take the ports of another build, and the modules where they are known."""
+    if not installed.wiring.same_ports(other.wiring):
+        return False
+    if installed.module is None:
+        return True
+    theirs = modules_of(other.wiring, other.hardware)
+    return theirs is not None and np.array_equal(installed.module, theirs)
 
 
 def _base(base: BaseSpec) -> dict[str, Any]:
@@ -290,23 +301,13 @@ def without_modules(routing: RoutingSpec, module: NDArray[np.int32] | None) -> I
         yield Finding(path, f"{required} modules, over which links can go", "module", todo)
 
 
-def _alike(wiring: Wiring, module: NDArray[np.int32] | None, other: Build) -> bool:
-    """Whether links take the ports, and where given the modules, of those of another build."""
-    if not wiring.same_ports(other.wiring):
-        return False
-    if module is None:
-        return True
-    theirs = modules_of(other.wiring, other.hardware)
-    return theirs is not None and np.array_equal(module, theirs)
-
-
-def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
+def _reduced(spec: RoutingSpec, routing: RoutingSpec) -> dict[str, str]:
     """The requested policy that `on_missing` reduced, for reports."""
     words = ("balance", "protect", "minimal_share", "adjacent", "transit", "demand")
     return {
-        f"asked_{word}": getattr(asked, word)
+        f"asked_{word}": getattr(spec, word)
         for word in words
-        if getattr(asked, word) not in (None, getattr(done, word))
+        if getattr(spec, word) not in (None, getattr(routing, word))
     }
 
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from compilers.cabling.cable_plan import Cabled
-from compilers.memory_bound import beyond_memory
-from compilers.pipeline import cabled, compile_placed
+from compilers.pipeline import cabled, compile_placed, require_memory
 from compilers.policy_support import beyond_targets
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
@@ -29,11 +28,13 @@ def compile_planes(loaded: LoadedFabric) -> tuple[Build, ...]:
             address.
     """
     builds: list[Build] = []
-    loaded.refuse(beyond_memory(loaded.spec))
-    with loaded.reported(beyond_targets(loaded.spec)):
+    require_memory(loaded)
+    with loaded.stage() as findings:
+        findings += beyond_targets(loaded.spec)
         for placed in each_plane(loaded):
             builds.append(compile_placed(placed, builds[0] if builds else None))
-    loaded.refuse(_shared_numbers(builds))
+    with loaded.stage() as findings:
+        findings += _shared_numbers(builds)
     return tuple(builds)
 
 
@@ -43,8 +44,9 @@ def cabled_planes(loaded: LoadedFabric) -> tuple[Cabled, ...]:
     Raises:
         InputError: the inventory cannot hold a plane.
     """
-    loaded.refuse(beyond_memory(loaded.spec))
-    with loaded.reported(beyond_targets(loaded.spec)):
+    require_memory(loaded)
+    with loaded.stage() as findings:
+        findings += beyond_targets(loaded.spec)
         return tuple(map(cabled, each_plane(loaded)))
 
 

@@ -117,7 +117,7 @@ def at_key(key: str) -> Iterator[None]:
 
 
 class Refused(InputError):
-    """The inputs are wrong at these keys; `LoadedFabric.reported` adds file and line."""
+    """The inputs are wrong at these keys; `LoadedFabric.stage` adds file and line."""
 
     def __init__(self, findings: Finding | Iterable[Finding]) -> None:
         self.findings = (findings,) if isinstance(findings, Finding) else tuple(findings)

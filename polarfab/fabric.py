@@ -167,7 +167,7 @@ class Fabric:
                 far as these work.
 
         Raises:
-            InputError: the inventory cannot hold the fabric; every problem of a pass at once. Or
+            InputError: the inventory cannot hold the fabric; every problem of a step at once. Or
                 the earlier build has another number of planes.
         """
         from compilers.pipeline import compile_fabric

@@ -117,7 +117,7 @@ def _in_words_of(
 def _cables(parts: Sequence[Placed]) -> Iterator[tuple[Rows, PanelPlan | None]]:
     """The links of each plane, and how they run through cassettes."""
     for part in parts:
-        with part.loaded.reported():
+        with part.loaded.stage():
             known = part.hardware()
             cables = cables_of(part.wiring, known)
             plan = panel_plan(part.topology, part.wiring, known)

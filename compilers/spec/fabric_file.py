@@ -69,29 +69,28 @@ class LoadedFabric:
         }
         return {role: file.sha256 for role, file in files.items() if file}
 
-    def refuse(self, findings: Iterable[Finding]) -> None:
-        """Pass where there are none.
-
-        Raises:
-            InputError: there are, with files and lines.
-        """
-        with self.reported(findings):
-            pass
-
     @contextmanager
-    def reported(self, findings: Iterable[Finding] = ()) -> Iterator[None]:
-        """These findings, and those of the passes within, as one error with files and lines.
+    def stage(self) -> Iterator[list[Finding]]:
+        """Collect the mistakes that a stage finds, and raise all of them as one error.
+
+        The block adds what its checks find to the list. Where an `InputError` ends the block, its
+        problems come after those in the list. Each gets its file and line.
+
+            with loaded.stage() as findings:
+                findings += beyond_targets(loaded.spec)
+                placed = place_fabric(loaded)
 
         Raises:
-            InputError: there are any.
+            InputError: the stage found a mistake.
         """
-        problems = [self._problem(finding) for finding in findings]
+        findings, problems = list[Finding](), list[Problem]()
         try:
-            yield
+            yield findings
         except Refused as refused:
-            problems += [self._problem(finding) for finding in refused.findings]
+            findings += refused.findings
         except InputError as error:
-            problems += [self._located(problem) for problem in error.problems]
+            problems = [self._located(problem) for problem in error.problems]
+        problems = [*map(self._problem, findings), *problems]
         if problems:
             raise InputError(_in_order(few(problems), self.fabric_document)) from None
 
@@ -251,7 +250,8 @@ def require_one_plane(loaded: LoadedFabric) -> None:
     """
     if (count := loaded.spec.planes) > 1:
         todo = "compile it, and name the folder of a plane: BUILD/plane-1"
-        loaded.refuse([Finding(("planes",), "one plane here", str(count), todo)])
+        with loaded.stage() as findings:
+            findings.append(Finding(("planes",), "one plane here", str(count), todo))
 
 
 def schema(kind: Literal["fabric", "inventory"]) -> dict[str, Any]:

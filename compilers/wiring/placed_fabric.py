@@ -30,13 +30,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """The topology, the inventory with a place for every node, clusters and wiring, all whole."""
+    """A whole fabric on its hardware, whatever of it is missing or broken."""
 
     loaded: LoadedFabric
+    """Spec and inventory as they were read."""
     topology: Topology
+    """The graph of the family."""
     inventory: Inventory
+    """The inventory with the vertex, rack and unit of every node; made up where there is none."""
     clusters: Layout
+    """What stands together: the cluster of each vertex, and its place in that."""
     wiring: Wiring
+    """Each vertex on a node, and each link on a port at both ends."""
 
     def hardware(self) -> Hardware:
         """What the inventory says beyond the wiring; made up where there is none."""
@@ -54,33 +59,34 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
         InputError: the inventory cannot hold the fabric; every problem of a step at once.
     """
     spec, plane = loaded.spec, loaded.plane
-    given = spec.topology.family, spec.topology.parameters()
-    topology, names = build_topology(*given), vertex_names(*given)
+    family, parameters = spec.topology.family, spec.topology.parameters()
+    topology, names = build_topology(family, parameters), vertex_names(family, parameters)
     installed = loaded.installed[max(plane - 1, 0)] if loaded.installed else None
     # Wiring before addressing: an inventory may name hosts and their MAC addresses.
     if loaded.inventory is None:
         inventory = generated_inventory(topology, spec.hosts_per_node, plane, names)
     else:
         # Placement before wiring: links to one rack share modules.
-        with loaded.reported():
+        with loaded.stage():
             inventory = at_vertices(loaded.inventory, names)
             if installed:
                 inventory = at_same_vertices(inventory, installed.vertex, topology.graph.order)
             inventory = settle(topology, inventory, plane, others)
             if installed:
                 inventory = hosts_in_place(inventory, installed, spec.hosts_per_node)
-    found = clusters_of(topology, inventory)
-    with loaded.reported(clashing_macs(spec, inventory, topology, plane)):
+    clusters = clusters_of(topology, inventory)
+    with loaded.stage() as findings:
+        findings += clashing_macs(spec, inventory, topology, plane)
         wiring = wire(
             topology,
             inventory,
             spec.hosts_per_node,
-            found.position,
+            clusters.position,
             plane,
             spec.base.asn or PRIVATE_AS,
             installed,
         )
-    return Placed(loaded, topology, inventory, found, wiring)
+    return Placed(loaded, topology, inventory, clusters, wiring)
 
 
 Pool = TypeVar("Pool", IPv4Network, IPv6Network)
