@@ -108,7 +108,7 @@ def push(
 
     Args:
         fabric: verified, or in memory.
-        target: frr, linux, eos, nxos, junos, sonic, srlinux or nvue.
+        target: a system whose devices a push can reach.
         settings: how they are reached, how many at a time, whether only to look.
         options: of the target, as for `render`.
         nodes: only these switches.

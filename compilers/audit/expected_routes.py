@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compilers.audit.route_table_file import ROUTE_FORMS, read_tables
+from compilers.audit.route_table_file import read_tables, route_forms
 from compilers.readers.devices.held_routes import RULES, RouteTables
 from compilers.tables.build import Build
 from compilers.targets.devices.route_differences import RouteDifference, route_differences
@@ -61,7 +61,7 @@ class ExpectedRoutes:
         """
         tables = system.routes_held(build, chosen)
         if tables is None:
-            required, given = f"one of {', '.join(ROUTE_FORMS)}", f"target {system.name}"
+            required, given = f"one of {', '.join(route_forms())}", f"target {system.name}"
             raise InputError.of(required, given, key="target")
         builds = (build, *([before] if before else []))
         pools = dict.fromkeys(pool for one in builds for pool in fabric_pools(one.addressing))

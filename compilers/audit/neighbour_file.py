@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
-from types import ModuleType
 
-from compilers.readers.devices import ibnetdiscover, neighbour_table
+from compilers.readers.devices import neighbour_table
 from compilers.readers.devices.device_files import device_files, device_text, without_prompts
-from compilers.readers.devices.neighbour_facts import Facts, Seen, Source, mapping
-from compilers.targets.eos import neighbours as eos_lldp
-from compilers.targets.junos import neighbours as junos_lldp
-from compilers.targets.linux import neighbours as lldpctl
-from compilers.targets.nxos import neighbours as nxos_lldp
-from compilers.targets.ovs import neighbours as openflow_links
-from compilers.targets.sonic import neighbours as sonic_lldp
-from compilers.targets.srlinux import neighbours as srlinux_lldp
+from compilers.readers.devices.neighbour_facts import Facts, NeighbourTables, Seen, Source, mapping
+from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError, Problem, few, shown
 
-NEIGHBOUR_FORMATS: dict[str, ModuleType] = {
-    "lldpctl": lldpctl,
-    "sonic": sonic_lldp,
-    "eos": eos_lldp,
-    "srlinux": srlinux_lldp,
-    "nxos": nxos_lldp,
-    "junos": junos_lldp,
-    "ibnetdiscover": ibnetdiscover,
-    "openflow": openflow_links,
-    "csv": neighbour_table,
-}
-FORMATS_IN_WORDS = {
-    "lldpctl": lldpctl.LLDPCTL,
-    "sonic": sonic_lldp.SONIC_LLDP,
-    "eos": eos_lldp.EOS_LLDP,
-    "srlinux": srlinux_lldp.SRLINUX_LLDP,
-    "nxos": nxos_lldp.NXOS_LLDP,
-    "junos": junos_lldp.JUNOS_LLDP,
-    "ibnetdiscover": ibnetdiscover.IBNETDISCOVER,
-    "openflow": openflow_links.LINK_LIST,
-    "csv": neighbour_table.NEIGHBOUR_TABLE,
-}
-OF_ONE_NODE = ("lldpctl", "sonic", "eos", "srlinux", "nxos", "junos")
+
+@cache
+def neighbour_forms() -> Mapping[str, NeighbourTables]:
+    """Every form by its name: those that systems print, and a table that people write."""
+    printed = (system.neighbours for system in installed_systems() if system.neighbours)
+    return {form.form: form for form in (*printed, neighbour_table.FORM)}
 
 
 def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
@@ -52,7 +29,7 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
 
     Args:
         paths: files and folders.
-        form: one of NEIGHBOUR_FORMATS; without it the content tells.
+        form: one of `neighbour_forms`; without it the content tells.
 
     Raises:
         InputError: every file that cannot be read or is of no known form.
@@ -65,9 +42,9 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
         try:
             for source in _sources(path, form):
                 name = _form(source, form)
-                found = list(NEIGHBOUR_FORMATS[name].read(source))
+                found = list(neighbour_forms()[name].read(source))
                 seen += found
-                if name in OF_ONE_NODE:
+                if neighbour_forms()[name].of_one_node:
                     forms[(source.node,)] = name
                     reporters.add((source.node,))
                 else:
@@ -106,18 +83,18 @@ def _json(text: str, file: str) -> object:
 
 
 def _known(source: Source, form: str | None) -> bool:
-    readers = [NEIGHBOUR_FORMATS[form]] if form else NEIGHBOUR_FORMATS.values()
+    readers = [neighbour_forms()[form]] if form else neighbour_forms().values()
     return any(reader.fits(source) for reader in readers)
 
 
 def _form(source: Source, form: str | None) -> str:
-    names = [form] if form else list(NEIGHBOUR_FORMATS)
+    names = [form] if form else list(neighbour_forms())
     for name in names:
-        if NEIGHBOUR_FORMATS[name].fits(source):
+        if neighbour_forms()[name].fits(source):
             return name
-    any_of = f"a neighbour table ({', '.join(NEIGHBOUR_FORMATS)})"
-    required = FORMATS_IN_WORDS[form] if form else any_of
-    other = next((name for name, reader in NEIGHBOUR_FORMATS.items() if reader.fits(source)), "")
+    any_of = f"a neighbour table ({', '.join(sorted(neighbour_forms()))})"
+    required = neighbour_forms()[form].printed_by if form else any_of
+    other = next((name for name, reader in neighbour_forms().items() if reader.fits(source)), "")
     first = next((line.strip() for line in source.text.splitlines() if line.strip()), "")
     given = f"what looks like {other}" if other else shown(first or "an empty file")
     todo = f"leave `format` out, or say `format {other}`" if other else ""

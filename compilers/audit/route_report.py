@@ -19,7 +19,7 @@ from compilers.targets.devices.route_differences import KINDS, RouteDifference
 from compilers.targets.options import Chosen
 from compilers.targets.system_names import hostname
 from compilers.targets.target import Progress
-from compilers.targets.target_lookup import target
+from compilers.targets.target_lookup import target, usual_first
 from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError, Problem, did_you_mean, few
 
@@ -63,7 +63,7 @@ class RouteReport:
         files = _by_switch(build, paths)
         # A table without a route looks alike on several systems.
         held = (read_tables(device_texts(files[v])).form for v in sorted(files) if not name)
-        system = target(name or next(filter(None, held), "linux"))
+        system = target(name or next(filter(None, held), usual_first()[0].name))
         build, chosen = system.check(build, options)
         compare = partial(_compared, ExpectedRoutes.of(system, build, chosen), files)
         results: list[ComparedRouter] = []

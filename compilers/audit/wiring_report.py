@@ -18,13 +18,10 @@ from compilers.audit.resolve import Pair, Pairs, PortFinder, resolve
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.tables.build import Build
-from compilers.targets.target_lookup import target
+from compilers.targets.target_lookup import installed_systems
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
-
-NEIGHBOURS_SEEN = ("linux", "frr", "nvue", "sonic", "eos", "nxos", "junos", "srlinux")
-"""The targets whose systems print neighbours."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -56,7 +53,11 @@ class WiringReport:
             InputError: a file cannot be read, or none is of a node of these builds.
         """
         wiring, hardware = merged(builds)
-        names = {name: [target(name).names(build) for build in builds] for name in NEIGHBOURS_SEEN}
+        names = {
+            system.name: [system.names(build) for build in builds]
+            for system in installed_systems()
+            if system.neighbours and system.neighbours.of_one_node
+        }
         wired = resolve(read_facts(tuple(facts), form), wiring, hardware, names)
         if not wired.reporters:
             required = f"a table of a node of this build: {', '.join(wiring.names[:3])}, …"

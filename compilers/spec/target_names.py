@@ -8,6 +8,8 @@ target by an entry point of the group `polarfab.targets`. No target is imported 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from compilers.entry_points import TARGETS, registered, shipped
@@ -16,17 +18,7 @@ from inventory.problems import nearest
 TOOLS_FOLDER = "push"
 """Of targets that forward nothing: they bring up others, or push what is rendered for others."""
 
-VENDORS = {
-    "arista": "eos",
-    "cisco": "nxos",
-    "cumulus": "nvue",
-    "juniper": "junos",
-    "nexus": "nxos",
-    "nokia": "srlinux",
-    "nvidia": "nvue",
-    "openvswitch": "ovs",
-}
-"""The targets that people look for by another name."""
+TARGETS_PACKAGE = f"{__package__.removesuffix('spec')}targets"
 
 
 def _modules() -> dict[str, str]:
@@ -43,16 +35,28 @@ def _modules() -> dict[str, str]:
 BUILT_IN: Mapping[str, str] = _modules()
 """The module of each target of the core, below `compilers.targets`."""
 _TOOLS = {name for name, module in BUILT_IN.items() if module.startswith(f"{TOOLS_FOLDER}.")}
+BUILT_IN_SYSTEMS = tuple(name for name in BUILT_IN if name not in _TOOLS)
 SHIPPED = tuple(sorted({*BUILT_IN, *shipped(TARGETS)}))
 """The targets of polarfab, those of its extensions included."""
 SHIPPED_SYSTEMS = tuple(name for name in SHIPPED if name not in _TOOLS)
 """Those that forward."""
 
 
+@cache
+def aliases() -> Mapping[str, str]:
+    """The systems of the core, by other names that people look for."""
+    packages = {name: import_module(f"{TARGETS_PACKAGE}.{name}") for name in BUILT_IN_SYSTEMS}
+    return {
+        alias: name
+        for name, package in packages.items()
+        for alias in getattr(package, "ALIASES", ())
+    }
+
+
 def meant_target(word: str, names: Iterable[str]) -> str:
     """The target that a word, or a vendor like it, means; "" for none."""
-    near = nearest(word, [*names, *VENDORS])
-    return VENDORS.get(near, near)
+    near = nearest(word, [*names, *aliases()])
+    return aliases().get(near, near)
 
 
 def target_names() -> list[str]:

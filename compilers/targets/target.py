@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from compilers.readers.bgp.bgp_reader import BgpReader
-from compilers.readers.devices.held_routes import RouteTables
+from compilers.readers.devices.held_routes import RouteTables, RoutingTables
+from compilers.readers.devices.neighbour_facts import NeighbourTables
 from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
+from compilers.targets.devices.router_device import RouterDevice
 from compilers.targets.node_facts import FabricFacts, NodeFacts, UserVariables, shown
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
 from compilers.targets.rendering.text_target import Renderer, Written
@@ -51,6 +54,13 @@ class Target(ABC):
         interfaces: how the system names its ports; None: as the build does.
         host_name: makes a host name of a node's.
         description: of a port, by the node and the port at the other end.
+        usual: whether it is the system that tools take where none is named.
+        neighbours: reads the neighbour tables that devices print; None: they print none.
+        routing_tables: reads the routing tables that devices print.
+        device: what `push` speaks to; None: it cannot reach such devices.
+        ansible: how Ansible reaches devices.
+        container: how containerlab runs the system.
+        route_maps: how lines of route maps are written, for `drain`; None: it writes none.
         fabric_check: compares the files of all switches together, where no switch's can be read
             alone: by the build, the options, the folder, progress, and what to accept.
     """
@@ -65,6 +75,13 @@ class Target(ABC):
     interfaces: ClassVar[Interfaces | None] = None
     host_name: ClassVar[staticmethod[[str], str]] = staticmethod(str)
     description: ClassVar[str] = PORT
+    usual: ClassVar[bool] = False
+    neighbours: ClassVar[NeighbourTables | None] = None
+    routing_tables: ClassVar[RoutingTables | None] = None
+    device: ClassVar[type[RouterDevice] | None] = None
+    ansible: ClassVar[AnsibleConnection | None] = None
+    container: ClassVar[ContainerKind | None] = None
+    route_maps: ClassVar[RouteMapWords | None] = None
     fabric_check: ClassVar[FabricCheck | None] = None
 
     @property

@@ -1,18 +1,19 @@
 """The target of a name: a class of polarfab, or one that an installed package registers.
 
-There is no list to add to: a new target is a module in a folder of this one, the templates of
-its name, and a reader in `compilers/readers/` (`compilers.spec.target_names` finds it).
+There is no list to add to: a new system is a folder of this one with a module `target`, and a
+folder of templates of its name (`compilers.spec.target_names` finds it).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from compilers.entry_points import TARGETS, broken, load, package, registered
 from compilers.spec.features import FEATURES
-from compilers.spec.target_names import BUILT_IN, SHIPPED, target_names
+from compilers.spec.target_names import BUILT_IN, SHIPPED, system_names, target_names
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, not_among
 
@@ -38,6 +39,17 @@ def target(name: str) -> Target:
     if name not in BUILT_IN:
         raise InputError(not_among(name, target_names(), "target"))
     return _built_in(BUILT_IN[name])
+
+
+@cache
+def installed_systems() -> tuple[Target, ...]:
+    """Every system that is installed, in the order of the names; tools are left out."""
+    return tuple(map(target, system_names()))
+
+
+def usual_first() -> list[Target]:
+    """The systems that are installed, first the one that is taken where none is named."""
+    return sorted(installed_systems(), key=lambda system: not system.usual)
 
 
 def _built_in(module: str) -> Target:

@@ -31,17 +31,11 @@ from compilers.targets.devices.device_shell import SSH, DeviceError, DeviceShell
 from compilers.targets.devices.napalm_device import NapalmSession
 from compilers.targets.devices.route_lines import remediation
 from compilers.targets.devices.router_device import NAMES, RouterDevice
-from compilers.targets.eos.device import EosDevice
-from compilers.targets.frr.device import FrrDevice
-from compilers.targets.junos.device import JunosDevice
-from compilers.targets.linux.device import LinuxDevice
-from compilers.targets.nxos.device import NxosDevice
 from compilers.targets.options import Chosen
 from compilers.targets.routed.p2p_links import P2pTarget
-from compilers.targets.sonic.device import SonicDevice
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Progress
-from compilers.targets.target_lookup import target
+from compilers.targets.target_lookup import installed_systems, target
 from controller.devices.push_proof import PushProof
 from controller.devices.push_report import PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
@@ -54,15 +48,6 @@ AT_ONCE = 20
 """Switches that are spoken to at the same time."""
 MOST_FAILED = 1
 """The failures after which a push in rounds ends: the next round needs every switch of this one."""
-ROUTER_DEVICES: dict[str, type[RouterDevice]] = {
-    "frr": FrrDevice,
-    "linux": LinuxDevice,
-    "sonic": SonicDevice,
-    "eos": EosDevice,
-    "nxos": NxosDevice,
-    "junos": JunosDevice,
-}
-"""The systems that a push can configure, by target."""
 Task = Callable[[PushedSwitch], None]
 
 
@@ -93,7 +78,7 @@ class DevicePush:
 
     Args:
         build: what they are to hold.
-        target: one of ROUTER_DEVICES.
+        target: one whose devices a push can configure.
         options: those that `rendered` was made with.
         rendered: the folder that it was rendered in.
         settings: how.
@@ -348,17 +333,19 @@ def _filled(option: str, template: str, known: Mapping[str, str]) -> Iterator[st
         raise InputError.of(required, repr(template), why, key=option) from error
 
 
-def device_kind(target: str) -> type[RouterDevice]:
+def device_kind(target_name: str) -> type[RouterDevice]:
     """The devices of a target.
 
     Raises:
         InputError: they are none that a push configures, or there is no NAPALM for them.
     """
-    if target not in ROUTER_DEVICES:
-        required = f"one of {', '.join(ROUTER_DEVICES)}"
-        todo = "a controller programs Open vSwitch, opensm InfiniBand, and Ansible srlinux and nvue"
-        raise InputError.of(required, target, todo, key="target")
-    kind = ROUTER_DEVICES[target]
+    kind = target(target_name).device
+    if kind is None:
+        systems = installed_systems()
+        reached = [system.name for system in systems if system.device]
+        others = [system.name for system in systems if system.ansible and not system.device]
+        todo = f"Ansible loads the files of {' and '.join(others)}; a controller needs no push"
+        raise InputError.of(f"one of {', '.join(reached)}", target_name, todo, key="target")
     if kind.driver and not find_spec("napalm"):
-        raise InputError.of(f"NAPALM for target {target}", "none", install_extra("push"))
+        raise InputError.of(f"NAPALM for target {target_name}", "none", install_extra("push"))
     return kind

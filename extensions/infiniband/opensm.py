@@ -23,7 +23,7 @@ from compilers.targets.options import Chosen, Option
 from compilers.targets.rendering.text_target import Renderer, nodes
 from compilers.targets.target import Progress, Target
 from compilers.topology import polarity
-from extensions.infiniband import lfts
+from extensions.infiniband import ibnetdiscover, lfts
 from extensions.infiniband.guids import Guids
 from extensions.infiniband.lid_layers import LidLayers, lid_layers
 from extensions.infiniband.star_layers import LAYERS, MOST_SWITCHES, UNSET
@@ -80,6 +80,7 @@ class Opensm(Target):
     )
     capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS}), rows=lfts.MOST_LIDS)
     whole_fabric = True
+    neighbours = ibnetdiscover.FORM
     fabric_check = staticmethod(_check)
     options = MappingProxyType(
         {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from compilers.audit.neighbour_file import NEIGHBOUR_FORMATS, read_facts
+from compilers.audit.neighbour_file import neighbour_forms, read_facts
 from compilers.audit.route_table_file import device_texts, read_tables
 from compilers.readers.devices.neighbour_facts import Seen
 from inventory.problems import InputError
@@ -176,7 +176,7 @@ def test_a_switch_without_neighbours_is_a_reporter(tmp_path: Path) -> None:
 
 
 WRONG = {
-    "a neighbour table (lldpctl, sonic": b"hostname leaf1\ninterface Ethernet1\n",
+    "a neighbour table (csv, eos": b"hostname leaf1\ninterface Ethernet1\n",
     "an empty file": b"",
     "bytes that are not UTF-8": b"\xff\xfe\x00",
     "required JSON": b'{"lldp": ',
@@ -212,7 +212,7 @@ def test_mutated_tables(tmp_path: Path) -> None:
         (tmp_path / "n1.x").write_bytes(mutated_bytes(text, rng))
         problems = None
         try:
-            read_facts([tmp_path], rng.choice([None, None, *NEIGHBOUR_FORMATS]))
+            read_facts([tmp_path], rng.choice([None, None, *neighbour_forms()]))
         except InputError as error:
             problems = error.problems
         except Exception as error:
@@ -256,7 +256,7 @@ def table_case(tmp_path: Path) -> Callable[[random.Random], str]:
     routes = ["\n".join(map(json.dumps, outputs)) for outputs in held]
 
     def case(chance: random.Random) -> str:
-        seen, form = chance.random() < 0.5, chance.choice([None, None, *NEIGHBOUR_FORMATS])
+        seen, form = chance.random() < 0.5, chance.choice([None, None, *neighbour_forms()])
         text = chance.choice([each[0] for each in TABLES.values()] if seen else routes)
         documents = [line for line in text.splitlines() if line] if not seen else [text]
         if text[0] in "[{" and chance.random() < 0.6:

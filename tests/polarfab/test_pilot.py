@@ -11,7 +11,7 @@ import pytest
 from compilers.audit.route_report import RouteReport
 from compilers.audit.wiring_report import WiringReport
 from compilers.readers.devices.held_routes import ANY, IPV4_RULES, IPV6_RULES
-from compilers.targets.routed.bgp.drained import SYSTEMS, maintenance_lines
+from compilers.targets.routed.bgp.drained import drained_systems, maintenance_lines
 from compilers.targets.target_lookup import target
 from polarfab.fabric import Fabric
 from tests.compilers.audit.device_tables import PRINTERS, write
@@ -93,7 +93,7 @@ def _said(held):
                 )
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", drained_systems())
 def test_a_drain_names_what_is_rendered_and_its_end_takes_it_back(name, pilots, tmp_path):
     """Every policy and network that the lines change is one of the switch's file."""
     of, options = RENDERED[name] if "routing" in RENDERED[name][1] else ("minimal", BGP)

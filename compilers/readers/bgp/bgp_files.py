@@ -14,27 +14,19 @@ from compilers.readers.bgp.bgp_dialects import dialect
 from compilers.readers.bgp.bgp_outcome import is_taken, is_via
 from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker, SpeakerOptions
 from compilers.readers.emitted_forwarding import NextHop, prefix_text
-from compilers.readers.routers.router_files import read_files
+from compilers.readers.routers.router_files import RouterFolder, read_files
 from compilers.readers.routers.router_forwarding import far_ends, forwarding
 from compilers.readers.routers.router_text import DISCARD, RouterText
 from compilers.readers.statements import Statements
 
-ANNOUNCING = {"junos.set", "srlinux.json"}
-"""The files whose policy announces every route that it matches."""
-PART_OF_POLICY = re.compile(
-    r"(?:policy-options policy-statement|srl_nokia-routing-policy:routing-policy / policy) (\S+) "
-    r"(?:term|/ statement) (\S+) "
-)
-"""How statements begin about the parts of a policy, which are tried in the order of the text."""
-
 
 def read_speaker(
-    target: str, folder: Path, asked: SpeakerOptions, defined: Collection[str] = ()
+    form: RouterFolder, folder: Path, asked: SpeakerOptions, defined: Collection[str] = ()
 ) -> BgpSwitch:
     """A folder of a switch whose sessions are with addresses, or over links without any.
 
     Args:
-        target: whose folder it is.
+        form: the files of its system.
         folder: of the switch.
         asked: what it was rendered for.
         defined: see `router_files.read_router`.
@@ -43,7 +35,7 @@ def read_speaker(
         OSError: a file is not there.
         ValueError: (file, line, text) it makes no sense.
     """
-    found = read_files(target, folder, defined)
+    found = read_files(form, folder, defined)
     routers = [router for router, _ in found]
     router, spoken = routers[0], list[tuple[RouterText, Speaker]]()
     addressed = asked.numbered
@@ -68,8 +60,8 @@ def read_speaker(
     ends = _behind_ports(router)
     for session in (each for family in speaker.families for each in family.sessions if asked.bfd):
         speaker.said.need(speaker.dialect.links, {"port": ends.get(session.port, "")})
-    if Path(where.file).name in ANNOUNCING:
-        _announce(router, speaker)
+    if form.announces_discarded:
+        _announce(router, speaker, form.policy_part)
     discarded = {prefix_text(prefix) for prefix, _, _ in router.transit.rows(DISCARD)}
     for pool in (family.taken[0] for family in speaker.families):
         if prefix_text(pool) not in discarded:
@@ -105,14 +97,14 @@ def _facts(speaker: Speaker) -> dict[object, int]:
     return facts
 
 
-def _announce(router: RouterText, speaker: Speaker) -> None:
+def _announce(router: RouterText, speaker: Speaker, part: re.Pattern[str] | None) -> None:
     """Have a speaker announce those of its routes that its policy lets out.
 
     The parts of its policies are tried in the order of the text: 10, 20, others.
     """
     parts: dict[str, dict[str, int]] = {}
     for statement, line in speaker.said.said.items():
-        if found := PART_OF_POLICY.match(statement):
+        if part and (found := part.match(statement)):
             parts.setdefault(found[1], {}).setdefault(found[2], line)
     for policy, places in parts.items():
         if list(places) != sorted(places):

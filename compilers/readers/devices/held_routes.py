@@ -6,12 +6,13 @@ Plain tuples, equal for equal routes: a fabric has millions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_network
 from math import gcd
+from typing import Any
 
 Hop = tuple[str, str, int]
 """Gateway, interface, weight. The gateway is "" where there is none, ANY where it is not known."""
@@ -72,6 +73,21 @@ class HeldRoutes:
             }
             for table, rows in self.rows.items()
         }
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingTables:
+    """A form of routing tables, as the devices of a system print them."""
+
+    commands: str
+    """What prints it."""
+    fits: Callable[[Any], bool]
+    """Whether a document looks like this."""
+    read: Callable[[Iterable[Any]], HeldRoutes]
+    """The routes of a device, from its documents."""
+    rules_key: str = ""
+    """A key that policy rules alone have, which may be given with the tables of another system; ""
+    for none."""
 
 
 @lru_cache(1 << 16)

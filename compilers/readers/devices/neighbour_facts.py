@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -50,6 +51,22 @@ class Source:
     def wrong(self, required: str, given: str, todo: str = "", line: int = 0) -> InputError:
         """The error to raise for a mistake in this table."""
         return InputError.of(required, given, todo, self.file, line)
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourTables:
+    """A form of neighbour tables, as the devices of a system print them."""
+
+    form: str
+    """What the form is called where a user names it."""
+    printed_by: str
+    """What prints it, in words."""
+    fits: Callable[[Source], bool]
+    """Whether a table looks like this."""
+    read: Callable[[Source], Iterator[Seen]]
+    """What a table says; an InputError where it is of this form, but wrong."""
+    of_one_node: bool = True
+    """Whether a table is of one node, which the file's name tells."""
 
 
 def mapping(value: object) -> dict[str, Any]:

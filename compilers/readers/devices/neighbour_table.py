@@ -6,9 +6,9 @@ import csv
 import io
 from collections.abc import Iterator
 
-from compilers.readers.devices.neighbour_facts import End, Seen, Source, words
+from compilers.readers.devices.neighbour_facts import End, NeighbourTables, Seen, Source, words
 
-NEIGHBOUR_TABLE = "CSV with the columns node, port, neighbour, neighbour_port"
+PRINTED_BY = "CSV with the columns node, port, neighbour, neighbour_port"
 TABLE_HEADERS = (
     ("node", "port", "neighbour", "neighbour_port"),
     ("node", "port", "neighbor", "neighbor_port"),
@@ -37,7 +37,7 @@ def read(source: Source) -> Iterator[Seen]:
         columns = [cell.strip().lower() for cell in next(rows, [])]
         where = _header(columns)
         if where is None:
-            raise source.wrong(NEIGHBOUR_TABLE, ", ".join(columns[:6]) or "an empty file", "", 1)
+            raise source.wrong(PRINTED_BY, ", ".join(columns[:6]) or "an empty file", "", 1)
         for row in rows:
             if len(row) <= max(where):
                 if any(row):
@@ -48,4 +48,7 @@ def read(source: Source) -> Iterator[Seen]:
             if node and port and far and far_port:
                 yield Seen(End(node, port), End(far, far_port))
     except csv.Error as error:
-        raise source.wrong(NEIGHBOUR_TABLE, str(error), "", rows.line_num) from None
+        raise source.wrong(PRINTED_BY, str(error), "", rows.line_num) from None
+
+
+FORM = NeighbourTables("csv", PRINTED_BY, fits, read, of_one_node=False)

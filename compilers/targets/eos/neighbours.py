@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compilers.readers.devices.neighbour_facts import End, Seen, Source, items, mapping, words
+from compilers.readers.devices.neighbour_facts import (
+    End,
+    NeighbourTables,
+    Seen,
+    Source,
+    items,
+    mapping,
+    words,
+)
 
-EOS_LLDP = "the output of show lldp neighbors | json, a file per node"
+PRINTED_BY = "the output of show lldp neighbors | json, a file per node"
 
 
 def fits(source: Source) -> bool:
@@ -22,3 +30,6 @@ def read(source: Source) -> Iterator[Seen]:
         names, ports = words(known.get("neighborDevice")), words(known.get("neighborPort"))
         if near and names and ports:
             yield Seen(End((source.node,), near), End(names, ports))
+
+
+FORM = NeighbourTables("eos", PRINTED_BY, fits, read)

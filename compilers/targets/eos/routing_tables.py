@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from compilers.readers.devices.held_routes import DISCARD, MAIN, HeldRoutes, Hops, hops_of
+from compilers.readers.devices.held_routes import (
+    DISCARD,
+    MAIN,
+    HeldRoutes,
+    Hops,
+    RoutingTables,
+    hops_of,
+)
 from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
@@ -41,3 +48,6 @@ def _hops(route: dict[str, Any]) -> Hops:
         (str(via.get("nexthopAddr", "")), str(via.get("interface", "")), int(via.get("weight", 1)))
         for via in vias
     )
+
+
+FORM = RoutingTables(COMMANDS, fits, read)

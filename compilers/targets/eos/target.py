@@ -14,11 +14,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from compilers.readers.routers.router_files import RouterFolder
 from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
+from compilers.targets.eos import neighbours, routing_tables
+from compilers.targets.eos.device import EosDevice
 from compilers.targets.eos.port_names import EOS
+from compilers.targets.eos.priority_lines import without_priorities
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import BgpFamily, BgpSpeaker
@@ -60,6 +65,22 @@ class Eos(P2pTarget):
     capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS}))
     hier_config = dict.fromkeys(("eos.cfg",), "ARISTA_EOS")
     interfaces = EOS
+    neighbours = neighbours.FORM
+    routing_tables = routing_tables.FORM
+    device = EosDevice
+    ansible = AnsibleConnection("ansible.netcommon.network_cli", "arista.eos.eos")
+    container = ContainerKind("arista_ceos", "ceos", startup="eos.cfg")
+    route_maps = RouteMapWords(family="", list_sections=True)  # user manual, "ipv6 prefix-list"
+
+    @property
+    def folder(self) -> RouterFolder:
+        """See `P2pTarget.folder`."""
+        return RouterFolder(
+            self.name,
+            tuple(self.files),
+            commands="eos.cfg",
+            without_others=without_priorities,
+        )
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""

@@ -10,7 +10,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from compilers.readers.devices.held_routes import DISCARD, MAIN, HeldRoutes, Hops, shared
+from compilers.readers.devices.held_routes import (
+    DISCARD,
+    MAIN,
+    HeldRoutes,
+    Hops,
+    RoutingTables,
+    shared,
+)
 from compilers.readers.devices.neighbour_facts import mapping
 
 COMMANDS = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
@@ -54,3 +61,6 @@ def _hops(entries: list[dict[str, Any]]) -> Hops:
         if get("active") and not get("recursive") and not get("duplicate"):
             found.append((get("ip", ""), get("interfaceName", ""), get("weight", 1)))
     return shared(tuple(found))
+
+
+FORM = RoutingTables(COMMANDS, fits, read)

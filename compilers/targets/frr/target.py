@@ -36,7 +36,11 @@ from compilers.spec.features import (
 )
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
+from compilers.targets.frr import routing_tables
+from compilers.targets.frr.device import FrrDevice
 from compilers.targets.frr.reader import read_frr, read_frr_speaker
+from compilers.targets.linux import neighbours
 from compilers.targets.linux.port_names import LINUX
 from compilers.targets.options import SET, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import (
@@ -84,6 +88,8 @@ from inventory.problems import InputError
 STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
 SHARING = Capabilities(STATIC | {SHARES})
 """Those of FRR 10.7."""
+FILES_THERE, LOADED_FILES = "/etc/polarfab", ("links.batch", "rules.batch", "sysctl.conf")
+"""Where a container has the files that FRR does not read, and which they are."""
 UNREACHABLE = 254
 """The distance of the route that refuses addresses without another: the last that is usable."""
 
@@ -128,6 +134,26 @@ class Frr(Target):
     )
     capabilities = Capabilities(STATIC)
     interfaces = LINUX
+    usual = True
+    neighbours = neighbours.FORM
+    routing_tables = routing_tables.FORM
+    device = FrrDevice
+    ansible = AnsibleConnection("ssh")
+    container = ContainerKind(
+        "linux",
+        "frrouting/frr:v8.4.1",
+        binds=(
+            ("frr.conf", "/etc/frr/frr.conf"),
+            *((name, f"{FILES_THERE}/{name}") for name in LOADED_FILES),
+        ),
+        commands=(
+            f"sysctl -p {FILES_THERE}/sysctl.conf",
+            f"ip -force -batch {FILES_THERE}/links.batch",
+            f"ip -4 -batch {FILES_THERE}/rules.batch",
+            f"ip -6 -batch {FILES_THERE}/rules.batch",
+        ),
+    )
+    route_maps = RouteMapWords()
     options = MappingProxyType(
         {
             "version": Option.choice("The oldest FRR that is to take it.", "8.4", "10.7"),

@@ -1,1 +1,4 @@
 """Junos: its class, names of ports, what its devices print, and how it is pushed."""
+
+ALIASES = ("juniper",)
+"""What people look for who mean this system."""

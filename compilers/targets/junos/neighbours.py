@@ -9,9 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compilers.readers.devices.neighbour_facts import End, Seen, Source, items, mapping, words
+from compilers.readers.devices.neighbour_facts import (
+    End,
+    NeighbourTables,
+    Seen,
+    Source,
+    items,
+    mapping,
+    words,
+)
 
-JUNOS_LLDP = "the output of show lldp neighbors, or | display json of it, of Junos, a file a node"
+PRINTED_BY = "the output of show lldp neighbors, or | display json of it, of Junos, a file a node"
 INFORMATION = "lldp-neighbors-information"
 COLUMNS = ("Local Interface", "Chassis Id", "Port info", "System Name")
 REMOTE_PORT = "lldp-remote-port-description", "lldp-remote-port-id"
@@ -64,3 +72,6 @@ def _data(entry: object, key: str) -> tuple[str, ...]:
 def _bare(names: tuple[str, ...]) -> tuple[str, ...]:
     """Names of ports without the number of their one logical interface."""
     return tuple(name.removesuffix(".0") for name in names)
+
+
+FORM = NeighbourTables("junos", PRINTED_BY, fits, read)

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from compilers.readers.devices.held_routes import DISCARD, MAIN, HeldRoutes, Hops, hops_of
+from compilers.readers.devices.held_routes import (
+    DISCARD,
+    MAIN,
+    HeldRoutes,
+    Hops,
+    RoutingTables,
+    hops_of,
+)
 from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "show route | display json"
@@ -56,3 +63,6 @@ def _data(entry: Any, key: str) -> str:
         if isinstance(found, str):
             return found
     return ""
+
+
+FORM = RoutingTables(COMMANDS, fits, read)

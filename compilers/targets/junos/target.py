@@ -9,14 +9,22 @@ hops and hosts. Packets without a mark are those of the native VLAN, 1.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from compilers.readers.bgp.bgp_speaker import UNCOUNTED_PATHS
+from compilers.readers.routers.router_files import RouterFolder
 from compilers.tables.build import Build
+from compilers.targets.devices.reached import AnsibleConnection
+from compilers.targets.junos import neighbours, routing_tables
+from compilers.targets.junos.device import JunosDevice
 from compilers.targets.junos.port_names import JUNOS
 from compilers.targets.options import Chosen
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
 from inventory.problems import InputError
+
+POLICY_PART = re.compile(r"policy-options policy-statement (\S+) term (\S+) ")
 
 
 class Junos(P2pTarget):
@@ -26,8 +34,22 @@ class Junos(P2pTarget):
     summary = "a device config for Junos"
     files = dict.fromkeys(("junos.set",), P2pVariables)
     interfaces = JUNOS
+    neighbours = neighbours.FORM
+    routing_tables = routing_tables.FORM
+    device = JunosDevice
+    ansible = AnsibleConnection("ansible.netcommon.netconf", "junipernetworks.junos.junos")
     vrf = "polarfab"
     between = False
+
+    @property
+    def folder(self) -> RouterFolder:
+        """See `P2pTarget.folder`."""
+        return RouterFolder(
+            self.name,
+            tuple(self.files),
+            announces_discarded=True,
+            policy_part=POLICY_PART,
+        )
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`: a route of BGP has no more next hops than Junos takes by itself.

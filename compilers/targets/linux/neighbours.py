@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from compilers.readers.devices.neighbour_facts import End, Seen, Source, items, mapping, words
+from compilers.readers.devices.neighbour_facts import (
+    End,
+    NeighbourTables,
+    Seen,
+    Source,
+    items,
+    mapping,
+    words,
+)
 
-LLDPCTL = "the output of lldpctl -f json, a file per node"
+PRINTED_BY = "the output of lldpctl -f json, a file per node"
 
 
 def fits(source: Source) -> bool:
@@ -19,7 +27,7 @@ def read(source: Source) -> Iterator[Seen]:
     """A fact for each neighbour of each interface; lldpd keeps several a port."""
     lldp = mapping(source.data).get("lldp")
     if not isinstance(lldp, dict):
-        raise source.wrong(LLDPCTL, "another form of it", "use -f json, not json0 or keyvalue")
+        raise source.wrong(PRINTED_BY, "another form of it", "use -f json, not json0 or keyvalue")
     for entry in items(lldp.get("interface")):
         for port, facts in mapping(entry).items():
             names = _chassis(mapping(facts).get("chassis"))
@@ -37,3 +45,6 @@ def _chassis(value: object) -> tuple[str, ...]:
         name, inner = next(iter(known.items()))
         known = mapping(inner)
     return words(name, *items(known.get("mgmt-ip")), mapping(known.get("id")).get("value"))
+
+
+FORM = NeighbourTables("lldpctl", PRINTED_BY, fits, read)

@@ -14,6 +14,7 @@ from compilers.readers.devices.held_routes import (
     THROW,
     HeldRoutes,
     Hops,
+    RoutingTables,
     hops_of,
     shared,
     whole_prefix,
@@ -21,6 +22,7 @@ from compilers.readers.devices.held_routes import (
 from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "ip -json route show table all, ip -json nexthop, ip -json -4 rule, ip -json -6 rule"
+RULES_KEY = "priority"
 OURS = "80"
 """The protocol of the routes and rules of target linux, of which the kernel holds every choice."""
 Tree = dict[str, Any]
@@ -41,7 +43,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     lists = [items(document) for document in documents]
     objects = {entry["id"]: entry for entries in lists if "id" in entries[0] for entry in entries}
     for entries in lists:
-        if "priority" in entries[0]:
+        if RULES_KEY in entries[0]:
             _rules(held, entries)
         elif "dst" in entries[0]:
             _routes(held, entries, objects)
@@ -102,3 +104,6 @@ def _rules(held: HeldRoutes, entries: list[Tree]) -> None:
         if "iif" in entry and str(entry.get("protocol")) == OURS:
             chain = ((f"table {entry.get('table')}", "", 1),)
             held.add(family, f"iif {entry['iif']}", int(entry["priority"]), chain)
+
+
+FORM = RoutingTables(COMMANDS, fits, read, RULES_KEY)

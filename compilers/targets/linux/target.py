@@ -32,6 +32,9 @@ from compilers.spec.features import (
 )
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.devices.reached import AnsibleConnection
+from compilers.targets.linux import neighbours, routing_tables
+from compilers.targets.linux.device import LinuxDevice
 from compilers.targets.linux.port_names import LINUX
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.kernel_marks import (
@@ -127,6 +130,10 @@ class Linux(Target):
         frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
     )
     interfaces = LINUX
+    neighbours = neighbours.FORM
+    routing_tables = routing_tables.FORM
+    device = LinuxDevice
+    ansible = AnsibleConnection("ssh")
     description = "{node}:{port}"
     options = MappingProxyType(
         {

@@ -1,1 +1,4 @@
 """NVUE: its class, names of ports, what its devices print, and how it is pushed."""
+
+ALIASES = ("cumulus", "nvidia")
+"""What people look for who mean this system."""

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from compilers.readers.routers.router_files import RouterFolder
+from compilers.targets.devices.reached import AnsibleConnection
+from compilers.targets.linux import neighbours
 from compilers.targets.nvue.port_names import CUMULUS
 from compilers.targets.routed.bgp.control_plane import BY_FRR
 from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
@@ -23,4 +26,15 @@ class Nvue(P2pTarget):
     summary = "a startup.yaml for NVUE on Cumulus Linux 5.9 to 5.14"
     files = dict.fromkeys(("startup.yaml",), P2pVariables)
     interfaces = CUMULUS
+    neighbours = neighbours.FORM
+    ansible = AnsibleConnection("ssh")
     options = MappingProxyType({**P2P_OPTIONS, **BY_FRR})
+
+    @property
+    def folder(self) -> RouterFolder:
+        """See `P2pTarget.folder`."""
+        return RouterFolder(
+            self.name,
+            tuple(self.files),
+            commands="shares",
+        )

@@ -1,1 +1,4 @@
 """NX-OS: its class, names of ports, what its devices print, and how it is pushed."""
+
+ALIASES = ("cisco", "nexus")
+"""What people look for who mean this system."""

@@ -9,9 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compilers.readers.devices.neighbour_facts import End, Seen, Source, items, mapping, words
+from compilers.readers.devices.neighbour_facts import (
+    End,
+    NeighbourTables,
+    Seen,
+    Source,
+    items,
+    mapping,
+    words,
+)
 
-NXOS_LLDP = (
+PRINTED_BY = (
     "the output of show lldp neighbors, or show lldp neighbors [detail] | json, of NX-OS, a file a "
     "node"
 )
@@ -52,3 +60,6 @@ def _lines(text: str) -> Iterator[tuple[tuple[str, ...], ...]]:
         if row := ROW.fullmatch(line):
             yield words(row[2]), words(row[1] or name), words(row[4])
         name = line
+
+
+FORM = NeighbourTables("nxos", PRINTED_BY, fits, read)

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from compilers.readers.devices.held_routes import ANY, DISCARD, MAIN, HeldRoutes, Hops, hops_of
+from compilers.readers.devices.held_routes import (
+    ANY,
+    DISCARD,
+    MAIN,
+    HeldRoutes,
+    Hops,
+    RoutingTables,
+    hops_of,
+)
 from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
@@ -54,3 +62,6 @@ def _gateway(path: dict[str, Any]) -> tuple[str, str]:
 def _interface(path: dict[str, Any]) -> str:
     name = str(path.get("ifname", ""))
     return f"Ethernet{name[3:]}" if name.startswith("Eth") and name[3:4].isdecimal() else name
+
+
+FORM = RoutingTables(COMMANDS, fits, read)

@@ -10,6 +10,9 @@ Load Sharing in the Unicast FIB": `universal-id`).
 
 from __future__ import annotations
 
+from compilers.targets.devices.reached import AnsibleConnection, RouteMapWords
+from compilers.targets.nxos import neighbours, routing_tables
+from compilers.targets.nxos.device import NxosDevice
 from compilers.targets.nxos.port_names import NXOS
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
 
@@ -22,3 +25,8 @@ class Nxos(P2pTarget):
     files = dict.fromkeys(("nxos.cfg",), P2pVariables)
     hier_config = dict.fromkeys(("nxos.cfg",), "CISCO_NXOS")
     interfaces = NXOS
+    neighbours = neighbours.FORM
+    routing_tables = routing_tables.FORM
+    device = NxosDevice
+    ansible = AnsibleConnection("ansible.netcommon.network_cli", "cisco.nxos.nxos")
+    route_maps = RouteMapWords()

@@ -1,1 +1,4 @@
 """Open vSwitch: its class, names of ports, what its devices print, and how it is pushed."""
+
+ALIASES = ("openvswitch",)
+"""What people look for who mean this system."""

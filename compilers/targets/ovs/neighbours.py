@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compilers.readers.devices.neighbour_facts import End, Seen, Source, items, mapping, words
+from compilers.readers.devices.neighbour_facts import (
+    End,
+    NeighbourTables,
+    Seen,
+    Source,
+    items,
+    mapping,
+    words,
+)
 
-LINK_LIST = (
+PRINTED_BY = (
     "a JSON list of links with src and dst, each with dpid and port_no (ryu.app.rest_topology)"
 )
 LONGEST_ID = 16
@@ -24,7 +32,7 @@ def read(source: Source) -> Iterator[Seen]:
         ends = [_end(mapping(entry).get(side)) for side in ("src", "dst")]
         if None in ends:
             raise source.wrong(
-                LINK_LIST, f"item {i} without a dpid or port_no in hexadecimal digits"
+                PRINTED_BY, f"item {i} without a dpid or port_no in hexadecimal digits"
             )
         near, far = ends
         if near and far:
@@ -46,3 +54,6 @@ def _hexadecimal(value: object) -> int | None:
         return int(value, 16)
     except ValueError:
         return None
+
+
+FORM = NeighbourTables("openflow", PRINTED_BY, fits, read, of_one_node=False)

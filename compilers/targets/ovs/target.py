@@ -21,6 +21,7 @@ from compilers.targets.openflow.flow_tables import require as require_openflow
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.targets.openflow.profiles import Profile, profiles_of
 from compilers.targets.options import Chosen
+from compilers.targets.ovs import neighbours
 from compilers.targets.target import Target
 
 COMMENTS = {
@@ -68,6 +69,7 @@ class Ovs(Target):
     summary = "groups.txt and flows.txt for ovs-ofctl -O OpenFlow13 add-groups, add-flows"
     files = dict.fromkeys(("groups.txt", "flows.txt"), OvsVariables)
     capabilities = OPENFLOW
+    neighbours = neighbours.FORM
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
         """See `Target.require`."""

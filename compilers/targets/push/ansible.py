@@ -17,19 +17,10 @@ from compilers.targets.push.pushed_files import (
     node_list,
     push_options,
 )
-from compilers.targets.target_lookup import target
+from compilers.targets.target_lookup import target, usual_first
 
-CONNECTIONS = {
-    "frr": ("ssh", ""),
-    "linux": ("ssh", ""),
-    "sonic": ("ssh", ""),
-    "eos": ("ansible.netcommon.network_cli", "arista.eos.eos"),
-    "nxos": ("ansible.netcommon.network_cli", "cisco.nxos.nxos"),
-    "junos": ("ansible.netcommon.netconf", "junipernetworks.junos.junos"),
-    "srlinux": ("ssh", ""),
-    "nvue": ("ssh", ""),
-}
-"""How Ansible talks to a system: its connection and network_os."""
+CONNECTIONS = {system.name: system.ansible for system in usual_first() if system.ansible}
+"""How Ansible talks to each system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +50,14 @@ class Ansible(PushTarget):
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], AnsibleVariables]:
         """See `Target.variables`."""
-        connection, network_os = CONNECTIONS[chosen[SYSTEM]]
+        reached = CONNECTIONS[chosen[SYSTEM]]
         values = AnsibleVariables(
             name=build.name,
             identity=build.identity,
             system=chosen[SYSTEM],
             nodes=node_list(build, chosen),
             files=tuple(target(chosen[SYSTEM]).files),
-            connection=connection,
-            network_os=network_os,
+            connection=reached.connection,
+            network_os=reached.network_os,
         )
         return lambda _: values

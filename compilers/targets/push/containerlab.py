@@ -13,8 +13,7 @@ from typing import Any
 
 from compilers.readers.routers.tool_check import check_containerlab
 from compilers.tables.build import Build
-from compilers.targets.eos.port_names import EOS
-from compilers.targets.linux.port_names import LINUX
+from compilers.targets.devices.reached import ContainerKind
 from compilers.targets.options import Chosen, Option
 from compilers.targets.push.pushed_files import (
     SYSTEM,
@@ -23,10 +22,8 @@ from compilers.targets.push.pushed_files import (
     node_list,
     push_options,
 )
-from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.static_routes import HOST_NAME, RoutedFabric
-from compilers.targets.sonic.port_names import SONIC
-from compilers.targets.srlinux.port_names import SRLINUX
+from compilers.targets.target_lookup import usual_first
 from inventory.problems import InputError, Problem, few
 
 MANAGEMENT = IPv4Network("172.28.0.0/16")
@@ -34,59 +31,9 @@ MANAGEMENT = IPv4Network("172.28.0.0/16")
 IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]{0,254}")
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerKind:
-    """How containerlab runs a system: its kind, an image, how its ports are named.
-
-    startup: the file that it starts with; binds: where the others are put; commands: what then
-    loads them.
-    """
-
-    kind: str
-    image: str
-    ports: Interfaces
-    startup: str = ""
-    binds: tuple[tuple[str, str], ...] = ()
-    commands: tuple[str, ...] = ()
-
-
-def _linux(*names: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, f"/etc/polarfab/{name}") for name in names)
-
-
-CONTAINER_KINDS = {
-    "frr": ContainerKind(
-        "linux",
-        "frrouting/frr:v8.4.1",
-        LINUX,
-        binds=(
-            ("frr.conf", "/etc/frr/frr.conf"),
-            *_linux("links.batch", "rules.batch", "sysctl.conf"),
-        ),
-        commands=(
-            "sysctl -p /etc/polarfab/sysctl.conf",
-            "ip -force -batch /etc/polarfab/links.batch",
-            "ip -4 -batch /etc/polarfab/rules.batch",
-            "ip -6 -batch /etc/polarfab/rules.batch",
-        ),
-    ),
-    "srlinux": ContainerKind(
-        "nokia_srlinux",
-        "srlinux",
-        SRLINUX,
-        binds=(("srlinux.json", "/etc/opt/polarfab.json"),),
-    ),
-    "sonic": ContainerKind(
-        "sonic-vs",
-        "docker-sonic-vs",
-        SONIC,
-        binds=(
-            ("config_db.json", "/etc/sonic/polarfab.json"),
-            ("frr.conf", "/etc/sonic/frr/frr.conf"),
-        ),
-    ),
-    "eos": ContainerKind("arista_ceos", "ceos", EOS, startup="eos.cfg"),
-}
+CONTAINER_KINDS = {system.name: system.container for system in usual_first() if system.container}
+PORTS = {system.name: system.interfaces for system in usual_first() if system.interfaces}
+"""How each system is run, and how it names its ports."""
 
 
 def _image(what: str) -> Option:
@@ -127,7 +74,7 @@ class Containerlab(PushTarget):
 
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:
         """See `Target.with_port_names`: as the system in the containers does."""
-        return CONTAINER_KINDS[chosen[SYSTEM]].ports.named(build, chosen[SYSTEM])
+        return PORTS[chosen[SYSTEM]].named(build, chosen[SYSTEM])
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
@@ -173,7 +120,7 @@ class Containerlab(PushTarget):
             image=chosen["image"] or system.image,
             host_image=chosen["host_image"],
             nodes=node_list(build, chosen),
-            hosts=list(hosts(RoutedFabric.of(build, system.ports))),
+            hosts=list(hosts(RoutedFabric.of(build, PORTS[chosen[SYSTEM]]))),
             links=list(links(build, chosen)),
         )
         return lambda _: values
@@ -181,7 +128,7 @@ class Containerlab(PushTarget):
 
 def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
     """Both ends of every link, NODE:INTERFACE, then those of hosts."""
-    w, ports = build.wiring, CONTAINER_KINDS[chosen[SYSTEM]].ports
+    w, ports = build.wiring, PORTS[chosen[SYSTEM]]
 
     def end(vertex: int, port: int) -> str:
         return f"{w.names[vertex]}:{ports.in_lab(w.port_name(vertex, port), port)}"

@@ -45,7 +45,7 @@ from compilers.readers.devices.held_routes import (
     comparable,
 )
 from compilers.readers.emitted_check import Reader
-from compilers.readers.routers.router_files import read_router
+from compilers.readers.routers.router_files import RouterFolder, read_router
 from compilers.routing.marked_spread import onward_ports
 from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
@@ -535,6 +535,11 @@ class P2pTarget(Target):
     not_found: ClassVar[str] = ""
     between: ClassVar[bool] = True
 
+    @property
+    def folder(self) -> RouterFolder:
+        """The files of a router, as they are read back."""
+        return RouterFolder(self.name, tuple(self.files))
+
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """What its grammars take for defined, see `router_files.read_router`."""
         lossless = chosen.get(LOSSLESS, OFF) != OFF
@@ -546,8 +551,8 @@ class P2pTarget(Target):
         """See `Target.reader`."""
         defined = self.grammar_facts(chosen)
         if chosen[ROUTING] == "bgp":
-            return bgp_reader(partial(read_speaker, self.name, defined=defined), chosen)
-        return partial(read_router, self.name, defined=defined)
+            return bgp_reader(partial(read_speaker, self.folder, defined=defined), chosen)
+        return partial(read_router, self.folder, defined=defined)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
         """See `Target.variables`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compilers.readers.devices.neighbour_facts import End, Seen, Source, words
+from compilers.readers.devices.neighbour_facts import End, NeighbourTables, Seen, Source, words
 
-SONIC_LLDP = "the output of show lldp table, a file per node"
+PRINTED_BY = "the output of show lldp table, a file per node"
 LLDP_COLUMNS = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr")
 
 
@@ -24,7 +24,7 @@ def read(source: Source) -> Iterator[Seen]:
     spans = [match.span() for match in re.finditer("-+", rule)]
     if len(spans) < len(LLDP_COLUMNS):
         given = f"no rule of {len(LLDP_COLUMNS)} columns under the header"
-        raise source.wrong(SONIC_LLDP, given, "copy the whole output", min(header + 1, len(lines)))
+        raise source.wrong(PRINTED_BY, given, "copy the whole output", min(header + 1, len(lines)))
     for line in lines[header + 2 :]:
         if set(line.strip()) <= {"-"} or line.startswith("Total entries"):
             continue
@@ -32,3 +32,6 @@ def read(source: Source) -> Iterator[Seen]:
         near, names, ports = words(port), words(device), words(port_id, description)
         if near and names and ports:
             yield Seen(End((source.node,), near), End(names, ports))
+
+
+FORM = NeighbourTables("sonic", PRINTED_BY, fits, read)

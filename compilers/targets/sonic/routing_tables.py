@@ -15,6 +15,7 @@ from compilers.readers.devices.held_routes import (
     MAIN,
     HeldRoutes,
     Hops,
+    RoutingTables,
     hops_of,
     whole_prefix,
 )
@@ -57,3 +58,6 @@ def _hops(value: dict[str, Any]) -> Hops:
         for gateway, interface, weight in zip(gateways, interfaces, weights, strict=False)
         if interface or gateway
     )
+
+
+FORM = RoutingTables(COMMANDS, fits, read)

@@ -18,10 +18,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from compilers.readers.routers.router_files import RouterFolder
 from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.control_plane import BFD, BY_FRR, ROUTING
@@ -36,6 +38,8 @@ from compilers.targets.routed.p2p_links import (
     P2pVariables,
     Route,
 )
+from compilers.targets.sonic import neighbours, routing_tables
+from compilers.targets.sonic.device import SonicDevice
 from compilers.targets.sonic.port_names import SONIC
 
 HWSKU = "hwsku"
@@ -63,6 +67,19 @@ class Sonic(P2pTarget):
     files = dict.fromkeys(("config_db.json", "frr.conf"), SonicVariables)
     capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS}))
     interfaces = SONIC
+    neighbours = neighbours.FORM
+    routing_tables = routing_tables.FORM
+    device = SonicDevice
+    ansible = AnsibleConnection("ssh")
+    container = ContainerKind(
+        "sonic-vs",
+        "docker-sonic-vs",
+        binds=(
+            ("config_db.json", "/etc/sonic/polarfab.json"),
+            ("frr.conf", "/etc/sonic/frr/frr.conf"),
+        ),
+    )
+    route_maps = RouteMapWords()
     vrf = "Vrf-hosts"
     options = MappingProxyType(
         {
@@ -76,6 +93,16 @@ class Sonic(P2pTarget):
             ),
         }
     )
+
+    @property
+    def folder(self) -> RouterFolder:
+        """See `P2pTarget.folder`."""
+        return RouterFolder(
+            self.name,
+            tuple(self.files),
+            without_interfaces=frozenset({"frr.conf"}),
+            read_elsewhere=frozenset({"config_db.json"}),
+        )
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """See `P2pTarget.grammar_facts`."""

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from compilers.readers.devices.neighbour_facts import End, Seen, Source, items, mapping, words
+from compilers.readers.devices.neighbour_facts import (
+    End,
+    NeighbourTables,
+    Seen,
+    Source,
+    items,
+    mapping,
+    words,
+)
 
-SRLINUX_LLDP = (
+PRINTED_BY = (
     "the output of show system lldp neighbor, or info from state / system lldp | as json, a file "
     "a node"
 )
@@ -38,7 +46,7 @@ def read(source: Source) -> Iterator[Seen]:
                 yield Seen(End((source.node,), near), End(names, ports))
     if not columns:
         raise source.wrong(
-            SRLINUX_LLDP, f"no row with Name, {NAME} and {PORT}", "copy the whole table"
+            PRINTED_BY, f"no row with Name, {NAME} and {PORT}", "copy the whole table"
         )
 
 
@@ -65,3 +73,6 @@ def _interfaces(data: Any) -> list[Any]:
 def _bare(value: object) -> dict[str, Any]:
     """A mapping without the module names of YANG before its keys."""
     return {str(key).rpartition(":")[2]: inner for key, inner in mapping(value).items()}
+
+
+FORM = NeighbourTables("srlinux", PRINTED_BY, fits, read)

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from compilers.readers.devices.held_routes import ANY, DISCARD, MAIN, HeldRoutes, Hops, hops_of
+from compilers.readers.devices.held_routes import (
+    ANY,
+    DISCARD,
+    MAIN,
+    HeldRoutes,
+    Hops,
+    RoutingTables,
+    hops_of,
+)
 from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "info from state network-instance * route-table | as json"
@@ -73,3 +81,6 @@ def _interface(hop: Tree) -> str:
 def _bare(value: object) -> Tree:
     """A mapping whose keys have lost the names of their modules."""
     return {key.rpartition(":")[2]: inner for key, inner in mapping(value).items()}
+
+
+FORM = RoutingTables(COMMANDS, fits, read)

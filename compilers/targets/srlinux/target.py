@@ -5,15 +5,18 @@ A next hop group per link and address family, and routes that name it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from compilers.readers.routers.router_files import RouterFolder
 from compilers.spec.features import AGGREGATES, INGRESS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.devices.reached import AnsibleConnection, ContainerKind
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import (
@@ -34,6 +37,7 @@ from compilers.targets.routed.p2p_links import (
     P2pTarget,
     P2pVariables,
 )
+from compilers.targets.srlinux import neighbours, routing_tables
 from compilers.targets.srlinux.port_names import SRLINUX
 
 MOST_ROUTES = 16_384
@@ -46,6 +50,10 @@ NRZ = 25
 Tree = dict[str, Any]
 ROUTED: Tree = {"type": "srl_nokia-interfaces:routed"}
 BRIDGED: Tree = {"type": "srl_nokia-interfaces:bridged"}
+
+POLICY_PART = re.compile(
+    r"srl_nokia-routing-policy:routing-policy / policy (\S+) / statement (\S+) "
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,22 @@ class Srlinux(P2pTarget):
     options = MappingProxyType({n: o for n, o in P2P_OPTIONS.items() if n not in VIA})
     capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES, why={INGRESS: not_found})
     interfaces = SRLINUX
+    neighbours = neighbours.FORM
+    routing_tables = routing_tables.FORM
+    ansible = AnsibleConnection("ssh")
+    container = ContainerKind(
+        "nokia_srlinux", "srlinux", binds=(("srlinux.json", "/etc/opt/polarfab.json"),)
+    )
+
+    @property
+    def folder(self) -> RouterFolder:
+        """See `P2pTarget.folder`."""
+        return RouterFolder(
+            self.name,
+            tuple(self.files),
+            announces_discarded=True,
+            policy_part=POLICY_PART,
+        )
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`: static routes of both families count together."""

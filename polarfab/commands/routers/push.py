@@ -30,7 +30,7 @@ UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|C
 
 @click.command("push")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@target_options(required=True, more="frr, linux, sonic, eos, nxos or junos")
+@target_options(required=True, more="a system with routing tables")
 @shared("--from", "go in the rounds of `plan`, all switches each", "old")
 @shared("--node", "", "names")
 @click.option("--batch", type=click.IntRange(min=1), help="Switches at a time; else all.")
@@ -84,9 +84,9 @@ def command(
     lines of others stay, unless --overrule names them. Where the system can, a change goes back by
     itself unless it is confirmed. --from goes in rounds that lose no packet.
 
-    A shell reaches frr, linux and sonic: in --run and --etc, {node} and {address} are the
-    name of a switch and its management address. NAPALM reaches eos, nxos and junos, with the
-    password in POLARFAB_PASSWORD. --dry-run prints what would be typed.
+    Linux machines are reached by a shell: in --run and --etc, {node} and {address} are the name
+    of a switch and its management address. Others are reached by NAPALM, with the password in
+    POLARFAB_PASSWORD. --dry-run prints what would be typed.
     """
     from compilers.targets.options import read
     from controller.devices.device_push import PushSettings

@@ -165,7 +165,7 @@ def test_files_are_named_by_switches(fabrics, tmp_path):
     with pytest.raises(InputError, match=r"a file named by its switch: 0\.json, given 'leaf7"):
         RouteReport.of(build, [tmp_path])
     (tmp_path / "leaf7.json").unlink()
-    with pytest.raises(InputError, match=r"1\.json: required the output of one of: linux: ip"):
+    with pytest.raises(InputError, match=r"1\.json: required the output of one of: eos: show"):
         RouteReport.of(build, [tmp_path])
 
 
@@ -191,7 +191,7 @@ def test_damaged_files(text, message, fabrics, tmp_path):
 
 def test_a_target_without_routes(fabrics, tmp_path):
     build, routes = fabrics("frr")
-    with pytest.raises(InputError, match="target: required one of linux, frr"):
+    with pytest.raises(InputError, match="target: required one of eos, frr"):
         checked(build, routes, tmp_path, "frr", name="ovs")
 
 

@@ -9,18 +9,29 @@ forwards, and nothing waits for it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
 
 from compilers.readers.emitted_report import EXAMPLES
 from compilers.tables.build import Build
-from compilers.targets.frr.target import FrrVariables
+from compilers.targets.devices.reached import RouteMapWords
 from compilers.targets.options import SET, Chosen
-from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily
-from compilers.targets.routed.p2p_links import P2pVariables
-from compilers.targets.target_lookup import target
+from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily, BgpSpeaker
+from compilers.targets.target_lookup import installed_systems, target
 from inventory.problems import InputError
 
-SYSTEMS = ("eos", "frr", "nxos", "sonic")
-"""Those whose route maps are written alike."""
+
+@runtime_checkable
+class Speaking(Protocol):
+    """The variables of a router's templates, as far as they are about BGP."""
+
+    @property
+    def bgp(self) -> BgpSpeaker | None:
+        """What it says; None with static routes."""
+
+
+def drained_systems() -> list[str]:
+    """The systems whose route maps are written alike."""
+    return [system.name for system in installed_systems() if system.route_maps]
 
 
 def maintenance_lines(
@@ -36,12 +47,13 @@ def maintenance_lines(
         end: what takes these lines back.
 
     Raises:
-        InputError: a system that is not one of `SYSTEMS`, static routes, or no such switch.
+        InputError: a system without such route maps, static routes, or no such switch.
     """
-    if name not in SYSTEMS:
-        todo = "switch the policy of its BGP by hand, or shut its ports one by one"
-        raise InputError.of(f"one of {', '.join(SYSTEMS)}", name, todo, key="target")
     system = target(name)
+    words = system.route_maps
+    if words is None:
+        todo = "switch the policy of its BGP by hand, or shut its ports one by one"
+        raise InputError.of(f"one of {', '.join(drained_systems())}", name, todo, key="target")
     named, chosen = system.check(build, options)
     if chosen[ROUTING] != "bgp":
         todo = "static routes go around a switch when its ports are down"
@@ -51,36 +63,32 @@ def maintenance_lines(
         known = ", ".join(names[:EXAMPLES])
         raise InputError.of(f"a switch, such as {known}", node, key="NODE")
     values = system.variables(named, chosen)(names.index(node))
-    assert isinstance(values, FrrVariables | P2pVariables)  # noqa: S101
-    speaker = values.bgp
-    assert speaker, "routing is bgp"  # noqa: S101
+    speaker = values.bgp if isinstance(values, Speaking) else None
+    if speaker is None:
+        raise InputError.of("a system that speaks BGP", name, key="target")
     more = speaker.longest - build.topology.diameter
     lines = [
-        line for f in speaker.families for line in _policies(f, name, speaker.number, more, end)
+        line for f in speaker.families for line in _policies(f, words, speaker.number, more, end)
     ]
-    shares = [
-        line
-        for f in speaker.families
-        if f.via
-        for line in _shares(f, " unicast" * (name != "eos"), end)
-    ]
+    shares = [line for f in speaker.families if f.via for line in _shares(f, words.family, end)]
     if shares:
         lines += [f"router bgp {speaker.number}", *shares, "exit"]
     return lines
 
 
-def _policies(f: BgpFamily, name: str, number: int, more: int, end: bool) -> Iterator[str]:
+def _policies(
+    f: BgpFamily, words: RouteMapWords, number: int, more: int, end: bool
+) -> Iterator[str]:
     own, announced = f"{f.word} prefix-list own-{f.name}", f"route-map announced-{f.name} permit"
     permitted = f"seq 5 permit {f.own}"
-    # In EOS a list is a section (user manual, "ipv6 prefix-list").
-    one = [own, f" {permitted}", "exit"] if name == "eos" else [f"{own} {permitted}"]
+    one = [own, f" {permitted}", "exit"] if words.list_sections else [f"{own} {permitted}"]
     if f.own and not end:
         yield from one
         yield from (f"{announced} 5", f" match {f.word} address prefix-list own-{f.name}", "exit")
     longer = f" {' '.join([str(number)] * more)}" * (not end)
     yield from (f"{announced} 10", f" {'no ' * end}set as-path prepend{longer}", "exit")
     if f.own and end:
-        yield from (f"no {announced} 5", f"no {own if name == 'eos' else one[0]}")
+        yield from (f"no {announced} 5", f"no {own if words.list_sections else one[0]}")
 
 
 def _shares(f: BgpFamily, unicast: str, end: bool) -> Iterator[str]:

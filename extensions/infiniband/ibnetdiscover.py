@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compilers.readers.devices.neighbour_facts import End, Seen, Source, words
+from compilers.readers.devices.neighbour_facts import End, NeighbourTables, Seen, Source, words
 
-IBNETDISCOVER = "the output of ibnetdiscover"
+PRINTED_BY = "the output of ibnetdiscover"
 IBNET_NODE = re.compile(r'(?:Switch|Ca|Rt)\s+\d+\s+"[SHR]-([0-9a-f]{16})"(?:\s*#\s*"([^"]*)")?')
 LINK = re.compile(
     r'\[(\d{1,6})\](?:\([0-9a-f]+\))?\s+"[SHR]-([0-9a-f]{16})"\[(\d{1,6})\]'
@@ -34,3 +34,6 @@ def read(source: Source) -> Iterator[Seen]:
 def _names(guid: str, description: str | None) -> tuple[str, ...]:
     first = (description or "").split()[:1]
     return words(f"0x{guid}", description, *first)
+
+
+FORM = NeighbourTables("ibnetdiscover", PRINTED_BY, fits, read, of_one_node=False)
