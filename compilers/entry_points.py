@@ -5,6 +5,7 @@
 | `polarfab.verbs` | a verb of the command line | a `click.Command` |
 | `polarfab.functions` | a function of `import polarfab` | the function |
 | `polarfab.targets` | a system that `render` writes for | a class of `polarfab.Target` |
+| `polarfab.additions` | SYSTEM.WHAT, what is added to a system | a class of `polarfab.Addition` |
 | `polarfab.families` | a family of topologies | a class of `polarfab.Family` |
 | `polarfab.balances` | a value of `routing.balance` | a class of `polarfab.Balance` |
 | `polarfab.exports` | a format of `export` | a function from builds, one a plane, to files |
@@ -29,7 +30,8 @@ if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands ne
     from importlib.metadata import EntryPoint
 
 VERBS, FUNCTIONS = "polarfab.verbs", "polarfab.functions"
-TARGETS, EXPORTS, PROOFS = "polarfab.targets", "polarfab.exports", "polarfab.proofs"
+TARGETS, ADDITIONS = "polarfab.targets", "polarfab.additions"
+EXPORTS, PROOFS = "polarfab.exports", "polarfab.proofs"
 FAMILIES, BALANCES = "polarfab.families", "polarfab.balances"
 CONSTRUCTIONS = "polarfab.constructions"
 SINGULAR = {FAMILIES: "family"}
@@ -75,7 +77,7 @@ def broken(entry: EntryPoint, what: str) -> InputError:
     kind = SINGULAR.get(entry.group, entry.group.removeprefix("polarfab.").removesuffix("s"))
     return InputError.of(
         key=f"{kind} {entry.name}",
-        required=f"a {kind} that can be imported",
+        required=f"{'an' if kind[0] in 'ae' else 'a'} {kind} that can be imported",
         given=f"{what} ({package(entry)})",
         todo="update the package that registers it, or uninstall it",
     )

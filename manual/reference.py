@@ -188,9 +188,9 @@ def variables() -> Iterator[str]:
     for name in target_names():
         system = target(name)
         yield f"## {name}\n\nWrites {system.summary}.\n\n"
-        if system.options:
+        if system.all_options:
             yield "| `--set` | values | default | what for |\n|---|---|---|---|\n"
-            for word, option in system.options.items():
+            for word, option in system.all_options.items():
                 cells = (f"`{word}`", option.required, _code(option.default), option.what)
                 yield f"| {' | '.join(map(_cell, cells))} |\n"
             yield "\n"

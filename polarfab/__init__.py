@@ -8,7 +8,8 @@ The public Python API; what it needs is imported on first use:
     fabric.save("build")
 
 `Target`, `Option`, `Capabilities` and `Build` are for packages that bring a target of their own,
-`Family` and `Topology` for those that bring a family of topologies, `Balance` for a balance.
+`Addition` for those that add to one of polarfab's, `Family` and `Topology` for those that bring a
+family of topologies, `Balance` for a balance.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from compilers.readers.emitted_report import EmittedWrongError
     from compilers.spec.balances import Balance
     from compilers.tables.build import Build
+    from compilers.targets.addition import Addition
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
     from compilers.targets.target import Target
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Addition",
     "Balance",
     "Build",
     "Capabilities",
@@ -72,6 +75,7 @@ __all__ = [
     "topology",
 ]
 HOMES = {
+    "Addition": "compilers.targets.addition",
     "Balance": "compilers.spec.balances",
     "Build": "compilers.tables.build",
     "Capabilities": "compilers.targets.capabilities",

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from inventory.problems import InputError, Problem, did_you_mean, shown
 
 SET = "set"
-LOSSLESS, OFF = "lossless", "off"
+OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from compilers.readers.devices.neighbour_facts import NeighbourTables
 from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.tables.build import Build
+from compilers.targets.addition import Addition, additions
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.devices.router_device import RouterDevice
@@ -85,6 +88,21 @@ class Target(ABC):
     fabric_check: ClassVar[FabricCheck | None] = None
 
     @property
+    def additions(self) -> tuple[Addition[Any], ...]:
+        """What packages add to the system."""
+        return additions(self.name)
+
+    @property
+    def all_options(self) -> Options:
+        """What `--set` takes: the system's own options, and those of its additions."""
+        added = (addition.options.items() for addition in self.additions)
+        return MappingProxyType({**self.options, **dict(chain.from_iterable(added))})
+
+    def wanted(self, chosen: Chosen) -> list[Addition[Any]]:
+        """The additions that options ask for."""
+        return [addition for addition in self.additions if addition.wanted(chosen)]
+
+    @property
     def templates(self) -> Path:
         """The folder of the templates, FILE.j2 for each of `files`."""
         return TEMPLATES / self.name
@@ -97,8 +115,10 @@ class Target(ABC):
         """What the system calls the nodes and ports of a build."""
         return SystemNames.of(build, self.host_name, self.interfaces, self.description, self.name)
 
-    def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:  # noqa: ARG002
-        """The options of a plane of several, from 0: here those of all."""
+    def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
+        """The options of a plane of several, from 0: those of all but for what additions change."""
+        for addition in self.additions:
+            options = addition.options_in(plane, options)
         return options
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
@@ -139,7 +159,7 @@ class Target(ABC):
         Raises:
             InputError: an option is wrong, or the build asks for what the system cannot do.
         """
-        chosen = choose(self.name, self.options, options)
+        chosen = choose(self.name, self.all_options, options)
         build = self.with_port_names(build, chosen)
         self.require(build, chosen)
         return build, chosen
@@ -275,8 +295,9 @@ class Target(ABC):
         report = check.report(self.name, checked, whole=len(wanted) == len(vertices))
         if found:
             report = report.also(found.differences(folder))
-        more = self.more_differences(build, chosen, folder, only)
-        return report.also(more) if more else report
+        for more in self.more_differences(build, chosen, folder, only):
+            report = report.also(more)
+        return report
 
     def emitted_check(
         self, build: Build, chosen: Chosen, folder: Path, accept: tuple[str, ...]
@@ -292,9 +313,9 @@ class Target(ABC):
         chosen: Chosen,  # noqa: ARG002
         folder: Path,  # noqa: ARG002
         only: Collection[int] | None,  # noqa: ARG002
-    ) -> DifferenceList | None:
+    ) -> Iterator[DifferenceList]:
         """Of what the files of switches say besides where packets go; see `check_emitted`."""
-        return None
+        yield from ()
 
     def write_fabric(
         self, renderer: Renderer, build: Build, chosen: Chosen, out: Path, progress: Progress

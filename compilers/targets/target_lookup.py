@@ -31,9 +31,8 @@ def target(name: str) -> Target:
         InputError: there is none, or there are several, or the package that registers it is broken.
     """
     entries = registered(TARGETS).get(name, ())
-    others = tuple(entry for entry in entries if entry.dist)
-    if len(others) + (name in SHIPPED) > 1:  # one of our extensions may refine one of the core
-        raise InputError(_clash(name, others))
+    if len(entries) + (name in BUILT_IN) > 1:
+        raise InputError(_clash(name, tuple(entry for entry in entries if entry.dist)))
     if entries:
         return _load(entries[0])
     if name not in BUILT_IN:

@@ -13,7 +13,7 @@ from compilers.readers.devices.held_routes import MAIN, RULES, Choices, Place, R
 from compilers.tables.build import Build
 from compilers.targets.devices.configured_device import ConfiguredDevice
 from compilers.targets.devices.route_lines import RouteLine
-from compilers.targets.options import LOSSLESS, OFF, Chosen
+from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.target import Target
@@ -63,10 +63,8 @@ class PushRounds:
             raise InputError.of("another target", f"`from` and target linux: {reason}", key="from")
         if chosen.get(ROUTING) == "bgp":
             raise InputError.of("static routes", "routing=bgp, which converges", key="from")
-        if (scheme := chosen.get(LOSSLESS, OFF)) != OFF:
-            reason = "priorities are proved free of deadlock in each build, not between the two"
-            todo = "have hosts mark nothing lossless meanwhile, and push without `from`"
-            raise InputError.of(f"{LOSSLESS}={OFF}", f"{scheme}: {reason}", todo, key="from")
+        for addition in system.wanted(chosen):
+            addition.require_rounds(chosen)
         old = system.with_port_names(old, chosen)
         system.require(old, chosen)
         before = ExpectedRoutes.of(system, old, chosen).tables

@@ -12,10 +12,8 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = {
     "polarfab.verbs": {"hosts": "extensions.host_paths.hosts_verb:command"},
-    "polarfab.targets": {
-        "srv6": "extensions.host_paths.srv6:Srv6",
-        "sonic": "extensions.host_paths.sonic_srv6:SonicOfHosts",
-    },
+    "polarfab.targets": {"srv6": "extensions.host_paths.srv6:Srv6"},
+    "polarfab.additions": {"sonic.srv6": "extensions.host_paths.sonic_srv6:SonicSegments"},
     "polarfab.functions": {
         "host_paths": "extensions.host_paths:host_paths",
         "probing": "extensions.host_paths:probing",

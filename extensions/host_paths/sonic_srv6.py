@@ -1,13 +1,13 @@
-"""Target sonic with SRv6 uSIDs: locators, SIDs, and routes to the other switches' locators.
+"""SRv6 uSIDs of SONiC: locators, SIDs, and routes to the other switches' locators.
 
-It refines the core's class of that name. The numbers, and the hosts that use them, are those of
+The numbers, and the hosts that use them, are those of
 target srv6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import IPv6Address
 from pathlib import Path
 from types import MappingProxyType
@@ -17,23 +17,21 @@ import numpy as np
 from compilers.readers.emitted_report import DifferenceList
 from compilers.spec.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
 from compilers.tables.build import Build
+from compilers.targets.addition import Addition
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
-from compilers.targets.routed.bgp.control_plane import ROUTING
+from compilers.targets.options import OFF, SET, Chosen, Option
 from compilers.targets.routed.p2p_links import LINKS6, P2pFabric, P2pLink, Route
-from compilers.targets.sonic.target import Entry, SonicVariables, Table, sonic_variables
+from compilers.targets.sonic.target import Entry, SonicTables, Table
 from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_sonic_segments
 from extensions.host_paths.srv6_paths import Srv6Paths
 from extensions.host_paths.srv6_sids import Usids, block_in_plane, parse_block, require_numbers
-from extensions.lossless.sonic_lossless import LosslessSonic
+from extensions.lossless.lossless_addition import LOSSLESS
 from inventory.problems import InputError, Problem
 
 SRV6, BLOCK = "srv6", "block"
 AT_HOST, AT_SWITCH = "host", "switch"
 LOCATOR = "fabric"
-BY_HOSTS = Capabilities(frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
-"""With SRv6: hosts choose among paths, and switches only pass packets on."""
 USID_LENGTHS = {"block_len": "32", "node_len": "16", "func_len": "16", "arg_len": "0"}
 
 
@@ -118,13 +116,15 @@ class SonicSrv6:
             yield self.usids.prefix(HOST + host), str(address), shared
 
 
-class SonicOfHosts(LosslessSonic):
-    """Static routes of SONiC, with lossless priorities, or SRv6 for hosts, if wanted."""
+class SonicSegments(Addition[SonicTables]):
+    """SRv6 of SONiC, for hosts that choose among paths."""
 
-    name = "sonic"
+    option = SRV6
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
+    hosts_choose = True
+    grammar_facts = ("segments",)
     options = MappingProxyType(
         {
-            **LosslessSonic.options,
             SRV6: Option.choice(
                 "SRv6 SIDs for the hosts of target srv6, by who takes the outer header off.",
                 *(OFF, AT_HOST, AT_SWITCH),
@@ -138,50 +138,30 @@ class SonicOfHosts(LosslessSonic):
         }
     )
 
-    def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
-        """See `P2pTarget.grammar_facts`."""
-        return (*super().grammar_facts(chosen), *["segments"] * (chosen[SRV6] != OFF))
-
-    def more_differences(
-        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
-    ) -> DifferenceList | None:
-        """See `Target.more_differences`: also the SIDs of all switches."""
-        if chosen[SRV6] != OFF and only is None:
-            return check_sonic_segments(build, folder)
-        return super().more_differences(build, chosen, folder, only)
-
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
-        """See `Target.options_in`."""
+        """See `Addition.options_in`."""
         return block_in_plane(options, self.options[BLOCK].default, plane)
 
-    def require(self, build: Build, chosen: Chosen) -> None:
-        """See `Target.require`."""
-        if chosen[SRV6] == OFF or chosen[ROUTING] == "bgp":
-            super().require(build, chosen)
-        elif chosen[LOSSLESS] != OFF:
+    def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
+        """See `Addition.require`."""
+        if chosen.get(LOSSLESS, OFF) != OFF:
             raise InputError.of(
                 key=f"{SET} {LOSSLESS}",
                 required=f"{OFF} with {SRV6}: hosts then choose paths that were not proved",
                 given=chosen[LOSSLESS],
             )
-        else:
-            BY_HOSTS.require(build, self.name)
 
-    def fabric(self, build: Build, chosen: Chosen) -> P2pFabric:
-        """See `P2pTarget.fabric`: with SRv6 hosts choose, and have no VRF."""
-        vrf = self.vrf if chosen[SRV6] == OFF else ""
-        return P2pFabric.of(build, self.interfaces, chosen, vrf)
+    def differences(
+        self,
+        fabric: P2pFabric,
+        chosen: Chosen,  # noqa: ARG002
+        folder: Path,
+        only: Collection[int] | None,
+    ) -> DifferenceList | None:
+        """See `Addition.differences`: the SIDs of all switches together."""
+        return check_sonic_segments(fabric.routed.build, folder) if only is None else None
 
-    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
-        """See `Target.variables`."""
-        if chosen[SRV6] == OFF:
-            return super().variables(build, chosen)
-        fabric = self.fabric(build, chosen)
+    def printed(self, fabric: P2pFabric, chosen: Chosen) -> Callable[[int], SonicTables]:
+        """See `Addition.printed`."""
         srv6 = SonicSrv6.of(fabric, chosen)
-
-        def of_router(vertex: int) -> SonicVariables:
-            values = fabric.variables(vertex)
-            values = replace(values, ipv6_routes=[*values.ipv6_routes, *srv6.routes(vertex)])
-            return sonic_variables(values, chosen, srv6.tables(vertex))
-
-        return of_router
+        return lambda vertex: SonicTables(srv6.tables(vertex), tuple(srv6.routes(vertex)))

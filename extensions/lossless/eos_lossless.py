@@ -1,4 +1,4 @@
-"""Target eos with lossless priorities: a priority for each pair of switches, which the hosts mark.
+"""Lossless priorities of EOS: a priority for each pair of switches, which the hosts mark.
 
 EOS has one map from DSCP to traffic class, and the class is at once the PFC priority and the queue
 (EOS manual, Quality of Service), so a packet cannot wait in another priority than the one that it
@@ -17,11 +17,13 @@ from types import MappingProxyType
 import numpy as np
 
 from compilers.readers.emitted_report import DifferenceList
-from compilers.tables.build import Build
-from compilers.targets.eos.target import Eos, EosVariables, eos_variables
-from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
+from compilers.targets.eos.target import EosStatements
+from compilers.targets.options import OFF, Chosen, Option
+from compilers.targets.routed.p2p_links import P2pFabric
 from compilers.wiring.hardware import BufferFacts
 from extensions.lossless.eos_priorities import check_layers
+from extensions.lossless.eos_priority_lines import without_priorities
+from extensions.lossless.lossless_addition import LOSSLESS, LosslessAddition
 from extensions.lossless.priorities import PAIRS, LayerPlan, dscp_of
 
 CNP = 48, 6
@@ -113,13 +115,11 @@ class EosQos:
         return found
 
 
-class LosslessEos(Eos):
-    """Static routes of EOS, and lossless priorities if wanted."""
+class EosLossless(LosslessAddition[EosStatements]):
+    """Lossless priorities of EOS."""
 
-    name = "eos"
     options = MappingProxyType(
         {
-            **Eos.options,
             LOSSLESS: Option.choice(
                 "Layers free of deadlock as lossless priorities, one for a pair of switches.",
                 *(OFF, PAIRS),
@@ -127,25 +127,29 @@ class LosslessEos(Eos):
         }
     )
 
-    def more_differences(
-        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
-    ) -> DifferenceList | None:
-        """See `Target.more_differences`: lossless priorities."""
-        if chosen[LOSSLESS] == OFF:
-            return super().more_differences(build, chosen, folder, only)
-        plan = LayerPlan.of(build)
+    def others_lines(self, text: str) -> str:
+        """See `Addition.others_lines`."""
+        return without_priorities(text)
+
+    def differences(
+        self,
+        fabric: P2pFabric,
+        chosen: Chosen,  # noqa: ARG002
+        folder: Path,
+        only: Collection[int] | None,
+    ) -> DifferenceList:
+        """See `Addition.differences`."""
+        plan = LayerPlan.of(fabric.routed.build)
         return check_layers(plan, EosQos(plan).commands, folder, only)
 
-    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
-        """See `Target.variables`."""
-        if chosen[LOSSLESS] == OFF:
-            return super().variables(build, chosen)
-        fabric, qos = self.fabric(build, chosen), EosQos(LayerPlan.of(build))
+    def printed(self, fabric: P2pFabric, chosen: Chosen) -> Callable[[int], EosStatements]:  # noqa: ARG002
+        """See `Addition.printed`."""
+        qos = EosQos(LayerPlan.of(fabric.routed.build))
 
-        def of_router(vertex: int) -> EosVariables:
-            values = fabric.variables(vertex)
-            profiles = {link.interface: FABRIC_PROFILE for link in values.router.links}
-            profiles |= {host.interface: HOST_PROFILE for host in values.router.hosts}
-            return eos_variables(values, profiles, qos.commands(vertex))
+        def of_router(vertex: int) -> EosStatements:
+            router = fabric.router(vertex)
+            profiles = {link.interface: FABRIC_PROFILE for link in router.links}
+            profiles |= {host.interface: HOST_PROFILE for host in router.hosts}
+            return EosStatements(tuple(qos.commands(vertex)), profiles)
 
         return of_router

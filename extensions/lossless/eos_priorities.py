@@ -17,7 +17,7 @@ import numpy as np
 
 from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.strict_json import parse
-from compilers.targets.eos.priority_lines import QOS, SERVICE, without_priorities
+from extensions.lossless.eos_priority_lines import QOS, SERVICE, without_priorities
 from extensions.lossless.priorities import LayerPlan, dscp_of
 from extensions.lossless.priority_check import check_statements, on_each_switch
 

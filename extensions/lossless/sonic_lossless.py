@@ -1,4 +1,4 @@
-"""Target sonic with lossless priorities: tables of CONFIG_DB that separate channels in switches.
+"""Lossless priorities of SONiC: tables of CONFIG_DB that separate channels in switches.
 
 A traffic class is a channel together with whether the packet came in on a marked port
 (`priorities`). So the class gives the priority group, which is the channel that the
@@ -26,18 +26,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from compilers.readers.emitted_report import DifferenceList
-from compilers.tables.build import Build
-from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
+from compilers.targets.options import OFF, Chosen, Option
 from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.routed.p2p_links import HostPort, P2pFabric, P2pLink, P2pRouter
 from compilers.targets.sonic.target import (
     Entry,
-    Sonic,
-    SonicVariables,
+    SonicTables,
     Table,
-    sonic_variables,
 )
 from compilers.wiring.hardware import BufferFacts
+from extensions.lossless.lossless_addition import LOSSLESS, LosslessAddition
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan, dscp_of
 from extensions.lossless.sonic_priorities import check_priorities
 from inventory.problems import InputError, Problem
@@ -323,13 +321,11 @@ def _worst_frame(cell: int) -> float:
     return SMALLEST if cell > 2 * SMALLEST else (cell + 1) / 2
 
 
-class LosslessSonic(Sonic):
-    """Static routes of SONiC, and lossless priorities if wanted."""
+class SonicLossless(LosslessAddition[SonicTables]):
+    """Lossless priorities of SONiC."""
 
-    name = "sonic"
     options = MappingProxyType(
         {
-            **Sonic.options,
             LOSSLESS: Option.choice(
                 "Channels free of deadlock as lossless priorities, by when a packet moves on.",
                 *(OFF, HOP, VALLEY),
@@ -337,22 +333,18 @@ class LosslessSonic(Sonic):
         }
     )
 
-    def more_differences(
-        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
-    ) -> DifferenceList | None:
-        """See `Target.more_differences`: lossless priorities."""
-        if chosen[LOSSLESS] == OFF:
-            return super().more_differences(build, chosen, folder, only)
-        qos = self._qos(build, chosen)
+    def differences(
+        self, fabric: P2pFabric, chosen: Chosen, folder: Path, only: Collection[int] | None
+    ) -> DifferenceList:
+        """See `Addition.differences`."""
+        qos = _qos(fabric, chosen)
         return check_priorities(qos.plan, qos.tables, folder, only)
 
-    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
-        """See `Target.variables`."""
-        if chosen[LOSSLESS] == OFF:
-            return super().variables(build, chosen)
-        qos = self._qos(build, chosen)
-        of = qos.fabric.variables
-        return lambda vertex: sonic_variables(of(vertex), chosen, qos.tables(vertex))
+    def printed(self, fabric: P2pFabric, chosen: Chosen) -> Callable[[int], SonicTables]:
+        """See `Addition.printed`."""
+        qos = _qos(fabric, chosen)
+        return lambda vertex: SonicTables(qos.tables(vertex))
 
-    def _qos(self, build: Build, chosen: Chosen) -> SonicQos:
-        return SonicQos(self.fabric(build, chosen), PriorityPlan.of(build, chosen[LOSSLESS]))
+
+def _qos(fabric: P2pFabric, chosen: Chosen) -> SonicQos:
+    return SonicQos(fabric, PriorityPlan.of(fabric.routed.build, chosen[LOSSLESS]))

@@ -27,8 +27,6 @@ from compilers.readers.routers.router_text import RouterText, in_block
 from compilers.readers.strict_json import JsonError
 from compilers.readers.text_lines import TextLines
 
-LOSSLESS = "lossless"
-"""Defined where priorities are lossless."""
 Read = tuple[RouterText, TextEngine]
 
 
@@ -51,8 +49,14 @@ class RouterFolder:
     the policy, and the part."""
     read_elsewhere: frozenset[str] = frozenset()
     """Files whose statements that no rule knows are others' to read."""
-    without_others: Callable[[str], str] = str
-    """A configuration with comments in the place of lines that others read."""
+    without_others: tuple[Callable[[str], str], ...] = ()
+    """Each puts comments in the place of lines of a configuration that others read."""
+
+    def own_lines(self, text: str) -> str:
+        """A configuration with comments in the place of lines that others read."""
+        for without in self.without_others:
+            text = without(text)
+        return text
 
 
 def read_router(form: RouterFolder, folder: Path, defined: Collection[str] = ()) -> EmittedSwitch:
@@ -128,8 +132,8 @@ def read_text(
     router = RouterText(file or name)
     actor = RouterActor(router)
     engine = TextEngine(known, actor, dict.fromkeys(defined, 0))
-    if LOSSLESS in engine.defined and not known.tree:
-        text = form.without_others(text)
+    if not known.tree:
+        text = form.own_lines(text)
     engine.read(known.lines(text))
     router.stated = frozenset(k for k, when in known.facts if not when or when in engine.defined)
     for line, commands in actor.commands_:
@@ -142,8 +146,8 @@ def _commands(
     form: RouterFolder, engine: TextEngine, actor: RouterActor, line: int, text: str
 ) -> None:
     """Read commands for what AVD and NVUE have no key for: routes between VRFs."""
-    if LOSSLESS in engine.defined:
-        text = re.sub(r"^!$", "", form.without_others(text), flags=re.M)
+    if form.without_others:
+        text = re.sub(r"^!$", "", form.own_lines(text), flags=re.M)
     router = actor.router
     made = [f"vrf {name}" for name in (router.vrf, *router.stages, "default") if name]
     made += [*(f"routing6 {name}" for name in router.stages), *({"bgp"} & {*engine.defined})]

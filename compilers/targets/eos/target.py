@@ -10,7 +10,7 @@ subinterface in a VRF (EOS user manual, Subinterfaces: `encapsulation dot1q vlan
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,6 @@ from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, 
 from compilers.targets.eos import neighbours, routing_tables
 from compilers.targets.eos.device import EosDevice
 from compilers.targets.eos.port_names import EOS
-from compilers.targets.eos.priority_lines import without_priorities
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import BgpFamily, BgpSpeaker
@@ -56,6 +55,16 @@ class EosVariables(P2pVariables):
     avd: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class EosStatements:
+    """What an addition has a switch say."""
+
+    commands: tuple[str, ...]
+    """Lines before those of interfaces."""
+    profiles: Mapping[str, str]
+    """The QoS profile of each interface."""
+
+
 class Eos(P2pTarget):
     """Static routes of EOS, as its configuration and as AVD's."""
 
@@ -79,25 +88,28 @@ class Eos(P2pTarget):
             self.name,
             tuple(self.files),
             commands="eos.cfg",
-            without_others=without_priorities,
         )
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
-        return lambda vertex: eos_variables(fabric.variables(vertex), {}, ())
+        added: list[Callable[[int], EosStatements]] = self.printed(fabric, chosen)
+
+        def of_router(vertex: int) -> EosVariables:
+            return eos_variables(fabric.variables(vertex), [of(vertex) for of in added])
+
+        return of_router
 
 
-def eos_variables(
-    values: P2pVariables, profiles: dict[str, str], commands: Sequence[str]
-) -> EosVariables:
+def eos_variables(values: P2pVariables, added: Sequence[EosStatements]) -> EosVariables:
     """The variables of a router's templates.
 
     Args:
         values: those of every system.
-        profiles: QoS profiles of ports.
-        commands: lines besides those that every router has.
+        added: what additions have the router say.
     """
+    profiles = {port: name for each in added for port, name in each.profiles.items()}
+    commands = [line for each in added for line in each.commands]
     values = _sorted(values)
     speeds = {port.name: speed(port) for port in values.router.ports if port.cage and port.speed}
     avd = structured(values, speeds, profiles) | (

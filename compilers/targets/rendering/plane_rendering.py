@@ -171,7 +171,7 @@ class PlaneRendering:
 
     @property
     def _chosen(self) -> Chosen:
-        return choose(self.target, self._target.options, self.options)
+        return choose(self.target, self._target.all_options, self.options)
 
     def _options_of(self, build: Build) -> Chosen | None:
         """Those of the plane that a build is."""

@@ -24,13 +24,14 @@ addresses over the links onward (`compilers.routing.marked_spread`), all of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,13 +46,14 @@ from compilers.readers.devices.held_routes import (
     comparable,
 )
 from compilers.readers.emitted_check import Reader
+from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.routers.router_files import RouterFolder, read_router
 from compilers.routing.marked_spread import onward_ports
 from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
+from compilers.targets.options import OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
@@ -64,6 +66,7 @@ from compilers.targets.routed.bgp.control_plane import (
     bgp_options,
     bgp_reader,
     require_bgp,
+    require_static,
 )
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
 from compilers.targets.routed.static_routes import (
@@ -540,19 +543,24 @@ class P2pTarget(Target):
         """The files of a router, as they are read back."""
         return RouterFolder(self.name, tuple(self.files))
 
+    def folder_with(self, chosen: Chosen) -> RouterFolder:
+        """The files of a router without the lines that additions read."""
+        others = tuple(addition.others_lines for addition in self.wanted(chosen))
+        return replace(self.folder, without_others=others)
+
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """What its grammars take for defined, see `router_files.read_router`."""
-        lossless = chosen.get(LOSSLESS, OFF) != OFF
         unnumbered = chosen.get(UNNUMBERED, OFF) != OFF
-        found = {"bgp": chosen[ROUTING] == "bgp", LOSSLESS: lossless, UNNUMBERED: unnumbered}
-        return tuple(name for name, there in found.items() if there)
+        own = {"bgp": chosen[ROUTING] == "bgp", UNNUMBERED: unnumbered}
+        added = (addition.grammar_facts for addition in self.wanted(chosen))
+        return (*(name for name, there in own.items() if there), *chain.from_iterable(added))
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
-        defined = self.grammar_facts(chosen)
+        folder, defined = self.folder_with(chosen), self.grammar_facts(chosen)
         if chosen[ROUTING] == "bgp":
-            return bgp_reader(partial(read_speaker, self.folder, defined=defined), chosen)
-        return partial(read_router, self.folder, defined=defined)
+            return bgp_reader(partial(read_speaker, folder, defined=defined), chosen)
+        return partial(read_router, folder, defined=defined)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
         """See `Target.variables`."""
@@ -564,7 +572,22 @@ class P2pTarget(Target):
         Raises:
             InputError: see `P2pFabric.of`.
         """
-        return P2pFabric.of(build, self.interfaces, chosen, self.vrf, self.between)
+        by_hosts = any(addition.hosts_choose for addition in self.wanted(chosen))
+        vrf = "" if by_hosts else self.vrf
+        return P2pFabric.of(build, self.interfaces, chosen, vrf, self.between)
+
+    def printed(self, fabric: P2pFabric, chosen: Chosen) -> list[Callable[[int], Any]]:
+        """What additions that are wanted have a switch say, by its vertex."""
+        return [addition.printed(fabric, chosen) for addition in self.wanted(chosen)]
+
+    def more_differences(
+        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
+    ) -> Iterator[DifferenceList]:
+        """See `Target.more_differences`: what additions that are wanted find."""
+        for addition in self.wanted(chosen):
+            found = addition.differences(self.fabric(build, chosen), chosen, folder, only)
+            if found is not None:
+                yield found
 
     def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
         """See `Target.check`.
@@ -586,13 +609,16 @@ class P2pTarget(Target):
         Raises:
             InputError: they do not, or the system cannot do what the build asks for.
         """
-        if build.marks and chosen.get(LOSSLESS, OFF) != OFF:
-            required = f"{OFF} with marked packets, whose VLANs have no priorities of their own"
-            todo = "choose balance: compact-valiant"
-            raise InputError.of(required, chosen[LOSSLESS], todo, key=f"{SET} {LOSSLESS}")
+        wanted = self.wanted(chosen)
         if chosen[ROUTING] == "bgp":
+            require_static(wanted, chosen)
             require_bgp(build, self.name, chosen, self.not_found)
-        else:
+        for addition in wanted:
+            addition.require(build, chosen)
+        if able := [addition.capabilities for addition in wanted if addition.capabilities]:
+            able[0].require(build, self.name)
+            return
+        if chosen[ROUTING] != "bgp":
             super().require(build, chosen)
         if problems := list(beyond_tables(build, self.name, chosen[ROUTING] == "bgp")):
             raise InputError(few(problems))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from compilers.readers.routers.router_files import RouterFolder
@@ -57,6 +57,16 @@ class SonicVariables(P2pVariables):
 
     config_db: dict[str, Table]
     tag: int
+
+
+@dataclass(frozen=True, slots=True)
+class SonicTables:
+    """What an addition has a switch say."""
+
+    tables: Mapping[str, Table]
+    """Of CONFIG_DB, behind those that every router has."""
+    ipv6_routes: tuple[Route, ...] = ()
+    """Behind the routes to prefixes of switches."""
 
 
 class Sonic(P2pTarget):
@@ -114,14 +124,24 @@ class Sonic(P2pTarget):
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
-        return lambda vertex: sonic_variables(fabric.variables(vertex), chosen, {})
+        added: list[Callable[[int], SonicTables]] = self.printed(fabric, chosen)
+
+        def of_router(vertex: int) -> SonicVariables:
+            tables = [of(vertex) for of in added]
+            return sonic_variables(fabric.variables(vertex), chosen, tables)
+
+        return of_router
 
 
 def sonic_variables(
-    values: P2pVariables, chosen: Chosen, more: Mapping[str, Table]
+    values: P2pVariables, chosen: Chosen, added: Sequence[SonicTables]
 ) -> SonicVariables:
-    """The variables of a router's templates; more: tables besides those that every router has."""
-    config = {**config_db(values, chosen[HWSKU]), **more}
+    """The variables of a router's templates; added: what additions have the router say."""
+    routes = [route for each in added for route in each.ipv6_routes]
+    values = replace(values, ipv6_routes=[*values.ipv6_routes, *routes])
+    config = config_db(values, chosen[HWSKU])
+    for each in added:
+        config |= each.tables
     return SonicVariables(**shown(values), config_db=config, tag=UNADVERTISED)
 
 

@@ -63,7 +63,7 @@ def _facts(name: str) -> dict[str, Any]:
         "groups": can.groups,
         "options": {
             word: {"what": o.what, "values": o.required, "default": o.default}
-            for word, o in found.options.items()
+            for word, o in found.all_options.items()
         },
     }
 

@@ -132,7 +132,7 @@ def test_systems_prove_the_same(tmp_path):
         system = target(name)
         cases[name] = system.reader(system.check(build, BGP)[1]).failures(tmp_path / name)
         assert cases[name].faults == ()
-        if "unnumbered" in system.options:
+        if "unnumbered" in system.all_options:
             alone = BGP | {"unnumbered": "on"}
             write(name, build, tmp_path / f"{name}-alone", alone)
             reader = system.reader(system.check(build, alone)[1])

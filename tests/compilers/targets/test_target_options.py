@@ -58,7 +58,7 @@ def test_a_target_refuses_what_it_has_not(tmp_path):
 
 def test_the_default_of_every_option_is_one_of_its_values():
     for name in SHIPPED:
-        assert all(option.accepts(option.default) for option in target(name).options.values())
+        assert all(option.accepts(option.default) for option in target(name).all_options.values())
 
 
 def test_a_package_that_cannot_be_imported_is_one_message():

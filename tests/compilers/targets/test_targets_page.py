@@ -57,7 +57,7 @@ def speaks(name):
         (TRANSIT, every_hop),
     ):
         with suppress(InputError):
-            system.require(build, choose(name, system.options, {"routing": "bgp"}))
+            system.require(build, choose(name, system.all_options, {"routing": "bgp"}))
             able.add(word)
     return able
 

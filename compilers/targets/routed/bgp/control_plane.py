@@ -17,13 +17,13 @@ takes no group with a member that discards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,9 @@ from compilers.readers.devices.held_routes import Choices
 from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
+from compilers.targets.addition import Addition
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
+from compilers.targets.options import OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.static_routes import RoutedFabric, pool_problems
 from compilers.wiring.addressing import OWN, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
@@ -368,6 +369,20 @@ def weighs(chosen: Chosen) -> bool:
     return chosen.get(WCMP, OFF) != OFF
 
 
+def require_static(wanted: Sequence[Addition[Any]], chosen: Chosen) -> None:
+    """Pass unless an addition is wanted: what it prints was proved for compiled paths.
+
+    Raises:
+        InputError: one is.
+    """
+    for addition in wanted:
+        raise InputError.of(
+            key=f"{SET} {addition.option}",
+            required=f"{OFF} with {ROUTING}=bgp: it finds paths of its own after a failure",
+            given=chosen[addition.option],
+        )
+
+
 def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> None:
     """BGP finds minimal routes and their aggregates; static routes may share what enters.
 
@@ -378,15 +393,8 @@ def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> Non
         why: why its static routes can have no next hops that BGP finds in another table.
 
     Raises:
-        InputError: the build asks for more, or an option for what is proved of compiled paths.
+        InputError: the build asks for more.
     """
-    for name in ("srv6", LOSSLESS):
-        if chosen.get(name, OFF) != OFF:
-            raise InputError.of(
-                key=f"{SET} {name}",
-                required=f"{OFF} with {ROUTING}=bgp: it finds paths of its own after a failure",
-                given=chosen[name],
-            )
     if weighs(chosen) and not build.every_hop:
         required = f"{OFF} without transit: ecmp, where a prefix has one path"
         raise InputError.of(required, chosen[WCMP], key=f"{SET} {WCMP}")

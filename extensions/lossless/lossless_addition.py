@@ -1,0 +1,35 @@
+"""What lossless priorities of all systems have in common."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from compilers.tables.build import Build
+from compilers.targets.addition import Addition
+from compilers.targets.options import OFF, SET, Chosen
+from inventory.problems import InputError
+
+LOSSLESS = "lossless"
+"""The option that asks for them."""
+Printed = TypeVar("Printed")
+
+
+class LosslessAddition(Addition[Printed]):
+    """Lossless priorities of a system."""
+
+    option = LOSSLESS
+    grammar_facts = (LOSSLESS,)
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Addition.require`: marked packets have VLANs of their own."""
+        if build.marks:
+            required = f"{OFF} with marked packets, whose VLANs have no priorities of their own"
+            todo = "choose balance: compact-valiant"
+            raise InputError.of(required, chosen[LOSSLESS], todo, key=f"{SET} {LOSSLESS}")
+
+    def require_rounds(self, chosen: Chosen) -> None:
+        """See `Addition.require_rounds`: packets of two builds share no channels."""
+        reason = "priorities are proved free of deadlock in each build, not between the two"
+        todo = "have hosts mark nothing lossless meanwhile, and push without `from`"
+        required, given = f"{LOSSLESS}={OFF}", f"{chosen[LOSSLESS]}: {reason}"
+        raise InputError.of(required, given, todo, key="from")
