@@ -21,18 +21,30 @@ from inventory.values import (
 )
 
 Media = Literal[
+    "cat3",
+    "cat5",
+    "cat5e",
     "cat6",
     "cat6a",
+    "cat7",
+    "cat7a",
     "cat8",
+    "mrj21-trunk",
+    "coaxial",
     "dac-active",
     "dac-passive",
+    "mmf",
+    "mmf-om1",
+    "mmf-om2",
     "mmf-om3",
     "mmf-om4",
     "mmf-om5",
+    "smf",
     "smf-os1",
     "smf-os2",
     "aoc",
 ]
+"""NetBox's types of cables that carry packets (`CableTypeChoices`)."""
 STOCK = tuple(map(float, (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)))
 Position = Annotated[Whole, Field(ge=0, le=10_000)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,7 +12,13 @@ from pydantic import ValidationError
 from inventory.document_errors import part
 from inventory.model import NodeType
 from inventory.netbox.extras import of_document, to_comment
-from inventory.netbox.interface_types import DeviceInterface, blocks, carries_cable, interfaces
+from inventory.netbox.interface_types import (
+    MANAGEMENT,
+    DeviceInterface,
+    blocks,
+    carries_cable,
+    interfaces,
+)
 from inventory.problems import InputError, shown
 from inventory.yamlfile import Document
 
@@ -55,33 +62,50 @@ def export_type(name: str, node_type: NodeType) -> dict[str, Any]:
     }
 
 
-def import_type(document: Document) -> tuple[str, str, NodeType]:
-    """Its name here, its model there, and the node type.
+@dataclass(frozen=True, slots=True)
+class DeviceType:
+    """A device type as an inventory has it."""
 
-    Management interfaces and those without a socket are left out. Blocks that the comments hold
-    are taken where they still name the interfaces that are listed.
+    name: str
+    """In the inventory."""
+    model: str
+    """In NetBox."""
+    node_type: NodeType | None
+    """None for a type without ports of a fabric, such as that of a power distribution unit."""
+    passed_over: tuple[DeviceInterface, ...] = ()
+    """Interfaces that are no ports of a fabric."""
+
+
+def import_type(document: Document) -> DeviceType:
+    """A device type of a file.
+
+    Management interfaces, those without a socket and those that are not Ethernet are passed over.
+    Blocks that the comments hold are taken where they still name the interfaces that are listed.
 
     Raises:
-        InputError: no interfaces, or names that ports cannot have.
+        InputError: names that ports cannot have.
     """
     data = document.data
     model = data.get("model")
-    if not isinstance(model, str | int) or not isinstance(data.get("interfaces"), list):
+    if not isinstance(model, str | int):
         given = f"a mapping with {', '.join(map(shown, list(data)[:6]))}"
         raise InputError.of(DEVICE_TYPE, given, "", document.file, 1)
     extras = of_document(document)
     own = own_names(document)
-    listed = [i._replace(name=own.get(i.name, i.name)) for i in _listed(document)]
+    name = extras.get("name") if isinstance(extras.get("name"), str) else slug(str(model))
+    ports, passed_over = _listed(document)
+    if not ports or data.get("power-outlets"):
+        return DeviceType(str(name)[:63], str(model), None, (*ports, *passed_over))
+    listed = [i._replace(name=own.get(i.name, i.name)) for i in ports]
     if own:  # the label was the name, unless it had one
         listed = [i._replace(label=i.label if i.label != i.name else "") for i in listed]
     kept = part(NodeType, extras.get("type"))
-    name = extras.get("name") if isinstance(extras.get("name"), str) else slug(str(model))
     if (
         kept is not None
         and sum(b.total for b in kept.ports) <= MOST_INTERFACES
         and interfaces(kept) == listed
     ):
-        return str(name), str(model), kept
+        return DeviceType(str(name), str(model), kept, tuple(passed_over))
     values = {
         "ports": [block.model_dump() for block in blocks(listed)],
         "units": _units(data.get("u_height", 1), document),
@@ -89,7 +113,8 @@ def import_type(document: Document) -> tuple[str, str, NodeType]:
         "model": str(model),
         "part_number": data.get("part_number"),
     }
-    return str(name)[:63], str(model), _node_type(values, document)
+    node_type = _node_type(values, document)
+    return DeviceType(str(name)[:63], str(model), node_type, tuple(passed_over))
 
 
 def own_names(document: Document) -> dict[str, str]:
@@ -125,14 +150,17 @@ def type_of(model: str, listed: list[DeviceInterface], file: str) -> NodeType:
     return _node_type({"ports": ports, "model": model[:100]}, document)
 
 
-def _listed(document: Document) -> list[DeviceInterface]:
-    found: list[DeviceInterface] = []
+def _listed(document: Document) -> tuple[list[DeviceInterface], list[DeviceInterface]]:
+    """The interfaces that are ports, and those that are not."""
+    ports: list[DeviceInterface] = []
+    passed_over: list[DeviceInterface] = []
     wrong: list[tuple[int, str]] = []
-    for i, entry in enumerate(document.data["interfaces"][:MOST_INTERFACES]):
+    entries = document.data.get("interfaces") or []
+    if not isinstance(entries, list):
+        raise InputError(document.problem(("interfaces",), "a list of interfaces", shown(entries)))
+    for i, entry in enumerate(entries[:MOST_INTERFACES]):
         facts = entry if isinstance(entry, dict) else {}
         name = facts.get("name")
-        if str(facts.get("mgmt_only", "")).lower() == "true":
-            continue
         kind = facts.get("type")
         label = facts.get("label")
         interface = DeviceInterface(
@@ -140,19 +168,20 @@ def _listed(document: Document) -> list[DeviceInterface]:
             kind if isinstance(kind, str) else "other",
             label if isinstance(label, str) else "",
         )
+        if str(facts.get("mgmt_only", "")).lower() == "true":
+            passed_over.append(interface._replace(type=MANAGEMENT))
+            continue
         if not carries_cable(interface):
+            passed_over.append(interface)
             continue
         if name is None or not INTERFACE_NAME.fullmatch(interface.name):
             wrong.append((i, interface.name if name is not None else "nothing"))
-        found.append(interface)
+        ports.append(interface)
     if wrong:
         required, given, todo = _unfit([name for _, name in wrong])
         path = ("interfaces", wrong[0][0], "name")
         raise InputError(document.problem(path, required, given, todo))
-    if not found:
-        required = "an interface that takes a cable"
-        raise InputError(document.problem(("interfaces",), required, "none"))
-    return found
+    return ports, passed_over
 
 
 def _unfit(names: list[str]) -> tuple[str, str, str]:

@@ -29,10 +29,18 @@ SLUGS = {
 KIND_OF_SLUG = {slug: kind for kind, slug in SLUGS.items()}
 INFINIBAND = {"sdr": 10, "ddr": 20, "qdr": 40, "fdr10": 40, "fdr": 56, "edr": 100, "hdr": 200}
 INFINIBAND |= {"ndr": 400, "xdr": 800}
-NO_CABLE = re.compile(r"virtual|bridge|lag|ieee802.*|other-wireless|gsm|cdma|lte|[45]g|.*pon.*")
-SLUG = re.compile(r"([0-9]{1,5})gbase-(?:x-)?([a-z0-9-]{1,40})")
+INFINIBAND_SLUG = re.compile(
+    rf"infiniband-([a-z0-9]{{1,10}})|({'|'.join(INFINIBAND)}) \([0-9.]+ gbps\)"
+)
+SLUG = re.compile(r"([0-9]{1,5}(?:\.[0-9])?)([gt]?)base-(?:x-)?([a-z0-9._-]{1,40})")
+"""An Ethernet type: `400gbase-x-qsfpdd`, `1000base-lx`, `1.6tbase-dr8`, `100gbase-sr1.2`."""
+LABEL = re.compile(r"(.{1,40}) \((?:10/)?([0-9]{1,4}(?:\.[0-9])?)([mgt])e( .*)?\)")
+"""The same as a table of NetBox prints it: `QSFP-DD (400GE)`, `1000BASE-T (1GE)`."""
+GIGABITS = {"": 0.001, "m": 0.001, "g": 1, "t": 1000}
 SPEED_STEP = 1000
 UNKNOWN = "other"
+MANAGEMENT = "management"
+"""What is printed in place of the type of a management interface."""
 
 
 class DeviceInterface(NamedTuple):
@@ -44,8 +52,15 @@ class DeviceInterface(NamedTuple):
 
 
 def carries_cable(interface: DeviceInterface) -> bool:
-    """Whether there is a socket, as far as the type tells."""
-    return not NO_CABLE.fullmatch(interface.type)
+    """Whether a link of a fabric may end there: at Ethernet, InfiniBand, or `other`.
+
+    Virtual and wireless interfaces have no socket; stacks, Fibre Channel, SONET, passive optical
+    networks and the like have one that takes no packets of a fabric. So has a type that NetBox does
+    not have.
+    """
+    slug = interface.type.lower()
+    patterns = (SLUG, LABEL, INFINIBAND_SLUG)
+    return slug in ("", UNKNOWN) or any(pattern.fullmatch(slug) for pattern in patterns)
 
 
 def interfaces(node_type: NodeType) -> list[DeviceInterface]:
@@ -76,15 +91,24 @@ def blocks(listed: Sequence[DeviceInterface]) -> list[PortBlock]:
 
 
 def _kind(slug: str) -> tuple[int | None, str | None]:
-    """Speed in Gb/s and connector."""
+    """Speed in Gb/s, None where it is no whole number of them, and connector."""
+    slug = slug.lower()
     if slug in KIND_OF_SLUG:
         return KIND_OF_SLUG[slug]
-    if slug.startswith("infiniband-"):
-        return INFINIBAND.get(slug.removeprefix("infiniband-")), None
-    match = SLUG.fullmatch(slug)
-    if match is None or int(match[1]) == 0:
-        return None, None
-    return int(match[1]), match[2].upper()
+    if match := INFINIBAND_SLUG.fullmatch(slug):
+        return INFINIBAND.get(match[1] or match[2]), None
+    if match := LABEL.fullmatch(slug):
+        if "base-" in match[1]:
+            return _kind(match[1].partition("/")[0])
+        return _gigabits(match[2], match[3]), match[1].upper()
+    if match := SLUG.fullmatch(slug):
+        return _gigabits(match[1], match[2]), match[3].upper()
+    return None, None
+
+
+def _gigabits(number: str, unit: str) -> int | None:
+    speed = float(number) * GIGABITS[unit]
+    return round(speed) if speed >= 1 and abs(speed - round(speed)) < 1e-6 else None
 
 
 def _numbers(name: str) -> list[str]:

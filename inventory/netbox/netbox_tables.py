@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from inventory.problems import InputError, Problem, shown
@@ -14,10 +14,16 @@ ALIASES = {
     "device": ("device__name",),
     "device_type": ("type", "device_type__model", "model", "device_type__display"),
     "manufacturer": ("device_type__manufacturer__name", "device_type__manufacturer"),
+    "role": ("role__name", "device_role", "device_role__name", "role__display"),
+    "status": ("status__name", "status__display"),
     "rack": ("rack__name",),
     "serial": ("serial_number",),
-    "address": ("primary_ip", "ip_address", "primary_ip4", "primary_ip4__host", "primary_ip6"),
+    "address": (
+        *("primary_ip", "ip_address", "primary_ip4", "primary_ip4__host", "ipv4_address"),
+        *("primary_ip6", "primary_ip6__host", "ipv6_address"),
+    ),
     "u_height": ("height",),
+    "mgmt_only": ("management_only",),
     "a_device": (
         "side_a_device",
         "device_a",
@@ -26,6 +32,7 @@ ALIASES = {
     ),
     "a_name": ("side_a_name", "termination_a__name", "termination_a_name", "termination_a"),
     "a_type": ("side_a_type", "termination_a_type"),
+    "a_id": ("termination_a_id",),
     "b_device": (
         "side_b_device",
         "device_b",
@@ -34,17 +41,38 @@ ALIASES = {
     ),
     "b_name": ("side_b_name", "termination_b__name", "termination_b_name", "termination_b"),
     "b_type": ("side_b_type", "termination_b_type"),
+    "b_id": ("termination_b_id",),
     "color": ("colour",),
 }
+"""Columns of a table, and the names that NetBox's lists, its imports and Nautobot give them."""
 TABLE_COLUMNS = {
     "cables": ("a_device", "a_name", "b_device", "b_name"),
     "interfaces": ("device", "name", "type"),
-    "devices": ("name", "device_type"),
     "racks": ("name", "u_height"),
+    "devices": ("name", "device_type"),
 }
+OF_DEVICES = {
+    *("device_type", "device_type__model", "position", "face", "primary_ip", "ip_address"),
+    *("primary_ip4", "primary_ip4__host", "ipv4_address"),
+}
+"""Columns that racks do not have, which may have a type and a height as devices do."""
+CABLES_BY_ID = "a_id", "b_id"
+"""Nautobot's list of cables names interfaces by their ids."""
+HEADINGS = {
+    "cables": "Device A, Termination A, Device B, Termination B",
+    "interfaces": "Device, Name, Type",
+    "devices": "Name, Type",
+    "racks": "Name, Height",
+}
+"""`TABLE_COLUMNS` as NetBox heads them in its lists."""
 NETBOX_TABLES = (
     "a NetBox or Nautobot CSV of devices, racks, interfaces or cables, or a device type in YAML"
 )
+CABLE_COLUMNS = {"termination_a", "termination_b"}
+DELIMITERS = ",;|\t"
+"""Those that NetBox can be told to export with (`CSVDelimiterChoices`)."""
+NOTHING = {"NULL", "NoObject", "::4e6f:4f62:6a65:6374", "\N{EM DASH}"}
+"""What Nautobot prints for no value and no object, the last but one in a column of addresses."""
 FIELD_LIMIT = 1 << 20
 
 
@@ -55,14 +83,22 @@ class Row:
     file: str
     line: int
     values: dict[str, str]
+    headings: Mapping[str, str]
+    """What the file calls each of these columns."""
 
     def get(self, word: str) -> str:
         """A value without space around it, "" where there is none."""
-        return self.values.get(word, "").strip()
+        value = self.values.get(word, "").strip()
+        return "" if value in NOTHING else value
 
-    def problem(self, word: str, required: str, given: str, todo: str = "") -> Problem:
-        """A mistake in a value."""
-        return Problem(required, shown(given), todo, self.file, self.line, word)
+    def problem(self, word: str, required: str, value: str, todo: str = "") -> Problem:
+        """A mistake in a value, at the column as the file heads it."""
+        return self.fault(word, required, shown(value), todo)
+
+    def fault(self, word: str, required: str, given: str, todo: str = "") -> Problem:
+        """A mistake in what a column says; given: in our words."""
+        heading = self.headings.get(word, word)
+        return Problem(required, given, todo, self.file, self.line, heading)
 
 
 def read_table(text: str, file: str) -> tuple[str, list[Row]]:
@@ -72,19 +108,26 @@ def read_table(text: str, file: str) -> tuple[str, list[Row]]:
         InputError: it is none of them, or a row has more or fewer values than there are columns.
     """
     before = csv.field_size_limit(FIELD_LIMIT)
-    lines = csv.reader(io.StringIO(text, newline=""))
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
     try:
-        header = [re.sub(r"[^a-z0-9_]+", "_", cell.strip().lower()) for cell in next(lines, [])]
+        headings = [cell.strip() for cell in next(lines, [])]
+        header = [re.sub(r"[^a-z0-9_]+", "_", cell.lower()) for cell in headings]
         kind = _kind(header)
         if kind is None:
-            raise InputError(_stranger(text, file))
+            raise InputError(_stranger(text, file, header))
         columns = [_name(word, kind) for word in header]
-        rows = list(_rows(lines, columns, file))
+        rows = list(_rows(lines, columns, headings, file))
     except csv.Error as error:
         raise InputError.of(NETBOX_TABLES, str(error), "", file, lines.line_num) from None
     finally:
         csv.field_size_limit(before)  # of the whole process
     return kind, rows
+
+
+def _delimiter(text: str) -> str:
+    """The sign between the columns: of the possible ones that which the header has most."""
+    header = text.partition("\n")[0]
+    return max(DELIMITERS, key=header.count)
 
 
 def _name(word: str, kind: str) -> str:
@@ -95,13 +138,20 @@ def _name(word: str, kind: str) -> str:
 
 def _kind(header: list[str]) -> str | None:
     for kind in TABLE_COLUMNS:
-        if set(TABLE_COLUMNS[kind]) <= {_name(word, kind) for word in header}:
+        columns = {_name(word, kind) for word in header}
+        if kind == "racks" and OF_DEVICES & set(header):
+            continue
+        by_id = kind == "cables" and set(CABLES_BY_ID) <= columns
+        if set(TABLE_COLUMNS[kind]) <= columns or by_id:
             return kind
     return None
 
 
-def _rows(lines: Iterator[list[str]], columns: list[str], file: str) -> Iterator[Row]:
+def _rows(
+    lines: Iterator[list[str]], columns: list[str], headings: list[str], file: str
+) -> Iterator[Row]:
     line, after = 1, getattr(lines, "line_num", 1)
+    heads = dict(zip(reversed(columns), reversed(headings), strict=True))
     for cells in lines:
         line, after = after + 1, getattr(lines, "line_num", after + 1)
         if not any(cells):
@@ -110,23 +160,32 @@ def _rows(lines: Iterator[list[str]], columns: list[str], file: str) -> Iterator
             given = f"{len(cells)}"
             required = f"{len(columns)} values, one a column"
             raise InputError.of(required, given, "quote values with commas", file, line)
-        yield Row(file, line, dict(zip(reversed(columns), reversed(cells), strict=True)))
+        yield Row(file, line, _values(columns, cells), heads)
+
+
+def _values(columns: list[str], cells: list[str]) -> dict[str, str]:
+    """Of columns with one name the first that has a value: an IPv6 address where no IPv4 one is."""
+    pairs = list(zip(reversed(columns), reversed(cells), strict=True))
+    return dict(pairs) | {
+        column: cell for column, cell in pairs if cell.strip() and cell.strip() not in NOTHING
+    }
 
 
 HINTS = (
     (re.compile(r"cable,label,bundle,"), "a cable schedule", "write it as `format netbox`"),
     (re.compile(r"\s*<"), "HTML or XML", "export the table as CSV"),
     (re.compile(r"\s*[{\[]"), "JSON", "export the table as CSV"),
-    (re.compile(r"[^,\n]*;[^,\n]*(\n|$)"), "values between semicolons", "save it with commas"),
-    (re.compile(r"[^,\n]*\t[^,\n]*(\n|$)"), "values between tabs", "save it with commas"),
 )
 
 
-def _stranger(text: str, file: str) -> Problem:
+def _stranger(text: str, file: str, header: list[str]) -> Problem:
     for pattern, given, todo in HINTS:
         if pattern.match(text):
             return Problem(NETBOX_TABLES, given, todo, file, 1)
     first = next((line for line in text.splitlines() if line.strip()), "")
-    wanted = "; ".join(f"{kind}: {', '.join(words)}" for kind, words in TABLE_COLUMNS.items())
+    wanted = "; ".join(f"{kind}: {names}" for kind, names in HEADINGS.items())
     given = f"columns {shown(first, 100)}" if first else "an empty file"
-    return Problem(NETBOX_TABLES, given, f"columns that tell them: {wanted}", file, 1)
+    todo = f"columns that tell them: {wanted}"
+    if set(header) >= CABLE_COLUMNS:
+        todo = "add the columns Device A and Device B to the list (Configure Table), then export it"
+    return Problem(NETBOX_TABLES, given, todo, file, 1)

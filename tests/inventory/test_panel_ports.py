@@ -131,14 +131,14 @@ def test_exchanged_trunks_and_a_missing_one_change_links(tmp_path):
     swapped = read_netbox([tmp_path / "one"])
     file.write_text("\n".join(lines[:-1]))
     fewer = read_netbox([tmp_path / "one"])
-    assert (planned.left_out, len(planned.data["cables"])) == (0, 90)
-    assert swapped.left_out == 0
+    assert (planned.left_out.cables, len(planned.data["cables"])) == (0, 90)
+    assert swapped.left_out.cables == 0
     ends = [
         {frozenset(((c["a"], c["a_port"]), (c["b"], c["b_port"]))) for c in found.data["cables"]}
         for found in (planned, swapped, fewer)
     ]
     assert len(ends[0] - ends[1]) == 6
-    assert (len(ends[0] - ends[2]), len(ends[2] - ends[0]), fewer.left_out) == (3, 0, 6)
+    assert (len(ends[0] - ends[2]), len(ends[2] - ends[0]), fewer.left_out.cables) == (3, 0, 6)
 
 
 PATCH = """manufacturer: X
@@ -178,7 +178,7 @@ def test_patch_panels_before_4_5(status, tmp_path):
         {"a": "a", "a_port": "Ethernet1", "b": "b", "b_port": "Ethernet2"}
     ]
     assert found.data.get("dead_links", []) == [{"a": "a", "b": "b"}] * (status != "connected")
-    assert found.left_out == 1
+    assert found.left_out.cables == 1
     assert "panels" not in found.data
 
 

@@ -18,6 +18,8 @@ from polarfab.output.verb_output import (
 )
 from polarfab.shared_options import Words, output_option, shared
 
+ALWAYS_COUNTED = "node_types", "racks", "nodes", "cables", "cables_left_out"
+
 
 @click.group("inventory", cls=Words)
 def command() -> None:
@@ -62,8 +64,16 @@ def export(
 @command.command("import")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_option("the inventory", usual=Path("inventory.yaml"))
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    show_default=False,
+    help="The role of devices that become nodes; may be given several times. Without it, devices "
+    "whose role says that they are no switches are left out.",
+)
 @json_option
-def import_(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
+def import_(paths: tuple[Path, ...], output: Path, roles: tuple[str, ...], as_json: bool) -> None:
     """Make an inventory.yaml from device types (YAML), devices, racks and cables (CSV).
 
     FILE may be a folder. The files are those that NetBox and Nautobot export, or the community
@@ -80,17 +90,24 @@ def import_(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
         raise InputError.of("a new file", given, todo, str(output))
     if as_json and str(output) == "-":
         raise click.UsageError("--json is printed where -o - writes; leave one of them out")
-    found = read_netbox(paths)
+    found = read_netbox(paths, roles)
     text = yaml.safe_dump(found.data, sort_keys=False, width=100, default_flow_style=None)
     write_file(output, [text])
     if "nodes" in found.data:
         _check(output, found.data)
     counts = {word: len(found.data.get(word, ())) for word in ("node_types", "racks", "nodes")}
-    counts |= {"cables": len(found.data.get("cables", ())), "cables_left_out": found.left_out}
+    left_out = found.left_out
+    counts |= {"cables": len(found.data.get("cables", ())), "cables_left_out": left_out.cables}
+    counts["devices_left_out"] = sum(map(len, left_out.devices.values()))
+    counts["interfaces_left_out"] = left_out.interfaces.total()
+    counts["breakout_cables_left_out"] = len(left_out.breakouts)
     if as_json:
-        print_json({"file": str(output), **counts})
+        print_json({"file": str(output), **counts, "left_out": list(left_out.lines())})
         return
-    listed = (f"{n} {word.replace('_', ' ')}" for word, n in counts.items())
+    for line in left_out.lines():
+        say(line)
+    shown = [word for word, n in counts.items() if n or word in ALWAYS_COUNTED]
+    listed = (f"{counts[word]} {word.replace('_', ' ')}" for word in shown)
     say_written(output, f": {', '.join(listed)}")
 
 

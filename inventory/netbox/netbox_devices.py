@@ -1,0 +1,164 @@
+"""The devices of a site as nodes: which of them are, and what the tables say of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from ipaddress import ip_address
+from typing import Any
+
+from inventory.netbox.device_roles import is_switch
+from inventory.netbox.device_types import slug, type_of
+from inventory.netbox.extras import from_comment
+from inventory.netbox.interface_types import MANAGEMENT, DeviceInterface, carries_cable
+from inventory.netbox.netbox_tables import Row
+from inventory.netbox.site_files import Site
+from inventory.problems import InputError, did_you_mean, shown
+
+NODE_EXTRAS = ("plane", "vertex", "datapath_id", "management", "hosts", "guid")
+RACK_EXTRAS = ("row", "column")
+NOT_THERE = {
+    *("planned", "staged", "inventory", "offline", "failed"),
+    *("decommissioning", "decommissioned", "retired"),
+}
+PORTS = "its interfaces.csv or its device type in YAML, or choose the switches by --role"
+
+
+def types_of_interfaces(site: Site) -> None:
+    """Node types that only the interfaces of a device tell."""
+    listed: dict[str, list[DeviceInterface]] = defaultdict(list)
+    passed_over: dict[str, list[DeviceInterface]] = defaultdict(list)
+    files: dict[str, str] = {}
+    for row in site.rows["interfaces"]:
+        interface = DeviceInterface(row.get("name"), row.get("type").lower(), row.get("label"))
+        files[row.get("device")] = row.file
+        if row.get("mgmt_only").lower() == "true":
+            passed_over[row.get("device")].append(interface._replace(type=MANAGEMENT))
+        elif carries_cable(interface):
+            listed[row.get("device")].append(interface)
+        else:
+            passed_over[row.get("device")].append(interface)
+    for row in site.rows["devices"]:
+        model, device = site.model(row), row.get("name")
+        if model in site.types or model in site.panels or not listed.get(device):
+            continue
+        if row.get("role") and not is_switch(row.get("role")):
+            continue
+        try:
+            node_type = type_of(model, listed[device], files[device])
+        except InputError as error:
+            site.problems += error.problems
+            continue
+        site.types[model] = (slug(model)[:63], node_type)
+        site.passed_over[model] = tuple(passed_over[device])
+
+
+def switches(site: Site, roles: Collection[str]) -> list[Row]:
+    """The rows of devices that are nodes; the others are noted as left out.
+
+    roles: those of the nodes; none for all but roles that say they are something else.
+    """
+    chosen = {role.casefold() for role in roles}
+    rows: list[Row] = []
+    for row in site.rows["devices"]:
+        role, model = row.get("role"), site.model(row)
+        if model in site.panels:
+            continue
+        wanted = role.casefold() in chosen if chosen else is_switch(role)
+        if not wanted:
+            site.left_out.devices[f"role {shown(role)}"].append(row.get("name"))
+        elif model in site.portless and model not in site.types:
+            reason = f"{shown(model)} has no ports of a fabric"
+            site.left_out.devices[reason].append(row.get("name"))
+        else:
+            rows.append(row)
+    if not rows and site.rows["devices"] and site.left_out.devices:
+        first, *_ = site.rows["devices"]
+        known = sorted({row.get("role") for row in site.rows["devices"]} - {""})
+        todo = "say which by --role" if known else "name the device types of the switches, too"
+        given = f"the roles {', '.join(map(shown, known))}" if known else "types without ports"
+        site.problems.append(first.fault("role", "a device that is a switch", given, todo))
+    return rows
+
+
+def nodes(site: Site, rows: Collection[Row]) -> list[dict[str, Any]]:
+    """The nodes of these devices, as the inventory lists them."""
+    listed = []
+    disabled = _disabled(site)
+    racks = {row.get("name") for row in site.rows["racks"]}
+    for row in rows:
+        model = site.model(row)
+        if model not in site.types:
+            todo = did_you_mean(model, site.types, f"import {PORTS}")
+            problem = row.problem("device_type", "a device type of the files", model, todo)
+            site.problems.append(problem)
+            continue
+        node: dict[str, Any] = {"name": row.get("name"), "type": site.types[model][0]}
+        if row.get("rack") and row.get("rack") in racks:
+            node["rack"] = row.get("rack")
+            if row.get("position"):
+                node["unit"] = _unit(row, site)
+        if row.get("serial"):
+            node["serial"] = row.get("serial")
+        if row.get("address"):
+            node["management"] = _address(row, site)
+        if row.get("status").lower() in NOT_THERE:
+            node["state"] = "planned"
+        if node["name"] in disabled:
+            node["disabled_ports"] = disabled[node["name"]]
+        listed.append(node | _extras(row, NODE_EXTRAS))
+    used = {site.model(row) for row in rows} if site.rows["devices"] else set(site.types)
+    for model in used & set(site.types):
+        kinds = Counter(interface.type for interface in site.passed_over.get(model, ()))
+        site.left_out.interfaces += kinds
+    return listed
+
+
+def _disabled(site: Site) -> dict[str, list[str]]:
+    """The ports of each device that are switched off."""
+    model = {row.get("name"): site.model(row) for row in site.rows["devices"]}
+    ports = {m: {n for b in t.ports for n in b.port_names()} for m, (_, t) in site.types.items()}
+    disabled: dict[str, list[str]] = defaultdict(list)
+    for row in site.rows["interfaces"]:
+        known = ports.get(model.get(row.get("device"), ""), ())
+        if row.get("enabled").lower() in ("false", "0", "no") and row.get("name") in known:
+            disabled[row.get("device")].append(row.get("name"))
+    return disabled
+
+
+def _address(row: Row, site: Site) -> str:
+    """The address without its prefix length."""
+    address = row.get("address").partition("/")[0]
+    try:
+        ip_address(address)
+    except ValueError:
+        todo = "export the address of the device, or leave the column out"
+        site.problems.append(row.problem("address", "an IP address", address, todo))
+    return address
+
+
+def _unit(row: Row, site: Site) -> int:
+    """The rack unit: NetBox prints 12, 12.0 or 12.5."""
+    try:
+        unit = float(row.get("position"))
+    except ValueError:
+        unit = 0.5
+    if unit % 1 or not 1 <= unit <= 1000:
+        required = "a whole unit from 1"
+        site.problems.append(row.problem("position", required, row.get("position")))
+        return 1
+    return int(unit)
+
+
+def rack(row: Row) -> dict[str, Any]:
+    """A rack as the inventory lists it."""
+    height = row.get("u_height").lower().removesuffix("u").strip()
+    units = int(height) if re.fullmatch("[0-9]{1,4}", height) else height
+    return {"name": row.get("name"), "units": units} | _extras(row, RACK_EXTRAS)
+
+
+def _extras(row: Row, words: tuple[str, ...]) -> dict[str, Any]:
+    """What the comments hold of these."""
+    extras = from_comment(row.values.get("comments"), row.file, row.line)
+    return {word: extras[word] for word in words if word in extras}

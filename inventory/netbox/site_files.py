@@ -1,0 +1,147 @@
+"""The files of a site, read one by one: device types, panels, and tables of rows."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from inventory.model import NodeType
+from inventory.netbox.device_types import DeviceType, fits, import_type, own_names, slug
+from inventory.netbox.interface_types import DeviceInterface
+from inventory.netbox.netbox_tables import NETBOX_TABLES, Row, read_table
+from inventory.netbox.panel_ports import PanelPorts
+from inventory.problems import InputError, Problem, shown
+from inventory.yamlfile import Document, read
+
+SUFFIXES = {".yaml", ".yml", ".csv"}
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """What of a site is no part of its fabric."""
+
+    devices: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The names of devices, by why they are no nodes."""
+    interfaces: Counter[str] = field(default_factory=Counter)
+    """How many interfaces of node types are no ports, by their types."""
+    cables: int = 0
+    """Cables that are of no link between nodes."""
+    breakouts: list[str] = field(default_factory=list)
+    """Cables with several ports at an end that join nodes: where they are, and the nodes."""
+
+    def lines(self) -> Iterator[str]:
+        """A sentence for each reason."""
+        for reason, names in self.devices.items():
+            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            yield f"left out, {reason}: {', '.join(names[:4])}{more}"
+        if self.interfaces:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in self.interfaces.items())
+            yield f"interfaces left out of node types: {kinds}"
+        for cable in self.breakouts:
+            yield f"left out, a breakout cable: {cable}; write its links into `cables` yourself"
+
+
+@dataclass(slots=True)
+class Site:
+    """What the files hold."""
+
+    types: dict[str, tuple[str, NodeType]] = field(default_factory=dict)
+    """The name in the inventory and the node type, by model."""
+    own: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The inventory's names of ports by NetBox's, by model (`device_types.own_names`)."""
+    panels: dict[str, PanelPorts] = field(default_factory=dict)
+    """The ports of panels, by model."""
+    portless: dict[str, Problem] = field(default_factory=dict)
+    """Types without a port of a fabric by model, and what to say where they are all there is."""
+    passed_over: dict[str, tuple[DeviceInterface, ...]] = field(default_factory=dict)
+    """Interfaces that are no ports, by model."""
+    models: dict[str, str] = field(default_factory=dict)
+    """The model by other names of it: its slug, and the model behind its manufacturer."""
+    rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    problems: list[Problem] = field(default_factory=list)
+    left_out: LeftOut = field(default_factory=LeftOut)
+
+    def model(self, row: Row) -> str:
+        """The model of a device."""
+        model = row.get("device_type")
+        return self.models.get(model.casefold(), model) if model not in self.types else model
+
+
+def read_site(paths: Sequence[Path]) -> Site:
+    """What files and folders hold; every file or row that is wrong is in its `problems`."""
+    site = Site()
+    for path in _files(paths, site):
+        try:
+            _read_file(path, site)
+        except InputError as error:
+            site.problems += error.problems
+    if not site.problems and not site.types and not site.rows["devices"]:
+        todo, file = "name those files, too, or their folder", ", ".join(map(str, paths))
+        nothing = Problem(NETBOX_TABLES, "no device and no device type", todo, file)
+        site.problems += site.portless.values() or [nothing]
+    return site
+
+
+def _files(paths: Iterable[Path], site: Site) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+        if not inside:
+            site.problems.append(
+                Problem(NETBOX_TABLES, "a folder without .csv and .yaml", "", str(path))
+            )
+        yield from inside
+
+
+def _read_file(path: Path, site: Site) -> None:
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        kind, rows = read_table(_text(path), str(path))
+        site.rows[kind] += rows
+        return
+    document = read(path)
+    if not fits(document):
+        keys = ", ".join(map(shown, list(document.data)[:6]))
+        raise InputError(document.problem((), NETBOX_TABLES, f"YAML with {keys or 'no keys'}"))
+    if "front-ports" in document.data and "interfaces" not in document.data:
+        model = str(document.data["model"])
+        site.panels[model] = PanelPorts.of(document)
+    else:
+        device_type = import_type(document)
+        model = device_type.model
+        _keep(device_type, document, site)
+    maker = str(document.data["manufacturer"])
+    names = f"{maker} {model}", slug(f"{maker} {model}"), str(document.data.get("slug", ""))
+    site.models |= {name.casefold(): model for name in names if name}
+
+
+def _keep(device_type: DeviceType, document: Document, site: Site) -> None:
+    model = device_type.model
+    site.passed_over[model] = device_type.passed_over
+    if device_type.node_type is None:
+        required = "an interface that takes a cable of Ethernet or InfiniBand"
+        site.portless[model] = document.problem(("interfaces",), required, "none")
+        return
+    site.types[model] = (device_type.name, device_type.node_type)
+    site.own[model] = own_names(document)
+
+
+def _text(path: Path) -> str:
+    file = str(path)
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        absent = isinstance(error, FileNotFoundError)
+        what = "no such file" if absent else getattr(error, "strerror", None) or str(error)
+        raise InputError.of("a file to read", what, "check the name", file) from None
+    if content.startswith(b"PK"):
+        raise InputError.of(NETBOX_TABLES, "a ZIP or Excel file", "export the table as CSV", file)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        given = f"byte 0x{content[error.start]:02x} at offset {error.start}"
+        todo = "save the file as UTF-8"
+        raise InputError.of("UTF-8 text", given, todo, file) from None
