@@ -34,8 +34,8 @@ READS_MATRIX = (
 )
 READS_PAJEK = 'nx.write_graphml(nx.read_pajek("{file}"), "{file}.graphml")'
 READS_DIMACS = (
-    'nx.write_edgelist(nx.Graph(line.split()[1:3] for line in open("{file}") if line[0] in "ae"), '
-    '"{file}.edges", data=False)'
+    'nx.write_edgelist(nx.Graph(line.lstrip("ae ").split()[:2] for line in open("{file}") '
+    'if line[0] in "ae123456789"), "{file}.edges", data=False)'
 )
 CONVERTED = (
     ("Graphviz's DOT", r"\s*(strict\s+)?(di)?graph\b[^{\[]*\{[^}]*(--|->|;)", READS_DOT),
@@ -135,6 +135,12 @@ def _problems(graph: Graph[Any], file: str) -> list[Problem]:
         if times > 1:
             given = f"{shown(name)} as a number and as a text"
             problems.append(Problem("a name for each vertex", given, "write one of them", file))
+    alike: dict[str, str] = {}
+    for name in dict.fromkeys(map(str, graph)):
+        if (other := alike.setdefault(name.lower(), name)) != name:
+            required = "names that differ in more than case, as host names and LLDP take them"
+            given = f"{shown(other)} and {shown(name)}"
+            problems.append(Problem(required, given, "rename one of them", file))
     for (u, v), times in Counter([*graph.edges()]).items():
         if u == v:
             problems.append(Problem("links between two vertices", f"{shown(u)} twice", file=file))
@@ -167,6 +173,9 @@ def _read(file: TextFile) -> Graph[Any]:
     if lines and lines[0].words[0] in ("router", "node"):
         return _anynet(file, lines)
     if file.name.endswith(".adjlist"):
+        if _has_weights(lines):
+            given, todo = "links with weights", "name it FILE.edges"
+            raise _wrong(file, lines[0].number, "a vertex and its neighbours a line", given, todo)
         return _neighbours([line.text for line in lines])
     if (first := _numbered_from(lines)) is not None:
         return _neighbours([f"{v} {line.text}" for v, line in enumerate(lines[1:], first)])
@@ -333,6 +342,17 @@ def _edge_list(file: TextFile, lines: list[Line]) -> Graph[Any]:
             given = "three vertices a line: links with weights, or two neighbours of a vertex"
             raise InputError.of(required, given, todo, file.name)
     return graph
+
+
+def _has_weights(lines: list[Line]) -> bool:
+    """Whether lines of three words end in numbers that no vertex is called like."""
+    if not lines or any(len(line.words) != 3 for line in lines):
+        return False
+    ends = {word for line in lines for word in line.words[:2]}
+    last = {line.words[2] for line in lines}
+    if not all(map(_weight, last)):
+        return False
+    return not any(map(_weight, ends)) or not all(word.isdecimal() for word in last)
 
 
 def _weight(word: str) -> bool:

@@ -127,10 +127,19 @@ def test_weights_and_lists_of_neighbours_are_told_apart_by_name(tmp_path):
         graph_file(tmp_path / "g.txt")
 
 
+@pytest.mark.parametrize("text", ["a b 3\nb c 3\nc a 3\n", "0 1 0.5\n1 2 0.5\n2 0 0.5\n"])
+def test_weights_are_no_neighbours(text, tmp_path):
+    """The name says an adjacency list, where the weights would be vertices."""
+    (tmp_path / "g.adjlist").write_text(text)
+    with pytest.raises(InputError, match=r"given 'links with weights'; name it FILE\.edges"):
+        graph_file(tmp_path / "g.adjlist")
+
+
 @pytest.mark.parametrize(
     ("form", "text"),
     [
         ("DIMACS", "c a ring\np edge 4 4\ne 1 2\ne 2 3\ne 3 4\ne 4 1\n"),
+        ("DIMACS", "c PACE's form\np tw 4 4\n1 2\n2 3\n3 4\n4 1\n"),
         ("Matrix Market", "%%MatrixMarket matrix coordinate pattern symmetric\n"
          "4 4 4\n2 1\n3 2\n4 3\n4 1\n"),
         ("Pajek", '*Vertices 4\n1 "a"\n2 "b"\n3 "c"\n4 "d"\n*Edges\n1 2 1\n2 3 1\n3 4 1\n4 1 1\n'),
@@ -225,6 +234,7 @@ TEXTS = {
     "json-name": '{"edges": [[0, {}]]}',
     "json-list": "[1, 2]",
     "json-alike": '{"nodes": [0, "0", 1], "edges": [[0, "0"], [0, 1], ["0", 1]]}',
+    "case": "SPINE1 spine1\nspine1 leaf1\nleaf1 SPINE1\n",
     "graphml": "<graphml>\n<node>\n</graphml>",
     "graphml-open": "<graphml>\n<node id='0'/>\n",
     "json-bare": '{"links": [{"target": 2}], "nodes": [{}]}',
