@@ -24,8 +24,8 @@ def neighbour_forms() -> Mapping[str, NeighbourTables]:
 def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
     """The facts in files, and in the files of folders.
 
-    Where a table is of one node, the file's name without its last suffix names the node; a JSON
-    file may hold many, as a mapping from node to table.
+    Where a table is of one node, the file's name without its last suffix names the node, or else a
+    folder that it is in; a JSON file may hold many, as a mapping from node to table.
 
     Args:
         paths: files and folders.
@@ -38,22 +38,28 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
     reporters: set[tuple[str, ...]] = set()
     forms: dict[tuple[str, ...], str] = {}
     problems: list[Problem] = []
-    for path in device_files(paths, "neighbour tables", problems):
+    for file in device_files(paths, "neighbour tables", problems):
         try:
-            for source in _sources(path, form):
+            for source in _sources(file.path, form):
                 name = _form(source, form)
                 found = list(neighbour_forms()[name].read(source))
-                seen += found
                 if neighbour_forms()[name].of_one_node:
-                    forms[(source.node,)] = name
-                    reporters.add((source.node,))
-                else:
+                    found = [_in_folders(fact, file.folders) for fact in found]
+                    forms[source.node, *file.folders] = name
+                    reporters.add((source.node, *file.folders))
+                seen += found
+                if not neighbour_forms()[name].of_one_node:
                     reporters |= {fact.near.nodes for fact in found}
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(few(problems))
     return Facts(tuple(seen), frozenset(reporters), tuple(forms.items()))
+
+
+def _in_folders(fact: Seen, folders: tuple[str, ...]) -> Seen:
+    """The fact with folders among the names of the node that saw it."""
+    return fact._replace(near=fact.near._replace(nodes=(*fact.near.nodes, *folders)))
 
 
 def _sources(path: Path, form: str | None) -> list[Source]:

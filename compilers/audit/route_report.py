@@ -139,6 +139,8 @@ def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
 def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
     """The files of every switch: `n12.json`, `n12.ipv6.json`, by host or by management address.
 
+    Files in folders may have the name of a folder: `n12/tmp/routes.json`.
+
     Raises:
         InputError: a file names no switch, or there is none.
     """
@@ -148,9 +150,11 @@ def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
     known |= {text.lower(): v for v, text in enumerate(wiring.names) if there[v]}
     files: dict[int, list[Path]] = {}
     problems: list[Problem] = []
-    for path in device_files(paths, "routing tables", problems):
+    for file in device_files(paths, "routing tables", problems):
+        path = file.path
         words = path.name.lower().split(".")
-        names = (".".join(words[:n]) for n in range(len(words), 0, -1))
+        names = [".".join(words[:n]) for n in range(len(words), 0, -1)]
+        names += [folder.lower() for folder in file.folders]
         vertex = next((known[name] for name in names if name in known), None)
         if vertex is None:
             required = f"a file named by its switch: {wiring.names[0]}.json"

@@ -170,6 +170,28 @@ def test_one_json_file_of_many_nodes(tmp_path: Path) -> None:
     assert facts.reporters == {("n1",), ("n3",)}
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_a_csv_table_of_a_spreadsheet(delimiter: str, tmp_path: Path) -> None:
+    first, rest = CSV.replace(",", delimiter).split("\n", 1)
+    quoted = delimiter.join(f'"{head}"' for head in first.split(delimiter))
+    (tmp_path / "t.csv").write_text(f"\ufeff{quoted}\r\n{rest}")
+    (tmp_path / "commas.csv").write_text(CSV)
+    seen = [read_facts([tmp_path / name]).seen for name in ("t.csv", "commas.csv")]
+    assert seen[0] == seen[1] != ()
+
+
+def test_folders_name_nodes_where_ansible_fetched_files(tmp_path: Path) -> None:
+    for node in ("n1", "n2"):
+        (tmp_path / node / "tmp" / ".cache").mkdir(parents=True)
+        (tmp_path / node / "tmp" / "lldp.json").write_text(json.dumps(EOS))
+        (tmp_path / node / "tmp" / ".cache" / "x").write_text("no table")
+    facts = read_facts([tmp_path])
+    nodes = [("lldp", "n1", "tmp"), ("lldp", "n2", "tmp")]
+    assert facts.reporters == set(nodes)
+    assert {fact.near.nodes for fact in facts.seen} == set(nodes)
+    assert [names for names, _ in facts.forms] == nodes
+
+
 def test_a_switch_without_neighbours_is_a_reporter(tmp_path: Path) -> None:
     (tmp_path / "n4.json").write_text('{"lldp": {}}')
     assert read_facts([tmp_path]).reporters == {("n4",)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from inventory.problems import InputError, Problem
@@ -17,8 +18,20 @@ PROMPT = re.compile(
 """A line with a prompt, a comment, or the word that Junos has below its outputs: no JSON."""
 
 
-def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> Iterator[Path]:
-    """The files, and those in folders.
+@dataclass(frozen=True, slots=True)
+class DeviceFile:
+    """A file that was collected from a device."""
+
+    path: Path
+    folders: tuple[str, ...] = ()
+    """The folders that it is in below the one that was given, the outermost first.
+
+    Ansible's `fetch` makes `FOLDER/n0/tmp/lldp.json`: there the outermost one names the device.
+    """
+
+
+def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> Iterator[DeviceFile]:
+    """The files, and those in folders and in folders of these.
 
     Args:
         paths: files and folders.
@@ -28,15 +41,20 @@ def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> I
     for path in paths:
         if not path.is_dir():
             if path.exists():
-                yield path
+                yield DeviceFile(path)
             else:
                 there = "no such file or folder"
                 problems.append(Problem(f"a file or folder of {what}", there, "", str(path)))
             continue
-        inside = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
+        inside = sorted(
+            file
+            for file in path.rglob("*")
+            if file.is_file() and not any(p.startswith(".") for p in file.relative_to(path).parts)
+        )
         if not inside:
             problems.append(Problem(f"a folder of {what}", "no file in it", "", str(path)))
-        yield from inside
+        for file in inside:
+            yield DeviceFile(file, file.relative_to(path).parts[:-1])
 
 
 def device_text(path: Path) -> str:

@@ -1,12 +1,19 @@
-"""A plain CSV with a line per neighbour: node, port, neighbour, neighbour_port."""
+"""A plain CSV with a line per neighbour: node, port, neighbour, neighbour_port.
+
+Spreadsheets separate values by semicolons where a comma is the decimal point, and some by tabs.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from compilers.readers.devices.neighbour_facts import End, NeighbourTables, Seen, Source, words
+
+if TYPE_CHECKING:
+    from _csv import _reader as CsvReader
 
 PRINTED_BY = "CSV with the columns node, port, neighbour, neighbour_port"
 TABLE_HEADERS = (
@@ -17,10 +24,27 @@ TABLE_HEADERS = (
 )
 
 
+DELIMITERS = ",;\t"
+
+
 def fits(source: Source) -> bool:
     """Whether the table looks like this; a cable schedule and NetBox's cables do, too."""
     first = source.text.lstrip("\ufeff").partition("\n")[0]
-    return _header([cell.strip().lower() for cell in first.split(",")]) is not None
+    try:
+        columns = next(_rows(first), [])
+    except csv.Error:
+        return False
+    return _header(_heads(columns)) is not None
+
+
+def _rows(text: str) -> CsvReader:
+    """The rows, separated by the sign that the first line has most."""
+    first = text.partition("\n")[0]
+    return csv.reader(io.StringIO(text), delimiter=max(DELIMITERS, key=first.count))
+
+
+def _heads(columns: list[str]) -> list[str]:
+    return [cell.strip().lower() for cell in columns]
 
 
 def _header(columns: list[str]) -> tuple[int, ...] | None:
@@ -32,9 +56,9 @@ def _header(columns: list[str]) -> tuple[int, ...] | None:
 
 def read(source: Source) -> Iterator[Seen]:
     """A fact per line; a line without a neighbour says nothing."""
-    rows = csv.reader(io.StringIO(source.text.lstrip("\ufeff")))
+    rows = _rows(source.text.lstrip("\ufeff"))
     try:
-        columns = [cell.strip().lower() for cell in next(rows, [])]
+        columns = _heads(next(rows, []))
         where = _header(columns)
         if where is None:
             raise source.wrong(PRINTED_BY, ", ".join(columns[:6]) or "an empty file", "", 1)

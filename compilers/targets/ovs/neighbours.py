@@ -1,4 +1,7 @@
-"""Links that a controller found: Ryu's and os-ken's `/v1.0/topology/links`."""
+"""Links that a controller found: `/v1.0/topology/links` of Ryu's `rest_topology`.
+
+os-ken has no such application. `Link.to_dict` of its os_ken.topology.switches gives the same form.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from compilers.readers.devices.neighbour_facts import (
 )
 
 PRINTED_BY = (
-    "a JSON list of links with src and dst, each with dpid and port_no (ryu.app.rest_topology)"
+    "a JSON list of links with src and dst, each with dpid and port_no (ryu.app.rest_topology, "
+    "or Link.to_dict of os-ken)"
 )
 LONGEST_ID = 16
 

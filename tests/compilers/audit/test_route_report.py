@@ -160,6 +160,12 @@ def test_files_are_named_by_switches(fabrics, tmp_path):
     write(tmp_path / "0.ipv6.json", [two])
     report = RouteReport.of(build, [tmp_path])
     assert (report.good, report.switches, len(report.unread)) == (True, 1, 12)
+    fetched = tmp_path / "1" / "tmp"
+    fetched.mkdir(parents=True)
+    write(fetched / "routes.json", frr(routes["1"]))
+    report = RouteReport.of(build, [tmp_path])
+    assert (report.good, report.switches, len(report.unread)) == (True, 2, 11)
+    (fetched / "routes.json").unlink()
     write(tmp_path / "leaf7.json", [one])
     write(tmp_path / "1.json", [{"a": 1}])
     with pytest.raises(InputError, match=r"a file named by its switch: 0\.json, given 'leaf7"):
