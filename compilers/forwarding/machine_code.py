@@ -18,13 +18,27 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from compilers.notes import note
+from inventory.problems import InputError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PYTHON_UP_TO = 400_000
 """The most packets that plain Python follows, in five seconds."""
 CHOICE = "POLARFAB_LOOPS"
-"""The environment variable that chooses for all loops: python or machine."""
+"""The environment variable that chooses for all loops: one of `CHOICES`."""
+CHOICES = ("python", "machine")
+
+DAMAGED = (
+    UnpicklingError,
+    EOFError,
+    AttributeError,
+    ImportError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+)
+"""What numba raises where a file of machine code that it kept is not what it wrote."""
 
 CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of numba for loops that Python does not call: such wrappers would take most of the time
@@ -47,8 +61,15 @@ def inlined_loop(function: F) -> F:
 
 
 def for_packets(packets: int, function: F) -> F:
-    """A loop that is to follow so many packets: as it is written, or in machine code."""
+    """A loop that is to follow so many packets: as it is written, or in machine code.
+
+    Raises:
+        InputError: `POLARFAB_LOOPS` is another word.
+    """
     choice = os.environ.get(CHOICE) or ("python" if packets <= PYTHON_UP_TO else "machine")
+    if choice not in CHOICES:
+        todo = "unset the environment variable: polarfab chooses by the size of the fabric"
+        raise InputError.of(" or ".join(CHOICES), choice, todo, key=CHOICE)
     return function if choice == "python" else compiled(function)
 
 
@@ -77,18 +98,34 @@ def compiled_for(function: F, *arguments: Any) -> F:
 
 def _ready(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
     """A loop in machine code for arguments of these types."""
-    # Where none can be kept, as with a full disk or no folder that can be written, or none can be
-    # read, as after a power failure, machine code is made for this process alone.
-    with _one_at_a_time(), suppress(RuntimeError, OSError, EOFError, UnpicklingError):
-        suffix = f"_{_digest(function)}"
-        kept = _translated(function, suffix)
-        name = function.__name__
-        if not any(Path(kept.stats.cache_path).glob(f"*.{name}{suffix}-*.nbc")):
-            note(f"machine code of {name} is made, once on this machine, in about 10 s")
-        kept.compile(types)
-        return kept
+    # Where none can be kept, as with a full disk or no folder that can be written, machine code is
+    # made for this process alone.
+    with _one_at_a_time(), suppress(RuntimeError, OSError):
+        return _kept(function, types)
     note("machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written")
     return _translated(function, "")
+
+
+def _kept(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
+    """Machine code that is kept on this machine; what a power failure has damaged is made again.
+
+    Raises:
+        RuntimeError, OSError: it cannot be kept.
+    """
+    name, suffix = function.__name__, f"_{_digest(function)}"
+    translated = _translated(function, suffix)
+    folder, files = Path(translated.stats.cache_path), f"*.{name}{suffix}-*"
+    if not any(folder.glob(f"{files}.nbc")):
+        note(f"machine code of {name} is made, once on this machine, in about 10 s")
+    try:
+        translated.compile(types)
+    except DAMAGED:
+        note(f"machine code of {name} was damaged in {folder}; it is made again")
+        for file in folder.glob(f"{files}.nb[ci]"):
+            file.unlink()
+        translated = _translated(function, suffix)
+        translated.compile(types)
+    return translated
 
 
 def _translated(function: Callable[..., Any], suffix: str) -> Any:

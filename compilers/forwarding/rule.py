@@ -94,7 +94,10 @@ def first_up(p: Program, s: int, came: int, links: Array, dead: Array) -> int:
 
 @loop
 def transit(p: Program, s: int, came: int, c: int, dead: Array) -> int:
-    """The next link of a packet in transit, of an egress class; DELIVER or DROP."""
+    """The next link of a packet in transit, of an egress class; DELIVER or DROP.
+
+    A packet may go back by its ingress link, which was up when it came.
+    """
     if c < 0:
         return c
     order = p.order[s, c]

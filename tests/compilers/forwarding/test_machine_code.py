@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.forwarding.machine_code import compiled
+from compilers.forwarding.machine_code import compiled, for_packets
 from compilers.forwarding.program import program_of
 from compilers.forwarding.tabulation import minimal_next, tabulate
+from inventory.problems import InputError
 from tests.compilers.routed import routed
 
 ROOT = Path(__file__).parents[3]
@@ -27,7 +28,7 @@ def test_tabulation_is_the_same_in_machine_code() -> None:
 
 
 TABULATE = """
-from compilers.forwarding.machine_code import compiled
+from compilers.forwarding.machine_code import compiled, for_packets
 from compilers.forwarding.program import program_of
 from compilers.forwarding.tabulation import tabulate
 from tests.compilers.routed import routed
@@ -138,8 +139,17 @@ def test_a_full_disk_costs_time_only(caller: Path) -> None:
     assert printed(caller, full) == [MADE, NOWHERE, "5"]
 
 
-def test_damaged_machine_code_is_not_used(caller: Path) -> None:
+def test_damaged_machine_code_is_made_again(caller: Path) -> None:
+    """Nothing and an empty list, as files that a power failure has cut may hold."""
     printed(caller)
-    for file in (caller.parent / "kept").rglob("*.nb[ci]"):
-        file.write_bytes(b"")
+    for damaged in (b"", b"\x80\x04]."):
+        for file in (caller.parent / "kept").rglob("*.nbi"):
+            file.write_bytes(damaged)
         assert printed(caller)[-1] == "5"
+    assert printed(caller) == ["5"]
+
+
+def test_another_word_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLARFAB_LOOPS", "pyhton")
+    with pytest.raises(InputError, match="POLARFAB_LOOPS: required python or machine"):
+        for_packets(1, minimal_next)
