@@ -4,8 +4,8 @@
 |---|---|---|
 | `place_fabric` (`compilers/wiring/placed_fabric.py`) | `LoadedFabric` | `Placed` |
 | `install` | `Placed` | `InstalledFabric` |
-| `route` | `InstalledFabric` | `RoutedFabric` |
-| `build_of` | `RoutedFabric` | `Build` |
+| `route` | `InstalledFabric` | `Routed` |
+| `build_of` | `Routed` | `Build` |
 | `check_limits` | `Build` | nothing: it refuses builds that hardware or targets cannot hold |
 
 A step collects its mistakes with `LoadedFabric.stage`, and raises all of them as one error.
@@ -76,7 +76,7 @@ class InstalledFabric:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RoutedFabric:
+class Routed:
     """An installed fabric with its tables."""
 
     installed: InstalledFabric
@@ -124,7 +124,7 @@ def compile_placed(placed: Placed, other: Build | None = None) -> Build:
     """
     installed = install(placed)
     if other is not None and same_ports(installed, other):
-        build = build_of(RoutedFabric(installed, other.topology, other.tables))
+        build = build_of(Routed(installed, other.topology, other.tables))
     else:
         build = with_fitted_weights(build_of(route(installed)), installed)
     check_limits(build, installed)
@@ -188,7 +188,7 @@ def install(placed: Placed) -> InstalledFabric:
     )
 
 
-def route(installed: InstalledFabric) -> RoutedFabric:
+def route(installed: InstalledFabric) -> Routed:
     """Minimal routes, then alternates and repairs, which keep to them from the next switch on.
 
     Raises:
@@ -207,10 +207,10 @@ def route(installed: InstalledFabric) -> RoutedFabric:
             require_onward(wiring, routing.balance)
     tables = choices(tables, topology, wiring, policy, not damage, installed.module)
     tables = balance_named(routing.balance).chosen(tables, topology, wiring)
-    return RoutedFabric(installed, topology, tables)
+    return Routed(installed, topology, tables)
 
 
-def build_of(routed: RoutedFabric) -> Build:
+def build_of(routed: Routed) -> Build:
     """The tables, with what reports and controllers need of the spec."""
     installed, topology = routed.installed, routed.topology
     spec, routing = installed.loaded.spec, installed.routing

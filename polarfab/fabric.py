@@ -253,15 +253,24 @@ class Fabric:
                 little memory.
         """
         from compilers.memory_bound import CHANNELS, MemoryBound
+        from compilers.proof.proof_options import ProofOptions
         from compilers.proof.verification import judge
         from compilers.workers.local_processes import workers_at
 
         bound = MemoryBound.of_build(self.builds[0])
         if not scheduler:
             (bound.storing(CHANNELS) if channels else bound).require()
-        given = self.builds, self.folders, progress, failures, sample, seed, channels, method
         with workers_at(scheduler, zip(self.builds, self.folders)) as workers:  # noqa: B905
-            self._judged.append(judge(*given, workers))
+            options = ProofOptions(
+                failures=failures,
+                sample=sample,
+                seed=seed,
+                channels=channels,
+                method=method,
+                progress=progress,
+                workers=workers,
+            )
+            self._judged.append(judge(self.builds, self.folders, options))
         return self._judged[-1]
 
     @property

@@ -7,35 +7,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compilers.forwarding.walks import Progress, packets
-from compilers.proof.failures.risk_cases import FAILURE_KINDS, fail_alike, require_kind
+from compilers.proof.failures.risk_cases import FAILURE_KINDS, fail_alike
+from compilers.proof.proof_options import AS_PROMISED, ProofOptions
 from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
-from compilers.proof.walks.delivery import METHODS, Report, usual, verify
+from compilers.proof.walks.delivery import Report, usual, verify
 from compilers.tables.build import Build
 from compilers.tables.build_codec import first_alike
 from compilers.tables.folders.generations import mark_verified
 from compilers.tables.folders.written_file import place_of
 from compilers.topology.families import family_of
-from compilers.workers.shards import THIS_PROCESS, Workers
-from inventory.problems import InputError, shown
-
-CHANNELS_UP_TO = 1 << 26
-"""The most packets for which channels are counted by default."""
+from inventory.problems import InputError
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verification:
-    """The result of verification, one report per plane.
-
-    names, identities: of the planes and their builds, "" for a build that has none yet. unmarked:
-    why a folder could not be marked, "" if all were.
-    """
+    """The result of verification, one report per plane."""
 
     names: tuple[str, ...]
+    """The name of each plane."""
     identities: tuple[str, ...]
+    """The identity of each plane's build; "" for a build that has none yet."""
     reports: tuple[Report, ...]
+    """What was proved of each plane."""
     unmarked: str = ""
+    """Why a folder could not be marked; "" where all were."""
 
     def require_marked(self) -> None:
         """Pass when every folder could be marked.
@@ -98,46 +94,26 @@ class Verification:
 def judge(
     builds: Sequence[Build],
     folders: Sequence[Path] = (),
-    progress: Progress | None = None,
-    failures: Sequence[str] | None = None,
-    sample: int | None = None,
-    seed: int = 1,
-    with_channels: bool | None = False,
-    method: str = "auto",
-    workers: Workers = THIS_PROCESS,
+    options: ProofOptions = AS_PROMISED,
 ) -> Verification:
     """Verify every plane; those that forward alike, and whose groups fail alike, share one walk.
 
     Args:
         builds: one a plane.
         folders: of the builds, whose marks are set or removed; none for builds in memory.
-        progress: called with destinations done and all, in each of the walks.
-        failures: kinds of failures to try, of `compilers.proof.failures.risk_cases`;
-            None for those that the policy promises to repair.
-        sample: the number of cases of several failures at once; None: all pairs where that is
-            quick.
-        seed: of the sample.
-        with_channels: whether to count channels; None: only if that is quick.
-        method: of `compilers.proof.walks.delivery.METHODS`.
-        workers: that share the destinations of walks.
+        options: what is proved besides delivery, and how.
 
     Raises:
         InputError: there is no such kind of failure, or no such method.
     """
-    for kind in failures or ():
-        require_kind(kind)
-    if method not in METHODS:
-        raise InputError.of("one of " + ", ".join(METHODS), shown(method), key="method")
-    if with_channels is None:
-        with_channels = packets(builds[0]) <= CHANNELS_UP_TO
+    options.require_valid()
     reports: list[Report] = []
     unmarked = ""
     for plane, build in enumerate(builds):
         like = first_alike(builds, plane)
-        kinds = usual(build) if failures is None else failures
+        kinds = usual(build) if options.failures is None else options.failures
         if like is None or not fail_alike(builds[like], build, kinds):
-            asked = progress, failures, sample, seed, with_channels, method, workers
-            report = verify(build, *asked)
+            report = verify(build, options)
         elif (report := reports[like]).passed:
             report = replace(report, unsound=unsound(build))
         reports.append(report)
@@ -188,7 +164,9 @@ def remedy(build: Build, report: Report) -> str:
         choices.append(f"add links ({fewest})")
     if broken not in ({"node"}, {"module"}):
         choices.append("write `protect: none` and leave repairs to the controller")
-    return f"routing: {', '.join(choices[:-1])}{' or ' * (len(choices) > 1)}{choices[-1]}"
+    if len(choices) == 1:
+        return f"routing: {choices[0]}"
+    return f"routing: {', '.join(choices[:-1])} or {choices[-1]}"
 
 
 def _fewest_links(build: Build) -> str:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from compilers.planes import compile_planes
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
@@ -206,7 +207,7 @@ def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
     with emulation.observer.step(what) as progress:
         builds = save_planes(compile_planes(fabric), folder)
         folders = builds_in(folder)
-        reports = judge(builds, folders, progress, failures=()).reports
+        reports = judge(builds, folders, ProofOptions(failures=(), progress=progress)).reports
     for build, report in zip(builds, reports, strict=True):
         if not report.passed and not emulation.unverified:
             raise WrongTables(build, report)

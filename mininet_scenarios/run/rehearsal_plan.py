@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import Report
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
@@ -253,7 +254,7 @@ class _Maker:
 
     def _proved(self, build: Build, progress: Progress) -> PlannedBuild:
         build = identified(build)
-        (report,) = judge([build], (), progress, failures=()).reports
+        (report,) = judge([build], (), ProofOptions(failures=(), progress=progress)).reports
         if not report.passed and not self.unverified:
             raise WrongTables(build, report)
         return PlannedBuild(build, report=report)

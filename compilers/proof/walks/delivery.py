@@ -5,17 +5,15 @@ Packets never see the graph, which only tells how short a path could have been.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import zip_longest
 from math import comb, isqrt
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.choices import Method
 from compilers.forwarding.walks import (
     LEAST_BLOCKS,
     Alternates,
@@ -29,6 +27,7 @@ from compilers.proof.local import other_proofs
 from compilers.proof.local.judged import LocalUse, by_chance, judged
 from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof, provable
 from compilers.proof.lossless.channels import Channels, channels
+from compilers.proof.proof_options import WITHOUT_FAILURES, ProofOptions
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.unsound import SOUND, Unsound
 from compilers.routing.plane_bounces import SMALLEST_WITH_GOALS
@@ -47,7 +46,8 @@ LEAST_MARKED_TWICE = 4
 """The smallest q at which two failures leave every marked packet a path."""
 TWO_FAILURES_UP_TO = 1 << 17
 """The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
-METHODS = get_args(Method)
+CHANNELS_UP_TO = 1 << 26
+"""The most packets for which channels are counted by default."""
 WALKED_UP_TO = 1 << 25
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 31."""
 OPEN_TO_TWO = 64
@@ -166,43 +166,27 @@ class Report:
         return f"<Report {word}: {pairs}, over {self.max_hops} links at most>"
 
 
-def verify(
-    build: Build,
-    progress: Progress | None = None,
-    failures: Sequence[str] | None = (),
-    sample: int | None = None,
-    seed: int = 1,
-    with_channels: bool = False,
-    method: str = "auto",
-    workers: Workers = THIS_PROCESS,
-) -> Report:
+def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     """Judge every ordered pair of switches with hosts, over every path that its packets may take.
 
     Args:
         build: its tables and wiring are looked at.
-        progress: called with destinations done and all, in each of the walks.
-        failures: kinds of failures to try, of `compilers.proof.failures.risk_cases`; None for those
-            that the policy promises to repair.
-        sample: the number of cases of several failures at once; None: all pairs where that is
-            quick.
-        seed: of the sample, and of the destinations that are walked besides a certificate.
-        with_channels: whether to count channels and prove the fabric free of deadlock.
-        method: of `METHODS`, for minimal paths, all paths, and failures of one link or node, or
-            of two in a whole PolarFly. What a certificate cannot judge is walked; `auto` takes it
-            where walks take long.
-        workers: that share the destinations of walks.
+        options: what is proved besides, and how.
     """
     if (found := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=found)
-    kinds = usual(build) if failures is None else tuple(failures)
-    local = method == "local" or (method == "auto" and packets(build) > WALKED_UP_TO)
+    kinds = usual(build) if options.failures is None else tuple(options.failures)
+    local = options.method == "local" or (
+        options.method == "auto" and packets(build) > WALKED_UP_TO
+    )
+    seed = options.seed
     single = _repaired(build, kinds)
     proof, counts = None, other_proofs.first(lambda p: p.delivery(build, seed)) if local else None
     if local and (counts is None or (counts and (single or _spread(build)))) and provable(build):
         if counts:
             proof = other_proofs.first(lambda p: p.states(build, counts, single))
-        proof = proof or local_proof(build, single, progress)
-    report = _delivery(build, proof, counts, seed, progress, workers)
+        proof = proof or local_proof(build, single, options.progress)
+    report = _delivery(build, proof, counts, options)
     report = replace(report, promised=promised(build))
     whole = report.local is not None and not report.local.open
     stored = isinstance(build.tables.routes.egress, np.ndarray)
@@ -214,21 +198,33 @@ def verify(
     if not report.unsound.count:
         report = replace(report, unsound=promise(build, constructed=whole))
     if proof and report.local:
-        both = _with_two(build, proof) if _whole_of_two(build, kinds, sample) else proof
-        report = _judged(report, build, both, seed, progress, workers)
+        both = _with_two(build, proof) if _whole_of_two(build, kinds, options.sample) else proof
+        report = _judged(report, build, both, options)
     else:
-        report = _walked(report, build, kinds, progress, workers)
+        report = _walked(report, build, kinds, options)
     if local and MODULE in kinds and build.protect != "none":
         report = _modules(report, build, seed)
     done = {case.kind: case for case in report.failures}
-    others = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
-    cases = [done.get(kind) or others(build, kind) for kind in kinds]
+    cases = [done.get(kind) or _failures(build, kind, options) for kind in kinds]
     report = replace(report, failures=tuple(cases))
-    if with_channels:
-        single = tuple(kind for kind in failures or () if kind in PROMISED["node"])
-        counted = channels(build, "valley", single, progress)
+    quick = packets(build) <= CHANNELS_UP_TO
+    if quick if options.channels is None else options.channels:
+        single = tuple(kind for kind in options.failures or () if kind in PROMISED["node"])
+        counted = channels(build, "valley", single, options.progress)
         report = replace(report, channels=counted, channels_under=single)
     return _over_intermediates(report) if build.carries else report
+
+
+def _failures(build: Build, kind: str, options: ProofOptions) -> FailureReport:
+    """The walk of all cases of a kind of failures, or of a sample of them."""
+    return walk_failures(
+        build,
+        kind,
+        sample=options.sample,
+        seed=options.seed,
+        progress=options.progress,
+        workers=options.workers,
+    )
 
 
 def _over_intermediates(legs: Report) -> Report:
@@ -247,21 +243,20 @@ def _delivery(
     build: Build,
     proof: LocalProof | None,
     counts: tuple[int, ...] | None,
-    seed: int,
-    progress: Progress | None,
-    workers: Workers,
+    options: ProofOptions,
 ) -> Report:
     """Minimal delivery, by what is proved of it, and by a walk of what is left.
 
     counts: the pairs by links where all are proved at once; (): rows say otherwise.
     """
+    progress, workers = options.progress, options.workers
     if counts == ():
         return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
     ends = np.flatnonzero(build.topology.endpoints)
     delivers = proof.delivers if proof else np.full(len(ends), counts is not None)
     if not delivers.any():
         return walk_minimal(build, progress, workers=workers)
-    few = by_chance(ends[delivers], seed)
+    few = by_chance(ends[delivers], options.seed)
     walked = walk_minimal(build, None, few)
     if walked.minimal < walked.pairs:
         return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
@@ -279,14 +274,13 @@ def _walked(
     report: Report,
     build: Build,
     kinds: tuple[str, ...],
-    progress: Progress | None,
-    workers: Workers,
+    options: ProofOptions,
 ) -> Report:
     """The report with all paths, where there are alternates, and failures of one link or node."""
     single, spread = tuple(kind for kind in kinds if kind in PROMISED["node"]), _spread(build)
     if not single and not spread:
         return report
-    walked = walk(build, single, progress, workers=workers)
+    walked = walk(build, single, options.progress, workers=options.workers)
     return replace(
         report, alternates=walked.alternates if spread else None, failures=walked.failures
     )
@@ -296,19 +290,17 @@ def _judged(
     report: Report,
     build: Build,
     proof: LocalProof,
-    seed: int,
-    progress: Progress | None,
-    workers: Workers,
+    options: ProofOptions,
 ) -> Report:
     """The report with all paths, and the failures that are proved."""
     spread, kinds = _spread(build), tuple(proof.repaired)
     if not spread and not kinds:
         return report
-    found = judged(build, proof, kinds, seed)
+    found = judged(build, proof, kinds, options.seed)
     if found.wrong:
         wrong = Unsound.of((WRONG_PROOF, report.unsound))
         single = tuple(kind for kind in kinds if kind in PROVED)
-        return _walked(replace(report, unsound=wrong, local=None), build, single, progress, workers)
+        return _walked(replace(report, unsound=wrong, local=None), build, single, options)
     use = replace(found.use, proved=(DELIVERY, *((ALTERNATES,) if spread else ()), *kinds))
     alternates = found.alternates if spread else None
     return replace(report, alternates=alternates, failures=found.failures, local=use)

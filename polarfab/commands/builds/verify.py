@@ -159,8 +159,15 @@ def command(
         raise click.UsageError("--quick tries no failures, and --failures names some")
     with progress(walks(fabric.builds, quick)) as bar:
         kinds = failures or (() if quick else None)
-        given = kinds, sample, seed, with_channels, bar
-        found = fabric.verify(*given, method=method, scheduler=scheduler)
+        found = fabric.verify(
+            failures=kinds,
+            sample=sample,
+            seed=seed,
+            channels=with_channels,
+            progress=bar,
+            method=method,
+            scheduler=scheduler,
+        )
     if found.unmarked:
         say(found.unmarked)
     files: tuple[EmittedReport, ...] = ()

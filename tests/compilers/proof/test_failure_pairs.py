@@ -6,6 +6,7 @@ import pytest
 
 from compilers.forwarding.walks import Walks
 from compilers.proof.failures.failure_walks import FailureCases, walk_failures
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from tests.compilers.proof.makers import (
     protected,
@@ -19,7 +20,7 @@ from tests.compilers.routed import routed
     "q", [3, 4, 5, 7, *(pytest.param(q, marks=pytest.mark.long) for q in (8, 9, 11, 13))]
 )
 def test_polarfly_loses_nothing_under_two_failures(q: int, spread: bool) -> None:
-    report = verify(routed(q=q, spread=spread, protect="link"), failures=("2",))
+    report = verify(routed(q=q, spread=spread, protect="link"), ProofOptions(failures=("2",)))
     (two,) = report.failures
     parts = q * (q + 1) ** 2 // 2 + q * q + q + 1
     assert two.cases == two.all_cases == parts * (parts - 1) // 2
@@ -37,7 +38,7 @@ def test_all_pairs_are_walked_where_that_is_quick() -> None:
 
 
 def test_three_failures_are_measured() -> None:
-    report = verify(protected("polarfly", q=5), failures=("3",), sample=40)
+    report = verify(protected("polarfly", q=5), ProofOptions(failures=("3",), sample=40))
     (three,) = report.failures
     assert report.passed
     assert (three.cases, three.all_cases) == (40, 121 * 120 * 119 // 6)

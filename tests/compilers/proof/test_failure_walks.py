@@ -14,6 +14,7 @@ from compilers.proof.failures.failure_walks import (
     FailureReport,
     walk_failures,
 )
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
 from tests.compilers.proof.makers import (
@@ -46,7 +47,7 @@ OTHERS = [("pn", q) for q in (2, 3, 4)] + [("oft", q) for q in (2, 3, 4)]
 @pytest.mark.parametrize("q", PRIME_POWERS)
 def test_polarfly_loses_nothing_under_one_failure(q: int, spread: bool) -> None:
     build = routed(q=q, spread=spread, protect="node")
-    report = verify(build, failures=("link", "node"))
+    report = verify(build, ProofOptions(failures=("link", "node")))
     link, node = report.failures
     assert report.passed
     assert (link.cases, node.cases) == (q * (q + 1) ** 2 // 2, q * q + q + 1)
@@ -64,7 +65,7 @@ def test_polarstar_loses_nothing_under_one_failure(
     parameters: dict[str, int | str], spread: bool
 ) -> None:
     build = routed("polarstar", spread=spread, protect="node", **parameters)
-    report = verify(build, failures=("link", "node"))
+    report = verify(build, ProofOptions(failures=("link", "node")))
     assert report.passed
     assert [f.lost_pairs for f in report.failures] == [0, 0]
     assert max(f.max_hops for f in report.failures) <= 8
@@ -76,7 +77,9 @@ def test_polarstar_loses_nothing_under_one_failure(
 def test_projective_networks_lose_nothing_under_one_failure(
     family: str, q: int, spread: bool
 ) -> None:
-    report = verify(routed(family, spread=spread, protect="node", q=q), failures=("link", "node"))
+    report = verify(
+        routed(family, spread=spread, protect="node", q=q), ProofOptions(failures=("link", "node"))
+    )
     assert report.passed
     assert [f.lost_pairs for f in report.failures] == [0, 0]
 
@@ -144,7 +147,7 @@ def test_it_agrees_in_other_families(
 )
 @pytest.mark.parametrize("q", [3, 4])
 def test_a_broken_rule_is_found(q: int, spoil: Callable[[Build], Build], kind: str) -> None:
-    report = verify(spoil(protected("polarfly", q=q)), failures=(kind,))
+    report = verify(spoil(protected("polarfly", q=q)), ProofOptions(failures=(kind,)))
     assert not report.passed
     assert report.broken[0].kind == kind
     assert report.broken[0].losses
@@ -216,7 +219,7 @@ def test_losses_of_two_failures_are_named(spoil: Callable[[Build], Build]) -> No
 
 
 def test_a_promise_that_was_not_made_cannot_be_broken() -> None:
-    report = verify(routed(q=3), failures=("link", "node"))
+    report = verify(routed(q=3), ProofOptions(failures=("link", "node")))
     assert report.passed
     assert report.failures[0].lost_pairs > 0
 

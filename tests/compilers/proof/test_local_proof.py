@@ -11,6 +11,7 @@ import pytest
 from compilers.forwarding import machine_code
 from compilers.proof.failures.failure_walks import walk
 from compilers.proof.local.local_proof import local_proof, provable
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import promised, verify
@@ -150,24 +151,27 @@ def test_rows_of_no_prefix_prove_nothing() -> None:
     egress[supernode * build.topology.hierarchy, row] = 0
     more = replace(build, tables=replace(build.tables, routes=replace(routes, egress=egress)))
     for method in ("local", "walk"):
-        assert "without hosts" in verify(more, method=method).unsound.texts()[0]
+        assert (
+            "without hosts"
+            in verify(more, ProofOptions(failures=(), method=method)).unsound.texts()[0]
+        )
 
 
 def test_what_is_not_provable_is_walked() -> None:
     """Packets in transit that choose."""
     every_hop = replace(fabric("odd", False), policy={"transit": "ecmp"})
     assert not provable(every_hop)
-    assert verify(every_hop, method="local").local is None
+    assert verify(every_hop, ProofOptions(failures=(), method="local")).local is None
 
 
 def test_constructed_alternates_are_looked_for() -> None:
     """In a whole PolarFly, as the detours that small ones are walked for."""
     build = routed(q=5, spread=True, protect="node")
-    assert verify(build, failures=(), method="local").passed
+    assert verify(build, ProofOptions(failures=(), method="local")).passed
     alternate = build.tables.classes.alternate.copy()
     alternate[3, 2, -1], alternate[4, 1] = 0, alternate[4, 2]
     spoilt = with_classes(build, alternate=alternate)
-    texts = verify(spoilt, failures=(), method="local").unsound.texts()
+    texts = verify(spoilt, ProofOptions(failures=(), method="local")).unsound.texts()
     assert any("alternate" in text for text in texts)
 
 
@@ -177,7 +181,9 @@ def test_rows_by_a_class_for_others_are_found() -> None:
     other = np.flatnonzero((egress[0] > 0) & (egress[0] < links))[0]
     egress[0, other] += links
     tables = replace(build.tables, routes=replace(build.tables.routes, egress=egress))
-    texts = verify(replace(build, tables=tables), failures=(), method="local").unsound.texts()
+    texts = verify(
+        replace(build, tables=tables), ProofOptions(failures=(), method="local")
+    ).unsound.texts()
     assert any("rows for the neighbour alone" in text for text in texts)
 
 
@@ -194,9 +200,9 @@ def test_the_mark_says_what_was_proved_without_a_walk(tmp_path) -> None:  # type
     build = damaged(True)
     save(build, tmp_path / "build")
     place = [build], [tmp_path / "build"]
-    judge(*place, failures=["link"], method="local")
+    judge(*place, ProofOptions(failures=["link"], method="local"))
     assert Proved.read(tmp_path / "build", build).certified == ("delivery", "alternates", "link")
-    judge(*place, failures=["node"], method="walk")
+    judge(*place, ProofOptions(failures=["node"], method="walk"))
     proved = Proved.read(tmp_path / "build", build)
     assert (proved.failures, proved.certified) == (("link", "node"), ("link",))
     mark = json.loads((tmp_path / "build/verified.json").read_text())

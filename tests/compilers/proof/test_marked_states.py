@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -39,7 +40,7 @@ def test_it_finds_what_the_walk_finds(q: int, protect: str) -> None:
     build = routed(q=q, spread=True, marks=True, protect=protect)
     kinds = ("link", "node") if protect == "none" or q == 3 else ("link", "node", "2")
     walk, found = (
-        verify(build, failures=kinds, with_channels=q < 9, method=method)
+        verify(build, ProofOptions(failures=kinds, channels=q < 9, method=method))
         for method in ("walk", "local")
     )
     assert found.local is not None
@@ -59,7 +60,7 @@ def test_marks_in_any_family(name: str) -> None:
 def test_numbers_of_classes_are_those_that_targets_go_by(method: str) -> None:
     """What is next to a switch is not spread: targets know it by the number of its class."""
     build = routed(q=5, spread=True, marks=True, protect="node")
-    assert verify(build, failures=(), method=method).passed
+    assert verify(build, ProofOptions(failures=(), method=method)).passed
     routes, arrays, s = build.tables.routes, build.tables.classes, 7
     swapped = {2: 8, 8: 2}  # behind the third neighbour, and that itself
     egress = routes.egress.copy()
@@ -69,7 +70,7 @@ def test_numbers_of_classes_are_those_that_targets_go_by(method: str) -> None:
         changed[word] = np.array(getattr(arrays, word))
         changed[word][s, [2, 8]] = changed[word][s, [8, 2]]
     tables = Tables(replace(routes, egress=egress), replace(arrays, **changed))
-    report = verify(replace(build, tables=tables), failures=(), method=method)
+    report = verify(replace(build, tables=tables), ProofOptions(failures=(), method=method))
     assert report.delivered == report.pairs
     assert not report.passed
     if method == "local":  # classes are compared with those that are constructed

@@ -13,6 +13,7 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failures
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.failures.risk_cases import named_elements, require_kind
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.verification import judge
 from compilers.routing.plane_choices import polarfly
 from compilers.spec.fabric_file import load_fabric
@@ -238,7 +239,7 @@ def test_a_build_that_loses_a_promised_module_is_refused():
     """The promise fails where orders know nothing of modules."""
     good = modular(7, 2)
     bad = replace(good, tables=by_turn(good))
-    report = judge([bad], failures=["module"]).reports[0]
+    report = judge([bad], (), ProofOptions(failures=["module"])).reports[0]
     assert [case.kind for case in report.broken] == ["module"]
     assert not report.passed
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from compilers.pipeline import compile_fabric
+from compilers.proof.proof_options import WITHOUT_FAILURES, ProofOptions
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
@@ -31,24 +32,24 @@ def folder(build, tmp_path):
 
 
 def test_what_was_proved_stays_proved(build, folder):
-    judge([build], [folder], failures=["link", "node", "2"], with_channels=True)
-    judge([build], [folder], failures=())
+    judge([build], [folder], ProofOptions(failures=["link", "node", "2"], channels=True))
+    judge([build], [folder], WITHOUT_FAILURES)
     assert Proved.read(folder, build).failures == ("link", "node", "2")
-    judge([build], [folder], failures=(), with_channels=True)
+    judge([build], [folder], ProofOptions(failures=(), channels=True))
     assert Proved.read(folder, build).channels
 
 
 def test_channels_are_proved_under_every_failure_that_is_promised(build, folder):
     for kinds in (None, (), ["link"], ["2"]):
-        report = judge([build], [folder], failures=kinds, with_channels=True).reports[0]
+        report = judge([build], [folder], ProofOptions(failures=kinds, channels=True)).reports[0]
         assert report.channels.free
         assert not Proved.read(folder, build).channels
-    judge([build], [folder], failures=["link", "node"], with_channels=True)
+    judge([build], [folder], ProofOptions(failures=["link", "node"], channels=True))
     assert Proved.read(folder, build).channels
 
 
 def test_a_sample_is_no_proof(build, folder):
-    report = judge([build], [folder], failures=["2"], sample=10).reports[0]
+    report = judge([build], [folder], ProofOptions(failures=["2"], sample=10)).reports[0]
     assert report.failures[0].cases == 10 < report.failures[0].all_cases
     assert report.failures[0].lost_pairs == report.failures[0].cut_off
     assert Proved.read(folder, build).failures == ()
@@ -58,7 +59,7 @@ def test_the_mark_of_another_build_proves_nothing(build, folder):
     judge([build], [folder])
     mark = folder / "verified.json"
     mark.write_text(json.dumps({**json.loads(mark.read_text()), "build": "0" * 16}))
-    judge([build], [folder], failures=())
+    judge([build], [folder], WITHOUT_FAILURES)
     assert Proved.read(folder, build).failures == ()
 
 
@@ -67,6 +68,6 @@ def test_a_folder_that_cannot_be_marked_is_named_whatever_comes_after(build, tmp
     for folder in folders:
         save(build, folder)
     (folders[0] / "verified.json").mkdir()
-    done = judge([build, build], folders, failures=())
+    done = judge([build, build], folders, WITHOUT_FAILURES)
     assert done.unmarked.startswith(f"cannot mark {folders[0]} as verified or not: ")
     assert Proved.read(folders[1], build).delivery

@@ -11,6 +11,7 @@ import pytest
 from compilers.forwarding.walks import Walks
 from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.local.local_proof import LocalProof, local_proof
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
 from tests.compilers.routed import by_class
@@ -78,7 +79,9 @@ def test_what_it_flags_is_walked() -> None:
     tables = replace(build.tables, classes=replace(c, protection=protection))
     mutant = replace(build, tables=tables)
     assert local_proof(mutant, KINDS).open.tolist() == [int(build.wiring.far[5, 0])]
-    by, walked = (verify(mutant, failures=KINDS, method=method) for method in ("local", "walk"))
+    by, walked = (
+        verify(mutant, ProofOptions(failures=KINDS, method=method)) for method in ("local", "walk")
+    )
     assert not by.passed
     counts = [[case.lost_pairs for case in report.failures] for report in (by, walked)]
     assert counts[0] == counts[1]

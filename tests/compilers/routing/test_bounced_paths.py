@@ -12,6 +12,7 @@ from compilers.evaluation.saturation import throughput
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.proof.lossless.channels import channels
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import promise
 from compilers.proof.walks.delivery import verify
 from compilers.routing.link_pairs import apex_of
@@ -55,7 +56,7 @@ def test_bounces_are_a_permutation_and_few_share_the_last_link(q: int) -> None:
 def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: str) -> None:
     """In at most 4 links; 7 with a link down, 5 with a switch down; two failures lose nothing."""
     build = bounced(q, protect)
-    report = verify(build, failures=None, method="walk")
+    report = verify(build, ProofOptions(method="walk"))
     assert report.passed
     assert report.alternates is not None
     assert (report.alternates.strays, report.alternates.max_hops) == (0, 4)
@@ -179,7 +180,7 @@ STARS: dict[str, dict[str, int | str]] = {
 def test_those_of_other_families_are_searched_for(name: str, least: float) -> None:
     """.5 of perm1hop without them: two hosts a switch, neighbours of one link."""
     build = routed(**STARS[name], spread=True, bounces=True, protect="node")  # type: ignore[arg-type]
-    walked, certified = (verify(build, None, None, method=m) for m in ("walk", "local"))
+    walked, certified = (verify(build, ProofOptions(method=m)) for m in ("walk", "local"))
     assert walked.passed
     assert walked.alternates == certified.alternates
     assert walked.alternates is not None
@@ -202,7 +203,7 @@ def test_a_damaged_fabric_has_them() -> None:
     fabric = {**FABRIC, "routing": BOUNCE | {"protect": "node"}, "inventory": hardware}
     build = compile_fabric(load_fabric(fabric))
     assert len(explain(build, 0, 4).alternates) == 2
-    report = verify(build, failures=None)
+    report = verify(build, ProofOptions())
     assert report.passed
     assert [f.lost_pairs for f in report.failures] == [0, 0]
 

@@ -18,6 +18,7 @@ from compilers.evaluation.traffic import PATTERNS
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.lossless.channels import channels
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
@@ -74,7 +75,7 @@ def _passed(paths: list[tuple[int, ...]]) -> set[tuple[int, int]]:
 def test_nothing_is_lost_under_any_single_failure(topology: Topology) -> None:
     """MLFM, Megafly with a = 8 and SpectralFly (3, 5) are not protected by one way in transit."""
     build = compiled(topology, protect="node")
-    report = verify(build, None, None)
+    report = verify(build, ProofOptions())
     assert report.passed
     assert not report.local
     assert [f.lost_pairs for f in report.failures] == [f.cut_off for f in report.failures]
@@ -85,7 +86,7 @@ def test_minimal_hops_need_a_channel_a_link(topology: Topology) -> None:
     build = compiled(topology)
     found = channels(build, "hop")
     assert found.free
-    assert found.count == verify(build, None).max_hops
+    assert found.count == verify(build).max_hops
     assert channels(build).free
 
 
@@ -145,7 +146,7 @@ def test_a_walker_by_hand_loses_the_same_pairs(spoilt: bool) -> None:
     wanted = 0
     for s, v in build.topology.graph.edges().tolist():
         wanted += len(lost_by_hand(build, (s, v)))
-    found = verify(build, None, ("link",)).failures[0]
+    found = verify(build, ProofOptions(failures=("link",))).failures[0]
     assert found.lost_pairs == wanted
     assert bool(wanted) == spoilt
 

@@ -17,6 +17,7 @@ from compilers.evaluation.saturation import LinkLoads, throughput
 from compilers.forwarding.single_packets import HOME, SinglePackets
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.routing.intermediates import intermediates
 from compilers.spec.fabric_file import load_fabric
@@ -110,7 +111,7 @@ def test_every_permutation_gets_the_same(q: int, share: float) -> None:
 @pytest.mark.parametrize("name", sorted(OTHERS))
 def test_other_families_carry_every_permutation_at_half_of_uniform(name: str) -> None:
     build = compiled(name)
-    report = verify(build, failures=None)
+    report = verify(build, ProofOptions())
     assert report.passed
     assert report.legs
     assert [case.lost_pairs for case in report.failures] == [0]
@@ -128,7 +129,7 @@ def test_other_families_carry_every_permutation_at_half_of_uniform(name: str) ->
 def test_what_is_proved_of_legs_holds_of_paths(q: int, protect: str) -> None:
     build = over(q=q, protect=protect)
     kinds = ("link", "node", "2") if protect == "node" else ()
-    report = verify(build, failures=None, with_channels=True)
+    report = verify(build, ProofOptions(channels=True))
     assert report.passed
     assert report.alternates is not None
     order = q * q + q + 1
@@ -178,7 +179,7 @@ def test_a_leg_to_a_part_that_is_cut_off_breaks_the_promise(tmp_path: Path) -> N
     for balance, passed in (("minimal", True), ("valiant", False)):
         file = tmp_path / "fabric.yaml"
         file.write_text(spec + f"{{balance: {balance}, protect: link}}\n")
-        report = verify(compile_fabric(load_fabric(file)), failures=None)
+        report = verify(compile_fabric(load_fabric(file)), ProofOptions())
         assert report.passed == passed
 
 

@@ -18,6 +18,7 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.lossless.channels import channels
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import promise
 from compilers.proof.walks.delivery import verify
 from compilers.routing.link_repair import Intact, repaired
@@ -121,7 +122,7 @@ def test_an_oft_full_of_hosts_sends_half(pattern: str) -> None:
 def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: str) -> None:
     """In at most 4 links; 7 with a link down, 5 with a switch down; two failures lose nothing."""
     build = marked(q, protect)
-    report = verify(build, failures=None)
+    report = verify(build, ProofOptions())
     assert report.passed
     assert report.local is None  # walked
     assert report.alternates is not None
@@ -140,7 +141,7 @@ def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: s
 def test_every_pair_of_an_oft_arrives_under_every_failure(q: int, protect: str) -> None:
     """In at most 4 links, and 8 with a link or a switch down; by 2 channels, or 4 with repair."""
     build = marked(q, protect, family="oft")
-    report = verify(build, failures=None)
+    report = verify(build, ProofOptions())
     assert report.passed
     assert report.alternates is not None
     assert (report.alternates.strays, report.alternates.max_hops) == (0, 4)

@@ -13,6 +13,7 @@ from compilers.evaluation.saturation import throughput
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.proof.lossless.channels import channels
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
@@ -61,7 +62,7 @@ def test_first_links_are_those_of_all_shortest_paths(topology: dict[str, int | s
 @pytest.mark.parametrize("topology", [*FABRICS[:-1], STAR], ids=name)
 def test_nothing_is_lost_under_any_single_failure(topology: dict[str, int | str]) -> None:
     build = compiled(topology, protect="node")
-    walked, certified = (verify(build, None, None, method=m) for m in ("walk", "local"))
+    walked, certified = (verify(build, ProofOptions(method=m)) for m in ("walk", "local"))
     assert walked.passed
     assert certified.passed
     assert [f.lost_pairs for f in walked.failures] == [f.cut_off for f in walked.failures]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.explanation import explain
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
@@ -129,7 +130,8 @@ def test_paths_are_those_of_the_rule(topology: Topology) -> None:
 def test_nothing_is_lost_or_loops_whatever_one_fails(topology: Topology, protect: str) -> None:
     build = compiled(topology, balance="spread", transit="minimal", protect=protect)
     walked, proved = (
-        verify(build, failures=("link", "node"), method=method) for method in ("walk", "auto")
+        verify(build, ProofOptions(failures=("link", "node"), method=method))
+        for method in ("walk", "auto")
     )
     for report in (walked, proved):
         assert report.passed

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import minimal
@@ -146,7 +147,7 @@ def test_computed_rows_are_walked_and_proved_as_stored_ones() -> None:
     ends = np.arange(build.topology.graph.order)
     assert np.array_equal(ours.egress(ends), theirs.egress(ends))
     reports = [
-        verify(b, method="local")
+        verify(b, ProofOptions(failures=(), method="local"))
         for b in (build, replace(build, tables=replace(tables, routes=routes)))
     ]
     used = [replace(report.local, program=False) for report in reports if report.local]
@@ -165,7 +166,7 @@ def test_a_wrong_rule_is_found() -> None:
     wrong = replace(program, case=case)
     routes = replace(build.tables.routes, egress=StarEgress(wrong), prefix=StarPrefixes(wrong))  # type: ignore[arg-type]
     spoilt = replace(build, tables=replace(build.tables, routes=routes))
-    assert not verify(spoilt, method="local").passed
+    assert not verify(spoilt, ProofOptions(failures=(), method="local")).passed
 
 
 @pytest.mark.usefixtures("packed")

@@ -14,6 +14,7 @@ import yaml
 
 from compilers.audit.route_report import RouteReport
 from compilers.proof.explanation import explain
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.targets.target_lookup import target
 from controller.devices.device_push import DevicePush, PushSettings
@@ -173,7 +174,7 @@ def test_packets_go_by_the_text_as_by_the_rule(tmp_path):
 def test_with_a_link_down_as_many_pairs_lose_packets_by_the_text(folders):
     build = sprayed("polarfly")
     followed, names = Followed(folders["sonic"]), build.wiring.names
-    (report,) = verify(build, failures=("link",), method="walk").failures
+    (report,) = verify(build, ProofOptions(failures=("link",), method="walk")).failures
     far = build.wiring.far
     cables = [frozenset((names[s], names[r])) for s in range(13) for r in far[s] if r > s]
     lost = sum(

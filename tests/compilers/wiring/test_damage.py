@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.pipeline import compile_fabric
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy
@@ -184,11 +185,13 @@ def test_pairs_that_no_table_could_join_break_no_promise(tmp_path: Path) -> None
     near = [int(v) for v in whole.wiring.far[quadric] if v >= 0]
     dead = [{"a": f"n{quadric}", "b": f"n{v}"} for v in near[1:]]
     build = compiled(tmp_path, inventory(dead_links=dead))
-    report = verify(replace(build, protect="node"), failures=("link", "node"))
+    report = verify(replace(build, protect="node"), ProofOptions(failures=("link", "node")))
     assert [f.cut_off for f in report.failures] == [2 * 12, 2 * 11]
     assert [f.lost_pairs for f in report.failures] == [2 * 12, 2 * 11]
     assert report.broken == ()
-    bare = verify(replace(without_protection(build), protect="node"), failures=("link", "node"))
+    bare = verify(
+        replace(without_protection(build), protect="node"), ProofOptions(failures=("link", "node"))
+    )
     assert [f.cut_off for f in bare.failures] == [2 * 12, 2 * 11]
     assert all(f.lost_pairs > f.cut_off for f in bare.failures)
     assert bare.broken == bare.failures
@@ -199,7 +202,7 @@ def test_what_is_left_repairs_itself(q: int) -> None:
     """Constructed repairs would lose pairs here: they count on rows that are others now."""
     whole = replace(routed(q=q), protect="node")
     build = damaged(whole, at_random(whole, 0, 2, 3), BOTH)
-    report = verify(build, failures=("link", "node"))
+    report = verify(build, ProofOptions(failures=("link", "node")))
     assert [f.lost_pairs for f in report.failures] == [0, 0]
     assert report.failures[1].cases == len(build.wiring.names) - 2
 

@@ -20,6 +20,7 @@ from distributed import Client, Future
 from compilers.evaluation.analysis.analyses import Options, analyse
 from compilers.evaluation.saturation import saturations
 from compilers.forwarding import walks
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.verification import judge
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
@@ -52,7 +53,9 @@ def cluster(folder: Path, workers: int) -> Iterator[str]:
 def proof(build: Build, workers: Workers, progress: Any = None) -> str:
     """All that is said of a build when every packet is walked."""
     kinds = ("link", "node")
-    found = judge([build], (), progress, kinds, method="walk", workers=workers)
+    found = judge(
+        [build], (), ProofOptions(progress=progress, failures=kinds, method="walk", workers=workers)
+    )
     return json.dumps(found.as_dict())
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.failures.failure_walks import walk_failures
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import verify
 from compilers.routing.choose import choices
@@ -90,12 +91,12 @@ def test_what_orbits_cannot_judge():
 
 def test_verify_takes_orbits_and_says_so():
     build = modular(7, 4)
-    (report,) = judge([build], failures=["module"], method="local").reports
+    (report,) = judge([build], (), ProofOptions(failures=["module"], method="local")).reports
     assert "module" in report.local.proved
     (case,) = report.failures
     assert (case.cases, case.lost_pairs, case.exact) == (228, 0, False)
     assert case.max_hops == 6
     assert report.proved["failures"] == ["module"]
-    (walked,) = judge([build], failures=["module"], method="walk").reports
+    (walked,) = judge([build], (), ProofOptions(failures=["module"], method="walk")).reports
     assert walked.local is None
     assert walked.failures[0].max_hops == 5

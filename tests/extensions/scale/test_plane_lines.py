@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import walkable
 from compilers.proof.walks.delivery import verify, walk_minimal
 from compilers.routing.plane_minimal import polarfly_routes
@@ -54,7 +55,7 @@ def test_lines_prove_what_their_rows_do(q: int, split: bool) -> None:
     walked = walk_minimal(stored(build), None)
     assert proved_lines(build) == walked.hop_counts
     assert sampled_rows_minimal(build, 1)
-    report = verify(build, method="local")
+    report = verify(build, ProofOptions(failures=(), method="local"))
     assert report.passed
     assert report.local
     assert report.local.program
@@ -175,7 +176,7 @@ def test_rows_beside_them_tell_a_wrong_decoding() -> None:
     build = computed(5)
     build = with_rows(build, WrongRows(build.tables.routes.egress.packed))  # type: ignore[union-attr]
     assert proved_lines(build)
-    report = verify(build, method="local")
+    report = verify(build, ProofOptions(failures=(), method="local"))
     assert not report.passed
     assert report.local is None
     assert "local proof" in report.unsound.texts()[0]

@@ -10,6 +10,7 @@ import pytest
 
 from compilers.families.polarstar import LARGEST_DEGREE
 from compilers.pipeline import compile_fabric
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.spec import policy
 from compilers.spec.fabric_file import load_fabric
@@ -39,7 +40,7 @@ def test_no_failure_of_a_link_or_switch_loses_a_pair(
 ) -> None:
     """Nothing is lost, and classes have all the alternates that walks find (`promise`)."""
     build = by_class(*fabric, spread=spread)
-    report = verify(build, failures=("link", "node"), method="walk")
+    report = verify(build, ProofOptions(failures=("link", "node"), method="walk"))
     assert report.passed, report.unsound.texts()
     assert [case.lost_pairs for case in report.failures] == [0, 0]
     assert build.tables.classes.port.shape[1] == 3 * build.wiring.port.shape[1]
@@ -64,7 +65,7 @@ def test_a_fabric_too_large_for_a_search_has_them(
     save(build, tmp_path / "build")
     read = load(tmp_path / "build")
     np.testing.assert_array_equal(read.tables.routes.egress, stored.routes.egress)
-    report = verify(read, failures=None, method="local")
+    report = verify(read, ProofOptions(method="local"))
     assert report.passed
     assert report.local
     assert report.local.proved == ("delivery", "alternates", "link", "node")
@@ -82,7 +83,7 @@ def test_alternates_of_large_ones_share_links(tmp_path: Path) -> None:
 def test_with_q_2_more_links_repair_than_are_constructed(fabric: tuple[int, str, int]) -> None:
     """So little lies beyond; nothing is lost, but only a search finds all. All are searched."""
     build = by_class(*fabric)
-    report = verify(build, failures=("link", "node"), method="walk")
+    report = verify(build, ProofOptions(failures=("link", "node"), method="walk"))
     assert [case.lost_pairs for case in report.failures] == [0, 0]
     assert "protection" in report.unsound.texts()[0]
     largest = {"q": 2, "supernode": "inductive-quad", "degree": LARGEST_DEGREE}

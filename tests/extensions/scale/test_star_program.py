@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import walkable
 from compilers.proof.walks.delivery import verify, walk_minimal
 from compilers.routing import polarstar_minimal
@@ -63,7 +64,7 @@ def test_a_program_proves_what_its_rows_do(fabric: tuple[int, str, int]) -> None
     walked = walk_minimal(stored(build), None)
     assert proved_program(build) == walked.hop_counts
     assert sampled_rows_minimal(build, 1)
-    report = verify(build, method="local")
+    report = verify(build, ProofOptions(failures=(), method="local"))
     assert report.passed
     assert report.local
     assert report.local.program

@@ -11,6 +11,7 @@ import pytest
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.local.judged import LocalUse
 from compilers.proof.local.local_proof import local_proof
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import LEAST_MARKED_TWICE, verify
 from compilers.tables.build import Build
 from extensions.scale.two_failures import two_failures
@@ -101,9 +102,9 @@ def test_the_report_is_that_of_the_walk(q: int, mode: str) -> None:
     build = routed(q=q, **MODES[mode], protect="node")
     if mode == "marked" and q < LEAST_MARKED_TWICE:
         with pytest.raises(InputError, match="fewer than 2 failures at once"):
-            verify(build, failures=("2",), method="local")
+            verify(build, ProofOptions(failures=("2",), method="local"))
         return
-    report = verify(build, failures=("2",), method="local")
+    report = verify(build, ProofOptions(failures=("2",), method="local"))
     assert report.local is not None
     assert report.local.proved[-1] == "2"
     assert report.local.open == 0
@@ -119,7 +120,7 @@ def test_tables_that_lose_are_told_as_by_the_walk() -> None:
     protection = build.tables.classes.protection.copy()
     protection[3, :, 1:] = 0
     build = with_classes(build, protection=protection)
-    report = verify(build, failures=("2",), method="local")
+    report = verify(build, ProofOptions(failures=("2",), method="local"))
     assert isinstance(report.local, LocalUse)
     assert report.local.open
     (two,), walked = report.failures, walk_failures(build, "2", EVERY)
@@ -132,6 +133,6 @@ def test_where_classes_say_too_little_two_failures_are_walked() -> None:
     star = routed("polarstar", protect="node", q=2, supernode="inductive-quad", degree=3)
     builds = (star, 20), (routed(q=3, protect="node"), 7)
     for build, sample in builds:
-        report = verify(build, failures=("2",), sample=sample, method="local")
+        report = verify(build, ProofOptions(failures=("2",), sample=sample, method="local"))
         assert report.failures == (walk_failures(build, "2", sample),)
         assert "2" not in (report.local.proved if report.local else ())

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
+from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness import detour_soundness, value_soundness
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound
@@ -213,7 +214,7 @@ def test_only_this_check_finds_it(name: str, edit: Edit) -> None:
     # Without node types there is nothing else to look at.
     others = [n for n in CHECKS if n != name and name != "node types"]
     assert not [n for n in others if finds(CHECKS[n], broken).count]
-    report = verify(broken, failures=())
+    report = verify(broken)
     assert not report.passed
     assert report.unsound.count == found.count
 
@@ -240,7 +241,7 @@ def test_a_host_port_among_alternates_is_named() -> None:
     """Such a port was taken for one whose cable is dead, and packets to it were lost."""
     build = fabric()
     edit = put("tables.classes", "alternate", (7, 1, 0), host_port)
-    report = verify(edit(build), failures=("link",))
+    report = verify(edit(build), ProofOptions(failures=("link",)))
     assert not report.passed
     (text,) = report.unsound.texts()
     assert text == (
@@ -253,7 +254,7 @@ def test_lists_of_neighbours_that_overlap_are_no_graph() -> None:
     offsets = graph.offsets.copy()
     offsets[3] = offsets[5]
     broken = within(fabric(), "topology", graph=replace(graph, offsets=offsets))
-    report = verify(broken, failures=())
+    report = verify(broken)
     assert [finding.path for finding in report.unsound.findings] == [("graph",)]
 
 
@@ -276,7 +277,7 @@ def test_lists_of_neighbours_that_are_not_mutual_are_no_graph(given: int) -> Non
 def test_a_port_of_a_class_is_named_without_a_place() -> None:
     build = within(fabric(), "tables.classes", port=fabric().tables.classes.port + 0)
     build = put("tables.classes", "port", (7, 1), host_port)(build)
-    texts = verify(build, failures=()).unsound.texts()
+    texts = verify(build).unsound.texts()
     assert texts[0].startswith("7.class[1]: required a fabric port with a cable")
 
 
@@ -285,7 +286,10 @@ def test_numbers_beyond_a_byte_change_nothing() -> None:
     many = ports_beyond_a_byte(few)
     assert not [name for name, check in CHECKS.items() if finds(check, many).count]
     kinds = ("link", "node")
-    one, other = verify(few, failures=kinds), verify(many, failures=kinds)
+    one, other = (
+        verify(few, ProofOptions(failures=kinds)),
+        verify(many, ProofOptions(failures=kinds)),
+    )
     assert one.passed
     assert other == one
 
