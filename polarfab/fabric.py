@@ -203,26 +203,26 @@ class Fabric:
             InputError: the folder holds something else, or cannot be written or marked, or the
                 proof fails or needs more memory than there is; an earlier build is kept.
         """
-        from compilers.tables.folders.build_folder import save_planes
+        from compilers.tables.folders.build_folder import load_planes, write_planes
         from compilers.tables.folders.generations import followed
-
-        judged = list(self._judged) if prove is True else []
-
-        def written(part: Path, builds: tuple[Build, ...]) -> None:
-            new = Fabric(self.loaded, part, builds)
-            if callable(prove):
-                prove(new)
-            elif prove:
-                new._judged.extend(found.mark(builds, new.folders) for found in judged)
-                for found in new._judged or [new.verify()]:
-                    found.require_marked()
-                new._judged[-1].require_passed(str(path))
-            judged[:] = new._judged
+        from compilers.tables.folders.replaced_folder import new_build
 
         path = followed(Path(folder))  # `.` is another folder once it is replaced
-        made = self.builds if judged else self.compiled or self.compile().compiled
-        saved = Fabric(self.loaded, path, save_planes(made, path, written))
-        saved._judged.extend(judged)
+        judged = list(self._judged) if prove is True else []
+        builds = self.builds if judged else self.compiled or self.compile().compiled
+        with new_build(path) as new:
+            write_planes(builds, new)
+            written = Fabric(self.loaded, new, load_planes(new))
+            if callable(prove):
+                prove(written)
+            elif prove:
+                marked = (found.mark(written.builds, written.folders) for found in judged)
+                written._judged.extend(marked)
+                for verification in written._judged or [written.verify()]:
+                    verification.require_marked()
+                written._judged[-1].require_passed(str(path))
+        saved = Fabric(self.loaded, path, written.builds)
+        saved._judged.extend(written._judged)
         return saved
 
     def verify(

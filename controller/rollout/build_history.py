@@ -20,7 +20,7 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import Report, verify
 from compilers.tables.folders.build_folder import load, write
 from compilers.tables.folders.generations import VERIFIED, mark_verified
-from compilers.tables.folders.replaced_folder import put_build, put_folder, remove
+from compilers.tables.folders.replaced_folder import new_build, remove, replaced
 from compilers.tables.folders.written_file import put_file
 from controller.rollout.build_archive import identity_in, pack, unpack
 from controller.switches.current import Current, read_build
@@ -76,16 +76,14 @@ class BuildHistory:
         """
         allowed = unverified or self.unverified
 
-        def fill(beside: Path) -> None:
-            unpack(data, beside, breathe, switches)
-            (beside / VERIFIED).unlink(missing_ok=True)
-            _prove(beside, allowed, breathe)
-
         identity = identity_in(data)
         if expect and identity != expect:
             raise InputError.of(f"build {expect}", f"build {identity}")
         place = self.place / identity
-        put_folder(place, fill)
+        with replaced(place) as new:
+            unpack(data, new, breathe, switches)
+            (new / VERIFIED).unlink(missing_ok=True)
+            _prove(new, allowed, breathe)
         return read_build(place, unverified=allowed)
 
     def read(self, identity: str) -> Current:
@@ -113,13 +111,10 @@ class BuildHistory:
         build, place = current.build, self.place / current.identity
         if build is None or place.is_dir():
             return
-
-        def fill(beside: Path) -> None:
-            write(build, beside)
+        with replaced(place) as new:
+            write(build, new)
             if current.proved.delivery:
-                mark_verified(beside, current.identity, {"proved": asdict(current.proved)})
-
-        put_folder(place, fill)
+                mark_verified(new, current.identity, {"proved": asdict(current.proved)})
 
     def require_room(self, identity: str) -> None:
         """Refuse where a build that is kept could not be put into the controller's folder."""
@@ -138,7 +133,8 @@ class BuildHistory:
         """Put a build that is kept into the controller's folder, if that has this other one."""
         if _identity(self.folder) == instead_of and _identity(self.place / identity) == identity:
             source = self.place / identity
-            put_build(self.folder, lambda beside: copytree(source, beside, dirs_exist_ok=True))
+            with new_build(self.folder) as new:
+                copytree(source, new, dirs_exist_ok=True)
 
     def entries(self) -> list[HeldBuild]:
         """The builds that the fabric held, the newest last; none if the list cannot be read."""

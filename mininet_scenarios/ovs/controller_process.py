@@ -18,7 +18,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from compilers.tables.folders.replaced_folder import put_build
+from compilers.tables.folders.replaced_folder import new_build
 from mininet_scenarios.scenario.engine import EngineError, Progress, Setup
 
 CONTROLLER_ADDRESS = "127.0.0.1:6653"
@@ -161,7 +161,8 @@ class ControllerProcess:
 
     def _put(self) -> None:
         """Have the build in its folder."""
-        put_build(self.folder, lambda new: shutil.copytree(self.source, new, dirs_exist_ok=True))
+        with new_build(self.folder) as new:
+            shutil.copytree(self.source, new, dirs_exist_ok=True)
 
     def status(self) -> dict[str, Any]:
         """What its status file says; nothing yet when it has just been started."""

@@ -16,7 +16,7 @@ import pytest
 
 from compilers.tables.folders.build_folder import load, put_back
 from compilers.tables.folders.generations import fabric_in, last
-from compilers.tables.folders.replaced_folder import put_build, remove_all_parts
+from compilers.tables.folders.replaced_folder import new_build, remove_all_parts
 from compilers.targets.rendering.folder_check import check_folder
 from compilers.targets.rendering.rendered_folder import put_rendered, put_texts, rendered_lists
 from inventory.problems import InputError
@@ -338,17 +338,18 @@ def test_what_is_where_the_last_build_is_kept_stays(root: Path, run: Run) -> Non
 def test_what_comes_to_a_place_meanwhile_stays(made: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
 
-    def beside_notes(new: Path) -> None:
-        shutil.copytree(made / "old", new, dirs_exist_ok=True)
-        place.mkdir()
-        (place / "notes").write_text("mine")
+    def write_while_notes_come() -> None:
+        with new_build(place) as new:
+            shutil.copytree(made / "old", new, dirs_exist_ok=True)
+            place.mkdir()
+            (place / "notes").write_text("mine")
 
     with pytest.raises(InputError, match="a folder with other files in it"):
-        put_build(place, beside_notes)
+        write_while_notes_come()
     assert contents(tmp_path) == {"place/notes": b"mine"}
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="given a file"):
-        put_build(tmp_path / "file", lambda _: None)
+    with pytest.raises(InputError, match="given a file"), new_build(tmp_path / "file"):
+        pass
     assert sorted(contents(tmp_path)) == ["file", "place/notes"]
 
 
@@ -364,21 +365,16 @@ def test_two_renders_at_once_keep_the_files_of_both(tmp_path: Path) -> None:
 
 def test_two_builds_at_once_are_one_and_the_one_before(made: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
-
-    def fill(new: Path) -> None:
+    with new_build(place) as new:
         command("compile", made / "new.yaml", "-o", place)
         shutil.copytree(made / "old", new, dirs_exist_ok=True)
-
-    put_build(place, fill)
     assert (fabric_in(place), fabric_in(last(place))) == ("old", "new")
 
 
 def test_what_a_running_process_writes_is_not_removed(made: Path, tmp_path: Path) -> None:
-    def fill(new: Path) -> None:
+    with new_build(tmp_path / "place") as new:
         assert remove_all_parts(tmp_path) == []
         shutil.copytree(made / "old", new, dirs_exist_ok=True)
-
-    put_build(tmp_path / "place", fill)
     assert [path.name for path in tmp_path.iterdir()] == ["place"]
 
 

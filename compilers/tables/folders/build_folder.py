@@ -43,7 +43,7 @@ from compilers.tables.folders.generations import (
     identity_of,
     sum_of,
 )
-from compilers.tables.folders.replaced_folder import link_file, put_build, undo
+from compilers.tables.folders.replaced_folder import link_file, new_build, undo
 from compilers.tables.folders.written_file import place_of
 from inventory.problems import InputError, Problem, few
 
@@ -55,59 +55,52 @@ AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
 AGAIN = "compile the build again"
 Content = Callable[[Callable[[bytes], object]], object]
 """Writes a file by a function that writes bytes."""
-Prove = Callable[[Path, tuple[Build, ...]], object]
-"""Gets a folder that was written, and the builds read back from it."""
 
 
-def save(build: Build, folder: Path, prove: Prove | None = None) -> Build:
+def save(build: Build, folder: Path) -> Build:
     """Write a build of one plane: see `save_planes`."""
-    return save_planes((build,), folder, prove)[0]
+    return save_planes((build,), folder)[0]
 
 
-def save_planes(
-    builds: Sequence[Build], folder: Path, prove: Prove | None = None
-) -> tuple[Build, ...]:
+def save_planes(builds: Sequence[Build], folder: Path) -> tuple[Build, ...]:
     """Write the builds next to `folder`, then put them in its place; returns them read back.
 
     Args:
         builds: one a plane.
         folder: their place.
-        prove: called before the folder that was written takes its place.
 
     Raises:
         InputError: the folder exists and is no build, or cannot be written.
     """
-
-    def fill(new: Path) -> tuple[Build, ...]:
-        if len(builds) == 1:
-            write(builds[0], new)
-        else:
-            identities, there = {}, dict[int, Path]()
-            for plane, build in enumerate(builds, 1):
-                name = f"plane-{plane}"
-                identities[name] = write(build, new / name, there)
-                arrays = arrays_of(build)
-                there |= {id(array): new / name / array_file(f.name) for f, array in arrays}
-            (new / PLANES).write_text(json.dumps({"planes": identities}, indent=1))
-        written = load_planes(new)
-        if prove:
-            prove(new, written)
-        return written
-
-    return put_build(folder, fill)
+    with new_build(folder) as new:
+        write_planes(builds, new)
+        return load_planes(new)
 
 
-def write(build: Build, folder: Path, there: Mapping[int, Path] = MappingProxyType({})) -> str:
+def write_planes(builds: Sequence[Build], new: Path) -> None:
+    """Write the builds of all planes into a new folder."""
+    if len(builds) == 1:
+        write(builds[0], new)
+        return
+    identities, files = {}, dict[int, Path]()
+    for plane, build in enumerate(builds, 1):
+        name = f"plane-{plane}"
+        identities[name] = write(build, new / name, files)
+        files |= {id(array): new / name / array_file(f.name) for f, array in arrays_of(build)}
+    (new / PLANES).write_text(json.dumps({"planes": identities}, indent=1))
+
+
+def write(build: Build, folder: Path, written: Mapping[int, Path] = MappingProxyType({})) -> str:
     """Write the files of a build into a new folder; returns its identity.
 
-    there: the files of arrays by their `id`, which become hard links.
+    written: the files of arrays by their `id`, which become hard links.
     """
     (folder / "arrays").mkdir(parents=True)
     names = []
     for name, array, content in _contents(build):
         names.append(name)
-        if array is not None and id(array) in there:
-            link_file(there[id(array)], folder / name)
+        if array is not None and id(array) in written:
+            link_file(written[id(array)], folder / name)
         else:
             with (folder / name).open("wb") as stream:
                 content(stream.write)

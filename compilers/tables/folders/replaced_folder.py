@@ -49,18 +49,23 @@ NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 """What a kernel or a file system says that cannot exchange two names."""
 PATIENCE, POLL = 60.0, 0.05
 """Seconds for another command that has a folder, and between looks."""
-Check = Callable[[Path], object]
-"""Raises an InputError where the folder in a place is not to be replaced."""
 T = TypeVar("T")
 
 
-def put_build(folder: Path, fill: Callable[[Path], T]) -> T:
-    """Have `fill` write a build, then put it in the place of `folder`; returns its result.
+@contextmanager
+def new_build(folder: Path) -> Iterator[Path]:
+    """A new folder for a build, which takes the place of `folder` when the block ends.
 
     Raises:
         InputError: as `require_place`, or it cannot be written.
     """
-    return put_folder(folder, fill, require_place)
+    with writing(folder):
+        place = prepared(folder)
+        require_place(place)
+        with new_folder(place) as new:
+            yield new
+            with taking_place(new, place):
+                require_place(place)
 
 
 def require_place(place: Path) -> None:
@@ -81,36 +86,67 @@ def require_place(place: Path) -> None:
     require_only_ours(place)
 
 
-def put_folder(
-    folder: Path,
-    fill: Callable[[Path], T],
-    check: Check = lambda _: None,
-    complete: Callable[[Path], object] = lambda _: None,
-) -> T:
-    """Have `fill` write a new folder, then put it in the place of `folder`; returns its result.
-
-    Args:
-        folder: the place; links on the way to it stay.
-        fill: writes into the folder that it gets, which is empty and beside the place.
-        check: whether the folder in the place may be replaced, asked before and after `fill`.
-        complete: gets the new folder while no other process replaces the one in the place.
+@contextmanager
+def replaced(folder: Path) -> Iterator[Path]:
+    """A new folder, which takes the place of `folder`, whatever is there, when the block ends.
 
     Raises:
-        InputError: it cannot be written, or what is in the place is not to be replaced.
+        InputError: it cannot be written.
+    """
+    with writing(folder):
+        place = prepared(folder)
+        with new_folder(place) as new:
+            yield new
+            with taking_place(new, place):
+                pass
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Say of errors of the operating system that a folder cannot be written.
+
+    Raises:
+        InputError: it cannot.
     """
     try:
-        place = replaceable(folder)
-        remove_parts(place)
-        check(place)
-        with new_folders(place.parent), _part(place) as part:
-            result = fill(part)
-            with held(place.parent):
-                check(place)
-                complete(part)
-                _swap(part, place)
-        return result
+        yield
     except OSError as error:
         raise unwritable_folder(folder, error) from error
+
+
+def prepared(folder: Path) -> Path:
+    """The place of a folder of ours, without what killed processes left beside it.
+
+    Raises:
+        InputError: as `replaceable`, or a folder cannot be read or changed.
+    """
+    place = replaceable(folder)
+    remove_parts(place)
+    return place
+
+
+@contextmanager
+def new_folder(place: Path) -> Iterator[Path]:
+    """An empty folder beside a place; it is removed unless it takes the place within the block.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    with new_folders(place.parent), _part(place) as part:
+        yield part
+
+
+@contextmanager
+def taking_place(new: Path, place: Path) -> Iterator[None]:
+    """Put a new folder in a place when the block ends; no other process changes it meanwhile.
+
+    Raises:
+        InputError: something else is where the last build is kept.
+        OSError: it cannot be written.
+    """
+    with held(place.parent):
+        yield
+        _swap(new, place)
 
 
 def undo(folder: Path, read: Callable[[Path], T]) -> T:
@@ -124,9 +160,8 @@ def undo(folder: Path, read: Callable[[Path], T]) -> T:
         InputError: none is kept or it cannot be read, or what is in the place is not to be
             replaced.
     """
-    try:
-        place = replaceable(folder)
-        remove_parts(place)
+    with writing(folder):
+        place = prepared(folder)
         require_place(place)
         with held(place.parent):
             if not is_build(last(place)):
@@ -136,8 +171,6 @@ def undo(folder: Path, read: Callable[[Path], T]) -> T:
             result = read(last(place))
             _swap(last(place), place)
         return result
-    except OSError as error:
-        raise unwritable_folder(folder, error) from error
 
 
 def replaceable(folder: Path) -> Path:

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from compilers.tables.folders.folder_files import FolderFiles, read
-from compilers.tables.folders.generations import RENDERED, followed, is_build
+from compilers.tables.folders.generations import RENDERED, is_build
 from compilers.tables.folders.replaced_folder import (
     link_file,
-    put_folder,
+    new_folder,
+    prepared,
     require_only_ours,
     require_outside,
+    taking_place,
+    writing,
 )
 from compilers.tables.folders.written_file import OTHER_FOLDER
 from inventory.problems import InputError
@@ -52,29 +55,48 @@ def put_rendered(
     Raises:
         InputError: it is a file or a build, holds other files, or cannot be written.
     """
-    place = followed(folder)
+    with writing(folder):
+        place = prepared(folder)
+        _require_rendered(place)
+        with new_folder(place) as new:
+            result = fill(new)
+            with taking_place(new, place):
+                _require_rendered(place)
+                _add_other_files(place, new, target, builds, part, recipes or {})
+    return result
 
-    def complete(new: Path) -> None:
-        lists, known = rendered_lists(folder) or {}, rendered_recipes(folder)
-        if not part:
-            lists.pop(target, None)
-        with FolderFiles(new) as files:
-            fresh = files.digests(files.names())
-        for other, build, of_build in [(t, b, of[b]) for t, of in lists.items() for b in of]:
-            for name in of_build.keys() & fresh.keys():
-                del of_build[name]
-                known.get(other, {}).pop(build, None)
-        of_target = lists.setdefault(target, {})
-        for build, names in by_build(fresh, builds).items():
-            of_target.setdefault(build, {}).update(names)
-        below = _rendered_below(place)
-        if taken := sorted(below & fresh.keys()):
-            required, given = "no file of a render below by this name", "one"
-            raise InputError.of(required, given, OTHER_FOLDER, str(folder / taken[0]))
-        _link_files(place, new, (_names(lists) | below) - fresh.keys())
-        (new / RENDERED).write_text(manifest(lists, known | {target: dict(recipes or {})}))
 
-    return put_folder(folder, fill, _require_rendered, complete)
+def _add_other_files(
+    place: Path,
+    new: Path,
+    target: str,
+    builds: Mapping[str, str],
+    part: bool,
+    recipes: Mapping[str, str],
+) -> None:
+    """Link the files in a place that stay into the new folder, and write the list of all files.
+
+    Raises:
+        InputError: a folder below has a render with one of the new files.
+    """
+    lists, known = rendered_lists(place) or {}, rendered_recipes(place)
+    if not part:
+        lists.pop(target, None)
+    with FolderFiles(new) as files:
+        fresh = files.digests(files.names())
+    for other, build, of_build in [(t, b, of[b]) for t, of in lists.items() for b in of]:
+        for name in of_build.keys() & fresh.keys():
+            del of_build[name]
+            known.get(other, {}).pop(build, None)
+    of_target = lists.setdefault(target, {})
+    for build, names in by_build(fresh, builds).items():
+        of_target.setdefault(build, {}).update(names)
+    below = _rendered_below(place)
+    if taken := sorted(below & fresh.keys()):
+        required, given = "no file of a render below by this name", "one"
+        raise InputError.of(required, given, OTHER_FOLDER, str(place / taken[0]))
+    _link_files(place, new, (_names(lists) | below) - fresh.keys())
+    (new / RENDERED).write_text(manifest(lists, {**known, target: dict(recipes)}))
 
 
 def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> list[Path]:
