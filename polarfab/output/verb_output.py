@@ -281,12 +281,12 @@ def write_file(
     `-` is standard output.
 
     Raises:
-        InputError: the file cannot be written, or is one of a build or of a render.
+        InputError: the file cannot be written, or is inside a build or a render.
     """
-    from compilers.tables.folders.generations import require_not_owned
+    from compilers.tables.folders.generations import require_outside_ours
     from compilers.tables.folders.written_file import STDOUT, put_file
 
-    require_not_owned(file, todo)
+    require_outside_ours(file, todo)
     pieces = [content] if isinstance(content, bytes) else (piece.encode() for piece in content)
     put_file(STDOUT if str(file) == "-" else file, pieces, todo, folders)
 

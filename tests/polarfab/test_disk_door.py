@@ -177,9 +177,30 @@ def test_a_file_of_a_build_or_a_render_is_not_replaced(
     for file in (*listed, next(out.glob("*/frr.conf"))):
         before = file.read_bytes()
         code, _, err = run("cables", build, "--format", "csv", "-o", file)
-        assert (code, "no part of a build or render" in err) == (2, True)
+        assert (code, "outside builds and what is made from them" in err) == (2, True)
         assert file.read_bytes() == before
-    assert run("cables", build, "--format", "csv", "-o", build / "cables.csv")[0] == 0
+
+
+def test_a_file_in_a_build_or_a_render_is_refused_when_it_is_written(
+    made: Path, run: Run, tmp_path: Path
+) -> None:
+    """Later, the next compile or render there would refuse it."""
+    build, out = tmp_path / "b", tmp_path / "out"
+    run("compile", made / "f.yaml", "-o", build)
+    run("render", build, "--target", "frr", "-o", out)
+    for folder, kind in ((build, "a build"), (out, "a folder of files made from a build")):
+        code, _, err = run("cables", build, "--format", "csv", "-o", folder / "cables.csv")
+        assert (code, f"given one inside {kind}, {folder}" in err) == (2, True), err
+        assert "name another one with -o" in err
+    assert run("compile", made / "f.yaml", "-o", build)[0] == 0
+    (build / "one").touch()
+    (build / "other").touch()
+    code, _, err = run("compile", made / "f.yaml", "-o", build)
+    assert code == 2
+    assert [line.split(":")[1].strip() for line in err.splitlines()] == [
+        f"{build}/one",
+        f"{build}/other",
+    ]
 
 
 def test_a_read_only_file_is_not_replaced(made: Path, run: Run, tmp_path: Path) -> None:

@@ -43,19 +43,24 @@ def sum_of(manifest: str) -> str:
     return f"{hashlib.sha256(manifest.encode()).hexdigest()}  {MANIFEST}\n"
 
 
-def require_not_owned(file: Path, todo: str) -> None:
-    """Pass when a file is none of those that a build or a render around it lists.
+def require_outside_ours(file: Path, todo: str) -> None:
+    """Pass when a file is in no build, and in no folder that a render wrote.
+
+    These folders are replaced whole, and only while nothing else is in them.
 
     Raises:
-        InputError: it is one.
+        InputError: it is inside one.
     """
-    place = Path(os.path.realpath(file.parent)) / file.name
-    for above in place.parents:
+    for above in Path(os.path.realpath(file.parent), file.name).parents:
+        given = ""
         with suppress(OSError):  # who writes the file says what is wrong with its place
-            made = is_build(above) or (above / RENDERED).is_file()
-            if made and place.relative_to(above).as_posix() in owned(above):
-                required, given = "a file that is no part of a build or render", f"one of {above}"
-                raise InputError.of(required, given, todo, str(file))
+            if is_build(above):
+                given = f"one inside a build, {above}"
+            elif (above / RENDERED).is_file():
+                given = f"one inside a folder of files made from a build, {above}"
+        if given:
+            required = "a file outside builds and what is made from them"
+            raise InputError.of(required, given, todo, str(file))
 
 
 def owned(folder: Path) -> set[str]:
