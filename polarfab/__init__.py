@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from polarfab.drawing import chart, draw
     from polarfab.exports import export, netbox, to_networkx
     from polarfab.fabric import Fabric
-    from polarfab.measures import analyse, throughput
+    from polarfab.measures import analyse, guarantee, throughput
     from polarfab.rehearsals import emulate, rehearse
     from polarfab.switches import apply, check_routes, push, running
     from polarfab.topologies import design, topology
@@ -65,6 +65,7 @@ __all__ = [
     "draw",
     "emulate",
     "export",
+    "guarantee",
     "lost_links",
     "netbox",
     "push",
@@ -91,7 +92,7 @@ HOMES = {
     **dict.fromkeys(("cable_paths", "cables", "check_wiring", "lost_links"), "polarfab.cabling"),
     **dict.fromkeys(("chart", "draw"), "polarfab.drawing"),
     **dict.fromkeys(("export", "netbox", "to_networkx"), "polarfab.exports"),
-    **dict.fromkeys(("analyse", "throughput"), "polarfab.measures"),
+    **dict.fromkeys(("analyse", "guarantee", "throughput"), "polarfab.measures"),
     **dict.fromkeys(("emulate", "rehearse"), "polarfab.rehearsals"),
     **dict.fromkeys(("apply", "check_routes", "push", "running"), "polarfab.switches"),
     **dict.fromkeys(("design", "topology"), "polarfab.topologies"),

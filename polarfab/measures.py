@@ -10,8 +10,10 @@ from polarfab.topologies import require_within
 
 if TYPE_CHECKING:
     from compilers.evaluation.analysis.analyses import Analysis
+    from compilers.evaluation.guarantee import Guarantee
     from compilers.evaluation.saturation import PatternThroughput
     from compilers.forwarding.walks import Progress
+    from compilers.tables.build import Build
     from compilers.topology.labelled_graph import Topology
     from polarfab.fabric import Fabric
 
@@ -69,7 +71,7 @@ def throughput(
 
     Args:
         fabric: compiled, or it is compiled now.
-        patterns: names of patterns, none for all.
+        patterns: names of patterns, or CSV files of rates; none for all that have names.
         hosts: a switch; 0 for as built.
         seed: of the patterns that chance has a part in.
         progress: called with (patterns done, all patterns).
@@ -88,3 +90,36 @@ def throughput(
         (bound.storing(FLOWS) if all_pairs else bound).require()
     with workers_at(scheduler, zip(fabric.builds, fabric.folders)) as workers:  # noqa: B905
         return saturations(fabric.build, patterns, hosts, seed, progress, workers)
+
+
+def guarantee(
+    fabric: Fabric | Build, hosts: int = 0, progress: Progress | None = None
+) -> Guarantee:
+    """The share of its rate that every host gets under any traffic, exact, by the tables.
+
+    No host sends or takes more than the rate of its link (the hose model). Then some link is full
+    first: the guarantee names it, and a traffic that fills it.
+
+        >>> import polarfab
+        >>> spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 2}
+        >>> found = polarfab.guarantee(polarfab.Fabric.from_spec(spec))
+        >>> found.share, found.link
+        (0.25, (0, 1))
+        >>> [(flow.source, flow.destination) for flow in found.traffic]
+        [(0, 5), (7, 1)]
+
+    Args:
+        fabric: compiled, or it is compiled now; or a build.
+        hosts: a switch; 0 for as built.
+        progress: called with (links looked at, all links).
+
+    Raises:
+        InputError: scipy is not installed, or there is too little memory.
+    """
+    from compilers.evaluation.guarantee import guarantee as guaranteed
+    from compilers.memory_bound import MemoryBound
+    from compilers.tables.build import Build
+
+    build = fabric if isinstance(fabric, Build) else fabric.build
+    MemoryBound.of_build(build).require()
+    return guaranteed(build, hosts, progress)

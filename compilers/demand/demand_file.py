@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from compilers.demand.traffic_matrix import Traffic
+from compilers.tables.build import Build
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError, Problem, did_you_mean, few, shown
 from inventory.yamlfile import TextFile
@@ -48,6 +49,24 @@ def read_demand(file: TextFile, wiring: Wiring) -> Traffic:
         reader.wrong(0, "a rate above 0 between two switches", "none")
         raise InputError(reader.problems)
     return traffic
+
+
+def between_hosts(build: Build, traffic: Traffic, file: str) -> Traffic:
+    """The flows between switches that are there, as parts of the largest.
+
+    Raises:
+        InputError: a switch that is there has no hosts, or there are no flows.
+    """
+    here, ends = build.topology.present, build.topology.endpoints
+    there = here[traffic.source] & here[traffic.destination]
+    source, destination = traffic.source[there], traffic.destination[there]
+    both = np.concatenate((source, destination))
+    required, given = "rates between switches with hosts", "those of switches that are not there"
+    bare = both[~ends[both]]
+    if len(bare) or not len(both):
+        given = f"{build.wiring.names[bare[0]]}, which has none" if len(bare) else given
+        raise InputError.of(required, given, file=file, key="demand")
+    return Traffic(source, destination, traffic.amount[there] / traffic.amount[there].max())
 
 
 def _rows(file: TextFile) -> Iterator[Row]:

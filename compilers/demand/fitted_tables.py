@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.demand.demand_file import read_demand
+from compilers.demand.demand_file import between_hosts, read_demand
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths, Reals, ShareSets, fit
@@ -48,7 +48,7 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
     if file is None:
         paths, weights = _against_the_worst(build, fluid, largest)
     else:
-        traffic = _between_hosts(build, read_demand(file, build.wiring), file.name)
+        traffic = between_hosts(build, read_demand(file, build.wiring), file.name)
         paths = _paths(fluid, traffic, MOST_CROSSINGS, file.name)
         weights = rounded(paths, fit(paths, largest), largest).weights
     classes = build.tables.classes
@@ -57,24 +57,6 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
     weight[switch, number] = weights.astype(np.uint16)
     fitted = replace(classes, alternate=port, weight=weight)
     return replace(build, tables=replace(build.tables, classes=fitted))
-
-
-def _between_hosts(build: Build, traffic: Traffic, file: str) -> Traffic:
-    """The flows between switches that are there, as parts of the largest.
-
-    Raises:
-        InputError: a switch that is there has no hosts, or there are no flows.
-    """
-    here, ends = build.topology.present, build.topology.endpoints
-    there = here[traffic.source] & here[traffic.destination]
-    source, destination = traffic.source[there], traffic.destination[there]
-    both = np.concatenate((source, destination))
-    required, given = "rates between switches with hosts", "those of switches that are not there"
-    bare = both[~ends[both]]
-    if len(bare) or not len(both):
-        given = f"{build.wiring.names[bare[0]]}, which has none" if len(bare) else given
-        raise InputError.of(required, given, file=file, key="demand")
-    return Traffic(source, destination, traffic.amount[there] / traffic.amount[there].max())
 
 
 def _paths(fluid: Fluid, traffic: Traffic, most: int, file: str = "") -> FlowPaths:

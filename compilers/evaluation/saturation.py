@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
+from compilers.evaluation.pattern_traffic import pattern_traffic, require_pattern
 from compilers.evaluation.traffic import MOST_MIDDLES, PATTERNS, over_intermediates, two_legs
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.topology.adjacency import Graph
 from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, reported
-from inventory.problems import InputError, not_among
+from inventory.problems import InputError
 
 PATHS_TO_FIT = 300_000
 DESTINATIONS_AT_ONCE = 128
@@ -90,16 +91,16 @@ class LinkLoads:
 
     @classmethod
     def of(cls, build: Build, pattern: str, hosts: int, seed: int = 0) -> LinkLoads:
-        """Follow a pattern of `compilers.evaluation.traffic.PATTERNS`.
+        """Follow a pattern of `compilers.evaluation.pattern_traffic`.
 
         Args:
             build: its tables and cables.
-            pattern: its name.
+            pattern: its name, or a file of rates.
             hosts: p, hosts per switch, at least 1.
             seed: of random patterns.
         """
         fluid = Fluid.of(build)
-        traffic = PATTERNS[pattern](build.topology, hosts, seed)
+        traffic = pattern_traffic(build, pattern, hosts, seed)
         minimal = fluid.loads(traffic, fluid.minimal())
         emitted = fitted = None
         if (fluid.emitted[1:] > 0).any():  # there are alternates
@@ -153,7 +154,7 @@ def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> Pattern
     result = PatternThroughput(pattern, found.flows, *rates)  # type: ignore[arg-type]
     if not found.flows:
         return result
-    traffic = PATTERNS[pattern](build.topology, hosts, seed)
+    traffic = pattern_traffic(build, pattern, hosts, seed)
     over = two_legs(traffic, build.topology.endpoints)
     valiant = found.saturation(found.fluid.loads(over, found.fluid.minimal())) if over else None
     most = min(1.0, 1 / (hosts * least_load(build.topology.graph, traffic)))
@@ -187,19 +188,17 @@ def saturations(
 
     Args:
         build: its tables and cables.
-        patterns: their names, none for all.
+        patterns: their names, or files of rates; none for all that have names.
         hosts: hosts per switch; 0 for as built.
         seed: of the patterns that chance has a part in.
         progress: called with (patterns done, all patterns).
         workers: that share the patterns.
 
     Raises:
-        InputError: there is no such pattern.
+        InputError: there is no such pattern, or its file has mistakes.
     """
-    if problems := [
-        not_among(name, PATTERNS, "pattern") for name in patterns if name not in PATTERNS
-    ]:
-        raise InputError(problems)
+    for name in patterns:
+        require_pattern(name)
     names = patterns or tuple(PATTERNS)
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     follow = partial(_follower, hosts=hosts, seed=seed)

@@ -89,3 +89,19 @@ def test_uneven_hosts_are_said_to_be_taken_as_even(tmp_path, polarfab):
         "throughput", tmp_path / "build", "--pattern", "uniform", "--hosts-per-node", 1
     )
     assert "polarfly q=2, 1 host per node;" in out
+
+
+def test_the_guarantee_and_a_traffic_that_gets_no_more(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "worst.csv"
+    found = json.loads(run(folder, "--guarantee", "--json", "-o", file))["guarantee"]
+    assert found["share"] == pytest.approx(5 / 27)
+    assert len(found["traffic"]) == len(found["rates"]) == len(file.read_text().split()) - 1
+    seen = json.loads(run(folder, "--pattern", file, "--json"))["patterns"][0]["as_emitted"]
+    assert (seen["share"], seen["hottest"]) == (pytest.approx(found["share"]), found["link"])
+    assert "18.52%" in run(folder, "--guarantee")
+
+
+def test_mistakes_in_a_file_of_traffic_are_told(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "wrong.csv").write_text("0,1,3\n0,nowhere,3\n")
+    with pytest.raises(InputError, match=r"wrong\.csv:2: demand: required a switch"):
+        run(folder, "--pattern", tmp_path / "wrong.csv")

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from polarfab.output.guarantee_output import (
+    guarantee_json,
+    link_name,
+    print_guarantees,
+    traffic_csv,
+)
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.verb_output import (
     counted,
@@ -25,6 +31,7 @@ from polarfab.shared_options import output_option, shared
 if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput, Saturation
     from compilers.tables.build import Build
+    from polarfab.fabric import Fabric
 
 OPTIMUM = ("optimum", "of it")
 REACHED = 0.98
@@ -33,15 +40,21 @@ REACHED = 0.98
 
 @click.command("throughput")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@shared("--pattern", "else every pattern")
+@shared("--pattern", "or a CSV file of rates; else every pattern")
+@click.option(
+    "--guarantee",
+    is_flag=True,
+    help="What every host gets under any traffic; -o writes a traffic that gets no more.",
+)
 @shared("--hosts-per-node")
 @shared("--seed")
-@output_option("a plot, FILE.svg or FILE.png")
+@output_option("a plot, FILE.svg or FILE.png; with --guarantee FILE.csv")
 @shared("--scheduler")
 @json_option
 def command(
     folder: Path,
     pattern: str | None,
+    guarantee: bool,
     hosts_per_node: int | None,
     seed: int,
     output: Path | None,
@@ -56,15 +69,25 @@ def command(
     the part of it that is emitted. Of several planes each is followed, then what their ports carry
     together.
 
+    With --guarantee: the share that every host gets whoever sends to whom, as long as no host sends
+    or takes more than its link carries. It is exact, by the tables.
+
     \b
         polarfab throughput build --hosts-per-node 16
         polarfab throughput build --pattern tornado --json
+        polarfab throughput build --guarantee -o worst.csv
+        polarfab throughput build --pattern worst.csv
     """
     from compilers.drawing.plots import ROUTINGS
     from compilers.spec.balances import balance_named, own_balances
     from polarfab.fabric import Fabric
     from polarfab.measures import throughput
 
+    if guarantee:
+        if pattern:
+            raise click.UsageError("--guarantee is for any traffic, and --pattern names one")
+        _guarantee(Fabric.load(folder), hosts_per_node or 0, output, as_json)
+        return
     fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
     form = file_form(output, "svg", "png") if output else ""
     builds = fabric.builds
@@ -112,6 +135,29 @@ def command(
         print_table(over, ["pattern", *ROUTINGS.values()], rows)
     if all(one.as_emitted is None for found in each for one in found):
         say("the build has no alternates: routing: {balance: compact-valiant} compares with them")
+
+
+def _guarantee(fabric: Fabric, hosts: int, output: Path | None, as_json: bool) -> None:
+    """Print the guarantee of each plane, and write the traffic of the plane with the least."""
+    from polarfab.measures import guarantee
+
+    if output:
+        file_form(output, "csv")
+    builds = fabric.builds
+    with progress("looking at links") as bar:
+        found = of_each_plane(fabric, lambda plane: guarantee(plane, hosts, bar))
+    if output:
+        least = min(range(len(found)), key=lambda number: found[number].share)
+        write_file(output, traffic_csv(builds[least], found[least]))
+        say(f"{output}: a traffic that fills {link_name(builds[least], found[least])}")
+    if as_json:
+        named = zip(builds, found, strict=True)
+        reports = [{"name": plane.name, "guarantee": guarantee_json(one)} for plane, one in named]
+        whole = {"name": fabric.name, "share": sum(one.share for one in found) / len(found)}
+        print_json(merged_reports([build.name for build in builds], reports, whole))
+        return
+    title = f"{builds[0].topology.title()}: what every host gets under any traffic"
+    print_guarantees(title, builds, found)
 
 
 def _mean(found: Sequence[PatternThroughput], routing: str) -> float | None:

@@ -1,0 +1,198 @@
+"""The guaranteed throughput: what every host gets, whoever sends to whom.
+
+The tables have fixed shares, so the load of a link is a sum over pairs of switches: the share of a
+pair that crosses it, times what the one sends to the other. The most that any traffic loads a link
+with is an assignment or transportation problem (`worst_traffic.py`), and the guarantee is what the
+link that is worst lets all hosts send. Queues are not modelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.demand.fluid import Fluid
+from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.host_rates import HostRates
+from compilers.evaluation.worst_traffic import WorstTraffic, worst_traffic
+from compilers.forwarding.link_crossings import LinkCrossings
+from compilers.routing.intermediates import intermediates
+from compilers.tables.build import Build
+from inventory.problems import InputError, install_extra
+
+Reals = NDArray[np.float64]
+Arcs = NDArray[np.int64]
+CELLS = 1 << 22
+"""Pairs of switches, times links, that are looked at together."""
+DENSE = 1 << 24
+"""Pairs of switches, times links, up to which no bounds are asked for before."""
+CLOSE = 1e-9
+"""The relative difference of loads that are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What the hosts of one switch send to those of another in the traffic that is worst."""
+
+    source: int
+    destination: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What every host gets under any traffic in which no host sends or takes more than its rate.
+
+    share: of the rate of its link.
+    link: the two switches of the link that limits it; None in a fabric without links.
+    traffic: flows between switches that fill this link when all hosts send their share. Rates are
+    in hosts, or in Gb/s where the inventory says all speeds.
+    """
+
+    share: float
+    link: tuple[int, int] | None
+    traffic: tuple[Flow, ...]
+
+
+def guarantee(
+    build: Build, hosts_per_node: int = 0, progress: Callable[[int, int], None] | None = None
+) -> Guarantee:
+    """The guaranteed throughput of a build, exact.
+
+    Args:
+        build: its tables and cables.
+        hosts_per_node: hosts of every switch that has some; 0: as built.
+        progress: called with (links looked at, all links).
+
+    Raises:
+        InputError: scipy is not installed.
+    """
+    require_scipy()
+    crossings = OverIntermediates(build) if build.carries else LinkCrossings.of(build)
+    return least(build, crossings, HostRates.of(build, hosts_per_node), progress)
+
+
+def require_scipy() -> None:
+    """Pass where scipy can be imported.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    if not find_spec("scipy"):
+        required = "scipy, which finds the worst traffic of a link"
+        raise InputError.of(
+            required, "a Python without it", install_extra("placement"), key="guarantee"
+        )
+
+
+class Crossings(Protocol):
+    """Who can be asked who crosses a link."""
+
+    @property
+    def arcs(self) -> Arcs:
+        """int64[n, 2]: each direction of each link, as a switch and its link."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many switches there are, and how many of them have hosts."""
+
+    def loads(self, arcs: Arcs) -> Reals:
+        """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
+
+    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals) -> Reals:
+        """float64[n]: a load that no traffic exceeds on each arc."""
+
+
+def least(
+    build: Build,
+    crossings: Crossings,
+    rates: HostRates,
+    progress: Callable[[int, int], None] | None = None,
+) -> Guarantee:
+    """The guarantee by the link that the worst traffic loads most, by what it carries.
+
+    Links are looked at in the order of their bounds, until no other can be worse.
+    """
+    ends, arcs = np.flatnonzero(build.topology.endpoints), crossings.arcs
+    switches, destinations = crossings.size
+    carries = rates.links[tuple(arcs.T)]
+    most = np.full(len(arcs), np.inf)
+    if len(arcs) * switches * destinations > DENSE:
+        sends = np.zeros(switches)
+        sends[ends] = rates.hosts
+        most = crossings.bounds(arcs, sends, rates.hosts) / carries
+    worst, peak, full = None, 0.0, 0
+    order, done = np.argsort(-most, kind="stable"), 0
+    step = max(1, CELLS // (switches * destinations))
+    while done < len(order) and most[order[done]] > peak * (1 + CLOSE):
+        some = order[done : done + step]
+        for arc, load in zip(some.tolist(), crossings.loads(arcs[some])[:, ends], strict=True):
+            found = worst_traffic(load, rates)
+            if (loaded := found.load / float(carries[arc])) > peak * (1 + CLOSE):
+                worst, peak, full = found, loaded, arc
+        done += len(some)
+        if progress:
+            progress(min(done, len(order)), len(order))
+    if worst is None:
+        return Guarantee(1.0, None, ())
+    s, k = arcs[full].tolist()
+    link = s, int(build.wiring.far[s, k])
+    return Guarantee(min(1.0, 1 / peak), link, _flows(worst, ends))
+
+
+def _flows(worst: WorstTraffic, ends: NDArray[np.int64]) -> tuple[Flow, ...]:
+    flows = ends[worst.source].tolist(), ends[worst.destination].tolist(), worst.rate.tolist()
+    return tuple(Flow(*flow) for flow in zip(*flows, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class OverIntermediates:
+    """Who crosses a link on the way to an intermediate or from there, with `balance: valiant`.
+
+    A pair crosses a link by the mean of the legs from the source to all intermediates, and of the
+    legs from these to the destination. So its share is a part that the source has with every
+    destination and one that the destination has with every source, and the sum of these parts
+    bounds the load.
+    """
+
+    build: Build
+
+    @cached_property
+    def _legs(self) -> LinkCrossings:
+        return LinkCrossings.of(self.build)
+
+    @property
+    def arcs(self) -> Arcs:
+        """As in `Crossings`."""
+        return self._legs.arcs
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """As in `Crossings`."""
+        return self._legs.size
+
+    def loads(self, arcs: Arcs) -> Reals:
+        """As in `Crossings`."""
+        ends = intermediates(self.build)
+        legs = self._legs.loads(arcs)
+        first, second = legs.sum(axis=2) / len(ends), legs.sum(axis=1) / len(ends)
+        load = first[:, :, None] + second[:, None, :]
+        load[:, ends, np.arange(len(ends))] = 0
+        return np.asarray(load, np.float64)
+
+    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals) -> Reals:
+        """As in `Crossings`."""
+        fluid, ends = Fluid.of(self.build), intermediates(self.build)
+        legs = (sends[ends][:, None] + takes) / len(ends)
+        np.fill_diagonal(legs, 0)
+        source, destination = np.nonzero(legs)
+        flows = Traffic.of(ends[source], ends[destination], legs[source, destination])
+        load = fluid.loads(flows, fluid.minimal())
+        found: Reals = load[arcs[:, 0] * fluid.hops.slots + arcs[:, 1]]
+        return found

@@ -1,0 +1,61 @@
+"""What the hosts of switches can send and take, and what links carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+
+Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostRates:
+    """The hose model of a fabric: no host sends or takes more than its link's rate.
+
+    hosts: float64[D], what all hosts of each switch with hosts can send, and take as well.
+    links: float64[S, K], what each direction of each link carries.
+
+    Rates are in Gb/s where the inventory says the speed of every port that is in use; else every
+    link counts 1.
+    """
+
+    hosts: Reals
+    links: Reals
+
+    @classmethod
+    def of(cls, build: Build, hosts_per_node: int = 0) -> HostRates:
+        """The rates of a build.
+
+        Args:
+            build: its ports, and their speeds.
+            hosts_per_node: hosts of every switch that has some, with a link of rate 1 as every link
+                has; 0: the hosts that are there, and one where there is none.
+        """
+        wiring, ends = build.wiring, np.flatnonzero(build.topology.endpoints)
+        count = np.count_nonzero(wiring.host_port > 0, axis=1)[ends]
+        if hosts_per_node or not count.all():
+            return cls(np.full(len(ends), float(hosts_per_node or 1)), np.ones(wiring.far.shape))
+        links, hosts = (_speeds(build, port) for port in (wiring.port, wiring.host_port))
+        if not (links[wiring.far >= 0].all() and hosts[wiring.host_port > 0].all()):
+            return cls(count.astype(np.float64), np.ones(wiring.far.shape))
+        return cls(hosts.sum(axis=1)[ends], links)
+
+    @property
+    def alike(self) -> bool:
+        """Whether the hosts of all switches can send as much, together."""
+        return bool((self.hosts == self.hosts[:1]).all())
+
+
+def _speeds(build: Build, port: NDArray[np.int32]) -> Reals:
+    """float64[S, n]: the speed of each port of a switch; 0 where it is unknown, or no port."""
+    wiring = build.wiring
+    widest = max(len(names) for names in wiring.port_names)
+    table = np.zeros((len(wiring.port_names), widest + 1))
+    for number, facts in enumerate(build.hardware.types if build.hardware else ()):
+        table[number, 1 : len(facts.speed) + 1] = facts.speed
+    speeds: Reals = table[wiring.node_type[:, None], port]
+    return speeds

@@ -1,0 +1,94 @@
+"""The traffic that loads a link most, of all that hosts can send and take.
+
+Where the hosts of all switches can send as much, it is a permutation, which an assignment problem
+finds (Towles and Dally, "Worst-case Traffic for Oblivious Routing Functions", 2002). Else it is a
+transportation problem, a linear program (the hose model: Duffield et al., 1999).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.evaluation.host_rates import HostRates
+
+Reals = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorstTraffic:
+    """The flows that load a link most.
+
+    load: what crosses the link.
+    source: int64[n], a place among the switches with hosts.
+    destination: int64[n], the same.
+    rate: float64[n], of each flow.
+    """
+
+    load: float
+    source: Numbers
+    destination: Numbers
+    rate: Reals
+
+
+def worst_traffic(share: Reals, rates: HostRates) -> WorstTraffic:
+    """The flows that load a link most.
+
+    Args:
+        share: float64[D, D], the share of what each switch with hosts sends to each other that
+            crosses the link.
+        rates: of their hosts.
+    """
+    if not share.any():
+        none = np.zeros(0, np.int64)
+        return WorstTraffic(0.0, none, none, np.zeros(0))
+    if rates.alike:
+        source, destination = assigned(share)
+        rate = np.full(len(source), rates.hosts[0])
+    else:
+        source, destination, rate = transported(share, rates.hosts)
+    load = float((share[source, destination] * rate).sum())
+    return WorstTraffic(load, source, destination, rate)
+
+
+def assigned(share: Reals) -> tuple[Numbers, Numbers]:
+    """The pairs, one a source and one a destination, whose shares add up to most."""
+    from scipy.optimize import linear_sum_assignment
+
+    row = _contenders(share)
+    column = _contenders(share[row].T)
+    chosen = linear_sum_assignment(share[np.ix_(row, column)], maximize=True)
+    source, destination = row[chosen[0]], column[chosen[1]]
+    crosses = share[source, destination] > 0
+    return source[crosses], destination[crosses]
+
+
+def _contenders(share: Reals) -> Numbers:
+    """int64[n], ascending: rows that the best assignment can be found among.
+
+    Of the rows whose one entry is in the same column it takes one at most, so the largest will do.
+    """
+    count = np.count_nonzero(share, axis=1)
+    single = np.flatnonzero(count == 1)
+    column = share[single].argmax(axis=1)
+    order = np.lexsort((-share[single, column], column))
+    first = np.unique(column[order], return_index=True)[1]
+    return np.sort(np.concatenate((np.flatnonzero(count > 1), single[order[first]])))
+
+
+def transported(share: Reals, hosts: Reals) -> tuple[Numbers, Numbers, Reals]:
+    """The flows whose crossing shares add up to most, where hosts send and take so much at most."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_matrix
+
+    source, destination = np.nonzero(share)
+    flows, order = np.arange(len(source)), len(share)
+    ends = np.concatenate((source, order + destination))
+    sums = csr_matrix((np.ones(len(ends)), (ends, np.tile(flows, 2))), (2 * order, len(flows)))
+    most = np.tile(hosts, 2)
+    solved = linprog(-share[source, destination], A_ub=sums, b_ub=most, method="highs")
+    some = solved.x > 0
+    return source[some], destination[some], solved.x[some]

@@ -1,0 +1,277 @@
+"""Who crosses a link: the share of what every switch sends to every other that a link carries.
+
+The question is asked backwards. From a link (u, v) the search goes to the packets that leave by it:
+those of u's hosts, and those in transit, which left the switch before by the link that they came by
+(`link_shares.py`). So it goes on until hosts are reached. A link of a fabric of diameter two is
+crossed by few pairs of switches, so few are looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.forwarding.link_shares import LinkShares, link_shares
+from compilers.forwarding.machine_code import for_packets, loop
+from compilers.forwarding.program import egress_classes, program_of
+from compilers.forwarding.rule import Array, Program, spreads
+from compilers.tables.build import Build
+from compilers.tables.fib import MOST_HOPS, Fib
+
+Reals = NDArray[np.float64]
+NONE_DOWN = np.zeros(0, np.int64)
+STEPS = 8
+"""What a crossing takes, in packets of `for_packets`."""
+TURNS = 4
+"""How often the prices of rows and of columns are lowered in turn."""
+
+
+class Towards(NamedTuple):
+    """The D destinations, which are the switches with hosts, by the classes that switches have.
+
+    egress: int16[D, S], the class of each switch for each destination.
+    order: int32[S, D], the destinations of a switch by their class.
+    begins: int32[S, C + 1], where each class begins there.
+    """
+
+    egress: Array
+    order: Array
+    begins: Array
+
+
+class Pairs(NamedTuple):
+    """The pairs of switches that cross a link, while they are collected.
+
+    load: float64[S, D], the share of each pair's traffic that crosses it.
+    pair: int64[S·D], s·D + d of those that do, in any order.
+    number: int64[1], how many these are.
+    """
+
+    load: Array
+    pair: Array
+    number: Array
+
+
+@loop
+def add(pairs: Pairs, s: int, d: int, share: float) -> None:
+    """Add a share of what s sends to d."""
+    if share > 0:
+        if pairs.load[s, d] == 0:
+            pairs.pair[pairs.number[0]] = s * pairs.load.shape[1] + d
+            pairs.number[0] += 1
+        pairs.load[s, d] += share
+
+
+@loop
+def collect(p: Program, out: LinkShares, towards: Towards, s: int, k: int, pairs: Pairs) -> None:
+    """Collect who crosses link k of switch s, with hosts or links behind it."""
+    classes, links = out.host.shape[1], out.host.shape[2]
+    for c in range(classes):
+        entry = (s * links + k) * classes + c
+        transit = out.first[entry] < out.first[entry + 1]
+        if out.host[s, c, k] == 0 and not transit:
+            continue
+        for place in range(towards.begins[s, c], towards.begins[s, c + 1]):
+            d = towards.order[s, place]
+            add(pairs, s, d, out.host[s, c, k])
+            if transit:
+                collect_transit(p, out, towards, s, k, d, pairs)
+    for came in range(links if len(p.onward) else 0):
+        if p.far[s, came] < 0 or not p.onward[s, came, k]:
+            continue
+        t, back = p.far[s, came], p.far_link[s, came]
+        for c in range(classes):
+            share = out.onward[s, came] * out.marked[t, c, back]
+            if share == 0:
+                continue
+            for place in range(towards.begins[t, c], towards.begins[t, c + 1]):
+                d = towards.order[t, place]
+                if spreads(p, towards.egress[d, s]):
+                    add(pairs, t, d, share)
+
+
+@loop
+def collect_transit(
+    p: Program, out: LinkShares, towards: Towards, s: int, k: int, d: int, pairs: Pairs
+) -> None:
+    """Collect the packets to d that leave switch s by link k and came there by a link, unmarked."""
+    classes, links = out.host.shape[1], out.host.shape[2]
+    marks, room = len(p.onward) > 0, MOST_HOPS * links
+    at, by = np.empty(room, np.int64), np.empty(room, np.int64)
+    part, hops = np.empty(room, np.float64), np.empty(room, np.int64)
+    at[0], by[0], part[0], hops[0], n = s, k, 1.0, 1, 1
+    while n > 0:
+        n -= 1
+        t, leaves_by, share, hop = at[n], by[n], part[n], hops[n]
+        c = towards.egress[d, t]
+        entry = (t * links + leaves_by) * classes + c
+        # A switch that spreads marked packets lets no others than those without a mark go so.
+        plain = marks and spreads(p, c)
+        for e in range(out.first[entry], out.first[entry + 1]):
+            r, back = p.far[t, out.came[e]], p.far_link[t, out.came[e]]
+            before, of_it = towards.egress[d, r], share * out.part[e]
+            if before < 0:
+                continue
+            marked = out.marked[r, before, back] if plain else 0.0
+            add(pairs, r, d, of_it * (out.host[r, before, back] - marked))
+            if marks and spreads(p, before):
+                collect_marked(p, out, towards, r, back, d, of_it, pairs)
+            if hop < MOST_HOPS:
+                at[n], by[n], part[n], hops[n] = r, back, of_it, hop + 1
+                n += 1
+
+
+@loop
+def collect_marked(
+    p: Program,
+    out: LinkShares,
+    towards: Towards,
+    s: int,
+    k: int,
+    d: int,
+    part: float,
+    pairs: Pairs,
+) -> None:
+    """Collect a part of the packets to d that leave switch s by link k and came there marked."""
+    for came in range(p.far.shape[1]):
+        if p.far[s, came] >= 0 and p.onward[s, came, k]:
+            t, back = p.far[s, came], p.far_link[s, came]
+            before = towards.egress[d, t]
+            if before >= 0:
+                share = part * out.onward[s, came] * out.marked[t, before, back]
+                add(pairs, t, d, share)
+
+
+@loop
+def collect_all(
+    p: Program,
+    out: LinkShares,
+    towards: Towards,
+    arcs: Array,
+    pair: Array,
+    load: Array,
+) -> None:
+    """Write who crosses each of some links, int64[n, 2]: load, float64[n, S, D]."""
+    number = np.zeros(1, np.int64)
+    for i in range(len(arcs)):
+        number[0] = 0
+        collect(p, out, towards, arcs[i, 0], arcs[i, 1], Pairs(load[i], pair, number))
+
+
+@loop
+def bound_all(
+    p: Program,
+    out: LinkShares,
+    towards: Towards,
+    arcs: Array,
+    sends: Array,
+    takes: Array,
+    pairs: Pairs,
+    most: Array,
+) -> None:
+    """Write what each of some links carries at most of any traffic: most, float64[n].
+
+    A source and a destination have prices, which together are at least the share of each pair. Then
+    no traffic loads the link with more than all sources and destinations pay (the dual of the
+    transportation problem). Sources begin with what their pairs ask for if they have many, else
+    destinations pay; then both lower their prices in turn.
+
+    Args:
+        p: what switches hold.
+        out: their shares.
+        towards: the destinations.
+        arcs: int64[n, 2], the links.
+        sends: float64[S], what the hosts of each switch can send.
+        takes: float64[D], what they can take.
+        pairs: with no load.
+        most: written.
+    """
+    ends = pairs.load.shape[1]
+    count, row, column = np.empty(len(sends), np.int64), np.empty(len(sends)), np.empty(ends)
+    for i in range(len(arcs)):
+        pairs.number[0] = 0
+        collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
+        n = pairs.number[0]
+        source, destination = np.empty(n, np.int32), np.empty(n, np.int32)
+        share = np.empty(n, np.float64)
+        count[:], row[:], column[:] = 0, 0, 0
+        for x in range(n):
+            source[x], destination[x] = pairs.pair[x] // ends, pairs.pair[x] % ends
+            share[x] = pairs.load[source[x], destination[x]]
+            pairs.load[source[x], destination[x]] = 0
+            count[source[x]] += 1
+        for x in range(n):
+            if count[source[x]] ** 2 > n:
+                row[source[x]] = max(row[source[x]], share[x])
+            else:
+                column[destination[x]] = max(column[destination[x]], share[x])
+        for _ in range(TURNS):
+            row[:] = 0
+            for x in range(n):
+                row[source[x]] = max(row[source[x]], share[x] - column[destination[x]])
+            column[:] = 0
+            for x in range(n):
+                column[destination[x]] = max(column[destination[x]], share[x] - row[source[x]])
+        most[i] = (row * sends).sum() + (column * takes).sum()
+
+
+@dataclass(frozen=True, eq=False)
+class LinkCrossings:
+    """A build made ready to be asked who crosses a link.
+
+    program: what its switches hold.
+    out: the shares by which packets leave.
+    towards: the destinations.
+    packets: how much there is to do, as `for_packets` counts it.
+    """
+
+    program: Program
+    out: LinkShares
+    towards: Towards
+    packets: int
+
+    @classmethod
+    def of(cls, build: Build, dead: NDArray[np.int64] = NONE_DOWN) -> LinkCrossings:
+        """Ask the rule, with all elements up, or some down."""
+        p, weight = program_of(build), build.tables.classes.weight
+        packets = STEPS * len(p.far) ** 2 * weight.shape[2]
+        if len(p.onward):
+            packets *= p.far.shape[1]
+        ends = np.flatnonzero(build.topology.endpoints)
+        fib = Fib.of(build.tables, build.wiring.cables())
+        egress = egress_classes(build, ends, fib)
+        order = np.argsort(egress.T, axis=1, kind="stable")
+        ranked = np.take_along_axis(egress.T, order, axis=1)
+        classes = np.arange(p.order.shape[1] + 1)
+        begins = np.stack([np.searchsorted(row, classes) for row in ranked])
+        towards = Towards(egress, order.astype(np.int32), begins.astype(np.int32))
+        return cls(p, link_shares(p, build, dead, packets), towards, packets)
+
+    @cached_property
+    def arcs(self) -> NDArray[np.int64]:
+        """int64[n, 2]: each direction of each link, as a switch and its link."""
+        return np.argwhere(self.program.far >= 0)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """S and D."""
+        return len(self.program.far), len(self.towards.egress)
+
+    def loads(self, arcs: NDArray[np.int64]) -> Reals:
+        """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
+        load = np.zeros((len(arcs), *self.size))
+        ask = for_packets(self.packets, collect_all)
+        ask(self.program, self.out, self.towards, arcs, np.zeros(load[0].size, np.int64), load)
+        return load
+
+    def bounds(self, arcs: NDArray[np.int64], sends: Reals, takes: Reals) -> Reals:
+        """float64[n]: what each arc carries at most, as in `bound_all`."""
+        most, load = np.zeros(len(arcs)), np.zeros(self.size)
+        pairs = Pairs(load, np.zeros(load.size, np.int64), np.zeros(1, np.int64))
+        bound = for_packets(self.packets, bound_all)
+        bound(self.program, self.out, self.towards, arcs, sends, takes, pairs, most)
+        return most

@@ -1,0 +1,203 @@
+"""The guaranteed throughput: against `explain`, every permutation, and traffic that is sent."""
+
+from __future__ import annotations
+
+import doctest
+from collections import defaultdict
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise, permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from compilers.evaluation.guarantee import OverIntermediates, guarantee
+from compilers.evaluation.host_rates import HostRates
+from compilers.evaluation.saturation import saturations
+from compilers.forwarding.link_crossings import LinkCrossings
+from compilers.pipeline import compile_fabric
+from compilers.proof.explanation import explain
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from polarfab import measures
+from polarfab.output.guarantee_output import traffic_csv
+
+Reals = NDArray[np.float64]
+FLY, STAR = "polarfly q=3", "polarstar q=2 supernode=complete degree=2"
+CASES = [
+    (FLY, "balance: minimal"),
+    (FLY, "balance: compact-valiant"),
+    (FLY, "balance: compact-valiant, disjoint: none, protect: node"),
+    (FLY, "balance: compact-valiant, adjacent: bounce, minimal_share: .25"),
+    (FLY, "balance: spread"),
+    (FLY, "balance: valiant"),
+    ("polarfly q=4", "balance: compact-valiant"),
+    ("pn q=2", "balance: ecmp"),
+    ("oft q=2", "balance: spread"),
+    (STAR, "balance: compact-valiant"),
+    ("fat-tree k=4", "balance: ecmp, transit: ecmp"),
+    ("jellyfish nodes=12 degree=4", "balance: ecmp, transit: ecmp"),
+    ("hyperx sides=3x3", "balance: spread"),
+]
+
+
+@cache
+def compiled(fabric: str, policy: str = "balance: minimal", hosts: int = 1) -> Build:
+    family, *words = fabric.split()
+    parameters = dict(word.split("=") for word in words)
+    topology = {"family": family} | {k: int(v) if v.isdigit() else v for k, v in parameters.items()}
+    routing = dict(word.split(": ") for word in policy.split(", "))
+    spec = {"name": "lab", "topology": topology, "routing": routing, "hosts_per_node": hosts}
+    return compile_fabric(load_fabric(spec))
+
+
+def explained(build: Build) -> dict[tuple[int, int], Reals]:
+    """By link, float64[S, S]: the share of what s sends to d that crosses it, by all its paths."""
+    order = build.tables.switches
+    ends = np.flatnonzero(build.topology.endpoints).tolist()
+    load: dict[tuple[int, int], Reals] = defaultdict(lambda: np.zeros((order, order)))
+    for s, d in product(ends, ends):
+        if s != d:
+            found = explain(build, s, d)
+            paths = zip((found.minimal, *found.alternates), found.weights, strict=True)
+            for path, weight in paths:
+                for link in pairwise(path):
+                    load[link][s, d] += weight / sum(found.weights)
+    return load
+
+
+def peak(loads: list[Reals]) -> float:
+    """The most that a permutation loads a link with."""
+    return max(load[linear_sum_assignment(load, maximize=True)].sum() for load in loads)
+
+
+@pytest.mark.parametrize(("fabric", "policy"), CASES)
+def test_it_is_what_the_explained_paths_give(fabric: str, policy: str) -> None:
+    build = compiled(fabric, policy)
+    by_hand = explained(build)
+    found = guarantee(build)
+    assert found.share == pytest.approx(min(1, 1 / peak([*by_hand.values()])))
+    assert found.link is not None
+    sent = sum(
+        flow.rate * by_hand[found.link][flow.source, flow.destination] for flow in found.traffic
+    )
+    assert found.share == pytest.approx(min(1, 1 / sent))
+    for end in ("source", "destination"):
+        switches = [getattr(flow, end) for flow in found.traffic]
+        assert len(set(switches)) == len(switches)
+
+
+@pytest.mark.parametrize(("fabric", "policy"), [CASES[i] for i in (1, 3, 4, 5, 7, 8, 9, 10)])
+def test_bounds_are_no_less_than_any_traffic_loads(fabric: str, policy: str) -> None:
+    build = compiled(fabric, policy)
+    crossings = OverIntermediates(build) if build.carries else LinkCrossings.of(build)
+    ends = np.flatnonzero(build.topology.endpoints)
+    arcs, rate = crossings.arcs, np.arange(len(ends)) % 3 + 1.0
+    for hosts in (np.ones(len(ends)), rate):
+        sends = np.zeros(crossings.size[0])
+        sends[ends] = hosts
+        most = crossings.bounds(arcs, sends, hosts)
+        copies = np.repeat(np.arange(len(ends)), hosts.astype(np.int64))
+        for bound, load in zip(most, crossings.loads(arcs)[:, ends], strict=True):
+            assert peak([load[np.ix_(copies, copies)]]) <= bound + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("fabric", "policy"),
+    [
+        ("polarfly q=2", "compact-valiant"),
+        ("polarfly q=2", "valiant"),
+        ("hyperx sides=2x2x2", "spread"),
+    ],
+)
+def test_no_permutation_of_seven_or_eight_switches_gets_less(fabric: str, policy: str) -> None:
+    build = compiled(fabric, f"balance: {policy}")
+    ends = np.flatnonzero(build.topology.endpoints)
+    every = np.array([*permutations(ends)])
+    most = max(load[ends, every].sum(axis=1).max() for load in explained(build).values())
+    assert guarantee(build, 3).share == pytest.approx(1 / (3 * most))
+
+
+@pytest.mark.parametrize(
+    ("policy", "share"),
+    [
+        ("balance: minimal", 0.1667),
+        ("balance: compact-valiant", 0.1852),
+        ("balance: compact-valiant, disjoint: none", 0.1923),
+        ("balance: compact-valiant, adjacent: bounce, minimal_share: .25", 0.1778),
+        ("balance: spread", 0.4454),
+    ],
+)
+def test_known_guarantees_at_q_5(policy: str, share: float) -> None:
+    assert guarantee(compiled("polarfly q=5", policy), 3).share == pytest.approx(share, abs=5e-5)
+
+
+@pytest.mark.parametrize("policy", ["balance: compact-valiant", "balance: valiant"])
+def test_the_traffic_gets_just_that_as_a_pattern(policy: str, tmp_path: Any) -> None:
+    build = compiled(FLY, policy, hosts=2)
+    found, file = guarantee(build), tmp_path / "worst.csv"
+    file.write_text(traffic_csv(build, found))
+    (seen,) = saturations(build, (str(file),))
+    assert seen.emitted.share == pytest.approx(found.share)
+    assert seen.emitted.hottest in (found.link, seen.emitted.hottest)
+
+
+def uneven(counts: dict[int, int], speeds: tuple[int, int] | None = None) -> Build:
+    """PolarFly q = 3 with compact-valiant and so many hosts at some switches, one at the others."""
+    fabric, host = ({"speed": speed} for speed in speeds) if speeds else ({}, {})
+    leaf = {
+        "ports": [
+            {"name": "a{}", "count": 4, "role": "fabric", **fabric},
+            {"name": "h{}", "count": 4, "role": "host", **host},
+        ]
+    }
+    nodes = [{"name": f"n{v}", "type": "leaf", "host_count": counts.get(v, 1)} for v in range(13)]
+    spec = {
+        "name": "lab",
+        "topology": {"family": "polarfly", "q": 3},
+        "routing": {"balance": "compact-valiant"},
+        "hosts_per_node": 4,
+        "inventory": {"node_types": {"leaf": leaf}, "nodes": nodes},
+    }
+    return compile_fabric(load_fabric(spec))
+
+
+def test_hosts_that_are_not_alike_get_what_an_assignment_of_hosts_says(tmp_path: Any) -> None:
+    build = uneven({0: 4, 5: 3, 6: 2})
+    found, hosts = guarantee(build), HostRates.of(build).hosts.astype(np.int64)
+    assert hosts.tolist() == [4, 1, 1, 1, 1, 3, 2, *[1] * 6]
+    copies = np.repeat(np.arange(13), hosts)
+    loads = [load[np.ix_(copies, copies)] for load in explained(build).values()]
+    assert found.share == pytest.approx(1 / peak(loads))
+    (tmp_path / "worst.csv").write_text(traffic_csv(build, found))
+    (seen,) = saturations(build, (str(tmp_path / "worst.csv"),))
+    assert seen.emitted.share == pytest.approx(found.share)
+
+
+def test_links_of_four_times_the_hosts_speed_let_them_send_four_times_as_much() -> None:
+    slow, fast = (guarantee(uneven({}, (speed, 25))) for speed in (25, 100))
+    assert slow.share == pytest.approx(guarantee(uneven({})).share)
+    assert fast.share == pytest.approx(min(1, 4 * slow.share))
+    assert {flow.rate for flow in fast.traffic} == {25.0}
+
+
+@pytest.mark.parametrize("q", [2, 3])
+def test_one_free_hop_without_a_mark_guarantees_no_more_than_the_theorem(q: int) -> None:
+    """Whatever the shares: q/((q - 1)·p), as neighbours of u may send to neighbours of v."""
+    build = compiled(
+        f"polarfly q={q}", "balance: compact-valiant, adjacent: bounce, disjoint: none"
+    )
+    classes, random = build.tables.classes, np.random.default_rng(q)
+    for most in (2, 5, 200):
+        there = np.array(classes.weight) > 0
+        weight = random.integers(1, most, there.shape) * there
+        weighted = replace(classes, weight=weight.astype(np.uint16))
+        some = replace(build, tables=replace(build.tables, classes=weighted))
+        assert guarantee(some, 2).share <= q / ((q - 1) * 2)
+
+
+def test_the_example_of_the_function_runs() -> None:
+    assert doctest.testmod(measures) == (0, 5)
