@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AnsibleConnection:
-    """How Ansible talks to a system."""
+    """How Ansible talks to a system, whose tasks are in `push/tasks.j2` of its templates."""
 
     connection: str
     """The plug-in."""
     network_os: str = ""
     """What the plug-in calls the system; "" for a shell."""
+    root: bool = False
+    """Whether tasks are done as root, with files below `polarfab_etc`."""
+    elsewhere: tuple[str, ...] = ()
+    """Files that the tasks of a Linux machine leave to those of the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class ContainerKind:
     """The other rendered files, and where they are put."""
     commands: tuple[str, ...] = ()
     """What then loads them."""
+    daemons: str = ""
+    """Where the list of FRR's daemons is put; "" where nothing reads it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ class Frr(Target):
     neighbours = neighbours.FORM
     routing_tables = routing_tables.FORM
     device = FrrDevice
-    ansible = AnsibleConnection("ssh")
+    ansible = AnsibleConnection("ssh", root=True, elsewhere=("frr.conf",))
     container = ContainerKind(
         "linux",
         "frrouting/frr:v8.4.1",
@@ -152,6 +152,7 @@ class Frr(Target):
             f"ip -4 -batch {FILES_THERE}/rules.batch",
             f"ip -6 -batch {FILES_THERE}/rules.batch",
         ),
+        daemons="/etc/frr/daemons",
     )
     route_maps = RouteMapWords()
     options = MappingProxyType(

@@ -133,7 +133,7 @@ class Linux(Target):
     neighbours = neighbours.FORM
     routing_tables = routing_tables.FORM
     device = LinuxDevice
-    ansible = AnsibleConnection("ssh")
+    ansible = AnsibleConnection("ssh", root=True)
     description = "{node}:{port}"
     options = MappingProxyType(
         {

@@ -27,7 +27,7 @@ class Nvue(P2pTarget):
     files = dict.fromkeys(("startup.yaml",), P2pVariables)
     interfaces = CUMULUS
     neighbours = neighbours.FORM
-    ansible = AnsibleConnection("ssh")
+    ansible = AnsibleConnection("ssh", root=True)
     options = MappingProxyType({**P2P_OPTIONS, **BY_FRR})
 
     @property

@@ -27,7 +27,8 @@ CONNECTIONS = {system.name: system.ansible for system in usual_first() if system
 class AnsibleVariables:
     """The variables of the templates.
 
-    files: those of every node.
+    files: those of every node. root: whether tasks are done as root. elsewhere: files that the
+    tasks of a Linux machine leave to others.
     """
 
     name: str
@@ -37,6 +38,8 @@ class AnsibleVariables:
     files: tuple[str, ...]
     connection: str
     network_os: str
+    root: bool
+    elsewhere: tuple[str, ...]
 
 
 class Ansible(PushTarget):
@@ -59,5 +62,7 @@ class Ansible(PushTarget):
             files=tuple(target(chosen[SYSTEM]).files),
             connection=reached.connection,
             network_os=reached.network_os,
+            root=reached.root,
+            elsewhere=reached.elsewhere,
         )
         return lambda _: values

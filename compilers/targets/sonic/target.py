@@ -80,7 +80,7 @@ class Sonic(P2pTarget):
     neighbours = neighbours.FORM
     routing_tables = routing_tables.FORM
     device = SonicDevice
-    ansible = AnsibleConnection("ssh")
+    ansible = AnsibleConnection("ssh", root=True)
     container = ContainerKind(
         "sonic-vs",
         "docker-sonic-vs",
