@@ -10,7 +10,7 @@ EXTRAS := ryu,os-ken,http,mininet,plots,analyse,cluster,docs
 # routers, a subnet manager with a fabric to manage, a network simulator, shells, and for long tests
 # containers.
 DEBIAN_PACKAGES := openvswitch-switch mininet iperf3 iproute2 util-linux
-test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server fish frr iputils-ping opensm ibsim-utils ibutils libumad2sim0 infiniband-diags prometheus \
+test test-all: DEBIAN_PACKAGES += bird2 chromium chromium-driver etcd-server fish frr iputils-ping opensm ibsim-utils ibutils libumad2sim0 infiniband-diags prometheus \
   g++ libsimgrid-dev strace zsh
 test-all: DEBIAN_PACKAGES += podman runc
 

@@ -24,6 +24,7 @@ LIVE_COMMANDS = {
     "unshare": "util-linux",
     "etcd": "etcd-server",
     "vtysh": "frr",
+    "bird": "bird2",
     "opensm": "opensm",
     "ibsim": "ibsim-utils",
     "saquery": "infiniband-diags",

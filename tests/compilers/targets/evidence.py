@@ -89,6 +89,8 @@ WHY_NOT = {
     LOSSLESS: "Not yet",
 }
 """Of a column the usual reason, which the page has below the matrix."""
+BIRD_LIVE = ran(HERE + "test_bird_live.py::test_every_pair_arrives")
+ONE_TABLE = no("its static routes have one table")
 NO_CHANNELS = no("Linux does not pause by priority")
 BY_DESTINATION = no("one port per LID")
 NO_INSTANCE = no("a next hop names no network instance")
@@ -112,6 +114,18 @@ SRV6_SHARES = ran(SRV6_LIVE + "test_flows_take_every_path_by_weight_link_by_link
 BY_VTYSH = parsed(VTYSH, HERE + "test_stages.py::test_vtysh_accepts_the_lines_for_frr")
 
 EVIDENCE: dict[str, dict[str, Check]] = {
+    "bird": {
+        ROUTES: BIRD_LIVE,
+        ALTERNATES: ONE_TABLE,
+        UNEQUAL: no("at every hop shares are equal"),
+        EVERY_HOP: BIRD_LIVE,
+        REROUTE: no(),
+        SPREAD: no("its static routes have one table"),
+        VALIANT: no(),
+        LOSSLESS: NO_CHANNELS,
+        EBGP: BIRD_LIVE,
+        REPAIRED: ONE_TABLE,
+    },
     "eos": {
         ROUTES: parsed(AVD, FILES + "test_avd_takes_its_config_and_prints_the_other"),
         ALTERNATES: read(INTER_VRF),

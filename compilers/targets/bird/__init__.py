@@ -1,0 +1,1 @@
+"""BIRD on a Linux kernel: its class, and how its configuration is read back."""

@@ -1,0 +1,206 @@
+"""The bird target: BIRD 2 on a Linux kernel, static routes or eBGP (docs/targets/bird.md).
+
+Links have no addresses but the link-local one that every switch has on all of its links. So a next
+hop is that of the neighbour behind a port, for IPv4, too (RFC 8950), and a session of BGP is for
+both families. BFD watches every link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from compilers.readers.devices.held_routes import DISCARD, MAIN, RouteTables, comparable
+from compilers.readers.emitted_check import Reader
+from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
+from compilers.tables.build import Build
+from compilers.targets.bird.reader import read_bird, read_bird_speaker
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.devices.reached import AnsibleConnection, ContainerKind
+from compilers.targets.linux import neighbours
+from compilers.targets.linux.port_names import LINUX
+from compilers.targets.options import Chosen
+from compilers.targets.routed.bgp.control_plane import (
+    BFD,
+    ROUTING,
+    BgpSpeaker,
+    ControlPlane,
+    bgp_options,
+    bgp_reader,
+    require_bgp,
+)
+from compilers.targets.routed.kernel_marks import KernelMarks, hash_seed
+from compilers.targets.routed.linux_tables import MAIN as MAIN_TABLE
+from compilers.targets.routed.linux_tables import in_order, kernel_tables, require_weights
+from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
+from compilers.targets.routed.static_routes import SHARED, RoutedFabric, StaticSwitch
+from compilers.targets.target import Target
+
+FILES_THERE = "/etc/polarfab"
+"""Where a container has the files that BIRD does not read."""
+ONE_TABLE = "its static routes have one table"
+"""Why packets from hosts go as those in transit do."""
+
+
+@dataclass(frozen=True, slots=True)
+class BirdFamily:
+    """What a switch has of an address family in the place of BGP."""
+
+    name: str
+    """ipv4 or ipv6."""
+    pool: str
+    """The smallest network that holds every block of the fabric."""
+    routes: RouteRows
+    """A prefix, and all of its next hops in BIRD's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class BirdVariables:
+    """The variables of a switch's templates."""
+
+    switch: StaticSwitch
+    """Names and addresses."""
+    identity: str
+    """Of the build."""
+    seed: int
+    """Of the kernel's hash, 0 for any."""
+    marks: KernelMarks | None
+    """None: templates of target linux ask for it."""
+    bfd: bool
+    """Whether BFD watches every link."""
+    interval: int
+    """Milliseconds between packets of BFD."""
+    multiplier: int
+    """How many of them are missed at a dead link."""
+    families: list[BirdFamily]
+    """The static routes, by address family."""
+    bgp: BgpSpeaker | None
+    """In the place of static routes."""
+
+
+class Bird(Target):
+    """BIRD on a Linux kernel: static routes, or eBGP."""
+
+    name = "bird"
+    summary = "bird.conf for BIRD 2, and batches, sysctl.conf and a unit for the kernel below it"
+    files = dict.fromkeys(
+        (
+            "bird.conf",
+            "addresses.batch",
+            "links.batch",
+            "load.sh",
+            "polarfab.service",
+            "sysctl.conf",
+        ),
+        BirdVariables,
+    )
+    capabilities = Capabilities(frozenset({AGGREGATES, TRANSIT, WEIGHTS}), why={INGRESS: ONE_TABLE})
+    interfaces = LINUX
+    description = "{node}:{port}"
+    neighbours = neighbours.FORM
+    ansible = AnsibleConnection("ssh", root=True, elsewhere=("bird.conf",))
+    container = ContainerKind(
+        "linux",
+        "bird:2.0.12",
+        binds=(
+            ("bird.conf", "/etc/bird/bird.conf"),
+            *(
+                (name, f"{FILES_THERE}/{name}")
+                for name in ("addresses.batch", "links.batch", "sysctl.conf")
+            ),
+        ),
+        commands=(
+            f"sysctl -p {FILES_THERE}/sysctl.conf",
+            f"ip -force -batch {FILES_THERE}/links.batch",
+            f"ip -force -batch {FILES_THERE}/addresses.batch",
+            "birdc configure",
+        ),
+    )
+    options = bgp_options("on", "off")
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`: where packets are shared at every hop, one table is enough."""
+        if chosen[ROUTING] == "bgp":
+            require_bgp(build, self.name, chosen, ONE_TABLE)
+        else:
+            more = frozenset({INGRESS} if build.every_hop else ())
+            able = replace(self.capabilities, features=self.capabilities.features | more)
+            able.require(build, self.name)
+        require_weights(build, self.name)
+
+    def reader(self, chosen: Chosen) -> Reader:
+        """See `Target.reader`."""
+        if chosen[ROUTING] == "bgp":
+            return bgp_reader(read_bird_speaker, chosen)
+        return partial(read_bird, bfd=chosen[BFD] == "on")
+
+    def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
+        """See `Target.routes_held`."""
+        routed = RoutedFabric.of(build)
+        if chosen[ROUTING] == "bgp":
+            return partial(_bgp_routes, routed)
+        return partial(kernel_tables, routed, gateway={4: "ipv6", 6: "ipv6"}, batches=False)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], BirdVariables]:
+        """See `Target.variables`."""
+        routed = RoutedFabric.of(build)
+        return partial(_variables, routed, chosen, ControlPlane.of(routed, chosen))
+
+
+def _variables(
+    routed: RoutedFabric, chosen: Chosen, plane: ControlPlane | None, vertex: int
+) -> BirdVariables:
+    watched = chosen[BFD] == "on"
+    return BirdVariables(
+        switch=routed.switch(vertex),
+        identity=routed.build.identity,
+        seed=hash_seed(routed.build, vertex),
+        marks=None,
+        bfd=watched,
+        interval=BgpSpeaker.interval,
+        multiplier=BgpSpeaker.multiplier,
+        families=[
+            BirdFamily(
+                f"ipv{6 if family else 4}",
+                pool,
+                RouteRows.of(names, () if plane else _routes(routed, vertex, watched)),
+            )
+            for family, (names, pool) in enumerate(zip(routed.named, routed.pools(), strict=True))
+        ],
+        bgp=plane.at(vertex) if plane else None,
+    )
+
+
+def _routes(routed: RoutedFabric, vertex: int, watched: bool) -> Iterator[RoutePart]:
+    """The routes of a family: every class has one text with all of its next hops."""
+    end = " bfd" if watched else ""
+    hops = routed.switch(vertex).hops("ipv6")
+    via = {port: f"via {address}%'{interface}'" for port, (address, interface) in hops.items()}
+    shares = {share.egress: share for share in routed.shares(vertex)}
+    order = in_order(routed, vertex, each=False)[MAIN_TABLE][:, 0]
+    prefix, egress = routed.routes(vertex)
+    used = np.unique(egress[order[egress] != 0])
+    tails: list[RouteTail] = []
+    for number in used.tolist():
+        if order[number] == SHARED:
+            share = shares[number]
+            pairs = zip(share.port, share.weight, strict=True)
+            members = (f"{via[port]} weight {weight}{end}" for port, weight in pairs)
+            tails.append((" ".join(members),))
+        else:
+            tails.append((f"{via[int(order[number])]}{end}",))
+    kept = np.isin(egress, used)
+    yield prefix[kept], tails, np.searchsorted(used, egress[kept])
+
+
+def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
+    """The paths that BGP chooses."""
+    order = in_order(routed, vertex, each=False)[MAIN_TABLE][:, :1]
+    hops = routed.switch(vertex).hops("ipv6")
+    tables: RouteTables = {MAIN: dict.fromkeys(routed.pools(), (DISCARD,))}
+    for family in range(len(routed.prefixes)):
+        tables[MAIN] |= comparable(routed.table(vertex, family, order, hops))
+    return tables

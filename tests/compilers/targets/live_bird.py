@@ -1,0 +1,82 @@
+"""Run in namespaces of its own by test_bird_live.py: BIRD routes, and a cable falls silent.
+
+live_bird.py BUILD OUT OPTIONS EVENTS: a build with one host per switch, its rendering for target
+bird, the options of that, and what happens: [[how, switch, switch]]. Prints JSON.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from compilers.audit.expected_routes import ExpectedRoutes
+from compilers.tables.folders.build_folder import load
+from compilers.targets.target_lookup import target
+from mininet_scenarios.engines.routers import ROUTER_KINDS, RouterProcesses
+from mininet_scenarios.machine.netns import run
+from mininet_scenarios.scenario.engine import HostSample
+from tests.compilers.targets.live_bgp import BACK, FLOWS, PERIOD, ROUNDS, Panel
+
+SHOWN = ("ip", "-json", "route", "show", "table", "all")
+
+
+class BirdRouter(RouterProcesses):
+    """A switch with BIRD, in the foreground."""
+
+    expected = None
+    """What all of them are to hold."""
+    learns = True
+
+    def begin(self):
+        self.daemons.mkdir()
+        self.space.run("sh", str(self.files / "load.sh"))
+        command = ["bird", "-f", "-c", str(self.files / "bird.conf")]
+        command += ["-s", str(self.daemons / "bird.ctl"), "-P", str(self.daemons / "bird.pid")]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.space.spawn(command, stdin=subprocess.DEVNULL, **quiet)
+
+    def ready(self, dead):
+        return bool(dead) or not self.differences()
+
+    def differences(self):
+        """What the kernel holds otherwise than the build."""
+        texts = [(self.space.run(*SHOWN), "kernel")]
+        return self.expected.compared(self.vertex, texts).differences
+
+    def set_interface(self, name, up):
+        self.space.run("ip", "link", "set", name, "up" if up else "down")
+
+
+def main(build, out, options, events, daemons):
+    system = target("bird")
+    named, chosen = system.check(build, options)
+    BirdRouter.expected = ExpectedRoutes.of(system, named, chosen)
+    ROUTER_KINDS["bird"] = BirdRouter
+    fabric = Panel(build, out, "bird", HostSample.of(build, 1), daemons)
+    run("ip", "-batch", "-", text="\n".join(fabric._cables()))
+    fabric.panel.run("ip", "-batch", "-", text="\n".join(fabric.inside))
+    fabric._cables = list
+    fabric.start()
+    fabric.converse(FLOWS, PERIOD)
+    fabric.converged(time.monotonic(), ROUNDS)
+    seen = []
+    for how, *where in events:
+        since = time.monotonic()
+        getattr(fabric, how)(*where)
+        lost = fabric.converged(since, ROUNDS)
+        getattr(fabric, BACK[how])(*where)
+        fabric.settle()
+        fabric.converged(time.monotonic(), ROUNDS)
+        seen.append({"event": how, "lost": lost})
+    return {"flows": len(fabric.probe.flows), "seen": seen}
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        build, out, options, events = sys.argv[1:]
+        told = main(
+            load(Path(build)), Path(out), json.loads(options), json.loads(events), Path(folder)
+        )
+    print(json.dumps(told))
