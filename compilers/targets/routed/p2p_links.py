@@ -111,7 +111,7 @@ def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
         return False
 
 
-P2P_OPTIONS: Options = MappingProxyType(
+LINK_OPTIONS: Options = MappingProxyType(
     {
         LINKS: Option(
             "The pool of IPv4 addresses of links.",
@@ -125,10 +125,13 @@ P2P_OPTIONS: Options = MappingProxyType(
             "an IPv6 network such as fd64::/64",
             lambda text: _accepts(IPv6Network, text),
         ),
-        **bgp_options("on", "off"),
-        **SHARING_OPTIONS,
     }
 )
+"""Those of every system with addresses on links."""
+P2P_OPTIONS: Options = MappingProxyType(
+    {**LINK_OPTIONS, **bgp_options("on", "off"), **SHARING_OPTIONS}
+)
+"""Those of a system that speaks BGP, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,14 +554,14 @@ class P2pTarget(Target):
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """What its grammars take for defined, see `router_files.read_router`."""
         unnumbered = chosen.get(UNNUMBERED, OFF) != OFF
-        own = {"bgp": chosen[ROUTING] == "bgp", UNNUMBERED: unnumbered}
+        own = {"bgp": chosen.get(ROUTING) == "bgp", UNNUMBERED: unnumbered}
         added = (addition.grammar_facts for addition in self.wanted(chosen))
         return (*(name for name, there in own.items() if there), *chain.from_iterable(added))
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
         folder, defined = self.folder_with(chosen), self.grammar_facts(chosen)
-        if chosen[ROUTING] == "bgp":
+        if chosen.get(ROUTING) == "bgp":
             return bgp_reader(partial(read_speaker, folder, defined=defined), chosen)
         return partial(read_router, folder, defined=defined)
 
@@ -598,7 +601,7 @@ class P2pTarget(Target):
         checked, chosen = super().check(build, options)
         given = options or {}
         for name, why in ONLY_BGP.items():
-            if given.get(name) == "on" and chosen[ROUTING] != "bgp":
+            if given.get(name) == "on" and chosen.get(ROUTING) != "bgp":
                 required, todo = f"off with static routes: {why}", f"add `{SET} {ROUTING}=bgp`"
                 raise InputError.of(required, "on", todo, key=f"{SET} {name}")
         return checked, chosen
@@ -610,7 +613,7 @@ class P2pTarget(Target):
             InputError: they do not, or the system cannot do what the build asks for.
         """
         wanted = self.wanted(chosen)
-        if chosen[ROUTING] == "bgp":
+        if chosen.get(ROUTING) == "bgp":
             require_static(wanted, chosen)
             require_bgp(build, self.name, chosen, self.not_found)
         for addition in wanted:
@@ -618,9 +621,9 @@ class P2pTarget(Target):
         if able := [addition.capabilities for addition in wanted if addition.capabilities]:
             able[0].require(build, self.name)
             return
-        if chosen[ROUTING] != "bgp":
+        if chosen.get(ROUTING) != "bgp":
             super().require(build, chosen)
-        if problems := list(beyond_tables(build, self.name, chosen[ROUTING] == "bgp")):
+        if problems := list(beyond_tables(build, self.name, chosen.get(ROUTING) == "bgp")):
             raise InputError(few(problems))
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:

@@ -223,7 +223,7 @@ class ControlPlane:
             InputError: compiled paths that are longer than need be, which BGP would not take, or
                 AS numbers that are not for use.
         """
-        if chosen[ROUTING] != "bgp":
+        if chosen.get(ROUTING) != "bgp":
             return None
         build = routed.build
         fib = Fib.of(build.tables, build.wiring.cables())
