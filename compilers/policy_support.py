@@ -18,6 +18,7 @@ from compilers.spec.features import (
     SHARES,
     TRANSIT_NEEDS,
     WEIGHTS,
+    needs_with_transit,
 )
 from compilers.spec.policy import EQUAL_COST
 from inventory.problems import Finding, InputError, Problem, few
@@ -101,7 +102,7 @@ def _target(name: str) -> Target:
 
 def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
     if word == "balance":
-        return balance_named(routing.balance).needs
+        return needs_with_transit(balance_named(routing.balance).needs, routing.transit)
     if word == "protect":
         return PROTECT_NEEDS[routing.protect]
     if word == "adjacent":

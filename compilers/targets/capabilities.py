@@ -16,6 +16,7 @@ from compilers.spec.features import (
     SHARES,
     TRANSIT_NEEDS,
     WEIGHTS,
+    needs_with_transit,
 )
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
@@ -60,12 +61,14 @@ class Capabilities:
     def _policies(self, build: Build, target: str) -> list[Problem]:
         problems = []
         by_balance = {name: balance_named(name).needs for name in own_balances()}
-        by_balance[build.balance] = balance_named(build.balance).needs
+        transit = build.policy.get("transit", "minimal")
+        needed = needs_with_transit(balance_named(build.balance).needs, transit)
+        by_balance[build.balance] = needed
         for key, given, needs in (
             ("routing.balance", build.balance, by_balance),
             ("routing.protect", build.protect, PROTECT_NEEDS),
             ("routing.adjacent", build.policy.get("adjacent", "minimal"), ADJACENT_NEEDS),
-            ("routing.transit", build.policy.get("transit", "minimal"), TRANSIT_NEEDS),
+            ("routing.transit", transit, TRANSIT_NEEDS),
         ):
             if missing := needs[given] - self.features:
                 able = [

@@ -344,7 +344,7 @@ def device_kind(target_name: str) -> type[RouterDevice]:
         systems = installed_systems()
         reached = [system.name for system in systems if system.device]
         others = [system.name for system in systems if system.ansible and not system.device]
-        todo = f"Ansible loads the files of {' and '.join(others)}; a controller needs no push"
+        todo = f"Ansible loads the files of {', '.join(others)}; a controller needs no push"
         raise InputError.of(f"one of {', '.join(reached)}", target_name, todo, key="target")
     if kind.driver and not find_spec("napalm"):
         raise InputError.of(f"NAPALM for target {target_name}", "none", install_extra("push"))

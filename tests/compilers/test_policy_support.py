@@ -125,3 +125,12 @@ def test_where_nothing_is_missing_nothing_is_reduced(tmp_path):
     build = compiled(tmp_path, "ovs, linux", "compact-valiant", "link", "minimal")
     assert (build.balance, build.protect) == ("compact-valiant", "link")
     assert not any(word.startswith("asked") for word in build.policy)
+
+
+def test_one_table_is_enough_where_packets_are_shared_at_every_hop(tmp_path):
+    text = "name: lab\ntopology: {family: hyperx, sides: 3x3}\ntargets: [bird]\n"
+    (tmp_path / "f.yaml").write_text(f"{text}routing: {{balance: ecmp, transit: ecmp}}\n")
+    target("bird").check(compile_fabric(load_fabric(tmp_path / "f.yaml")))
+    (tmp_path / "f.yaml").write_text(f"{text}routing: {{balance: ecmp}}\n")
+    with pytest.raises(InputError, match="needs separate routes for packets from hosts"):
+        compile_fabric(load_fabric(tmp_path / "f.yaml"))

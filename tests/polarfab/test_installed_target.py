@@ -93,11 +93,11 @@ def test_without_the_package_it_is_unknown(build, tmp_path):
     words = "render", build, "--target", "routetable", "-o", tmp_path / "out"
     code, _, err = polarfab(words=words)
     assert code == 2
-    assert "--target: required one of ansible, containerlab" in err
+    assert "--target: required one of ansible, bird, containerlab" in err
     (tmp_path / "fabric.yaml").write_text(FABRIC)
     code, _, err = polarfab(words=("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b"))
     assert (code, err.count("\n")) == (2, 1)
-    assert "fabric.yaml:3: targets[0]: required one of eos, frr" in err
+    assert "fabric.yaml:3: targets[0]: required one of bird, eos" in err
 
 
 def test_it_is_asked_what_it_can_do(site, tmp_path):

@@ -8,7 +8,7 @@ both families. BFD watches every link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -122,13 +122,11 @@ class Bird(Target):
     options = bgp_options("on", "off")
 
     def require(self, build: Build, chosen: Chosen) -> None:
-        """See `Target.require`: where packets are shared at every hop, one table is enough."""
+        """See `Target.require`."""
         if chosen[ROUTING] == "bgp":
             require_bgp(build, self.name, chosen, ONE_TABLE)
         else:
-            more = frozenset({INGRESS} if build.every_hop else ())
-            able = replace(self.capabilities, features=self.capabilities.features | more)
-            able.require(build, self.name)
+            self.capabilities.require(build, self.name)
         require_weights(build, self.name)
 
     def reader(self, chosen: Chosen) -> Reader:
