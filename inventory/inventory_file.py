@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from inventory.document_errors import checked, part, sound
+from inventory.field_docs import with_field_docs
 from inventory.floor import Generate
 from inventory.floor_checks import check_floor
 from inventory.library import library_names, library_type
@@ -271,16 +272,17 @@ BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exc
 def schema_of(model: type[BaseModel]) -> dict[str, object]:
     """The JSON schema of a model: an editor that follows it refuses what a single value may not be.
 
-    Checks between values are not in it.
+    Checks between values are not in it. A field is described by its docstring.
     """
-    for each in Model.__subclasses__():  # pydantic 2.7 writes defaults of built models only
-        each.model_rebuild()
-    found: dict[str, object] = _bounded(model.model_json_schema())
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+    models = {kind.__name__: kind for kind in Model.__subclasses__()}
+    for kind in models.values():  # pydantic 2.7 writes defaults of built models only
+        kind.model_rebuild()
+    schema = with_field_docs(_bounded(model.model_json_schema()), models)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def _bounded(value: Any) -> Any:
-    """A schema with JSON Schema's own words for bounds,."""
+    """A schema with JSON Schema's own words for bounds."""
     if isinstance(value, list):
         return [_bounded(each) for each in value]
     if not isinstance(value, dict):

@@ -96,11 +96,12 @@ def keys() -> Iterator[str]:
 def _keys(part: dict[str, Any]) -> Iterator[str]:
     if about := part.get("description"):
         yield f"{_plain(about)}\n\n"
-    yield "| key | type | default |\n|---|---|---|\n"
+    yield "| key | type | default | what |\n|---|---|---|---|\n"
     needed = part.get("required", [])
     for key, value in part["properties"].items():
         default = "required" if key in needed else _code(value.get("default"))
-        yield f"| `{key}` | {_type(value)} | {default} |\n"
+        what = value.get("description", "").replace("|", "\\|")
+        yield f"| `{key}` | {_type(value)} | {default} | {what} |\n"
     yield "\n"
 
 

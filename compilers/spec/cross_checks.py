@@ -294,8 +294,11 @@ def _small_pools(
     order, count = shape[0], block_count(*shape)
     bits = (count - 1).bit_length() + (planes - 1).bit_length()
     longest = block - bits
-    spare = f", {shape[1]} a supernode in {count * shape[1] // order} blocks" * (shape[1] > 1)
-    spare += f", in {planes} planes" * (planes > 1)
+    spare = ""
+    if shape[1] > 1:
+        spare += f", {shape[1]} a supernode in {count * shape[1] // order} blocks"
+    if planes > 1:
+        spare += f", in {planes} planes"
     if longest < 0:
         todo = "lower hosts_per_node or the topology's size: no pool is large enough"
         given = f"{count:,} blocks of /{block}, more than IPv4 has"
@@ -331,10 +334,11 @@ def _vertices(data: Data, hardware: Examined, planes: int) -> Iterator[Finding]:
     order = family.order(parameters) if family else 0
     listed: KeyPath = ("nodes",)
     for plane in range(1, planes + 1) if hardware.nodes else ():
-        where = f" (plane {plane})" * (planes > 1)
+        where = f" (plane {plane})" if planes > 1 else ""
         own = [(i, node) for i, node in hardware.nodes if (node.plane or 1) == plane]
         if missing := max(order - len(own), 0):
-            todo = f"add {missing:,} node{'s' * (missing > 1)} or choose a smaller fabric"
+            nodes = "node" if missing == 1 else "nodes"
+            todo = f"add {missing:,} {nodes} or choose a smaller fabric"
             yield Finding(listed, f"{order:,} nodes, one a vertex", f"{len(own):,}{where}", todo)
         for i, node in own:
             if (node.vertex or 0) >= order:

@@ -166,10 +166,15 @@ class TopologySpec(Model):
     __pydantic_extra__: dict[str, Parameter]
 
     family: TypeName
+    """The family of graphs."""
     q: Whole | None = None
+    """The order of the finite field, a prime power, of families that are built on one."""
     supernode: Literal["inductive-quad", "paley", "complete", "bdf", "cayley"] | None = None
+    """The graph that PolarStar has in the place of a vertex."""
     degree: Annotated[Whole, Field(ge=0, le=1024)] | None = None
+    """The links of a switch inside its supernode, or those of each switch of a random graph."""
     file: Annotated[str, Field(min_length=1)] | None = None
+    """The file of a graph of the user's own, for family `graph`."""
 
     def parameters(self) -> dict[str, int | str]:
         """The family's parameters that are given, by name."""
@@ -180,32 +185,41 @@ class AddressingSpec(Model):
     """Pools that hosts are numbered from, and the MAC address that every switch answers to."""
 
     ipv4: Annotated[IPv4Network, BeforeValidator(_ipv4), _IPV4] = IPv4Network("10.0.0.0/8")
+    """The pool of IPv4 addresses."""
     ipv6: Annotated[IPv6Network, BeforeValidator(_ipv6), _IPV6] | None = None
+    """The pool of IPv6 addresses; without it, hosts have none."""
     gateway_mac: Mac = "02:50:46:00:00:01"
+    """The MAC address that every switch answers to."""
 
 
 class RoutingSpec(Model):
-    """Routing policy.
-
-    minimal_share: the minimal path's part of the traffic, a number or an expression of q, or
-    `equal-cost`. disjoint: whether alternates may share a link with the minimal path (`none`) or
-    not (`edge`); `auto`: as carries more. adjacent: whether packets to a neighbour go there only
-    (`minimal`), or also over alternates, which bounce (`bounce`). transit: whether switches send
-    packets in transit by one port (`minimal`), or share them over all shortest paths as well
-    (`ecmp`). demand: a file of traffic that the shares are fitted to, or `worst-case`.
-    largest_share: of a path, where they are fitted. on_missing: whether a target or node type that
-    cannot do it is refused, or served with less.
-    """
+    """Routing policy."""
 
     balance: BalanceName = "minimal"
+    """How packets of hosts are spread over paths."""
     protect: Literal["none", "link", "node", "module"] = "none"
+    """What may fail without loss, as switches repair it by themselves."""
     minimal_share: Share = EQUAL_COST
+    """The minimal path's part of the traffic: a number, an expression of q, or `equal-cost`."""
     disjoint: Literal["auto", "none", "edge"] = "auto"
+    """Whether alternates may share a link with the minimal path (`none`) or not (`edge`); `auto`
+    takes what carries more.
+    """
     adjacent: Literal["minimal", "bounce"] = "minimal"
+    """Whether packets to a neighbour go there only (`minimal`), or also over alternates, which
+    bounce (`bounce`).
+    """
     transit: Literal["minimal", "ecmp"] = "minimal"
+    """Whether switches send packets in transit by one port (`minimal`), or share them over all
+    shortest paths as well (`ecmp`).
+    """
     demand: Annotated[str, Field(min_length=1)] | None = None
+    """A file of traffic that the shares are fitted to, or `worst-case`."""
     largest_share: Share = "1"
+    """The largest share of a path, where shares are fitted to a demand."""
     on_missing: Literal["refuse", "minimal"] = "refuse"
+    """Whether a policy that a target or node type cannot do is refused, or reduced to what it can.
+    """
 
     def edge_disjoint(self, family: str) -> bool:
         """Whether no alternate may share a link with the minimal path.
@@ -235,43 +249,49 @@ class RoutingSpec(Model):
 
 
 class ManagementSpec(Model):
-    """How switches are reached: the network of their management addresses.
-
-    length: of its prefix. gateway: its default gateway. interface: in place of the system's usual
-    one.
-    """
+    """How switches are reached: the network of their management addresses."""
 
     length: Annotated[Whole, Field(ge=1, le=128)]
+    """The length of the network's prefix."""
     gateway: Management | None = None
+    """The default gateway of the network."""
     interface: PortName | None = None
+    """The interface of management, in place of the system's usual one."""
 
 
 class BaseSpec(Model):
-    """What switches need besides forwarding; ntp, syslog: addresses of servers.
-
-    asn: the AS number of vertex 0 where switches speak BGP; others count on from it.
-    """
+    """What switches need besides forwarding."""
 
     management: ManagementSpec | None = None
+    """How switches are reached."""
     ntp: tuple[Management, ...] = ()
+    """Addresses of time servers."""
     syslog: tuple[Management, ...] = ()
+    """Addresses of servers that take logs."""
     asn: AsNumber | None = None
+    """The AS number of vertex 0 where switches speak BGP; others count on from it."""
 
 
 class FabricSpec(Model):
-    """A fabric. Without `inventory`, one that just fits is generated.
-
-    planes: identical fabrics side by side, to each of which every host has a port. targets: the
-    systems that the build is to be rendered for. vars: the user's own, which templates see.
-    """
+    """A fabric."""
 
     name: Name
+    """The name of the fabric."""
     topology: TopologySpec
+    """The graph of its switches."""
     hosts_per_node: Annotated[Whole, Field(ge=0, le=1024)] = 1
+    """The most hosts of a switch."""
     planes: Annotated[Whole, Field(ge=1, le=16)] = 1
+    """Identical fabrics side by side, to each of which every host has a port."""
     addressing: AddressingSpec = AddressingSpec.model_construct()
+    """Pools of addresses."""
     routing: RoutingSpec = RoutingSpec.model_construct()
+    """The routing policy."""
     targets: tuple[TargetName, ...] = ()
+    """The systems that the build is to be rendered for."""
     base: BaseSpec = BaseSpec.model_construct()
+    """What switches need besides forwarding."""
     vars: Vars = Field(default_factory=dict)
+    """Variables of the user's own, which templates see."""
     inventory: Path | None = None
+    """The file of the hardware; without it, hardware that just fits is made up."""

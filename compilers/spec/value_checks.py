@@ -28,21 +28,26 @@ Findings = Iterator[Finding]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The well-formed values of both files.
-
-    order, hierarchy: of the topology, 0 and 1 where it is wrong. hosts, planes: the numbers of
-    fabric.yaml. nodes: with their places in the list. node_types: by name.
-    """
+    """The well-formed values of both files."""
 
     routing: RoutingSpec
+    """The routing policy; the usual one where it is wrong."""
     addressing: AddressingSpec
+    """The pools of addresses."""
     base: BaseSpec
+    """What switches need besides forwarding."""
     order: int
+    """The number of switches; 0 where the topology is wrong."""
     hierarchy: int
+    """The number of vertices in a supernode; 1 where there are none or the topology is wrong."""
     hosts: int
+    """`hosts_per_node` of fabric.yaml."""
     planes: int
+    """`planes` of fabric.yaml."""
     nodes: Nodes = ()
+    """The nodes of the inventory, with their places in its list."""
     node_types: Mapping[str, NodeType] = field(default_factory=dict)
+    """The node types of the inventory, by name."""
 
     def of_hosts(self, address: Address | None) -> str:
         """The block of a switch and its hosts that an address is in, in words; "" if in none."""

@@ -138,3 +138,17 @@ def test_bounds_are_in_words_of_json_schema(model: type[BaseModel]) -> None:
     text = json.dumps(schema_of(model))
     Draft202012Validator.check_schema(schema_of(model))
     assert not any(f'"{word}": ' in text for word in ("ge", "le", "gt", "lt"))
+
+
+def test_every_key_of_a_fabric_is_described() -> None:
+    schema = schema_of(FabricSpec)
+    models = {"fabric": schema, **schema["$defs"]}
+    bare = [
+        f"{name}.{key}"
+        for name, part in models.items()
+        for key, value in part["properties"].items()
+        if not value.get("description")
+    ]
+    assert not bare
+    sharing = schema["$defs"]["RoutingSpec"]["properties"]["transit"]["description"]
+    assert sharing.endswith("over all shortest paths as well (`ecmp`).")

@@ -1,0 +1,49 @@
+"""The docstrings at the fields of models, for their JSON schemas and the reference page of keys."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from itertools import pairwise
+from textwrap import dedent
+from typing import Any
+
+from pydantic import BaseModel
+
+
+def field_docs(model: type[BaseModel]) -> dict[str, str]:
+    """The docstring below each field of a model's class, on one line, by the field's name."""
+    (definition,) = ast.parse(dedent(inspect.getsource(model))).body
+    docs = dict[str, str]()
+    for field, below in pairwise(definition.body) if isinstance(definition, ast.ClassDef) else ():
+        match field, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                docs[name] = " ".join(text.split())
+    return docs
+
+
+def with_field_docs(schema: dict[str, Any], models: dict[str, type[BaseModel]]) -> dict[str, Any]:
+    """The schema of a model, with the docstrings of its fields as descriptions.
+
+    Args:
+        schema: of one of the models, with the schemas of others in `$defs`.
+        models: by the titles of their schemas.
+    """
+    parts = {title: _described(part, models) for title, part in schema.get("$defs", {}).items()}
+    return _described(schema | ({"$defs": parts} if parts else {}), models)
+
+
+def _described(part: dict[str, Any], models: dict[str, type[BaseModel]]) -> dict[str, Any]:
+    """The schema of one model with its fields described."""
+    model = models.get(part.get("title", ""))
+    if model is None or "properties" not in part:
+        return part
+    docs = field_docs(model)
+    properties = {
+        name: {"description": docs[name], **value} if name in docs else value
+        for name, value in part["properties"].items()
+    }
+    return part | {"properties": properties}
