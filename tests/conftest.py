@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,8 @@ LIVE_COMMANDS = {
 }
 BROWSER_COMMANDS = {"chromium": "chromium", "chromedriver": "chromium-driver"}
 SHELL_COMMANDS = {"zsh": "zsh", "fish": "fish"}
+LONG_CASES = Path(__file__).with_name("long_cases.txt")
+"""Cases that were measured to take long (`tests/processor_time.py`), a line each, marked `long`."""
 CONTAINER_COMMANDS = {"podman": "podman", "runc": "runc"}
 
 # How long an example takes is the machine's matter; CI sees the same examples each time.
@@ -91,14 +94,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups, and -m the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep each module on one worker, which makes its fixtures once; start the slowest ones first.
 
     Two live modules may run at a time: each has network namespaces of its own.
     """
+    long = set(LONG_CASES.read_text().splitlines())
     for item in items:
         item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        if item.nodeid in long:
+            item.add_marker(pytest.mark.long)
     slow = {item.path for item in items if item.get_closest_marker("live")}
     items.sort(key=lambda item: item.path.stem != "test_packaging" and item.path not in slow)
 
