@@ -86,8 +86,8 @@ class MemoryBound:
         bound = cls.of_family(family, values)
         if not bound.degree and bound.switches <= LARGEST_SEARCH:
             bound = cls.of_topology(build_topology(family, values))
-        policy = spec.routing.policy(spec.topology.q or 0, family)
-        return bound.with_tables(policy.balances or policy.protects)
+        forwarding = spec.routing.forwarding(spec.topology.q or 0, family)
+        return bound.with_tables(forwarding.has_alternates or forwarding.repairs)
 
     @classmethod
     def of_build(cls, build: Build) -> MemoryBound:

@@ -25,6 +25,7 @@ from compilers.cabling.panel_plan import require_trunks
 from compilers.capacity import over_capacity
 from compilers.memory_bound import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
+from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices, require_searchable
 from compilers.routing.damaged_tables import damaged_tables
 from compilers.routing.marked_spread import require_onward
@@ -32,6 +33,7 @@ from compilers.routing.minimal_routes import minimal
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
+from compilers.spec.forwarding import Forwarding
 from compilers.spec.policy import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -84,6 +86,8 @@ class Routed:
     """The graph of the links that work, with the diameter that its tables have."""
     tables: Tables
     """Routes and egress classes, with alternates and repairs."""
+    forwarding: Forwarding
+    """What the tables mean."""
 
 
 def compile_fabric(loaded: LoadedFabric) -> Build:
@@ -124,7 +128,8 @@ def compile_placed(placed: Placed, other: Build | None = None) -> Build:
     """
     installed = install(placed)
     if other is not None and same_ports(installed, other):
-        build = build_of(Routed(installed, other.topology, other.tables))
+        routed = Routed(installed, other.topology, other.tables, other.forwarding)
+        build = build_of(routed)
     else:
         build = with_fitted_weights(build_of(route(installed)), installed)
     check_limits(build, installed)
@@ -199,15 +204,15 @@ def route(installed: InstalledFabric) -> Routed:
     tables = minimal(placed.topology, placed.wiring)  # egress class k is the k-th link
     if damage:
         tables, topology = damaged_tables(tables, placed.wiring, damage, topology, wiring)
-    policy = routing.policy(installed.loaded.spec.topology.q, topology.family)
+    forwarding = routing.forwarding(installed.loaded.spec.topology.q, topology.family)
     with installed.loaded.stage():
         if damage:
-            require_searchable(topology, policy, routing.balance)
-        if policy.marks:
+            require_searchable(topology, forwarding, routing.balance)
+        if forwarding.marks:
             require_onward(wiring, routing.balance)
-    tables = choices(tables, topology, wiring, policy, not damage, installed.module)
-    tables = balance_named(routing.balance).chosen(tables, topology, wiring)
-    return Routed(installed, topology, tables)
+    tables = choices(tables, topology, wiring, forwarding, not damage, installed.module)
+    tables, forwarding = balanced(routing.balance, tables, forwarding, topology, wiring)
+    return Routed(installed, topology, tables, forwarding)
 
 
 def build_of(routed: Routed) -> Build:
@@ -218,7 +223,7 @@ def build_of(routed: Routed) -> Build:
     return Build(
         name=spec.name,
         balance=routing.balance,
-        protect=routing.protect,
+        forwarding=routed.forwarding,
         policy=_shares(routing, topology.family) | _reduced(spec.routing, routing),
         inputs=installed.loaded.inputs,
         topology=topology,
@@ -313,7 +318,7 @@ def _reduced(spec: RoutingSpec, routing: RoutingSpec) -> dict[str, str]:
 
 def _shares(routing: RoutingSpec, family: str) -> dict[str, str]:
     """The words of the policy by which shares were computed; these themselves are in the tables."""
-    if not balance_named(routing.balance).alternates:
+    if not balance_named(routing.balance).forwarding.has_alternates:
         return {}
     shares = {
         "minimal_share": routing.minimal_share,

@@ -7,6 +7,7 @@ refused by name, or with `on_missing: minimal` the policy is reduced to what all
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compilers.spec.balances import balance_named
@@ -18,9 +19,8 @@ from compilers.spec.features import (
     SHARES,
     TRANSIT_NEEDS,
     WEIGHTS,
-    needs_with_transit,
 )
-from compilers.spec.policy import EQUAL_COST
+from compilers.spec.policy import EQUAL_COST, EVERY_HOP
 from inventory.problems import Finding, InputError, Problem, few
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -102,7 +102,8 @@ def _target(name: str) -> Target:
 
 def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
     if word == "balance":
-        return needs_with_transit(balance_named(routing.balance).needs, routing.transit)
+        of_balance = balance_named(routing.balance).forwarding
+        return replace(of_balance, every_hop=routing.transit == EVERY_HOP).needs
     if word == "protect":
         return PROTECT_NEEDS[routing.protect]
     if word == "adjacent":
@@ -110,7 +111,9 @@ def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
     if word == "transit":
         return TRANSIT_NEEDS[routing.transit]
     least = LEAST_POLICY[word]
-    shared = balance_named(routing.balance).alternates and getattr(routing, word) != least
+    shared = (
+        balance_named(routing.balance).forwarding.has_alternates and getattr(routing, word) != least
+    )
     return frozenset({SHARES} if shared else ())
 
 

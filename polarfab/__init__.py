@@ -9,7 +9,7 @@ The public Python API; what it needs is imported on first use:
 
 `Target`, `Option`, `Capabilities` and `Build` are for packages that bring a target of their own,
 `Addition` for those that add to one of polarfab's, `Family` and `Topology` for those that bring a
-family of topologies, `Balance` for a balance.
+family of topologies, `Balance` and `Forwarding` for a balance.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from compilers.readers.emitted_report import EmittedWrongError
     from compilers.spec.balances import Balance
+    from compilers.spec.forwarding import Forwarding
     from compilers.tables.build import Build
     from compilers.targets.addition import Addition
     from compilers.targets.capabilities import Capabilities
@@ -49,6 +50,7 @@ __all__ = [
     "EngineError",
     "Fabric",
     "Family",
+    "Forwarding",
     "InputError",
     "Option",
     "Target",
@@ -84,6 +86,7 @@ HOMES = {
     "EngineError": "mininet_scenarios.scenario.engine",
     "Fabric": "polarfab.fabric",
     "Family": "compilers.topology.family",
+    "Forwarding": "compilers.spec.forwarding",
     "InputError": "inventory.problems",
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",

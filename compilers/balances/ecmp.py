@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import MEASURED, UNIFORM
 from compilers.spec.balances import ROUTING, Balance
+from compilers.spec.forwarding import Forwarding
 from compilers.spec.policy import EQUAL_COST, LARGEST_SEARCH, constructs_classes
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology
@@ -21,7 +22,7 @@ class Ecmp(Balance):
 
     name = "ecmp"
     place = 2
-    shortest = True
+    forwarding = Forwarding(alternates="shortest")
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Words that ask for other paths or shares than all shortest paths alike."""

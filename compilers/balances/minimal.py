@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import UNIFORM
 from compilers.spec.balances import Balance
+from compilers.spec.forwarding import Forwarding
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import Finding
@@ -21,8 +22,7 @@ class Minimal(Balance):
 
     name = "minimal"
     place = 1
-    needs = frozenset()
-    alternates = False
+    forwarding = Forwarding()
     figures = MappingProxyType({"": (100, 12)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:

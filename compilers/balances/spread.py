@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import ANY, fixed_shares
 from compilers.spec.balances import ROUTING, Balance
-from compilers.spec.features import INGRESS, MARKS, WEIGHTS
+from compilers.spec.forwarding import Forwarding
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding
@@ -28,8 +28,7 @@ class Spread(Balance):
 
     name = "spread"
     place = 6
-    needs = frozenset({WEIGHTS, INGRESS, MARKS})
-    marks = True
+    forwarding = Forwarding(alternates="all", marks=True)
     figures = MappingProxyType({"": (52, 46)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:

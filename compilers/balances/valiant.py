@@ -10,7 +10,7 @@ import numpy as np
 
 from compilers.spec.balance_words import ANY, fixed_shares
 from compilers.spec.balances import ROUTING, Balance
-from compilers.spec.features import INGRESS, INTERMEDIATES
+from compilers.spec.forwarding import Forwarding
 from compilers.spec.policy import EQUAL_COST
 from compilers.topology.families import family_of
 from compilers.topology.family import Family
@@ -26,9 +26,7 @@ class Valiant(Balance):
 
     name = "valiant"
     place = 4
-    needs = frozenset({INGRESS, INTERMEDIATES})
-    alternates = False
-    carries = True
+    forwarding = Forwarding(intermediates=True)
     figures = MappingProxyType({"": (51, 51)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:

@@ -56,7 +56,11 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
     switch, number = np.divmod(paths.row, fluid.hops.classes + 2)
     weight[switch, number] = weights.astype(np.uint16)
     fitted = replace(classes, alternate=port, weight=weight)
-    return replace(build, tables=replace(build.tables, classes=fitted))
+    return replace(
+        build,
+        tables=replace(build.tables, classes=fitted),
+        forwarding=replace(build.forwarding, weights="fitted"),
+    )
 
 
 def _paths(fluid: Fluid, traffic: Traffic, most: int, file: str = "") -> FlowPaths:

@@ -163,7 +163,7 @@ def failure_chart(build: Build, progress: Progress | None = None) -> Chart:
     grid = matrix.grid(title, note, ends, np.concatenate((value, value)))
     return of_grids(
         f"{build.name}: failure of each link",
-        f"{build.topology.title()}, protect: {build.protect} · {matrix.words}",
+        f"{build.topology.title()}, protect: {build.forwarding.protect} · {matrix.words}",
         [grid],
         matrix.names,
         matrix.middles,

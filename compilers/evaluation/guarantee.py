@@ -74,7 +74,9 @@ def guarantee(
         InputError: scipy is not installed.
     """
     require_scipy()
-    crossings = OverIntermediates(build) if build.carries else LinkCrossings.of(build)
+    crossings = (
+        OverIntermediates(build) if build.forwarding.intermediates else LinkCrossings.of(build)
+    )
     return least(build, crossings, HostRates.of(build, hosts_per_node), progress)
 
 

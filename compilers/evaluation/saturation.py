@@ -105,13 +105,13 @@ class LinkLoads:
         emitted = fitted = None
         if (fluid.emitted[1:] > 0).any():  # there are alternates
             emitted = fluid.loads(traffic, fluid.emitted)
-            fixed = fluid.marks or build.every_hop
+            fixed = fluid.marks or build.forwarding.every_hop
             if not fixed and 0 < len(traffic.source) * len(fluid.options) <= PATHS_TO_FIT:
                 least = min(minimal, emitted, key=lambda load: load.max())
                 full = least.max() * hosts <= 1  # hosts can send all they have
                 found = least if full else fit(fluid.paths(traffic)).loads
                 fitted = min(found, least, key=lambda load: load.max())
-        elif build.carries:
+        elif build.forwarding.intermediates:
             emitted = fluid.loads(_legs(build, traffic), fluid.minimal())
         return cls(fluid, pattern, hosts, len(traffic.source), minimal, emitted, fitted)
 

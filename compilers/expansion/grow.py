@@ -21,11 +21,12 @@ from compilers.expansion.spare_ports import (
     room,
     spares_taken,
 )
+from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import LARGEST_SHORTEST, routes
 from compilers.spec.address_blocks import block_count
-from compilers.spec.balances import balance_named
 from compilers.spec.fabric_spec import RoutingSpec
+from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.topology.families import family_before
@@ -99,11 +100,12 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     addressing = _addressing(build.addressing, order, known.plane, taken)
     before = cables_of(build.wiring, known)
     wiring = grown_wiring(build.wiring, expansion, spare, known, taken)
-    tables = _tables(build, expansion, wiring)
+    tables, forwarding = _tables(build, expansion, wiring)
     others = [(other.wiring, hardware_of(other)) for other in planes]
     hardware = grown_hardware(expansion, wiring, known, before, taken, others)
     larger = replace(
         build,
+        forwarding=forwarding,
         policy={word: said for word, said in build.policy.items() if word not in FITTED},
         inputs={role: digest for role, digest in build.inputs.items() if role not in FITTED},
         topology=expansion.topology,
@@ -129,7 +131,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
 
 def _require_unmarked(build: Build) -> None:
     """Refuse marks: copies have neighbours in common, and the rule of marks wants one at most."""
-    if build.marks:
+    if build.forwarding.marks:
         raise InputError.of(
             key="routing.balance",
             required="another balance, as where clusters are copied marked packets come back to "
@@ -154,19 +156,20 @@ def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> A
     return replace(old, host_mac=macs)
 
 
-def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> Tables:
+def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> tuple[Tables, Forwarding]:
     topology, stays = expansion.topology, build.wiring.far >= 0
     place = np.where(stays, np.cumsum(stays, axis=1) - 1, -1)
     taken = _links_taken(build)
     kept = np.where(taken < 0, -1, np.take_along_axis(place, np.maximum(taken, 0), axis=1))
     tables = Tables(routes=routes(topology, kept), classes=Classes.minimal(wiring.port.copy()))
-    asked = {word: build.policy[word] for word in RoutingSpec.model_fields if word in build.policy}
-    spec = RoutingSpec.model_validate({"balance": build.balance, "protect": build.protect, **asked})
+    words = {word: build.policy[word] for word in RoutingSpec.model_fields if word in build.policy}
+    routing = RoutingSpec.model_validate(
+        {"balance": build.balance, "protect": build.forwarding.protect, **words}
+    )
     q = topology.parameters.get("q")
-    policy = spec.policy(int(q) if q else None, topology.family)
-    tables = choices(tables, topology, wiring, policy)
-    made: Tables = balance_named(build.balance).chosen(tables, topology, wiring)
-    return made
+    forwarding = routing.forwarding(int(q) if q else None, topology.family)
+    tables = choices(tables, topology, wiring, forwarding)
+    return balanced(build.balance, tables, forwarding, topology, wiring)
 
 
 def _links_taken(build: Build) -> NDArray[np.int64]:

@@ -108,7 +108,7 @@ class PolarFly(Family):
         return polarfly_routes(topology)
 
     def choices(
-        self, tables: Any, topology: Topology, wiring: Any, policy: Any, module: Any
+        self, tables: Any, topology: Topology, wiring: Any, forwarding: Any, module: Any
     ) -> Any:
         """Compact Valiant, bounces over the conic, and protection, all by algebra."""
         from compilers.routing.plane_bounces import conic_bounces
@@ -116,23 +116,22 @@ class PolarFly(Family):
         from compilers.routing.split_classes import split_direct
 
         tables, bounced = split_direct(tables, wiring), None
-        if policy.bounces:
+        if forwarding.bounces:
             bounced = conic_bounces(int(topology.parameters["q"]), wiring)
-        if policy.balances:
-            shares = policy.edge_disjoint, policy.minimal_share, policy.bounces or policy.marks
-            tables = compact_valiant(tables, wiring, *shares)
-        if policy.protects:
+        if forwarding.has_alternates:
+            tables = compact_valiant(tables, wiring, forwarding)
+        if forwarding.repairs:
             return polarfly(tables, wiring, bounced, module)
         return tables if bounced is None else with_bounces(tables, wiring, bounced)
 
     def constructed_alternates(
-        self, topology: Topology, wiring: Any, classes: int, edge_disjoint: bool, bounces: bool
+        self, topology: Topology, wiring: Any, classes: int, forwarding: Any
     ) -> Any:
         """Two classes a link."""
         from compilers.routing.plane_choices import alternate_links
 
         whole = polarity.is_whole(topology) and classes == 2 * wiring.port.shape[1]
-        return alternate_links(wiring, edge_disjoint, bounces) if whole else None
+        return alternate_links(wiring, forwarding) if whole else None
 
     def layouts(self, topology: Topology) -> Mapping[str, Any]:
         """Fans around quadrics; stars where q is even."""

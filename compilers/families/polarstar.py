@@ -154,7 +154,7 @@ class PolarStar(Family):
         return routes(topology)
 
     def choices(
-        self, tables: Any, topology: Topology, wiring: Any, policy: Any, module: Any
+        self, tables: Any, topology: Topology, wiring: Any, forwarding: Any, module: Any
     ) -> Any:
         """Classes of whole supernodes, in fabrics that are too large for a search."""
         from compilers.spec.policy import constructs_classes
@@ -162,15 +162,15 @@ class PolarStar(Family):
         del module
         if not constructs_classes(self, topology.parameters, topology.graph.order):
             return None
-        return construction(self.name).choices(tables, topology, wiring, policy)
+        return construction(self.name).choices(tables, topology, wiring, forwarding)
 
     def constructed_alternates(
-        self, topology: Topology, wiring: Any, classes: int, edge_disjoint: bool, bounces: bool
+        self, topology: Topology, wiring: Any, classes: int, forwarding: Any
     ) -> Any:
         """Three classes a link, in fabrics that are too large for a search."""
         from compilers.spec.policy import constructs_classes
 
-        del edge_disjoint, bounces
+        del forwarding
         links, order = wiring.port.shape[1], topology.graph.order
         if classes != 3 * links or not is_whole(topology):
             return None

@@ -99,7 +99,7 @@ class TabulatedHops:
             found.append((link.astype(np.int16), marked, part))
         begins = np.append(0, np.cumsum(count.ravel()))
         released = np.full((switches, classes), -1, np.int32)
-        if walks.build.carries and len(dead):
+        if walks.build.forwarding.intermediates and len(dead):
             for switch, row in np.argwhere(p.order[..., 0] >= 0).tolist():
                 via = int(p.far[switch, p.order[switch, row, 0]])
                 if via >= 0 and gives_up(p, switch, via, row, dead):
@@ -112,7 +112,7 @@ class TabulatedHops:
         """About how many paths a pair has."""
         p = self.program
         several = p.shares.shape[2] * (p.far.shape[1] if marks(p) or p.every_hop else 1)
-        return len(p.far) if self.walks.build.carries else several
+        return len(p.far) if self.walks.build.forwarding.intermediates else several
 
     def first_paths(self, source: Numbers, destination: Numbers) -> HostPaths:
         """From each pair of switches the path of the first links, which is over no intermediate."""
@@ -120,7 +120,7 @@ class TabulatedHops:
 
     def paths(self, source: Numbers, destination: Numbers) -> HostPaths:
         """All paths from switches to others, int64[n] each, that of `first_paths` first."""
-        if not self.walks.build.carries:
+        if not self.walks.build.forwarding.intermediates:
             return self._moved(source, destination)
         vias = intermediates(self.walks.build)
         own = np.argsort(vias != source[:, None], axis=1, kind="stable")

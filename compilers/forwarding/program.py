@@ -36,7 +36,7 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     far = np.ascontiguousarray(wiring.far[some], np.int32)
     link_at = links_by_port(far, wiring.port[some])
     switches, links = far.shape
-    marks = build.marks and shares
+    marks = build.forwarding.marks and shares
     onward = np.zeros((switches if marks else 0, links, links), np.bool_)
     if only is None:
         far_link = far_links(wiring, link_at)
@@ -63,7 +63,7 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
         order=_links(link_at, order),
         bounce=_links(link_at, np.asarray(classes.bounce[some])),
         shares=shared,
-        every_hop=build.every_hop and shares,
+        every_hop=build.forwarding.every_hop and shares,
         onward=onward,
     )
 

@@ -125,7 +125,7 @@ class SinglePackets:
         Where paths are shared at every hop, one that comes to a switch by the same link again has
         no end, and stops there.
         """
-        shared = self.build.every_hop
+        shared = self.build.forwarding.every_hop
         waiting = [(Path((source,), HOME), [(source, came)], PLAIN)]
         while waiting:
             path, seen, tag = waiting.pop()

@@ -139,8 +139,8 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     )
     if source == destination:
         return found
-    shared = _over_intermediates if build.carries else _over_links
-    if build.every_hop:
+    shared = _over_intermediates if build.forwarding.intermediates else _over_links
+    if build.forwarding.every_hop:
         shared = _over_all_paths
     return replace(found, **shared(packets, source, found.minimal))
 
@@ -202,7 +202,7 @@ def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
         if switch in packets.dead_switches:
             yield Failing((source,), f"switch {switch} is down")
             return
-    over = packets.build.carries and source != destination
+    over = packets.build.forwarding.intermediates and source != destination
     paths = (path for _, path in packets.over_intermediates(source)) if over else ()
     for path in dict.fromkeys(paths) if over else packets.paths(source):
         yield Failing(path.switches, _fault(path, destination))

@@ -35,7 +35,7 @@ class Proved:
     @classmethod
     def read(cls, folder: Path, build: Build) -> Proved:
         """What the mark of a build in a folder says; nothing where it has none."""
-        promised = PROMISED.get(build.protect, ())
+        promised = PROMISED.get(build.forwarding.protect, ())
         try:
             mark = marked(folder)
             if mark.get("build") != build.identity:

@@ -16,7 +16,7 @@ from compilers.tables.build import Build
 from compilers.tables.build_codec import first_alike
 from compilers.tables.folders.generations import mark_verified
 from compilers.tables.folders.written_file import place_of
-from compilers.topology.families import family_of
+from compilers.topology.families import family_of, require_family
 from inventory.problems import InputError
 
 
@@ -104,9 +104,12 @@ def judge(
         options: what is proved besides delivery, and how.
 
     Raises:
-        InputError: there is no such kind of failure, or no such method.
+        InputError: there is no such kind of failure, or no such method, or the fabric's family is
+            not installed.
     """
     options.require_valid()
+    for build in builds:
+        require_family(build.topology)
     reports: list[Report] = []
     unmarked = ""
     for plane, build in enumerate(builds):
@@ -158,7 +161,7 @@ def remedy(build: Build, report: Report) -> str:
         choices.append("write `protect: link`, which holds")
     if broken == {"module"}:
         choices.append("write `protect: node`, which holds")
-    if not build.every_hop and not family_of(build.topology.family).single:
+    if not build.forwarding.every_hop and not family_of(build.topology.family).single:
         choices.append("try `balance: ecmp` with `transit: ecmp`, which protects more graphs")
     if family_of(build.topology.family).any_links and (fewest := _fewest_links(build)):
         choices.append(f"add links ({fewest})")

@@ -25,7 +25,7 @@ FIRST = 0x800000
 
 def _ends(build: Build) -> list[int]:
     """The intermediates: all switches with hosts."""
-    if not build.carries:
+    if not build.forwarding.intermediates:
         return []
     ends: list[int] = np.flatnonzero(build.topology.endpoints).tolist()
     return ends
@@ -76,7 +76,7 @@ def _leads(build: Build, vertex: int) -> Iterator[Value]:
     for number, end in enumerate(ends):
         if end != vertex:
             egress = int(rows[end] if rows[end] >= 0 else rows[cover[end]])
-            port = port_to.get(end, 0) if build.protect != "none" else 0
+            port = port_to.get(end, 0) if build.forwarding.repairs else 0
             yield _mac(build, number), str(IPv4Address(lowest[egress])), port
 
 
@@ -108,7 +108,7 @@ def _taken_off(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _given_up(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
-    if _ends(build) and build.protect != "none":
+    if _ends(build) and build.forwarding.repairs:
         yield (format_mac(build.addressing.gateway_mac),)
 
 

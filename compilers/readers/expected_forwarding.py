@@ -89,7 +89,7 @@ class ExpectedSwitch:
             weighted=_several(
                 np.column_stack((c.port[vertex], c.alternate[vertex])), c.weight[vertex]
             )
-            if build.every_hop
+            if build.forwarding.every_hop
             else None,
         )
 
@@ -142,7 +142,7 @@ def _several(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64
 
 def _marked(build: Build, minimal: int, weighted: dict[int, int]) -> dict[int, int]:
     """The paths of packets from hosts, but the minimal one marked where the balance says so."""
-    if not build.marks:
+    if not build.forwarding.marks:
         return weighted
     return {p if p == minimal else p + MARKED: weight for p, weight in weighted.items()}
 
@@ -226,7 +226,7 @@ def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _settings(build: Build, vertex: int) -> Iterator[Value]:
-    again = build.marks or build.every_hop
+    again = build.forwarding.marks or build.forwarding.every_hop
     if again:
         yield "net/ipv4/fib_multipath_hash_seed", 0x50460001 + vertex
         yield from ((f"net/{ip}/fib_multipath_hash_fields", 0x37) for ip in ("ipv4", "ipv6"))
@@ -258,7 +258,7 @@ def _neighbour_answers(build: Build, vertex: int) -> Iterator[Value]:  # noqa: A
 def _entries(build: Build, vertex: int) -> Iterator[Value]:
     mac = format_mac(build.addressing.gateway_mac)
     ports = [0] + [port for port, _, _ in _hosts(build, vertex)] * bool(
-        build.tables.classes.alternate.shape[2] and not build.every_hop
+        build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
     )
     for family in ("ip", "ipv6")[: 2 if build.addressing.ipv6 else 1]:
         yield from ((family, mac, port) for port in ports)
@@ -279,7 +279,7 @@ def _dispatched(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
 
 
 def _mark_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
-    if build.marks:
+    if build.forwarding.marks:
         mac = build.addressing.gateway_mac
         for family in ("ip", "ipv6")[: 1 + bool(build.addressing.ipv6)]:
             yield family, format_mac(mac ^ 0x800000), format_mac(mac)
@@ -289,7 +289,7 @@ def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
     """Each fabric port, and the ports over which what came in marked there is spread."""
     w = build.wiring
     cabled = [(port, far) for port, far, _ in w.ends(vertex)]
-    for port, sender in cabled if build.marks else ():
+    for port, sender in cabled if build.forwarding.marks else ():
         nearby = {sender, *w.far[sender].tolist()}
         nearby |= {f for _, f in cabled if (w.far[f] == w.far[sender]).all()}  # its twin
         yield port, sorted(p for p, f in cabled if f not in nearby)
@@ -340,20 +340,20 @@ def _staged_blocks(build: Build, vertex: int) -> Iterator[Value]:
 def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
     w = build.wiring
     mac, address = format_mac(0x025046800001 + vertex), f"fe80::1:0:{vertex + 1:x}"
-    yield from ((port, mac, address) for port, _, _ in w.ends(vertex) if build.marks)
+    yield from ((port, mac, address) for port, _, _ in w.ends(vertex) if build.forwarding.marks)
 
 
 def _thrown(build: Build, vertex: int) -> Iterator[Value]:
     a = build.addressing
     yield from _neighbours(build, vertex)
-    if build.marks and build.topology.endpoints[vertex]:
+    if build.forwarding.marks and build.topology.endpoints[vertex]:
         yield (str(a.network(vertex)),)
         if a.ipv6:
             yield (str(a.network6(vertex)),)
 
 
 def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
-    if build.every_hop:
+    if build.forwarding.every_hop:
         weighted = np.count_nonzero(build.tables.classes.weight[vertex], axis=1)
         yield from ((str(k), str(vertex % 65536)) for k in np.flatnonzero(weighted > 1).tolist())
 
@@ -361,7 +361,7 @@ def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
 def _neighbours(build: Build, vertex: int) -> Iterator[Value]:
     a, far = build.addressing, build.wiring.far[vertex]
     ends = far[(far >= 0) & build.topology.endpoints[far]]
-    for near in ends.tolist() if build.marks else ():
+    for near in ends.tolist() if build.forwarding.marks else ():
         yield (str(a.network(near)),)
         if a.ipv6:
             yield (str(a.network6(near)),)

@@ -10,8 +10,8 @@ Where too few neighbours repair, one whose own next hop is u can still help: it 
 to a neighbour that repairs u for it. Then comes a neighbour whose path meets v: it helps if only
 the link has failed, or if v repairs in turn. The last choice is one that bounces, and meets v then.
 
-With bounced paths (`Policy.bounces`) a destination next to u has alternates, too: neighbours whose
-path does not meet u, and those that bounce a packet of u to one that repairs u for them.
+With bounced paths (`Forwarding.bounces`) a destination next to u has alternates, too: neighbours
+whose path does not meet u, and those that bounce a packet of u to one that repairs u for them.
 
 Where packets in transit take any shortest path, a class with several next hops needs no other
 repair: packets that came in by one of them try the others (`_among_next_hops`).
@@ -33,7 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.split_classes import deciding_rows, split_direct
-from compilers.spec.policy import LARGEST_SEARCH, Policy
+from compilers.spec.forwarding import Forwarding
+from compilers.spec.policy import LARGEST_SEARCH
 from compilers.tables.computed_array import unless_large
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Tables, empty_egress, local, no_route
@@ -65,40 +66,40 @@ def choices(
     tables: Tables,
     topology: Topology,
     wiring: Wiring,
-    policy: Policy,
+    forwarding: Forwarding,
     whole: bool = True,
     module: NDArray[np.int32] | None = None,
 ) -> Tables:
-    """Minimal tables with all that the policy asks for.
+    """Minimal tables with the alternates and the protection that are asked for.
 
     Args:
         tables: minimal.
         topology: the fabric, or what is left of it after damage.
         wiring: likewise.
-        policy: protection and balancing.
+        forwarding: what the tables shall mean.
         whole: whether nothing is missing; only then the constructions hold.
         module: int32[S, K], the module of its switch that each link is on, where that is known: of
             ports that serve alike, those of other modules than the minimal one's come first.
     """
-    if not policy.balances and not policy.protects:
+    if not forwarding.has_alternates and not forwarding.repairs:
         return tables
     if whole:
         family = family_of(topology.family)
-        made: Tables | None = family.choices(tables, topology, wiring, policy, module)
+        made: Tables | None = family.choices(tables, topology, wiring, forwarding, module)
         if made is not None:
             return made
     # Direct classes first: an adjacent switch has other alternates or none, and another repair.
-    return searched(split_direct(tables, wiring), topology, wiring, policy, module)
+    return searched(split_direct(tables, wiring), topology, wiring, forwarding, module)
 
 
-def require_searchable(topology: Topology, policy: Policy, balance: str) -> None:
+def require_searchable(topology: Topology, forwarding: Forwarding, balance: str) -> None:
     """Pass unless a damaged fabric is too large to search it, or packets are to be marked in it.
 
     Raises:
         Refused: the fabric has more than `LARGEST_SEARCH` switches, or packets are to be marked.
     """
-    order, searches = topology.graph.order, policy.balances or policy.protects
-    if policy.marks:
+    order, searches = topology.graph.order, forwarding.has_alternates or forwarding.repairs
+    if forwarding.marks:
         path: tuple[str, ...] = ("routing", "balance")
         required, given = "a balance without marks in a damaged fabric", balance
         todo = "write compact-valiant, or repair the fabric"
@@ -118,7 +119,7 @@ def searched(
     tables: Tables,
     topology: Topology,
     wiring: Wiring,
-    policy: Policy,
+    forwarding: Forwarding,
     module: NDArray[np.int32] | None = None,
 ) -> Tables:
     """Tables with classes by next hop and choices, with protection, bounce and alternates.
@@ -127,17 +128,17 @@ def searched(
         tables: minimal, with separate direct classes (`compilers.routing.split_classes`).
         topology: for the switches with hosts and the diameter.
         wiring: the cables.
-        policy: protection and balancing.
+        forwarding: what the tables shall mean.
         module: as for `choices`.
     """
-    paths = ClassPaths.of(tables, wiring, topology, policy.every_hop)
-    paths, repair, alternate, away = _split(paths, policy)
-    if policy.protects:
-        paths = _protected(paths, repair, alternate, away, policy.every_hop, module)
-    elif policy.bounces:
+    paths = ClassPaths.of(tables, wiring, topology, forwarding.every_hop)
+    paths, repair, alternate, away = _split(paths, forwarding)
+    if forwarding.repairs:
+        paths = _protected(paths, repair, alternate, away, forwarding.every_hop, module)
+    elif forwarding.bounces:
         bounce = ranked(repair, paths.classes.port, wiring, 1)
         paths = paths.having(bounce=bounce)
-    if policy.bounces:
+    if forwarding.bounces:
         bounce = paths.classes.bounce
 
         def bounced(switch: int) -> Bits:
@@ -145,10 +146,10 @@ def searched(
             return _bounced(paths, switch, bounce)[None] & direct
 
         alternate |= paths.by_class(bounced, alternate.shape)[0]
-    if not policy.balances:
+    if not forwarding.has_alternates:
         return paths.tables
     links = np.packbits(alternate, axis=2)
-    classes = spread(paths.classes, wiring, links, policy.minimal_share)
+    classes = spread(paths.classes, wiring, links, forwarding.minimal_share)
     return replace(paths.tables, classes=classes)
 
 
@@ -282,13 +283,13 @@ def _other_hops(
     return found
 
 
-def _split(paths: ClassPaths, policy: Policy) -> tuple[ClassPaths, Bits, Bits, Bits]:
+def _split(paths: ClassPaths, forwarding: Forwarding) -> tuple[ClassPaths, Bits, Bits, Bits]:
     """Paths with the classes split by choices, and the three `_choices`, bool[S, C, K] each.
 
     One class a next hop and set of choices; the first of each next hop keeps its number.
     """
     tables, links = paths.tables, paths.wiring.far.shape[1]
-    parts = {switch: _parts(paths, switch, policy) for switch in paths.present()}
+    parts = {switch: _parts(paths, switch, forwarding) for switch in paths.present()}
     most = max(len(port) for _, _, port, _ in parts.values())
     egress = empty_egress(tables.switches, tables.routes.egress.shape[1], most)
     egress[...] = no_route(egress)
@@ -306,17 +307,17 @@ def _split(paths: ClassPaths, policy: Policy) -> tuple[ClassPaths, Bits, Bits, B
 
 
 def _parts(
-    paths: ClassPaths, switch: int, policy: Policy
+    paths: ClassPaths, switch: int, forwarding: Forwarding
 ) -> tuple[Numbers, Numbers, Numbers, Bits]:
     """The rows of a switch, int64[R], their class numbers, int64[R], the port of each class, and
     the choices of each row, bool[R, 3, K].
     """
-    found, old = _choices(paths, switch, policy), paths.classes.port[switch]
+    found, old = _choices(paths, switch, forwarding), paths.classes.port[switch]
     away = paths.routed(switch)
     row = deciding_rows(paths.tables.routes, switch, paths.ends)[0][away]
     row, starts, order = _grouped(row)
     common = np.logical_and.reduceat(found[..., away[order]], starts, axis=2).transpose(2, 0, 1)
-    if policy.every_hop:  # a class with several next hops needs no other repair
+    if forwarding.every_hop:  # a class with several next hops needs no other repair
         several = common[:, 1].any(axis=1)
         common[several, 0] = common[several, 2] = False
     before = paths.tables.routes.egress[switch, row]
@@ -336,7 +337,7 @@ def _grouped(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     return ordered[starts], starts, order
 
 
-def _choices(paths: ClassPaths, switch: int, policy: Policy) -> Bits:
+def _choices(paths: ClassPaths, switch: int, forwarding: Forwarding) -> Bits:
     """bool[3, K, D], by link: the neighbour repairs, is an alternate, does not send it back."""
     minimal = paths.walk(np.array([switch]))
     near = paths.near(switch)
@@ -352,13 +353,13 @@ def _choices(paths: ClassPaths, switch: int, policy: Policy) -> Bits:
         away &= ~paths.meets(near, switch, steps)
         avoids = ~paths.meets(near, hop, steps) | direct
     # An adjacent switch is reached minimally only (PolarFly paper, §VII), but for bounced paths.
-    alternate = away if policy.bounces else away & ~direct
-    if policy.marks:  # whatever comes back: the next switch sends it on by a link that serves
+    alternate = away if forwarding.bounces else away & ~direct
+    if forwarding.marks:  # whatever comes back: the next switch sends it on by a link that serves
         alternate = np.broadcast_to(near != hop, away.shape)
-    if policy.shortest:
+    if forwarding.alternates == "shortest":
         ours, theirs = (np.sum([at != paths.ends for at in each], 0) for each in (steps, minimal))
         alternate = alternate & (ours < theirs)
-    if policy.edge_disjoint:
+    if forwarding.disjoint:
         for a, b in pairwise(steps):
             for u, v in pairwise(minimal):
                 same = (a == u) & (b == v) | (a == v) & (b == u)

@@ -62,7 +62,7 @@ class Intact:
     @classmethod
     def of(cls, build: Build) -> Intact:
         """Prepare a build; once, as it takes longer than a repair."""
-        return cls.of_tables(build.tables, build.wiring, build.topology, build.every_hop)
+        return cls.of_tables(build.tables, build.wiring, build.topology, build.forwarding.every_hop)
 
     @classmethod
     def of_tables(

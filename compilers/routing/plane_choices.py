@@ -30,7 +30,6 @@ the packet on. Which neighbours come first decides about a second failure
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -40,6 +39,7 @@ from compilers.routing.choose import ORDER, ranked, spread
 from compilers.routing.link_pairs import apex_of, apexes, link_blocks, other_links
 from compilers.routing.module_orders import module_orders
 from compilers.routing.plane_bounces import BounceGoals
+from compilers.spec.forwarding import Forwarding
 from compilers.tables.intermediate_form import Tables
 from compilers.wiring.shared_risk import several_modules
 from compilers.wiring.wiring import Wiring
@@ -48,36 +48,32 @@ LEAST_LINKS = 4
 """Of a switch in ER_3, whose orders are too short to keep modules separate."""
 
 
-def compact_valiant(
-    tables: Tables,
-    wiring: Wiring,
-    edge_disjoint: bool,
-    minimal_share: Fraction | None,
-    bounces: bool = False,
-) -> Tables:
+def compact_valiant(tables: Tables, wiring: Wiring, forwarding: Forwarding) -> Tables:
     """Give every class behind a neighbour the other neighbours as alternates.
 
     Args:
         tables: with separate direct classes (`compilers.routing.split_classes`).
         wiring: the cables.
-        edge_disjoint: leave out the alternate that shares a link with the minimal path.
-        minimal_share: the minimal path's part of the traffic, None for equal shares.
-        bounces: classes that lead to the neighbour itself have the others, too.
+        forwarding: which alternates are left out, and the shares.
     """
-    packed = alternate_links(wiring, edge_disjoint, bounces)
-    return replace(tables, classes=spread(tables.classes, wiring, packed, minimal_share))
+    packed = alternate_links(wiring, forwarding)
+    classes = spread(tables.classes, wiring, packed, forwarding.minimal_share)
+    return replace(tables, classes=classes)
 
 
-def alternate_links(wiring: Wiring, edge_disjoint: bool, bounces: bool) -> NDArray[np.uint8]:
-    """uint8[S, 2K, ⌈K/8⌉]: the links of alternates, as in `AlternateLinks`; arguments as above."""
+def alternate_links(wiring: Wiring, forwarding: Forwarding) -> NDArray[np.uint8]:
+    """uint8[S, 2K, ⌈K/8⌉]: the links of alternates, as in `AlternateLinks`.
+
+    Classes that lead to a neighbour itself have some where packets bounce or are marked.
+    """
     order, links = wiring.port.shape
     packed = np.zeros((order, 2 * links, (links + 7) // 8), np.uint8)
     apex = apex_of(wiring)
     for some in link_blocks(wiring):
         usable = other_links(wiring.far[some])
-        if bounces:
+        if forwarding.bounces or forwarding.marks:
             packed[some, links:] = np.packbits(usable, axis=2)
-        if edge_disjoint:
+        if forwarding.disjoint:
             usable &= ~apexes(apex[some])
         packed[some, :links] = np.packbits(usable, axis=2)
     return packed

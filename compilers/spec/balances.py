@@ -6,7 +6,7 @@ registers by an entry point of the group `polarfab.balances`. There is no list t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from compilers.entry_points import BALANCES, broken, load, package, registered
-from compilers.spec.features import INGRESS, WEIGHTS
+from compilers.spec.forwarding import Forwarding
 from compilers.topology.families import family_of
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology
@@ -27,32 +27,22 @@ ROUTING = ("routing", "balance")
 
 
 class Balance:
-    """A balance; what is not said here is that of Compact Valiant.
-
-    name: in a spec. place: in lists. needs: abilities of a target (`compilers.spec.features`).
-    alternates: whether classes have other ports than the minimal one for hosts' packets. shortest:
-    these are the other shortest paths, and nothing longer; they may be shared at every hop. marks:
-    packets that leave by an alternate are marked. carries: packets carry an intermediate.
-    every_alternate: classes have all alternates that serve.
-    figures: what every host can send in `compilers.spec.balance_words.FIGURES_OF`, by the words of
-    the policy after the name: per cent of its link's rate under uniform traffic, and the least of
-    tornado, a random permutation and the longest one. A test measures them again.
-    """
+    """A balance; what a subclass does not say is that of Compact Valiant."""
 
     name: str
+    """The word of `routing.balance`."""
     place = 100
-    needs: frozenset[str] = frozenset({WEIGHTS, INGRESS})
-    alternates = True
-    shortest = False
-    marks = False
-    carries = False
-    every_alternate = True
-    figures: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    """The place in lists."""
+    forwarding = Forwarding(alternates="all")
+    """What its tables mean before the other words of a policy are added.
 
-    @property
-    def spreads(self) -> bool:
-        """Whether packets of a pair take several paths."""
-        return self.alternates or self.carries
+    Only with `alternates="shortest"` may a policy say `transit: ecmp`.
+    """
+    figures: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    """What every host can send in `compilers.spec.balance_words.FIGURES_OF`, by the words of the
+    policy after the name: per cent of its link's rate under uniform traffic, and the least of
+    tornado, a random permutation and the longest one. A test measures them again.
+    """
 
     def problems(self, routing: Any) -> Iterator[Finding]:  # noqa: ARG002
         """Words of the policy, a `RoutingSpec`, that do not go with it."""
@@ -78,9 +68,22 @@ class Balance:
         """
         return None
 
-    def chosen(self, tables: Any, topology: Topology, wiring: Any) -> Any:  # noqa: ARG002
-        """`Tables` with what it changes of those with alternates and protection."""
-        return tables
+    def chosen(
+        self,
+        tables: Any,
+        forwarding: Forwarding,
+        topology: Topology,  # noqa: ARG002
+        wiring: Any,  # noqa: ARG002
+    ) -> tuple[Any, Forwarding]:
+        """The tables of a fabric, and what they mean.
+
+        Args:
+            tables: `Tables` with the alternates and the protection of the policy.
+            forwarding: what these mean.
+            topology: the fabric.
+            wiring: its cables (`compilers.wiring.wiring.Wiring`).
+        """
+        return tables, forwarding
 
 
 @cache
@@ -110,12 +113,6 @@ def balance_named(name: str) -> Balance:
     return _made(kind)
 
 
-def balance_or_plain(name: str) -> Balance:
-    """The same; where none of that name is installed, one that says no more of itself."""
-    known = name in _FILES or name in registered(BALANCES)
-    return balance_named(name) if known else Balance()
-
-
 _KINDS: dict[type[Balance], Balance] = {}
 
 
@@ -126,6 +123,11 @@ def _made(kind: type[Balance]) -> Balance:
 def own_balances() -> list[str]:
     """The names of polarfab's own."""
     return sorted(_FILES, key=lambda name: balance_named(name).place)
+
+
+def own_balances_with(ability: Callable[[Forwarding], bool]) -> list[str]:
+    """The names of those of polarfab's own whose tables can do something."""
+    return [name for name in own_balances() if ability(balance_named(name).forwarding)]
 
 
 def balance_names() -> list[str]:

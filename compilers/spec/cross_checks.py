@@ -14,7 +14,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from compilers.spec.address_blocks import block_count, ipv4_block_length
-from compilers.spec.balances import Balance, balance_named, own_balances
+from compilers.spec.balances import Balance, balance_named, own_balances_with
 from compilers.spec.fabric_spec import (
     AddressingSpec,
     BaseSpec,
@@ -237,9 +237,11 @@ def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
 
 def _at_every_hop(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
     """Paths at every hop of a balance that has longer ones, or none."""
-    if routing.transit == EVERY_HOP and not balance.shortest:
+    if routing.transit == EVERY_HOP and balance.forwarding.alternates != "shortest":
         required = f"minimal with `balance: {routing.balance}`"
-        able = " or ".join(n for n in own_balances() if balance_named(n).shortest)
+        able = " or ".join(
+            own_balances_with(lambda forwarding: forwarding.alternates == "shortest")
+        )
         todo = f"write `balance: {able}`, or remove `transit`"
         yield Finding(("routing", "transit"), required, EVERY_HOP, todo)
 
@@ -257,7 +259,9 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
             required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
             yield Finding(("routing", word), required, text, "such as 1/q" if q else "such as 1/4")
     order, policy = family.order(parameters), (routing.balance, routing.protect)
-    plain = not balance_named(routing.balance).alternates and routing.protect == "none"
+    plain = (
+        not balance_named(routing.balance).forwarding.has_alternates and routing.protect == "none"
+    )
     constructed = family.constructed or order <= LARGEST_SEARCH
     if routing.adjacent == "bounce" and not constructed:
         required = f"minimal in a {family.name} of more than {LARGEST_SEARCH:,} switches"
@@ -265,7 +269,11 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
         yield Finding(("routing", "adjacent"), required, "bounce", todo)
     star = order > LARGEST_SEARCH and not family.constructed
     star = star and family.constructed_classes(parameters)
-    if star and routing.disjoint == "edge" and balance_named(routing.balance).alternates:
+    if (
+        star
+        and routing.disjoint == "edge"
+        and balance_named(routing.balance).forwarding.has_alternates
+    ):
         yield Finding(
             ("routing", "disjoint"),
             f"auto or none for a PolarStar of more than {LARGEST_SEARCH:,} switches",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 from compilers.spec.balances import balance_named, balance_names, own_balances
-from compilers.spec.policy import EQUAL_COST, EVERY_HOP, LONGEST_EXPRESSION, Policy, share
+from compilers.spec.forwarding import Forwarding
+from compilers.spec.policy import EQUAL_COST, EVERY_HOP, LONGEST_EXPRESSION, share
 from compilers.spec.target_names import SHIPPED_SYSTEMS, meant_target, system_names
 from compilers.topology.families import family_of
 from inventory.names import NAME
@@ -227,25 +229,29 @@ class RoutingSpec(Model):
         `auto` means so where the construction leaves out one alternate at most; a search leaves out
         most of those that serve many destinations. Marked packets are spread over all other links.
         """
-        if balance_named(self.balance).marks:
+        if balance_named(self.balance).forwarding.marks:
             return False
         return self.disjoint == "edge" or (
             self.disjoint == "auto" and family_of(family).constructed
         )
 
-    def policy(self, q: int | None, family: str) -> Policy:
-        """The same as numbers; the shares have values at this q (`fabric_file` checks it)."""
-        equal, balance = self.minimal_share == EQUAL_COST, balance_named(self.balance)
-        return Policy(
-            balances=balance.alternates,
-            protects=self.protect != "none",
-            edge_disjoint=self.edge_disjoint(family),
-            minimal_share=None if equal else share(self.minimal_share, q or 0),
-            bounces=self.adjacent == "bounce" and balance.alternates,
-            shortest=balance.shortest,
-            every_hop=balance.shortest and self.transit == EVERY_HOP,
-            marks=balance.marks,
+    def forwarding(self, q: int | None, family: str) -> Forwarding:
+        """What tables of this policy mean; shares have values at this q (`fabric_file` checks it).
+
+        The balance may change it with the tables (`Balance.chosen`).
+        """
+        of_balance = balance_named(self.balance).forwarding
+        forwarding = replace(
+            of_balance,
+            disjoint=self.edge_disjoint(family),
+            bounces=self.adjacent == "bounce" and of_balance.has_alternates,
+            every_hop=self.transit == EVERY_HOP and of_balance.alternates == "shortest",
+            protect=self.protect,
         )
+        if self.minimal_share == EQUAL_COST:
+            return forwarding
+        minimal_share = share(self.minimal_share, q or 0)
+        return replace(forwarding, weights="minimal-share", minimal_share=minimal_share)
 
 
 class ManagementSpec(Model):

@@ -31,15 +31,5 @@ TRANSIT_NEEDS = {
     "minimal": frozenset[str](),
     "ecmp": frozenset({TRANSIT}),
 }
-
-
-def needs_with_transit(needs: frozenset[str], transit: str) -> frozenset[str]:
-    """What a balance needs, from what it needs by itself.
-
-    Where packets are shared at every hop, those from hosts go as those in transit do.
-    """
-    return needs - {INGRESS} if transit == "ecmp" else needs
-
-
 IN_NODE_TYPES = {WEIGHTS: "weights", INGRESS: "ingress", REPAIR: "repair"}
 """The word of each in the `capabilities` of a node type."""

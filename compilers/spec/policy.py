@@ -1,11 +1,10 @@
-"""Routing policy as numbers: shares as users write them, alternates, repair, limits of searches."""
+"""Words of a routing policy as numbers: shares as users write them, limits of searches."""
 
 from __future__ import annotations
 
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from compilers.topology.family import Family
@@ -37,28 +36,6 @@ PROMISED = {
     "module": ("link", "node", "module"),
 }
 """Failures, one at a time, that lose no pair that is still joined, by the word of `protect`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Alternates for entering packets or not, and repair in the switch or not.
-
-    minimal_share: the minimal path's part of the traffic, None for as much as each alternate.
-    edge_disjoint: whether alternates that share a link with the minimal path are left out.
-    bounces: whether adjacent switches have alternates, too, which bounce.
-    shortest: whether alternates are the other shortest paths, and nothing longer. every_hop:
-    whether packets in transit take them, too. marks: whether packets that leave by an alternate are
-    marked, for the next switch to spread them.
-    """
-
-    balances: bool
-    protects: bool
-    edge_disjoint: bool = True
-    minimal_share: Fraction | None = None
-    bounces: bool = False
-    shortest: bool = False
-    every_hop: bool = False
-    marks: bool = False
 
 
 EQUAL_COST = "equal-cost"

@@ -81,7 +81,10 @@ def findings(values: Values, checks: tuple[ValueCheck, ...]) -> Findings:
 
 def _idle_share(values: Values) -> Findings:
     routing = values.routing
-    if not balance_named(routing.balance).spreads and routing.minimal_share != EQUAL_COST:
+    if (
+        not balance_named(routing.balance).forwarding.several_paths
+        and routing.minimal_share != EQUAL_COST
+    ):
         required = f"{EQUAL_COST} with minimal routes, which have no alternates"
         todo = "remove it, or write `balance: compact-valiant`"
         yield Finding(("routing", "minimal_share"), required, routing.minimal_share, todo)
@@ -90,7 +93,7 @@ def _idle_share(values: Values) -> Findings:
 def _idle_disjoint(values: Values) -> Findings:
     routing = values.routing
     if (
-        not balance_named(routing.balance).spreads
+        not balance_named(routing.balance).forwarding.several_paths
         and routing.protect == "none"
         and routing.disjoint != "auto"
     ):

@@ -17,16 +17,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network
 from itertools import filterfalse, repeat
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray, ComputedEgress
 from compilers.tables.folders.generations import FABRIC
@@ -59,9 +59,10 @@ COMPUTED: dict[str, tuple[tuple[Any, Any], ...]] = {
 """By the name of an array: how it is computed where it is not stored, and from what."""
 NODES = {"names": "names", "management": "management", "hosts": "host_names"}
 NODE_TYPES = {"names": "type_names", "ports": "port_names"}
-TABLED = ("balance", "protect")
 FREE = ("base", "vars", "node_vars")
 """Plain data that stays as it is."""
+TEXTS = (IPv4Network, IPv6Network, Fraction)
+"""Types whose values are texts in JSON."""
 OWN = ("datapath_id", "host_mac", "hardware_")
 """How the names of arrays begin that planes which forward alike have each for itself."""
 LENGTH = re.compile(r"(\d*)([A-Za-z]*)\+?(\d*)")
@@ -174,19 +175,14 @@ def first_alike(builds: Sequence[Build], plane: int) -> int | None:
 
 
 def alike(one: Build, other: Build) -> bool:
-    """Whether two builds forward alike: the same policy, tables, ports and graph."""
+    """Whether two builds forward alike: the same meaning, tables, ports and graph."""
     here, there = ({f.name: array for f, array in arrays_of(build)} for build in (one, other))
     names = [name for name in here.keys() | there.keys() if not name.startswith(OWN)]
     return (
-        all(getattr(one, word) == getattr(other, word) for word in (*TABLED, "policy"))
+        all(getattr(one, word) == getattr(other, word) for word in ("forwarding", "policy"))
         and all(name in here and name in there for name in names)
         and all(here[n] is there[n] or np.array_equal(here[n], there[n]) for n in names)
     )
-
-
-def is_packed(build: Build) -> bool:
-    """Whether some array of a build is not stored, but computed from others."""
-    return any(isinstance(inner, ComputedArray) for _, inner in _declared_in(build))
 
 
 def _declared_in(value: Any) -> Iterator[tuple[Declared, Any]]:
@@ -236,9 +232,7 @@ def require_declared(build: Build) -> None:
 
 
 def _unnamed(build: Build) -> Iterator[str]:
-    """What is wrong with the policy, or with a topology that is not its family's member."""
-    if build.protect not in PROMISED:
-        yield f"routing: protect is {shown(build.protect)}"
+    """What is wrong with a topology that is not its family's member."""
     topology = build.topology
     family = family_named(topology.family)
     if family is None or family.described:  # not installed; a file that may be gone
@@ -264,7 +258,8 @@ def to_json(build: Build) -> str:
     fabric = {
         "name": build.name,
         "topology": build.topology,
-        "routing": {**{word: getattr(build, word) for word in TABLED}, **build.policy},
+        "routing": {"balance": build.balance, **build.policy},
+        "forwarding": build.forwarding,
         "addressing": addressing,
         "nodes": {word: getattr(wiring, name) for word, name in NODES.items()},
         "node_types": {word: getattr(wiring, name) for word, name in NODE_TYPES.items()},
@@ -276,7 +271,7 @@ def to_json(build: Build) -> str:
 
 def _plain(value: Any) -> Any:
     """A value as JSON data; of a dataclass, the fields that are not arrays."""
-    if isinstance(value, IPv4Network | IPv6Network):
+    if isinstance(value, TEXTS):
         return str(value)
     found = {name: getattr(value, name) for name in _fields(value.__class__)}
     left_out = {name for name in _added_later(value.__class__) if not found[name]}
@@ -307,8 +302,9 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
     topology, routing = fabric["topology"], fabric["routing"]
     values = {
         "name": fabric["name"],
-        **{word: routing[word] for word in TABLED},
-        "policy": {word: value for word, value in routing.items() if word not in TABLED},
+        "balance": routing["balance"],
+        "forwarding": fabric["forwarding"],
+        "policy": {word: value for word, value in routing.items() if word != "balance"},
         "topology": topology | {"graph": {}},
         "wiring": {
             **{name: fabric["nodes"][word] for word, name in NODES.items()},
@@ -362,8 +358,13 @@ def _restore(kind: Any, value: Any, arrays: _Arrays, name: str = "") -> Any:
     if origin is Mapping:
         known = _of_type(dict, value, name).items()
         return {key: _restore(parts[1], item, arrays, name) for key, item in known}
-    if kind in (IPv4Network, IPv6Network):
-        return kind(_of_type(str, value, name))
+    if origin is Literal:
+        return _of_type(str, value, name)
+    if kind in TEXTS:
+        try:
+            return kind(_of_type(str, value, name))
+        except ZeroDivisionError as error:
+            raise ValueError(f"{name}: {shown(value)}") from error
     return _of_type(kind, value, name)
 
 

@@ -71,7 +71,7 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     """
     tables, count = build.tables, len(destinations)
     classes = tables.classes.port.shape[1]
-    if not 0 < count < classes or build.marks:
+    if not 0 < count < classes or build.forwarding.marks:
         return build
     value = Fib.of(tables, build.wiring.cables()).egress(destinations)
     number = np.minimum(value, classes - 1).astype(np.intp)

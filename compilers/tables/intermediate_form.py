@@ -10,7 +10,7 @@ makes changed values with `dataclasses.replace`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -126,10 +126,10 @@ class Classes:
       `bounce` if it came in on the minimal port. It takes the first that is up and is not the port
       it came in on. If there is none, it goes back out of the port it came in on, if that is the
       minimal port or one of `protection`; else it is dropped.
-    - With shortest paths shared at every hop (`Build.every_hop`) a packet in transit takes any port
-      that is up and has a weight, as one from a host does; one that came in on such a port tries
-      those of `bounce`, and then the minimal one. A class with several such ports has no others
-      that protect it.
+    - With shortest paths shared at every hop (`Forwarding.every_hop`) a packet in transit takes any
+      port that is up and has a weight, as one from a host does; one that came in on such a port
+      tries those of `bounce`, and then the minimal one. A class with several such ports has no
+      others that protect it.
     """
 
     port: Annotated[NDArray[np.int32], "S C", "0..ports+1"]
@@ -152,6 +152,24 @@ class Classes:
         none = np.zeros((*port.shape, 0), np.uint16)
         weight = np.ones((*port.shape, 1), np.uint16)
         return cls(port=port, alternate=none, weight=weight, protection=none, bounce=none)
+
+    def weighted(self, weights: NDArray[Any]) -> Classes:
+        """The classes with other weights; those of ports that are not there become 0.
+
+        Args:
+            weights: [S, C, A + 1], whole numbers from 0 to 65,535.
+
+        Raises:
+            ValueError: a weight of a port is no such number.
+        """
+        alternate = np.asarray(self.alternate)
+        ports: NDArray[Any] = np.concatenate((self.port[..., None], alternate), axis=2)
+        weight = np.where(ports > 0, weights, 0)
+        weight[..., 0] = weights[..., 0]  # as classes that are not there have one
+        whole = weight.astype(np.uint16)
+        if (whole != weight).any():
+            raise ValueError("weights are whole numbers from 0 to 65,535")
+        return replace(self, weight=whole)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

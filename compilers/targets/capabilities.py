@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.balances import balance_named, balance_or_plain, own_balances
+from compilers.spec.balances import balance_named, own_balances
 from compilers.spec.features import (
     ADJACENT_NEEDS,
     AGGREGATES,
@@ -16,7 +16,6 @@ from compilers.spec.features import (
     SHARES,
     TRANSIT_NEEDS,
     WEIGHTS,
-    needs_with_transit,
 )
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
@@ -60,21 +59,22 @@ class Capabilities:
 
     def _policies(self, build: Build, target: str) -> list[Problem]:
         problems = []
-        by_balance = {name: balance_named(name).needs for name in own_balances()}
-        transit = build.policy.get("transit", "minimal")
-        needed = needs_with_transit(balance_named(build.balance).needs, transit)
-        by_balance[build.balance] = needed
+        forwarding = build.forwarding
+        by_balance = {
+            name: balance_named(name).forwarding.needs
+            for name in own_balances()
+            if not _refused(name, build)
+        }
+        by_balance[build.balance] = forwarding.needs
         for key, given, needs in (
             ("routing.balance", build.balance, by_balance),
-            ("routing.protect", build.protect, PROTECT_NEEDS),
-            ("routing.adjacent", build.policy.get("adjacent", "minimal"), ADJACENT_NEEDS),
-            ("routing.transit", transit, TRANSIT_NEEDS),
+            ("routing.protect", build.forwarding.protect, PROTECT_NEEDS),
+            ("routing.adjacent", "bounce" if forwarding.bounces else "minimal", ADJACENT_NEEDS),
+            ("routing.transit", "ecmp" if forwarding.every_hop else "minimal", TRANSIT_NEEDS),
         ):
             if missing := needs[given] - self.features:
                 able = [
-                    name
-                    for name, need in needs.items()
-                    if need <= self.features and name != given and not _refused(name, build)
+                    name for name, need in needs.items() if need <= self.features and name != given
                 ]
                 reasons = [self.why[each] for each in sorted(missing) if each in self.why]
                 problems.append(
@@ -94,17 +94,23 @@ class Capabilities:
         """Only where the target shares traffic at all; otherwise that is the message."""
         if SHARES in self.features or WEIGHTS not in self.features:
             return []
-        share = build.policy.get("minimal_share", "equal-cost")
-        fitted = build.policy.get("demand")
-        key, equal = ("demand", "none") if fitted else ("minimal_share", "equal-cost")
+        if not _unequal(build.tables.classes):
+            return []
+        key, equal, given = "minimal_share", "equal-cost", "unequal shares"
+        if build.forwarding.weights == "fitted":
+            key, equal, given = "demand", "none", build.policy.get("demand", given)
+        elif build.forwarding.weights == "minimal-share":
+            given = build.policy.get("minimal_share", given)
+        elif build.forwarding.weights == "any":
+            key, equal, given = "balance", "another balance", build.balance
         return [
             Problem(
                 key=f"routing.{key}",
                 required=f"{equal}, as target {target} cannot do {SHARES}",
-                given=fitted or (share if share != "equal-cost" else "unequal shares"),
+                given=given,
                 todo="change the fabric's policy, options of the target, or choose another target",
             )
-        ] * _unequal(build.tables.classes)
+        ]
 
     def _limits(self, build: Build, target: str, groups: int | None) -> list[Problem]:
         routes = build.tables.routes
@@ -139,7 +145,11 @@ class Capabilities:
 def _refused(balance: str, build: Build) -> bool:
     """Whether no fabric of this family may have the balance, whatever the target can do."""
     family = family_of(build.topology.family)
-    return balance_or_plain(balance).shortest and family.single and family.constructed
+    return (
+        balance_named(balance).forwarding.alternates == "shortest"
+        and family.single
+        and family.constructed
+    )
 
 
 def _unequal(classes: Classes) -> bool:

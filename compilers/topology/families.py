@@ -258,6 +258,19 @@ def family_before(topology: Topology) -> Family:
     return family_of(topology.grown_from or topology.family)
 
 
+def require_family(topology: Topology) -> None:
+    """Pass when the family of a topology is installed, so that its graph can be built again.
+
+    Raises:
+        InputError: it is not.
+    """
+    name = topology.grown_from or topology.family
+    if family_named(name) is None:
+        required = f"family {name}, whose graph the fabric is compared with"
+        todo = "install the package that brings the family"
+        raise InputError.of(required, "no package that has it", todo, key="topology.family")
+
+
 def edge_blocks(family: str, given: Mapping[str, int | str | None]) -> Iterator[NDArray[np.int32]]:
     """int32[n, 2]: the edges of `build_topology`, block by block; PolarFly's are not held together.
 

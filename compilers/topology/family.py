@@ -90,7 +90,7 @@ class Modules:
 class Construction(Protocol):
     """What an entry point of the group `polarfab.constructions` names: classes of whole members."""
 
-    def choices(self, tables: Any, topology: Topology, wiring: Any, policy: Any) -> Any:
+    def choices(self, tables: Any, topology: Topology, wiring: Any, forwarding: Any) -> Any:
         """Minimal `Tables` with alternates and repairs."""
 
     def alternates(self, topology: Topology, links: int) -> Any:
@@ -222,16 +222,16 @@ class Family(ABC):
         return None
 
     def choices(
-        self, tables: Any, topology: Topology, wiring: Any, policy: Any, module: Any
+        self, tables: Any, topology: Topology, wiring: Any, forwarding: Any, module: Any
     ) -> Any:
-        """Minimal `Tables` of a whole member with what a policy asks for; None: search.
+        """Minimal `Tables` of a whole member with alternates and repairs; None: search.
 
         The arguments are those of `compilers.routing.choose.choices`.
         """
-        del tables, topology, wiring, policy, module
+        del tables, topology, wiring, forwarding, module
 
     def constructed_alternates(
-        self, topology: Topology, wiring: Any, classes: int, edge_disjoint: bool, bounces: bool
+        self, topology: Topology, wiring: Any, classes: int, forwarding: Any
     ) -> Any:
         """uint8[S, C, ⌈K/8⌉]: the links of alternates by construction; None: it has none.
 
@@ -239,10 +239,9 @@ class Family(ABC):
             topology: what may be a whole member.
             wiring: its cables.
             classes: C, those of its tables.
-            edge_disjoint: whether they share no link with minimal paths.
-            bounces: whether neighbours have alternates, too.
+            forwarding: which alternates are asked for (`compilers.spec.forwarding.Forwarding`).
         """
-        del topology, wiring, classes, edge_disjoint, bounces
+        del topology, wiring, classes, forwarding
 
     def constructed_classes(self, parameters: Parameters) -> bool:  # noqa: ARG002
         """Whether alternates and repairs of a whole member are constructed, however large it is."""

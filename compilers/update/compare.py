@@ -158,7 +158,7 @@ def _said(build: Build) -> dict[str, str]:
         "name": build.name,
         "topology": build.topology.title(),
         "balance": build.balance,
-        "protect": build.protect,
+        "protect": build.forwarding.protect,
         **{f"routing.{word}": str(value) for word, value in build.policy.items()},
         "ipv4": f"{a.ipv4}, /{a.ipv4_length} per switch",
         "ipv6": str(a.ipv6 or "none"),

@@ -101,12 +101,18 @@ class TableDifference:
             fibs=path_fibs(new),
             fibs_before=path_fibs(old),
         )
-        if found.in_place and (old.every_hop or new.every_hop):
-            same = old.every_hop and new.every_hop and not found.classes()[nodes.both].any()
+        if found.in_place and (old.forwarding.every_hop or new.forwarding.every_hop):
+            same = (
+                old.forwarding.every_hop
+                and new.forwarding.every_hop
+                and not found.classes()[nodes.both].any()
+            )
             found = replace(found, in_place=same)
-        if not found.in_place or not (old.marks or new.marks):
+        if not found.in_place or not (old.forwarding.marks or new.forwarding.marks):
             return found
-        return replace(found, in_place=old.balance == new.balance and found._same_next_hops())
+        return replace(
+            found, in_place=old.forwarding.marks == new.forwarding.marks and found._same_next_hops()
+        )
 
     def _same_next_hops(self) -> bool:
         """Whether all cables are the same, and rows lead where they led; needs `in_place`."""

@@ -62,7 +62,7 @@ def loss(update: Update) -> PairLoss:
         pairs=count * (count - 1) - staying * (staying - 1),
         cables=cables,
         exposed=_exposed(old, gone, weight) if cables else 0,
-        repaired=len(cables) == 1 and old.protect != "none",
+        repaired=len(cables) == 1 and old.forwarding.repairs,
         switches=tuple(old.wiring.names[v] for v in nodes.before[nodes.after < 0].tolist()),
     )
 
@@ -113,12 +113,12 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
     """
     if not hosts.any():
         return 0
-    ends = np.flatnonzero(build.topology.endpoints if build.carries else hosts)
+    ends = np.flatnonzero(build.topology.endpoints if build.forwarding.intermediates else hosts)
     walks = Walks.of(build, len(ends))
     cables = np.zeros(walks.links, np.bool_)
     cables[walks.program.cable[gone]] = True
     crosses = walks.crossing(ends, cables)
-    if not build.carries:
+    if not build.forwarding.intermediates:
         return int((crosses @ hosts) @ hosts[ends])
     # By any intermediate: one leg from the source, and one to the destination.
     left, arrive = crosses.any(axis=0), np.zeros(len(hosts), np.bool_)

@@ -69,7 +69,7 @@ class Update:
 
         All route rows are new then, and no host's packet is marked by the new tables yet.
         """
-        return self.last - 1 if self.new.marks else self.last
+        return self.last - 1 if self.new.forwarding.marks else self.last
 
     @property
     def carrying(self) -> int:
@@ -146,10 +146,12 @@ def plan(old: Build, new: Build) -> Update:
         affected = np.zeros((len(difference.nodes.datapath_id), classes), np.bool_)
     cells, rounds = (np.concatenate(column) for column in zip(*merged, strict=True))
     order = np.argsort(cells)
-    pauses = old.carries and new.carries
+    pauses = old.forwarding.intermediates and new.forwarding.intermediates
     pauses = pauses and bool(deepest or not difference.in_place or _others(difference))
-    swaps = (old.marks and new.carries) or (old.carries and new.marks)
-    last = deepest + 1 + (new.marks or pauses or swaps)
+    swaps = (old.forwarding.marks and new.forwarding.intermediates) or (
+        old.forwarding.intermediates and new.forwarding.marks
+    )
+    last = deepest + 1 + (new.forwarding.marks or pauses or swaps)
     merged_rows = cells[order], rounds[order]
     return Update(difference, row, merged_rows, affected, last, pauses, swaps)
 
@@ -158,7 +160,7 @@ def _others(difference: TableDifference) -> bool:
     """Whether rows by intermediates are others where routes are the same."""
     old, new, nodes = difference.old, difference.new, difference.nodes
     one, other = nodes.node_before[intermediates(old)], nodes.node_after[intermediates(new)]
-    repairs = old.protect != "none", new.protect != "none"
+    repairs = old.forwarding.repairs, new.forwarding.repairs
     return repairs[0] != repairs[1] or not np.array_equal(one, other)
 
 

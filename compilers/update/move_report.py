@@ -95,7 +95,8 @@ class MoveReport:
                 "pairs": proof.pairs,
                 "max_hops": proof.max_hops,
                 "bound": proof.bound,
-                "legs": self.update.old.carries or self.update.new.carries,
+                "legs": self.update.old.forwarding.intermediates
+                or self.update.new.forwarding.intermediates,
                 "faults": [
                     {"round": f.round + 1, "from": f.source, "to": f.destination, "what": f.what}
                     for f in proof.faults

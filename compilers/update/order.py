@@ -52,7 +52,7 @@ class Levels:
 def path_fibs(build: Build) -> tuple[Fib, ...]:
     """The tables of a build by each path that packets in transit may take, of `by_alternates`."""
     classes = build.tables.classes
-    kept = np.asarray(classes.weight[:, :, 1:]) > 0 if build.every_hop else None
+    kept = np.asarray(classes.weight[:, :, 1:]) > 0 if build.forwarding.every_hop else None
     return by_alternates(build.tables, build.wiring.cables(), kept)
 
 

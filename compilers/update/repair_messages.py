@@ -144,7 +144,7 @@ class _Bundles:
         if change.last > 1:
             pairs = distinct(np.concatenate((pairs, change.entered)))
         switch, number = pairs.T
-        every_hop = encoder.build.every_hop
+        every_hop = encoder.build.forwarding.every_hop
         old, new = (
             list(class_groups(classes, switch, number, shape[0], encoder.marks, every_hop))
             for classes in (before, after)
@@ -169,7 +169,7 @@ class _Bundles:
         for (_, other), chosen in zip(every, put, strict=True):
             late = other.entering and self.change.last > 1
             yield self._rows(other, chosen, self.change.last if late else PREPARE)
-        if self.encoder.build.every_hop:
+        if self.encoder.build.forwarding.every_hop:
             yield from self._shared_rows()
         yield from self._routes()
         for (one, _), chosen in zip(every, gone, strict=True):
@@ -196,7 +196,9 @@ class _Bundles:
         before, after = (np.array([g.entry for g in side]) for side in (self.old, self.new))
         put = (after != NOT_LED) & (after != before)
         gone = (before != NOT_LED) & ~(before[:, None] == after).any(axis=1)
-        if self.encoder.build.every_hop:  # a row of several next hops is where that of a group was
+        if (
+            self.encoder.build.forwarding.every_hop
+        ):  # a row of several next hops is where that of a group was
             gone[0] &= np.count_nonzero(self.next_hops[1], axis=1) <= 1
         if self.change.last > 1:
             put, gone = put | (after == FROM_HOSTS), gone | (before == FROM_HOSTS)

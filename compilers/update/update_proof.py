@@ -265,7 +265,7 @@ def _spreading(
     build: Build, fib: Fib, destinations: NDArray[np.int64], vertex: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """bool[M + 1, D]: which switches get marked packets and spread them, by their places."""
-    if not build.marks:
+    if not build.forwarding.marks:
         return np.zeros((0, len(destinations)), np.bool_)
     far, ends, program = build.wiring.far, build.topology.endpoints, program_of(build, 0)
     of_class = [spreads(program, c) for c in (*range(build.tables.classes.port.shape[1]), DROP)]

@@ -193,10 +193,10 @@ def clashing_macs(
     """MAC addresses that are also the gateway's, or the usual one of a host without any."""
     site = Site.of(inventory, place(topology.graph.order, inventory))
     given, gateway = _given_macs(site, spec), parse_mac(spec.addressing.gateway_mac)
-    spread = balance_named(spec.routing.balance)
-    gateways = [gateway, gateway ^ MARK_IN_MAC][: 1 + spread.marks]
+    forwarding = balance_named(spec.routing.balance).forwarding
+    gateways = [gateway, gateway ^ MARK_IN_MAC] if forwarding.marks else [gateway]
     host_mac = _host_macs(site, spec.hosts_per_node, plane, given)
-    if spread.carries:
+    if forwarding.intermediates:
         carried = host_mac >> np.uint64(CARRIED_BITS) == carried_mac(gateway) >> CARRIED_BITS
         gateways += host_mac[carried].tolist()
     macs, uses = np.unique(host_mac, return_counts=True)

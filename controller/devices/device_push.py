@@ -112,7 +112,7 @@ class DevicePush:
         if none := sorted(self.settings.overrule.difference(known)):
             todo = f"target {self.target} keeps what others set there: take it away by hand"
             raise InputError.of(", ".join(known), none[0], todo, key="overrule")
-        if self.build.marks and isinstance(system, P2pTarget):
+        if self.build.forwarding.marks and isinstance(system, P2pTarget):
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
             raise InputError.of(required, self.build.balance, todo, key="routing.balance")

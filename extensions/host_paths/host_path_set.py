@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.explanation import find_failure, find_switch
-from compilers.spec.policy import EQUAL_COST, share
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.targets.options import Chosen, choose
@@ -312,16 +311,13 @@ def _with_ports(
 
 
 def _weights(build: Build, paths: Sequence[HostPath]) -> tuple[int, ...]:
-    """The minimal paths together have the share of all that `routing.minimal_share` says."""
-    text = build.policy.get("minimal_share", EQUAL_COST)
+    """The minimal paths together have the share of all that the build says, else each the same."""
+    part = build.forwarding.minimal_share
     least = min((len(path.nodes) for path in paths), default=0)
     minimal = [path.disjoint and len(path.nodes) == least for path in paths]
-    part = Fraction(1)
-    if text != EQUAL_COST:
-        part = share(text, int(build.topology.parameters.get("q", 0)))
     others = len(minimal) - sum(minimal)
     ratio = Fraction(1)
-    if 0 < part < 1 and others:
+    if part is not None and 0 < part < 1 and others:
         ratio = part * others / (sum(minimal) * (1 - part))
     near = min(max(ratio, Fraction(1, LARGEST_WEIGHT)), Fraction(LARGEST_WEIGHT))
     weight = near.limit_denominator(int(LARGEST_WEIGHT / max(near, Fraction(1))))

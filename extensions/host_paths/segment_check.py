@@ -247,7 +247,7 @@ class SegmentCheck:
                 continue
             pairs += int(ends.sum()) - 1
             wanted = self._shares(vertex)
-            check = self._over_intermediates if self.build.carries else self._host
+            check = self._over_intermediates if self.build.forwarding.intermediates else self._host
             arrived = [check(vertex, h, folder / name, wanted) for h, name in there]
             delivered += int(np.logical_and.reduce(arrived).sum())
             if progress:

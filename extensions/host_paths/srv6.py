@@ -160,7 +160,7 @@ class Srv6(Target):
                     given=str(block),
                 )
             )
-        if (count := len(intermediates(build))) > MOST_MEMBERS and build.carries:
+        if (count := len(intermediates(build))) > MOST_MEMBERS and build.forwarding.intermediates:
             problems.append(
                 Problem(
                     key="routing.balance",
@@ -285,7 +285,7 @@ class Srv6Fabric:
     @property
     def _off_at_switches(self) -> bool:
         """Whether switches take headers off; intermediates have to."""
-        return self.chosen["decap"] == "switch" or self.routed.build.carries
+        return self.chosen["decap"] == "switch" or self.routed.build.forwarding.intermediates
 
     def _over_intermediates(self) -> tuple[list[tuple[int, str]], list[HostRoute]]:
         """A nexthop object for each intermediate, which all hosts of the fabric share."""
@@ -297,7 +297,7 @@ class Srv6Fabric:
 
     def _routes(self, vertex: int) -> tuple[list[tuple[int, str]], list[HostRoute]]:
         """Nexthop objects with their carriers, and the paths to every destination elsewhere."""
-        if self.routed.build.carries:
+        if self.routed.build.forwarding.intermediates:
             return self._over_intermediates()
         usids = self.usids
         suffixes = 2 if self.chosen["decap"] == "host" else 1

@@ -22,7 +22,7 @@ class LosslessAddition(Addition[Printed]):
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Addition.require`: marked packets have VLANs of their own."""
-        if build.marks:
+        if build.forwarding.marks:
             required = f"{OFF} with marked packets, whose VLANs have no priorities of their own"
             todo = "choose balance: compact-valiant"
             raise InputError.of(required, chosen[LOSSLESS], todo, key=f"{SET} {LOSSLESS}")

@@ -48,7 +48,7 @@ class LayerPlan:
         from extensions.lossless.layers import layers
 
         able = _able(build)
-        if build.spreading.spreads:
+        if build.forwarding.several_paths:
             raise InputError.of(
                 key="routing.balance",
                 required="minimal: packets of a pair keep one priority, so they need one path",
@@ -101,7 +101,7 @@ class PriorityPlan:
 
 def _too_many(build: Build, scheme: str, count: int, able: tuple[int, ...]) -> InputError:
     others = ["the scheme valley"] * (scheme == HOP)
-    others += ["balance: minimal"] * (build.spreading.spreads)
+    others += ["balance: minimal"] * (build.forwarding.several_paths)
     return InputError.of(
         key="routing.balance",
         required=f"paths that need no more than {len(able)} of the node types' priorities with "

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from compilers.proof.local.local_proof import LocalProof
     from compilers.proof.local.other_proofs import ModuleBounds, TwoFailures
-    from compilers.spec.policy import Policy
+    from compilers.spec.forwarding import Forwarding
     from compilers.tables.build import Build
     from compilers.tables.intermediate_form import Tables
     from compilers.topology.labelled_graph import Topology
@@ -59,11 +59,13 @@ class ScaleProof:
 class ConstructedStar:
     """Classes of a whole PolarStar, three a link."""
 
-    def choices(self, tables: Tables, topology: Topology, wiring: Wiring, policy: Policy) -> Tables:
+    def choices(
+        self, tables: Tables, topology: Topology, wiring: Wiring, forwarding: Forwarding
+    ) -> Tables:
         """Tables with alternates and repairs."""
         from extensions.scale.star_choices import with_choices
 
-        return with_choices(tables, topology, wiring, policy)
+        return with_choices(tables, topology, wiring, forwarding)
 
     def alternates(self, topology: Topology, links: int) -> NDArray[np.uint8]:
         """uint8[S, 3K, ⌈K/8⌉]: the links of alternates."""

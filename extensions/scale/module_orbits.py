@@ -44,7 +44,7 @@ def module_bounds(build: Build) -> ModuleBounds | None:
         build: its minimal routes deliver every pair.
     """
     module = modules_of(build.wiring, build.hardware)
-    if module is None or build.every_hop or not polarity.is_whole(build.topology):
+    if module is None or build.forwarding.every_hop or not polarity.is_whole(build.topology):
         return None
     classes, wiring, far = build.tables.classes, build.wiring, build.wiring.far
     links, apex = far.shape[1], apex_links(far)

@@ -41,7 +41,7 @@ def plane_states(
         kinds: of failures, of `link` and `node`.
     """
     egress, links = build.tables.routes.egress, build.wiring.far.shape[1]
-    if not isinstance(egress, LineEgress) or egress.direct != links or build.marks:
+    if not isinstance(egress, LineEgress) or egress.direct != links or build.forwarding.marks:
         return None
     classes = TwoLinkClasses.of(build)
     if classes is None:

@@ -48,7 +48,7 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
         build: sound cables and prefixes (`build_soundness.walkable`).
         kinds: of failures, of `link` and `node`.
     """
-    classes = None if build.marks else StarClasses.of(build)
+    classes = None if build.forwarding.marks else StarClasses.of(build)
     if classes is None:
         return None
     sets, k = StarSets.of(classes), classes.members.program.members

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from compilers.routing import polarstar_minimal
 from compilers.routing.choose import ORDER, ranked, spread
-from compilers.spec.policy import Policy
+from compilers.spec.forwarding import Forwarding
 from compilers.tables.computed_array import unless_large
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.tables.star_rows import OVER_Z, WITHIN, StarEgress, StarPrefixes, StarProgram
@@ -42,25 +42,28 @@ BEYOND, DIRECT, BESIDE = range(3)
 Bits = NDArray[np.bool_]
 
 
-def with_choices(tables: Tables, topology: Topology, wiring: Wiring, policy: Policy) -> Tables:
+def with_choices(
+    tables: Tables, topology: Topology, wiring: Wiring, forwarding: Forwarding
+) -> Tables:
     """Tables with three classes a link, their alternates and repairs.
 
     Args:
         tables: minimal.
         topology: a whole PolarStar.
         wiring: its cables.
-        policy: protection and balancing; alternates may share links with minimal paths.
+        forwarding: whether there are alternates and repair. Alternates may share links with minimal
+            paths.
     """
     links = wiring.port.shape[1]
     program = _program(topology, links)
     egress = unless_large(StarEgress(program), tables.routes.egress)
     prefix = unless_large(StarPrefixes(program), egress)
     classes = Classes.minimal(np.tile(wiring.port, 3))
-    if policy.protects:
+    if forwarding.repairs:
         order = _protection(program, wiring)
         classes = replace(classes, protection=order, bounce=order)
-    if policy.balances:
-        classes = spread(classes, wiring, _alternates(program, links), policy.minimal_share)
+    if forwarding.has_alternates:
+        classes = spread(classes, wiring, _alternates(program, links), forwarding.minimal_share)
     return Tables(replace(tables.routes, prefix=prefix, egress=egress), classes)
 
 

@@ -37,7 +37,7 @@ and y = x×d is not u. *u-r or r-x down:* the next one serves. *x-y down:* x's r
 not ~y, and ~u only if r3 = r: it arrives. *y-d down:* over an apex of y-d, which is not u, else y
 were one of u-d; or by repair and bounce to y' ≠ y, and y' ≠ u by (4).
 
-*Bounced paths* (`Policy.bounces`). Hosts at s ~ d may send to any r ~ s. If r is not next to d,
+*Bounced paths* (`Forwarding.bounces`). Hosts at s ~ d may send to any r ~ s. If r is not next to d,
 its minimal is s, and it bounces to w, or w', both not ~s by (2), or returns the packet to s if both
 are down. From there on it is on minimal paths, of which the above holds. Two things are new. *A
 path in that is the apex a of u-d*, where u-d is down: u takes another repair r, which bounces to x
@@ -76,7 +76,7 @@ def two_failures(build: Build) -> TwoFailures | None:
     Args:
         build: of which minimal delivery, and the repair of single failures, are proved.
     """
-    marks = build.marks
+    marks = build.forwarding.marks
     if marks and fewest_onward(build.wiring) <= TWO:
         return None
     classes = TwoLinkClasses.of(build)

@@ -79,9 +79,9 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
     """
     fabric, far = RatedLinks.of(build), build.wiring.far
     for refused, key, word in (
-        (build.carries, "balance", build.balance),
-        (build.marks, "balance", build.balance),
-        (build.every_hop, "transit", EVERY_HOP),
+        (build.forwarding.intermediates, "balance", build.balance),
+        (build.forwarding.marks, "balance", build.balance),
+        (build.forwarding.every_hop, "transit", EVERY_HOP),
     ):
         if refused:
             required = "one next router, as BookSim finds one shortest path of its own in `anynet`"

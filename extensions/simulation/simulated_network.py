@@ -90,7 +90,7 @@ class SimulatedNetwork(NamedTuple):
         up = np.zeros((order, ports), np.int32)
         up[:, :links] = rising(build)
         weight = np.pad(build.tables.classes.weight, ((0, 0), (0, 2), (0, 0))).astype(np.int32)
-        ingress, ranked, carries = by_row(p.shares), by_row(p.order), build.carries
+        ingress, ranked, carries = by_row(p.shares), by_row(p.order), build.forwarding.intermediates
         ranked[classes :: classes + 2, 0] = HOME
         number, hops = _towards(fib, build, classes)
         return cls(

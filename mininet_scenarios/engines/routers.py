@@ -84,7 +84,7 @@ class RouterProcesses(ABC):
     def next_hops(self, far: int) -> list[str]:
         """The addresses by which it finds another switch, for marked packets, too."""
         known = [str(IPv6Address(LINK_LOCAL + far + 1)), str(self.build.addressing.gateway(far))]
-        return known + [marked_address(far, 6)] * self.build.marks
+        return known + [marked_address(far, 6)] * self.build.forwarding.marks
 
     @abstractmethod
     def begin(self) -> None:
@@ -168,7 +168,7 @@ class FrrRouter(RouterProcesses):
 
     def next_hops(self, far: int) -> list[str]:
         """Those of marked IPv4 packets, too."""
-        return super().next_hops(far) + [marked_address(far, 4)] * self.build.marks
+        return super().next_hops(far) + [marked_address(far, 4)] * self.build.forwarding.marks
 
     def _tracked(self) -> dict[str, End]:
         """The ends of links that BGP keeps an address for; none without such."""
@@ -223,7 +223,9 @@ class FrrRouter(RouterProcesses):
     def _compiled(self) -> dict[str, frozenset[str]]:
         """{prefix: interfaces} of the tables: best paths change until the last session is up."""
         v, plan, classes = self.vertex, self.build.addressing, self.build.tables.classes
-        ports = np.column_stack((classes.port[v], classes.alternate[v] * self.build.every_hop))
+        ports = np.column_stack(
+            (classes.port[v], classes.alternate[v] * self.build.forwarding.every_hop)
+        )
         egress = self.build.tables.routes.egress[v].tolist()
         name = self.build.wiring.port_name
         by_class = [frozenset(name(v, port) for port in row if port) for row in ports.tolist()]

@@ -252,7 +252,7 @@ def _diversions(prediction: Prediction, hosts: HostSample) -> Iterator[tuple[int
         ports = build.tables.classes.port[switch]
         several = build.tables.classes.alternate[switch].any(axis=1)
         # A class with next hops to choose from at every hop has no group to change.
-        usable = np.flatnonzero((ports > 0) & ~(several & build.every_hop))
+        usable = np.flatnonzero((ports > 0) & ~(several & build.forwarding.every_hop))
         led = prediction.egress[switch][hosts.switch] == usable[:, None]
         order = np.lexsort((-np.count_nonzero(led, axis=1), several[usable]))
         to_host = build.wiring.host_port[switch][build.wiring.host_port[switch] > 0][-1:].tolist()

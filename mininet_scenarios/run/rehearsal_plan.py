@@ -116,7 +116,7 @@ class Plan:
                 {
                     "topology": planned.build.topology.title(),
                     "balance": planned.build.balance,
-                    "protect": planned.build.protect,
+                    "protect": planned.build.forwarding.protect,
                     "switches": planned.build.tables.switches,
                     "links": planned.build.topology.graph.size,
                     "hosts": int((planned.build.wiring.host_port > 0).sum()),

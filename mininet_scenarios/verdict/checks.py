@@ -52,7 +52,7 @@ class Examiner:
         return ExpectAtTop.model_construct(
             delivered=len(self.hosts) * (len(self.hosts) - 1),
             max_hops=most,
-            minimal=not self.build.spreading.spreads,
+            minimal=not self.build.forwarding.several_paths,
         )
 
     def judge(

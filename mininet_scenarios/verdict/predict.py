@@ -82,7 +82,7 @@ class Prediction:
     @property
     def varies(self) -> bool:
         """Whether packets have several paths, so that bounds are all there is."""
-        return self.tabulated.program.shares.shape[2] > 1 or self.build.carries
+        return self.tabulated.program.shares.shape[2] > 1 or self.build.forwarding.intermediates
 
     def paths(self, source: Numbers, destination: Numbers, first: bool = False) -> HostPaths:
         """All paths from switches to others, int64[n] each; none from or to one without power.
@@ -112,7 +112,7 @@ class Prediction:
         if not self.varies:
             loads = self.loads(packets)
             return loads, loads
-        if self.build.carries:
+        if self.build.forwarding.intermediates:
             up = self.outage.up(self.build.wiring.names)
             able = np.where(up[:, None] & up & ~np.eye(len(up), dtype=np.bool_), packets, 0)
             least, most = self.tabulated.bounds_over(able)
@@ -199,7 +199,7 @@ def _predict(
     able = up[:, None] & up
     nothing = np.where(able & np.eye(len(up), dtype=np.bool_), 0, LOST).astype(np.int16)
     able &= ~np.eye(len(up), dtype=np.bool_)
-    if walks.build.carries:
+    if walks.build.forwarding.intermediates:
         first = tabulated.legs[1].hops.reshape(able.shape)
         found = (np.where(able, hops, nothing) for hops in (first, *tabulated.hops_over()))
         return Prediction(walks.build, walks, outage, tabulated, *found)

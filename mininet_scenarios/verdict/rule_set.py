@@ -81,7 +81,7 @@ class RuleSet:
         self.due: dict[Rule, Pairs] = {}
         self._local()
         self._routes = {version: self._prefixes(version) for version in self.versions}
-        if build.carries:
+        if build.forwarding.intermediates:
             self._over_intermediates()
         else:
             self._between()
@@ -179,7 +179,9 @@ class RuleSet:
                 self._needs(switch, RowKind.FORWARD, drawn, sent)
                 here = {(version, switch, switch)}
                 self._needs(switch, RowKind.FORWARD, DRAWN_NUMBER + family, here)
-        legs = Prediction.of(replace(self.build, balance="minimal"))
+        legs = Prediction.of(
+            replace(self.build, forwarding=replace(self.build.forwarding, intermediates=False))
+        )
         for begin, end, at, came, left, _ in self._passed(legs, np.array(ends), middles):
             sent = {pair for v in self.versions for pair in pairs[v] if pair[1] == begin}
             self._leg(at, end, came, left, sent)
@@ -261,7 +263,7 @@ class RuleSet:
             fallback = self.groups.get((at, GroupRole.FALLBACK, egress))
             return (fallback, enter) if fallback else (enter, None)
         repairs: int = self.build.tables.classes.protection.shape[2]
-        last = GroupRole.ASIDE + repairs + self.build.every_hop
+        last = GroupRole.ASIDE + repairs + self.build.forwarding.every_hop
         for role in range(GroupRole.BOUNCE, last):
             group = self.groups.get((at, role, egress))
             if group and came and role != GroupRole.FALLBACK and group.entry == came:

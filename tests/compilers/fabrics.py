@@ -11,6 +11,7 @@ from compilers.pipeline import compile_placed
 from compilers.routing.minimal_routes import minimal
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.fabric_file import LoadedFabric
+from compilers.spec.forwarding import PLAIN
 from compilers.tables.build import Build
 from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
@@ -25,7 +26,7 @@ def polarfly_build(q: int, hosts: int = 1) -> Build:
     return Build(
         name=f"q{q}",
         balance="minimal",
-        protect="none",
+        forwarding=PLAIN,
         inputs={},
         topology=topology,
         wiring=wiring,

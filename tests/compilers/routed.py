@@ -12,7 +12,7 @@ import numpy as np
 from compilers.routing.choose import choices, weight_pairs
 from compilers.routing.minimal_routes import minimal
 from compilers.spec.address_blocks import ipv4_block_length
-from compilers.spec.policy import Policy
+from compilers.spec.forwarding import Forwarding, Protect
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import (
     Classes,
@@ -32,7 +32,7 @@ def routed(
     family: str = "polarfly",
     *,
     spread: bool = False,
-    protect: str = "none",
+    protect: Protect = "none",
     hosts: int = 1,
     bounces: bool = False,
     marks: bool = False,
@@ -44,12 +44,14 @@ def routed(
     """
     topology = FAMILIES[family].build(parameters)
     wiring = wire(topology, generated_inventory(topology, hosts), hosts)
-    policy = Policy(spread, protect != "none", edge_disjoint=False, bounces=bounces, marks=marks)
+    forwarding = Forwarding(
+        alternates="all" if spread else "none", bounces=bounces, marks=marks, protect=protect
+    )
     words = {"minimal_share": "equal-cost", "disjoint": "none"} if spread else {}
     return Build(
         name=family,
         balance="spread" if marks else "compact-valiant" if spread else "minimal",
-        protect=protect,
+        forwarding=forwarding,
         inputs={},
         policy=words | ({"adjacent": "bounce"} if bounces else {}),
         topology=topology,
@@ -62,7 +64,20 @@ def routed(
             host_mac=default_host_macs(topology.graph.order, hosts),
             hierarchy=topology.hierarchy,
         ),
-        tables=choices(minimal(topology, wiring), topology, wiring, policy),
+        tables=choices(minimal(topology, wiring), topology, wiring, forwarding),
+    )
+
+
+def with_alternates(
+    minimal_share: Fraction | None = None, disjoint: bool = True, protect: Protect = "none"
+) -> Forwarding:
+    """What tables with all alternates mean."""
+    return Forwarding(
+        alternates="all",
+        disjoint=disjoint,
+        weights="equal-cost" if minimal_share is None else "minimal-share",
+        minimal_share=minimal_share,
+        protect=protect,
     )
 
 
@@ -70,13 +85,13 @@ def routed(
 def by_class(q: int, supernode: str, degree: int, spread: bool = True) -> Build:
     """A PolarStar with constructed classes, as one too large for a search has; repairs nodes."""
     build = routed("polarstar", q=q, supernode=supernode, degree=degree)
-    policy = Policy(balances=spread, protects=True, edge_disjoint=False)
+    forwarding = Forwarding(alternates="all" if spread else "none", protect="node")
     return replace(
         build,
         balance="compact-valiant" if spread else "minimal",
-        protect="node",
+        forwarding=forwarding,
         policy={"minimal_share": "equal-cost", "disjoint": "none"} if spread else {},
-        tables=with_choices(build.tables, build.topology, build.wiring, policy),
+        tables=with_choices(build.tables, build.topology, build.wiring, forwarding),
     )
 
 

@@ -19,6 +19,7 @@ from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
+from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
 from compilers.tables.build_codec import alike
 from compilers.tables.folders.build_folder import builds_in, load, save_planes
@@ -152,7 +153,7 @@ def test_folders(tmp_path: Path) -> None:
     assert len({(folder / table).stat().st_ino for folder in folders}) == 1
     assert len({(folder / "arrays/datapath_id.npy").stat().st_ino for folder in folders}) == 3
     assert alike(builds[0], builds[2])
-    assert not alike(builds[0], replace(builds[2], policy={"transit": "ecmp"}))
+    assert not alike(builds[0], replace(builds[2], forwarding=Forwarding(every_hop=True)))
     with pytest.raises(InputError, match="given a folder of several planes; name one of them"):
         load(tmp_path / "build")
     other = planes(tmp_path, SPEC + "routing: {protect: link}\n")

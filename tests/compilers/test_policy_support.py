@@ -33,11 +33,11 @@ def compiled(tmp_path, targets, balance="minimal", protect="none", on_missing="r
 @pytest.mark.parametrize("name", SHIPPED_SYSTEMS)
 @pytest.mark.parametrize(("balance", "protect"), [("compact-valiant", "none"), ("minimal", "node")])
 def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, protect):
-    needs = balance_named(balance).needs | PROTECT_NEEDS[protect]
+    needs = balance_named(balance).forwarding.needs | PROTECT_NEEDS[protect]
     able = needs <= target(name).capabilities.features
     if able:
         build = compiled(tmp_path, name, balance, protect)
-        assert (build.balance, build.protect) == (balance, protect)
+        assert (build.balance, build.forwarding.protect) == (balance, protect)
     else:
         with pytest.raises(
             InputError, match=rf"a policy that target {name} can do, given .* needs "
@@ -98,7 +98,7 @@ def test_the_message_names_target_line_and_way_out(tmp_path):
 
 def test_on_missing_minimal_reduces_only_what_is_missing(tmp_path):
     build = compiled(tmp_path, "srv6", "compact-valiant", "link", "minimal")
-    assert (build.balance, build.protect) == ("compact-valiant", "none")
+    assert (build.balance, build.forwarding.protect) == ("compact-valiant", "none")
     assert build.policy["asked_protect"] == "link"
     assert "asked_balance" not in build.policy
     assert build.tables.classes.alternate.shape[2]
@@ -114,7 +114,7 @@ def test_on_missing_minimal_for_node_types(tmp_path):
     with pytest.raises(InputError, match=r"a type that can do weighted groups \(weights\)"):
         compiled(tmp_path, "", "compact-valiant", "link", more=more)
     build = compiled(tmp_path, "", "compact-valiant", "link", "minimal", more)
-    assert (build.balance, build.protect) == ("minimal", "link")
+    assert (build.balance, build.forwarding.protect) == ("minimal", "link")
     able = (tmp_path / "inventory.yaml").read_text().replace("[repair, ipv6]", "[repair]")
     (tmp_path / "inventory.yaml").write_text(able)
     loaded = load_fabric(tmp_path / "fabric.yaml")
@@ -123,7 +123,7 @@ def test_on_missing_minimal_for_node_types(tmp_path):
 
 def test_where_nothing_is_missing_nothing_is_reduced(tmp_path):
     build = compiled(tmp_path, "ovs, linux", "compact-valiant", "link", "minimal")
-    assert (build.balance, build.protect) == ("compact-valiant", "link")
+    assert (build.balance, build.forwarding.protect) == ("compact-valiant", "link")
     assert not any(word.startswith("asked") for word in build.policy)
 
 

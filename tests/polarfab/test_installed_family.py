@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 from tests.polarfab.makers import install, polarfab
 
 PACKAGE = '''
+from dataclasses import replace
+
 import numpy as np
-from polarfab import Balance, Family, Topology
+from polarfab import Balance, Family, Forwarding, Topology
 from compilers.topology.adjacency import Graph
 from inventory.problems import Problem
 
@@ -58,18 +61,70 @@ class OneMore(Balance):
     """The minimal port and one alternate."""
 
     name = "one-more"
-    every_alternate = False
 
-    def chosen(self, tables, topology, wiring):
-        from dataclasses import replace
-
+    def chosen(self, tables, forwarding, topology, wiring):
         classes = tables.classes
         weight = np.array(classes.weight)
         weight[..., 2:] = 0
         alternate = np.where(np.arange(classes.alternate.shape[2]) < 1, classes.alternate, 0)
         changed = replace(classes, alternate=alternate.astype(np.uint16), weight=weight)
-        return replace(tables, classes=changed)
+        return replace(tables, classes=changed), replace(forwarding, alternates="some")
+
+
+class RandomWeights(Balance):
+    """Weights by chance, some of them 0."""
+
+    name = "random-weights"
+
+    def chosen(self, tables, forwarding, topology, wiring):
+        drawn = np.random.default_rng(7).integers(0, 9, tables.classes.weight.shape)
+        drawn[..., 0] += 1
+        classes = tables.classes.weighted(drawn)
+        return replace(tables, classes=classes), replace(forwarding, weights="any")
+
+
+class Untrue(RandomWeights):
+    """The same, which it does not say."""
+
+    name = "untrue"
+
+    def chosen(self, tables, forwarding, topology, wiring):
+        return super().chosen(tables, forwarding, topology, wiring)[0], forwarding
+
+
+class Marked(Balance):
+    """Marked packets, by another name than ours."""
+
+    name = "marked"
+    forwarding = Forwarding(alternates="all", marks=True)
+
+
+class Silent(Balance):
+    """Tables alone."""
+
+    name = "silent"
+
+    def chosen(self, tables, forwarding, topology, wiring):
+        return tables
+
+
+class Floating(Balance):
+    """Weights that are no whole numbers."""
+
+    name = "floating"
+
+    def chosen(self, tables, forwarding, topology, wiring):
+        classes = replace(tables.classes, weight=tables.classes.weight / 2)
+        return replace(tables, classes=classes), replace(forwarding, weights="any")
 '''
+BALANCES = {
+    "one-more": "OneMore",
+    "random-weights": "RandomWeights",
+    "untrue": "Untrue",
+    "marked": "Marked",
+    "silent": "Silent",
+    "floating": "Floating",
+}
 SPEC = """name: ring
 topology: {{family: circulant, switches: {n}}}
 routing: {{balance: {balance}}}
@@ -83,7 +138,8 @@ def site(tmp_path_factory):
     (folder / "circulants.py").write_text(PACKAGE)
     families = {"circulant": "circulants:Circulant", "nameless": "circulants:Nameless"}
     install(folder, "circulants", families, "polarfab.families")
-    install(folder, "one-more", {"one-more": "circulants:OneMore"}, "polarfab.balances")
+    balances = {name: f"circulants:{kind}" for name, kind in BALANCES.items()}
+    install(folder, "balances", balances, "polarfab.balances")
     return folder
 
 
@@ -98,6 +154,79 @@ def build(site, tmp_path_factory):
         code, _, err = polarfab(site, words=words)
         assert code == 0, err
     return folder / "a"
+
+
+@pytest.fixture(scope="module", params=["random-weights", "marked"])
+def other(request, site, tmp_path_factory):
+    """A build of PolarFly by another balance of the package."""
+    folder = tmp_path_factory.mktemp(request.param)
+    topology = "name: lab\ntopology: {family: polarfly, q: 4}\nhosts_per_node: 2\n"
+    routing = f"routing: {{balance: {request.param}, protect: link}}\ntargets: [ovs]\n"
+    (folder / "fabric.yaml").write_text(topology + routing)
+    words = "compile", folder / "fabric.yaml", "-o", folder / "a"
+    code, _, err = polarfab(site, words=words)
+    assert code == 0, err
+    return folder / "a"
+
+
+def answers(sites, build, folder, *, of_family=True):
+    """What verbs say of a build, and what they write; `verify` and `render` build the graph."""
+    calls = {
+        "explain": ("explain", build, "0", "4", "--json"),
+        "throughput": ("throughput", build, "--json"),
+    }
+    if of_family:
+        calls |= {
+            "verify": ("verify", build, "--json"),
+            "render": ("render", build, "--target", "ovs", "-o", folder),
+            "emitted": ("verify", build, "--emitted", folder, "--json"),
+        }
+    said = {name: polarfab(*sites, words=words) for name, words in calls.items()}
+    assert {name: code for name, (code, _, _) in said.items()} == dict.fromkeys(said, 0), said
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return said, {path.relative_to(folder): path.read_bytes() for path in files}
+
+
+def test_answers_do_not_depend_on_the_package_of_the_balance(site, other, tmp_path):
+    """Without it, a build was explained as one of another balance."""
+    folder = tmp_path / "out"
+    said, files = answers((site,), other, folder)
+    assert len(files) > 20
+    shutil.rmtree(folder)
+    assert answers((), other, folder) == (said, files)
+
+
+def test_answers_do_not_depend_on_the_package_of_the_family(site, build, tmp_path):
+    with_package = answers((site,), build, tmp_path, of_family=False)
+    assert answers((), build, tmp_path, of_family=False) == with_package
+
+
+def test_without_its_family_a_build_is_not_proved_and_keeps_its_mark(build):
+    """It was called a damaged build, and its mark was removed."""
+    mark = (build / "verified.json").read_bytes()
+    code, _, err = polarfab(words=("verify", build))
+    assert (code, "topology.family: required family circulant" in err) == (2, True), err
+    assert (build / "verified.json").read_bytes() == mark
+
+
+def test_what_a_balance_says_is_proved(site, tmp_path):
+    (tmp_path / "fabric.yaml").write_text(SPEC.format(n=9, balance="untrue"))
+    code, _, err = polarfab(site, words=("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "a"))
+    assert code == 1
+    assert "required 1 to 1, the minimal port to each alternate, given" in err
+
+
+@pytest.mark.parametrize(
+    ("balance", "said"),
+    [
+        ("silent", "required tables and their Forwarding from `chosen` of silent, given Tables"),
+        ("floating", "required weight as uint16[9, 9, 4] from `chosen` of floating, given float64"),
+    ],
+)
+def test_what_is_no_result_of_a_balance_is_refused(site, tmp_path, balance, said):
+    (tmp_path / "fabric.yaml").write_text(SPEC.format(n=9, balance=balance))
+    code, _, err = polarfab(site, words=("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "a"))
+    assert (code, said in err) == (2, True), err
 
 
 def test_the_tables_have_one_alternate(site, build):
@@ -125,7 +254,7 @@ def test_its_mistakes_are_told_like_ours(site, tmp_path):
     code, _, err = polarfab(site, words=("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "a"))
     assert code == 2
     assert "topology.switches: required at least 5, given 4" in err
-    assert "one-more, given one-mor; did you mean one-more?" in err
+    assert "given one-mor; did you mean one-more?" in err
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compilers.spec.balances import balance_named, own_balances
+from compilers.spec.balances import own_balances, own_balances_with
 from compilers.topology.families import family_of
 from compilers.topology.family import Design, Family
 
@@ -57,7 +57,11 @@ class Formulas:
         full = self.full_throughput_hosts
         if full is None or self.basis is None:
             return None
-        balance = own_balances()[0] if self.family.single else _first("shortest")
+        balance = (
+            own_balances()[0]
+            if self.family.single
+            else own_balances_with(lambda forwarding: forwarding.alternates == "shortest")[0]
+        )
         return CarriedShare(min(1.0, full / hosts), balance, self.basis if even else ESTIMATE)
 
     def worst(self, hosts: int, even: bool) -> CarriedShare | None:
@@ -71,7 +75,9 @@ class Formulas:
         if marked:
             share, exact = marked
             return CarriedShare(
-                min(1.0, share), _first("marks"), EXACT if even and exact else BOUND
+                min(1.0, share),
+                own_balances_with(lambda forwarding: forwarding.marks)[0],
+                EXACT if even and exact else BOUND,
             )
         full = self.full_throughput_hosts
         if full is None or self.basis is None or self.family.compared:
@@ -81,7 +87,9 @@ class Formulas:
         # Both legs are uniform traffic, but an intermediate may be any of N switches, not N - 1.
         legs = full / (2 * hosts) * self.design.nodes / (self.design.nodes - 1)
         bound = BOUND if self.basis == EXACT and not even else self.basis
-        return CarriedShare(min(1.0, legs), _first("carries"), bound)
+        return CarriedShare(
+            min(1.0, legs), own_balances_with(lambda forwarding: forwarding.intermediates)[0], bound
+        )
 
 
 def formulas(design: Design) -> Formulas:
@@ -97,8 +105,3 @@ def formulas(design: Design) -> Formulas:
         utilisation=used,
         basis=None if used is None else known,
     )
-
-
-def _first(ability: str) -> str:
-    """The name of the first balance that has it."""
-    return next(name for name in own_balances() if getattr(balance_named(name), ability))

@@ -236,7 +236,7 @@ def walk_failures(
         return walk(build, (kind,), progress, destinations, walks, workers).failures[0]
     walks = walks or Walks.of(build, None if destinations is None else len(destinations))
     if sample is None:
-        quick = kind == "2" and build.protect != "none" and packets(build) <= PAIRS_UP_TO
+        quick = kind == "2" and build.forwarding.repairs and packets(build) <= PAIRS_UP_TO
         sample = comb(walks.elements, 2) if quick else SAMPLE
     if kind.isdecimal():
         cases = FailureCases.of(walks, kind, sample, seed)
@@ -313,7 +313,7 @@ def _report(
     build, ends = walks.build, int(np.count_nonzero(walks.ends))
     lost = lost[np.lexsort((lost[:, 2], lost[:, 1], lost[:, 0]))]
     case, source, destination = lost[:, 0], lost[:, 1], block[lost[:, 2]]
-    promised = build.protect != "none" and len(lost)
+    promised = build.forwarding.repairs and len(lost)
     first = (part[:LOSS_EXAMPLES].tolist() for part in (case, source, destination))
     return FailureReport(
         kind=kind,

@@ -124,7 +124,7 @@ class ClassStates:
         ask(p, shares, only, kinds, cases, turn, words)
         ends = build.topology.endpoints.copy()
         used = ends | (wiring.far >= 0).any(axis=1)
-        marks = build.marks
+        marks = build.forwarding.marks
         return cls(p, only, sets, marks, cases, turn, words, ends, used)
 
     @property
@@ -275,9 +275,9 @@ def provable(build: Build) -> bool:
     """Whether states can be proved by themselves; else all is to be walked."""
     far = np.sort(build.wiring.far, axis=1)
     twice = (far[:, 1:] == far[:, :-1]) & (far[:, 1:] >= 0)
-    if build.every_hop or twice.any():
+    if build.forwarding.every_hop or twice.any():
         return False
-    return not build.marks or fewest_onward(build.wiring) > 1
+    return not build.forwarding.marks or fewest_onward(build.wiring) > 1
 
 
 def local_proof(

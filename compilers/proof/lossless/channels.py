@@ -110,8 +110,10 @@ def channels(
         if progress:
             progress(min(first + step, len(ends)), len(ends))
     waits &= changes == 0
-    count = 0 if looped else (1 + build.carries) * (int(highest) + 1)
-    if build.carries and scheme == "valley":  # two legs of h links have at most h valleys
+    count = 0 if looped else (1 + build.forwarding.intermediates) * (int(highest) + 1)
+    if (
+        build.forwarding.intermediates and scheme == "valley"
+    ):  # two legs of h links have at most h valleys
         count = min(count, 1 + channels(build, "hop", failures).count // 2)
     return Channels(
         scheme=scheme,

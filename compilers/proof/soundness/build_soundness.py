@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness import detour_soundness, value_soundness
-from compilers.proof.soundness.detour_soundness import bounces
+from compilers.proof.soundness import forwarding_soundness, value_soundness
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import Detours
@@ -67,46 +66,59 @@ def _values(build: Build, rows: bool) -> Iterator[Unsound]:
     yield from value_soundness.blocks(build)
 
 
-def promise(build: Build, constructed: bool = False) -> Unsound:
-    """Detours that are not what the policy promises, in a sound build that delivers every pair.
+def broken_claims(build: Build, constructed: bool = False) -> Unsound:
+    """What `build.forwarding` says and the tables do not keep, in a sound build that delivers.
 
     Args:
         build: see above.
         constructed: whether to compare alternates with those that are constructed, where the
             family has a construction; its repairs are then judged by failures alone.
     """
-    return Unsound.of(_promised(build, constructed))
+    return Unsound.of(_broken_claims(build, constructed))
 
 
-def _promised(build: Build, constructed: bool) -> Iterator[Unsound]:
-    # Where any shortest path may be taken, walks judge the repairs.
-    if build.every_hop or not detour_soundness.chooses(build):
-        return
-    use = PortUse.of(build.wiring)
+def _broken_claims(build: Build, constructed: bool) -> Iterator[Unsound]:
+    forwarding, use = build.forwarding, PortUse.of(build.wiring)
     links = constructed_alternates(build) if constructed else None
+    paths = None
     if links is not None:
         yield from direct_rows(build)
-    found = Detours.of(build) if links is None else None
+    elif forwarding.has_alternates or forwarding.repairs:
+        paths = Detours.of(build)
     for some in switch_blocks(build):
-        part = classes_of(build, some)
+        part, ports = classes_of(build, some), use.part(some)
+        yield from forwarding_soundness.weights(part)
+        if not forwarding.has_alternates:
+            yield from forwarding_soundness.no_alternates(part, ports)
         if links is not None:
-            yield from detour_soundness.alternates(part, use.part(some), links[some])
-        if found:
-            yield from detour_soundness.detours(part, use.part(some), found.part(some))
+            yield from forwarding_soundness.constructed_alternates(part, ports, links[some])
+        if paths:
+            yield from _by_paths(part, ports, paths.part(some))
+
+
+def _by_paths(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
+    """Claims about some switches that the paths of their neighbours prove."""
+    forwarding = build.forwarding
+    if not forwarding.every_hop:  # else walks judge the repairs: any shortest path may be taken
+        yield from forwarding_soundness.class_rows(build, paths)
+        yield from forwarding_soundness.repairs(build, use, paths)
+    if forwarding.has_alternates:
+        yield from forwarding_soundness.alternates(build, use, paths)
 
 
 def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
-    """uint8[S, C, B]: the links of alternates that are constructed for the policy.
+    """uint8[S, C, B]: the links of alternates that are constructed for what the build says.
 
-    None where the fabric has no construction; no links where the policy asks for no alternates.
+    None where the fabric has no construction.
     """
-    topology, wiring = build.topology, build.wiring
-    family, classes = family_of(topology.family), build.tables.classes.port.shape[1]
-    edge = build.policy.get("disjoint", "edge") == "edge"
-    also = bounces(build) or build.marks
-    found: NDArray[np.uint8] | None
-    found = family.constructed_alternates(topology, wiring, classes, edge, also)
-    return np.zeros_like(found) if found is not None and not build.spreading.alternates else found
+    forwarding, classes = build.forwarding, build.tables.classes.port.shape[1]
+    if forwarding.alternates == "shortest":
+        return None
+    family = family_of(build.topology.family)
+    links: NDArray[np.uint8] | None = family.constructed_alternates(
+        build.topology, build.wiring, classes, forwarding
+    )
+    return np.zeros_like(links) if links is not None and not forwarding.has_alternates else links
 
 
 def direct_rows(build: Build) -> Iterator[Unsound]:

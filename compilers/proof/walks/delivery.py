@@ -28,7 +28,7 @@ from compilers.proof.local.judged import LocalUse, by_chance, judged
 from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof, provable
 from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.proof_options import WITHOUT_FAILURES, ProofOptions
-from compilers.proof.soundness.build_soundness import promise, unsound, walkable
+from compilers.proof.soundness.build_soundness import broken_claims, unsound, walkable
 from compilers.proof.soundness.unsound import SOUND, Unsound
 from compilers.routing.plane_bounces import SMALLEST_WITH_GOALS
 from compilers.spec.policy import PROMISED
@@ -196,13 +196,13 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     if report.delivered != report.pairs:
         return report
     if not report.unsound.count:
-        report = replace(report, unsound=promise(build, constructed=whole))
+        report = replace(report, unsound=broken_claims(build, constructed=whole))
     if proof and report.local:
         both = _with_two(build, proof) if _whole_of_two(build, kinds, options.sample) else proof
         report = _judged(report, build, both, options)
     else:
         report = _walked(report, build, kinds, options)
-    if local and MODULE in kinds and build.protect != "none":
+    if local and MODULE in kinds and build.forwarding.repairs:
         report = _modules(report, build, seed)
     done = {case.kind: case for case in report.failures}
     cases = [done.get(kind) or _failures(build, kind, options) for kind in kinds]
@@ -212,7 +212,7 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
         single = tuple(kind for kind in options.failures or () if kind in PROMISED["node"])
         counted = channels(build, "valley", single, options.progress)
         report = replace(report, channels=counted, channels_under=single)
-    return _over_intermediates(report) if build.carries else report
+    return _over_intermediates(report) if build.forwarding.intermediates else report
 
 
 def _failures(build: Build, kind: str, options: ProofOptions) -> FailureReport:
@@ -327,13 +327,15 @@ def _modules(report: Report, build: Build, seed: int) -> Report:
 
 def _repaired(build: Build, kinds: tuple[str, ...]) -> tuple[str, ...]:
     """The kinds of failures that states are proved under, if switches repair."""
-    return tuple(kind for kind in kinds if kind in PROVED and build.protect != "none")
+    return tuple(kind for kind in kinds if kind in PROVED and build.forwarding.repairs)
 
 
 def _whole_of_two(build: Build, kinds: tuple[str, ...], sample: int | None) -> bool:
     """Whether all cases of two failures are asked for, of switches that repair."""
     parts = build.tables.switches + build.topology.graph.size
-    return "2" in kinds and build.protect != "none" and (sample or comb(parts, 2)) >= comb(parts, 2)
+    return (
+        "2" in kinds and build.forwarding.repairs and (sample or comb(parts, 2)) >= comb(parts, 2)
+    )
 
 
 def _with_two(build: Build, proof: LocalProof) -> LocalProof:
@@ -358,10 +360,10 @@ def _spread(build: Build) -> bool:
 
 def promised(build: Build) -> tuple[str, ...]:
     """The kinds of failures that may lose no pair: those of `protect`; two in a whole PolarFly."""
-    kinds = PROMISED.get(build.protect, ())
+    kinds = PROMISED.get(build.forwarding.protect, ())
     if not kinds or not polarity.is_whole(build.topology):
         return kinds
-    least = LEAST_MARKED_TWICE if build.marks else SMALLEST_WITH_GOALS
+    least = LEAST_MARKED_TWICE if build.forwarding.marks else SMALLEST_WITH_GOALS
     return (*kinds, "2") if int(build.topology.parameters["q"]) >= least else kinds
 
 

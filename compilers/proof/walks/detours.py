@@ -30,6 +30,8 @@ class Detours:
     and not the class's own. least, most: uint8[S, C, K], what the paths of the class's destinations
     meet over that link: BACK the switch, else NEXT_HOP its neighbour on the minimal path (unless
     that is the destination), else LATER another switch of the minimal path before its end, else 0.
+    shorter: bool[S, C, K], other links whose neighbour is as near to every destination of the class
+    as the next hop is; ever_shorter: to some destination.
     """
 
     direct: Bits
@@ -37,6 +39,8 @@ class Detours:
     other: Bits
     least: NDArray[np.uint8]
     most: NDArray[np.uint8]
+    shorter: Bits
+    ever_shorter: Bits
 
     @classmethod
     def of(cls, build: Build) -> Detours:
@@ -50,6 +54,8 @@ class Detours:
             other=other,
             least=np.full(other.shape, BACK, np.uint8),
             most=np.zeros(other.shape, np.uint8),
+            shorter=other.copy(),
+            ever_shorter=np.zeros(other.shape, np.bool_),
         )
         fib = Fib.of(build.tables, w.cables())
         ends = np.flatnonzero(build.topology.endpoints)
@@ -68,6 +74,7 @@ class Detours:
             routed, fib.next_switch(destinations), np.arange(len(far), dtype=np.int32)[:, None]
         )
         paths = _paths(after, ends)
+        hops = _hops(paths, ends)
         order = np.argsort(number, axis=1, kind="stable")
         for s, count in enumerate(np.count_nonzero(routed, axis=1).tolist()):
             columns = order[s, :count]
@@ -80,6 +87,11 @@ class Detours:
                 for function, known in ((np.minimum, self.least), (np.maximum, self.most)):
                     found = function.reduceat(met, first, axis=1).T
                     known[s, classes] = function(known[s, classes], found)
+                shorter = (hops[far[s]] < hops[s])[:, columns]
+                other = self.other[s, classes]
+                self.shorter[s, classes] &= np.logical_and.reduceat(shorter, first, axis=1).T
+                some = np.logical_or.reduceat(shorter, first, axis=1).T
+                self.ever_shorter[s, classes] |= other & some
 
     def part(self, some: slice) -> Detours:
         """The detours of some switches."""
@@ -99,6 +111,19 @@ class Detours:
         low, high = (np.where(met < least, 0, met) for met in (self.least, self.most))
         differ: Bits = (self.other & self.used[..., None] & (low != high)).any(axis=2)
         return differ
+
+    def unevenly_shorter(self) -> Bits:
+        """bool[S, C]: classes over some link of which only some destinations are as near."""
+        differ: Bits = (self.ever_shorter & ~self.shorter).any(axis=2) & self.used
+        return differ
+
+
+def _hops(paths: list[Vertices], ends: Vertices) -> NDArray[np.uint8]:
+    """uint8[S, D]: the links of every path; at least as many as are followed, where none ends."""
+    hops: NDArray[np.uint8] = (np.arange(len(paths[0]))[:, None] != ends).astype(np.uint8)
+    for path in paths[:-1]:
+        hops += path != ends
+    return hops
 
 
 def _paths(after: Vertices, ends: Vertices) -> list[Vertices]:

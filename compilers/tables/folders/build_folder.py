@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from io import BufferedReader
@@ -23,15 +24,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.balances import balance_names
 from compilers.tables.build import Build
 from compilers.tables.build_codec import (
     Misfit,
     array_file,
     arrays_of,
     from_json,
-    is_packed,
     to_json,
 )
+from compilers.tables.folders.build_format import FORMAT, converted, readable, unread_words
 from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.generations import (
     DAMAGED,
@@ -45,10 +47,9 @@ from compilers.tables.folders.generations import (
 )
 from compilers.tables.folders.replaced_folder import link_file, new_build, undo
 from compilers.tables.folders.written_file import place_of
+from compilers.topology.families import family_named
 from inventory.problems import InputError, Problem, few
 
-FORMAT, PACKED_FORMAT = 1, 2
-"""Format 2 is that of builds with arrays that are computed."""
 ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files": dict}
 """What a manifest holds for those who read the build."""
 AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
@@ -134,7 +135,7 @@ def _write_array(array: NDArray[Any], write: Callable[[bytes], object]) -> None:
 
 def _manifest(build: Build, digests: Mapping[str, str]) -> str:
     manifest = {
-        "format": PACKED_FORMAT if is_packed(build) else FORMAT,
+        "format": FORMAT,
         "name": build.name,
         "topology": build.topology.title(),
         "switches": build.tables.switches,
@@ -232,7 +233,7 @@ def _read(files: FolderFiles) -> Build:
         raise InputError(few(problems))
     arrays = dict(_arrays(files, manifest["files"]))
     try:
-        fabric = json.loads(files.read(FABRIC))
+        fabric = converted(json.loads(files.read(FABRIC)), manifest["format"])
         build = from_json(fabric, arrays, inputs=manifest["inputs"], identity=identity_of(text))
     except Misfit as error:
         raise InputError(_damage(files.path / error.file, f"a damaged file ({error})")) from error
@@ -256,8 +257,8 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
     try:
         text = files.read(MANIFEST)
         manifest = json.loads(text)
-        if manifest["format"] not in (FORMAT, PACKED_FORMAT):
-            raise _unreadable(files.path, "a build in another format")
+        if not readable(number := manifest.get("format")):
+            raise _of_other_format(files, number)
         wrong = [key for key, kind in ENTRIES.items() if type(manifest[key]) is not kind]
         if wrong or FABRIC not in manifest["files"]:
             raise TypeError(", ".join(wrong) or FABRIC)
@@ -328,6 +329,22 @@ def _instead(folder: Path) -> tuple[str, str]:
     if (spec := folder / "fabric.yaml").is_file():
         return f"a folder with {spec.name}", f"compile it first: polarfab compile {spec} -o build"
     return f"a folder without {MANIFEST}", AGAIN_SOMEWHERE
+
+
+def _of_other_format(files: FolderFiles, number: object) -> InputError:
+    """The refusal of a build of a format that is not read, with names that are gone since."""
+    required, given, todo = unread_words(number)
+    gone = []
+    with suppress(*DAMAGED, InputError):
+        fabric = json.loads(files.read(FABRIC))
+        balance, family = fabric["routing"]["balance"], fabric["topology"]["family"]
+        if balance not in balance_names():
+            gone.append(f"balance {balance}")
+        if family_named(family) is None:
+            gone.append(f"family {family}")
+    if gone:
+        given += f", with {' and '.join(gone)}, which this polarfab has not"
+    return InputError.of(required, given, todo, str(place_of(files.path)))
 
 
 def _unreadable(folder: Path, given: str, todo: str = AGAIN_SOMEWHERE) -> InputError:

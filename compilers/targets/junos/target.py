@@ -59,7 +59,7 @@ class Junos(P2pTarget):
         """
         super().require(build, chosen)
         most = 1 + int(np.count_nonzero(build.tables.classes.alternate > 0, axis=2).max(initial=0))
-        if build.every_hop and most > UNCOUNTED_PATHS:
+        if build.forwarding.every_hop and most > UNCOUNTED_PATHS:
             required = f"at most {UNCOUNTED_PATHS} next hops of a route for target {self.name}, "
             required += "which writes no `chassis maximum-ecmp`"
             raise InputError.of(required, str(most), "choose another target", key="routing.transit")

@@ -148,7 +148,7 @@ class Linux(Target):
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
         by_hosts = chosen["intermediates"] == "hosts"
-        if build.carries and not by_hosts:
+        if build.forwarding.intermediates and not by_hosts:
             raise InputError.of(
                 key="routing.balance",
                 required=f"another balance, as target {self.name} cannot do {INTERMEDIATES} itself",

@@ -44,7 +44,7 @@ class CarriedRows:
         port = np.zeros(len(ends), np.int64)
         near = np.flatnonzero(w.far[vertex] >= 0)
         near = near[number[w.far[vertex, near]] >= 0]
-        if build.protect != "none":
+        if build.forwarding.repairs:
             port[number[w.far[vertex, near]]] = w.port[vertex, near]
         return cls(int(number[vertex]), _egress(build, vertex)[ends], port)
 
@@ -60,7 +60,7 @@ def require_numbers(build: Build) -> None:
     Raises:
         InputError: there are too many.
     """
-    if build.carries and (count := len(intermediates(build))) > 1 << CARRIED_BITS:
+    if build.forwarding.intermediates and (count := len(intermediates(build))) > 1 << CARRIED_BITS:
         raise InputError.of(
             key="routing.balance",
             required=f"at most {1 << CARRIED_BITS:,} switches with hosts, as each has a MAC "

@@ -239,7 +239,7 @@ class Encoder:
         if not before:
             own = np.full(int(found.own >= 0), found.own)
             blocks += [carried.reached.filled(own)]
-            blocks += [carried.given_up] * (self.build.protect != "none")
+            blocks += [carried.given_up] * (self.build.forwarding.repairs)
         return [block for block in blocks if len(block)]
 
     def describe(self, number: int) -> str:
@@ -283,7 +283,7 @@ class Encoder:
             self._own.append(rows.own_nd(hosts))
             self._enter.append(rows.enter(gateway, hosts, IPV6))
             self._hosts.append(rows.hosts(gateway, hosts, IPV6, single=False))
-        self._carried = _Carried.of(self.build) if self.build.carries else None
+        self._carried = _Carried.of(self.build) if self.build.forwarding.intermediates else None
         if self._carried:
             self._forward.append(rows.forward_carried(self._carried.first, self._pipeline.ipv6))
 
@@ -298,7 +298,9 @@ class Encoder:
                 [
                     [
                         rows.classes(self._width, role, generation, masks, self._pipeline.direct)
-                        for role in range(roles(self.build.tables.classes, self.build.every_hop))
+                        for role in range(
+                            roles(self.build.tables.classes, self.build.forwarding.every_hop)
+                        )
                     ]
                     for generation in range(GENERATIONS)
                 ],

@@ -192,18 +192,18 @@ class Pipeline:
     def groups(self, vertex: int) -> list[Groups]:
         """The groups of a switch, those that others lead to first."""
         classes = self.build.tables.classes
-        profile, every_hop = self.profiles[vertex], self.build.every_hop
+        profile, every_hop = self.profiles[vertex], self.build.forwarding.every_hop
         return list(groups(classes, vertex, profile, self.marks, every_hop))
 
     @property
     def marks(self) -> bool:
         """Whether hosts' packets are marked for the next switch, which spreads them."""
-        return self.build.marks
+        return self.build.forwarding.marks
 
     @property
     def whole(self) -> bool:
         """Whether switches have to be able to do all that Open vSwitch does."""
-        return self.marks or self.build.carries or self.build.every_hop
+        return self.marks or self.build.forwarding.intermediates or self.build.forwarding.every_hop
 
     def route_metadata(self, egress: NDArray[np.integer], generation: int = 0) -> NDArray[np.int64]:
         """int64[n]: what routes write into metadata for these classes, under `CLASS_MASK`."""
@@ -233,7 +233,7 @@ class Pipeline:
 
     def shared(self, vertex: int) -> list[tuple[int, NDArray[np.integer]]]:
         """The classes whose next hops packets from anywhere share, and their ports."""
-        if not self.build.every_hop:
+        if not self.build.forwarding.every_hop:
             return []
         classes = self.build.tables.classes
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
@@ -244,7 +244,10 @@ class Pipeline:
     @property
     def entering(self) -> bool:
         """Whether packets from hosts are distinguished from those in transit."""
-        return bool(self.build.tables.classes.alternate.shape[2]) and not self.build.every_hop
+        return (
+            bool(self.build.tables.classes.alternate.shape[2])
+            and not self.build.forwarding.every_hop
+        )
 
     def rows(self, vertex: int) -> int:
         """How many flows a switch has when it is programmed."""
@@ -261,9 +264,9 @@ class Pipeline:
         classes = sum(int(group.led.sum()) * rows for group, rows in led)
         dispatch = 1 + hosts * (self.entering and profile.masks)
         marked = families * self.marks + len(self.spread(vertex)) + len(self.shared(vertex))
-        if self.build.carries:
+        if self.build.forwarding.intermediates:
             dispatch += 1 + hosts + (hosts > 0)
-            marked += len(intermediates(self.build)) + (self.build.protect != "none")
+            marked += len(intermediates(self.build)) + (self.build.forwarding.repairs)
         return 1 + answers + families * (dispatch + routes + hosts) + classes + marked
 
     def _routed(self, vertex: int, groups: Groups) -> int:
@@ -278,14 +281,16 @@ def require(build: Build, target: str = "openflow") -> None:
         InputError: it cannot; every reason at once.
     """
     classes = build.tables.classes
-    needed = roles(classes, build.every_hop) * classes.port.shape[1]
+    needed = roles(classes, build.forwarding.every_hop) * classes.port.shape[1]
     CAPABILITIES.require(build, target, needed)
     require_numbers(build)
     less = [profile.name for profile in profiles_of(build) if not profile.marks]
-    if less and (build.every_hop or (build.marks or build.carries)):
+    if less and (
+        build.forwarding.every_hop or (build.forwarding.marks or build.forwarding.intermediates)
+    ):
         key, other, given, todo = (
             ("transit", "minimal", EVERY_HOP, "remove it")
-            if build.every_hop
+            if build.forwarding.every_hop
             else ("balance", "another balance", build.balance, "write compact-valiant")
         )
         raise InputError.of(

@@ -77,7 +77,7 @@ def kernel_marks(routed: RoutedFabric, vertex: int, ipv4: bool = False) -> Kerne
         ipv4: next hops of IPv4 routes are IPv4 addresses.
     """
     build = routed.build
-    if not build.marks:
+    if not build.forwarding.marks:
         return None
     w = build.wiring
     near = np.unique(np.append(w.far[vertex][w.far[vertex] >= 0], vertex))
@@ -96,7 +96,7 @@ def hash_seed(build: Build, vertex: int) -> int:
 
     Were it that of the switch before, all flows that come in over a link would leave by the same.
     """
-    return SEED + vertex if build.marks or build.every_hop else 0
+    return SEED + vertex if build.forwarding.marks or build.forwarding.every_hop else 0
 
 
 def _ports(build: Build, vertex: int) -> Iterator[MarkedPort]:
@@ -114,7 +114,7 @@ def require_devices(build: Build, target: str) -> None:
     Raises:
         InputError: one has.
     """
-    ports = range(int(build.wiring.port.max(initial=0)) + 1) if build.marks else ()
+    ports = range(int(build.wiring.port.max(initial=0)) + 1) if build.forwarding.marks else ()
     taken = {name for of_type in build.wiring.port_names for name in of_type}
     if names := sorted(taken & {f"{DEVICE}{port}" for port in ports}):
         raise InputError.of(

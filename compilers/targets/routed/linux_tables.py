@@ -68,7 +68,7 @@ def in_order(routed: RoutedFabric, vertex: int, each: bool = True) -> dict[int, 
     found = routed.orders(vertex)
     tables = {ENTER + port if port else MAIN: order for port, order in found.items()}
     shares = routed.sharing(vertex)
-    if routed.build.every_hop:
+    if routed.build.forwarding.every_hop:
         main, ingress = tables[MAIN], routed.ingress(vertex)[:, : None if each else 0]
         tables[MAIN] = np.column_stack((main[:, :1], ingress, main[:, 1:]))
         tables[MAIN][shares, 0] = SHARED

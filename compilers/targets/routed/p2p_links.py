@@ -383,7 +383,7 @@ class P2pFabric:
     def stages(self, vertex: int, links: Mapping[int, P2pLink]) -> dict[int, MarkedStage]:
         """By port what packets meet that come in marked there."""
         routed, build, w = self.routed, self.routed.build, self.routed.build.wiring
-        if not build.marks:
+        if not build.forwarding.marks:
             return {}
         there = w.far[vertex] >= 0
         far = {port: neighbour for port, neighbour, _ in w.ends(vertex)}
@@ -504,10 +504,12 @@ class P2pFabric:
         hops = {p: ((k.gateway4, k.gateway6)[family] or ANY, k.interface) for p, k in links.items()}
         order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
         shares = routed.sharing(vertex)
-        if routed.build.every_hop:
+        if routed.build.forwarding.every_hop:
             order[shares] = SHARED
         minimal = routed.table(vertex, family, order, hops)
-        if routed.build.every_hop or not (shares.size and self.vrf and w.host_port[vertex].any()):
+        if routed.build.forwarding.every_hop or not (
+            shares.size and self.vrf and w.host_port[vertex].any()
+        ):
             return minimal, {}
         order[shares] = SHARED
         if plane is None or not plane.via:
@@ -644,7 +646,7 @@ def link_pairs(build: Build) -> NDArray[np.int64]:
 
 def _addresses_a_link(build: Build) -> int:
     """Of each family: those of its two ends, and for marked packets as many again."""
-    return 4 if build.marks else 2
+    return 4 if build.forwarding.marks else 2
 
 
 def _reached(
@@ -701,7 +703,7 @@ def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Pr
         found: whether BGP finds the next hops, by a route to every other switch.
     """
     alternates = build.tables.classes.alternate.shape[2]
-    if build.hardware is None or build.every_hop or not alternates:
+    if build.hardware is None or build.forwarding.every_hop or not alternates:
         return  # at every hop all packets share one table, which is counted when it is compiled
     w, c = build.wiring, build.tables.classes
     families = 2 if build.addressing.ipv6 else 1
@@ -711,12 +713,15 @@ def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Pr
     others = build.tables.routes.rows() - 1
     near = np.count_nonzero((w.far >= 0) & build.topology.endpoints[w.far], axis=1)
     entered = hosts > 0
-    stages = np.count_nonzero(w.far >= 0, axis=1) * build.marks
+    stages = np.count_nonzero(w.far >= 0, axis=1) * build.forwarding.marks
     rows = others * (1 + found + entered) + 2 * hosts + stages * (1 + near + hosts)
     groups = entered * (members > 1).sum(axis=1) + stages
     width = np.maximum(entered * members.max(axis=1, initial=0), stages - 1)
     needed = {
-        "lpm_rows": (f"routes in {'all' if build.marks else 'two'} VRFs", rows * families),
+        "lpm_rows": (
+            f"routes in {'all' if build.forwarding.marks else 'two'} VRFs",
+            rows * families,
+        ),
         "groups": ("ECMP groups", groups * families),
         "ecmp_width": ("members per ECMP group", width),
     }

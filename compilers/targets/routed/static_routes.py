@@ -262,7 +262,7 @@ class RoutedFabric:
     def ingress(self, vertex: int) -> Numbers:
         """int[C, W]: the next hops of classes with several, where transit is shared, too."""
         classes = self.build.tables.classes
-        if not self.build.every_hop:
+        if not self.build.forwarding.every_hop:
             return np.zeros((len(classes.port[vertex]), 0), np.int64)
         ingress = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
         ingress = ingress * (classes.weight[vertex] > 0)
@@ -277,7 +277,7 @@ class RoutedFabric:
 
     def shares(self, vertex: int) -> Iterator[IngressShare]:
         """Classes whose entering traffic does otherwise than that in transit."""
-        classes, marked = self.build.tables.classes, self.build.marks
+        classes, marked = self.build.tables.classes, self.build.forwarding.marks
         if not classes.alternate.shape[2]:
             return
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))

@@ -128,12 +128,16 @@ def _say_less(build: Build) -> None:
     """Say what `routing.on_missing: minimal` took back."""
     from compilers.spec.policy import EQUAL_COST
 
-    least = {"minimal_share": EQUAL_COST, "demand": "equal shares"}
-    for word in ("balance", "protect", "minimal_share", "demand"):
+    done = {
+        "balance": build.balance,
+        "protect": build.forwarding.protect,
+        "minimal_share": EQUAL_COST,
+        "demand": "equal shares",
+    }
+    for word, value in done.items():
         if asked := build.policy.get(f"asked_{word}"):
-            done = getattr(build, word, least.get(word))
             say(
-                f"routing.{word}: {done} in place of {asked}, which not every "
+                f"routing.{word}: {value} in place of {asked}, which not every "
                 "target and node type can do (routing.on_missing)"
             )
 

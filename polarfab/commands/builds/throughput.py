@@ -79,7 +79,7 @@ def command(
         polarfab throughput build --pattern worst.csv
     """
     from compilers.drawing.plots import ROUTINGS
-    from compilers.spec.balances import balance_named, own_balances
+    from compilers.spec.balances import own_balances_with
     from polarfab.fabric import Fabric
     from polarfab.measures import throughput
 
@@ -117,7 +117,7 @@ def command(
         whole = {"name": fabric.name, "ports": len(builds), "patterns": sums}
         print_json(merged_reports([build.name for build in builds], reports, whole))
         return
-    carrying = next(name for name in own_balances() if balance_named(name).carries)
+    carrying = own_balances_with(lambda forwarding: forwarding.intermediates)[0]
     for build, found in zip(builds, each, strict=True):
         print_table(
             f"{build.name}: {title}; saturation",

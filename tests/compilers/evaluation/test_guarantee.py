@@ -93,7 +93,9 @@ def test_it_is_what_the_explained_paths_give(fabric: str, policy: str) -> None:
 @pytest.mark.parametrize(("fabric", "policy"), [CASES[i] for i in (1, 3, 4, 5, 7, 8, 9, 10)])
 def test_bounds_are_no_less_than_any_traffic_loads(fabric: str, policy: str) -> None:
     build = compiled(fabric, policy)
-    crossings = OverIntermediates(build) if build.carries else LinkCrossings.of(build)
+    crossings = (
+        OverIntermediates(build) if build.forwarding.intermediates else LinkCrossings.of(build)
+    )
     ends = np.flatnonzero(build.topology.endpoints)
     arcs, rate = crossings.arcs, np.arange(len(ends)) % 3 + 1.0
     for hosts in (np.ones(len(ends)), rate):

@@ -63,7 +63,7 @@ class Oracle:
                 zip(self.port, classes.alternate.tolist(), classes.weight.tolist(), strict=True)
             )
         ]
-        self.marks = build.balance == "spread"
+        self.marks = build.forwarding.marks
         self.onward = (
             [onward_ports(wiring, s).tolist() for s in range(len(self.egress))]
             if self.marks
@@ -114,7 +114,7 @@ class Oracle:
             return None
         port, protection = self.port[switch][number], self.protection[switch][number]
         order, bounce = [port, *protection], self.bounce[switch][number]
-        shared = self.build.every_hop and came in self.shares(switch, number)
+        shared = self.build.forwarding.every_hop and came in self.shares(switch, number)
         tried = [*bounce, port] if shared else bounce if came == port and came else order
         for p in tried:
             if (switch, p) in self.cable and p != came and self.is_up(switch, p):
@@ -139,7 +139,9 @@ class Oracle:
         if marked and self.spreads(switch, destination):
             ports = self.onward[switch][self.link_of[switch][came]]
             return [(p, False) for p in ports if p and self.is_up(switch, p)]
-        free = came == HOST or (self.build.every_hop and came not in self.shares(switch, number))
+        free = came == HOST or (
+            self.build.forwarding.every_hop and came not in self.shares(switch, number)
+        )
         found = [
             (p, self.marks and i > 0)
             for p, i in self.weighted[switch][number]

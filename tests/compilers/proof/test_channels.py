@@ -205,7 +205,9 @@ def test_packets_by_the_plan_of_priorities_cannot_wait_in_a_circle(
     far, port = build.wiring.far.tolist(), build.wiring.port.tolist()
     marked = [plan.marked(v) for v in range(len(far))]
     graph: networkx.DiGraph = networkx.DiGraph()
-    for path in over_intermediates(build) if build.carries else every_path(build, "none"):
+    for path in (
+        over_intermediates(build) if build.forwarding.intermediates else every_path(build, "none")
+    ):
         number, held = 0, []
         for before, u, v in zip([None, *path], path, path[1:], strict=False):
             ports = {port[u][far[u].index(there)] for there in (before, v) if there is not None}

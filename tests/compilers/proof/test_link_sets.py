@@ -5,7 +5,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.proof.local.local_proof import local_proof
-from compilers.proof.soundness.build_soundness import promise, unsound
+from compilers.proof.soundness.build_soundness import broken_claims, unsound
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts, AlternateWeights
@@ -50,14 +50,14 @@ def judged(build: Build) -> list[object]:
     found = [unsound(build), *(each.tolist() for each in (proof.paths, proof.longest, proof.open))]
     if unsound(build).count:
         return found
-    return [*found, promise(build), promise(build, constructed=True)]
+    return [*found, broken_claims(build), broken_claims(build, constructed=True)]
 
 
 @pytest.mark.parametrize("share", ["equal-cost", "0.5"])
 def test_packed_alternates_are_judged_as_ports(share: str) -> None:
     build = packed(fabric(share))
     assert not unsound(build).count
-    assert not promise(build).count
+    assert not broken_claims(build).count
     assert judged(build) == judged(unpacked(build))
 
 

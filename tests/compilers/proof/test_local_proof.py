@@ -159,7 +159,9 @@ def test_rows_of_no_prefix_prove_nothing() -> None:
 
 def test_what_is_not_provable_is_walked() -> None:
     """Packets in transit that choose."""
-    every_hop = replace(fabric("odd", False), policy={"transit": "ecmp"})
+    every_hop = fabric("odd", False)
+    forwarding = replace(every_hop.forwarding, alternates="shortest", every_hop=True)
+    every_hop = replace(every_hop, forwarding=forwarding)
     assert not provable(every_hop)
     assert verify(every_hop, ProofOptions(failures=(), method="local")).local is None
 

@@ -22,7 +22,8 @@ OTHERS = [
 
 def marked(name: str) -> Build:
     """A build with alternates, as if its packets were marked."""
-    return replace(fabric(name, True), balance="spread")
+    build = fabric(name, True)
+    return replace(build, forwarding=replace(build.forwarding, marks=True))
 
 
 @pytest.mark.parametrize("protect", ["none", "node"])

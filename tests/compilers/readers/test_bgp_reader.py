@@ -13,7 +13,7 @@ from compilers.pipeline import compile_fabric
 from compilers.readers.bgp.bgp_speaker import LARGEST_METRIC
 from compilers.routing.choose import choices
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.policy import Policy
+from compilers.spec.forwarding import Forwarding
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import (
@@ -110,10 +110,10 @@ WEIGHING = ("frr", "sonic", "nvue")
 
 def shared_at_every_hop():
     build = build_of(SEVERAL | {"spread": True})
-    policy = Policy(True, False, edge_disjoint=False, shortest=True, every_hop=True)
+    forwarding = Forwarding(alternates="shortest", every_hop=True)
     plain = build_of(SEVERAL)
-    tables = choices(plain.tables, plain.topology, plain.wiring, policy)
-    return replace(build, balance="ecmp", policy={"transit": "ecmp"}, tables=tables)
+    tables = choices(plain.tables, plain.topology, plain.wiring, forwarding)
+    return replace(build, balance="ecmp", forwarding=forwarding, tables=tables)
 
 
 @pytest.mark.parametrize("name", NEXT_HOPS)

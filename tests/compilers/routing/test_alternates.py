@@ -20,22 +20,23 @@ from compilers.routing.choose import choices, searched
 from compilers.routing.minimal_routes import minimal
 from compilers.routing.split_classes import split_direct
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.policy import Policy, share
+from compilers.spec.policy import share
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import load, save
 from compilers.topology.polarity import cross
 from inventory.problems import InputError
-from tests.compilers.routed import routed, weights
+from tests.compilers.routed import routed, weights, with_alternates
 
 PRIME_POWERS = [2, 3, 4, 5, 7, 8]
 
 
 def polarfly(q: int, **words: object) -> Build:
     build = routed(q=q)
-    policy = replace(Policy(balances=True, protects=True), **words)  # type: ignore[arg-type]
-    tables = choices(minimal(build.topology, build.wiring), build.topology, build.wiring, policy)
-    return replace(build, tables=tables, balance="compact-valiant", protect="node")
+    forwarding = with_alternates(protect="node", **words)  # type: ignore[arg-type]
+    tables = minimal(build.topology, build.wiring)
+    tables = choices(tables, build.topology, build.wiring, forwarding)
+    return replace(build, tables=tables, balance="compact-valiant", forwarding=forwarding)
 
 
 def links(path: tuple[int, ...]) -> set[frozenset[int]]:
@@ -46,7 +47,7 @@ def links(path: tuple[int, ...]) -> set[frozenset[int]]:
 @pytest.mark.parametrize("q", PRIME_POWERS)
 def test_alternates_are_those_of_the_theorem(q: int, edge_disjoint: bool) -> None:
     """s–r–(r×d)–d for every neighbour r but the minimal one, and the apex, which shares a link."""
-    build = polarfly(q, edge_disjoint=edge_disjoint)
+    build = polarfly(q, disjoint=edge_disjoint)
     quadric = build.topology.kind == 0
     far = build.wiring.far
     random = np.random.default_rng(q)
@@ -164,7 +165,7 @@ def test_explain_says_what_is_lost() -> None:
 def test_search_finds_what_is_constructed(q: int) -> None:
     built = polarfly(q)
     tables = split_direct(routed(q=q).tables, built.wiring)
-    found = searched(tables, built.topology, built.wiring, Policy(True, True))
+    found = searched(tables, built.topology, built.wiring, built.forwarding)
     ours, theirs = built.tables.classes, found.classes
     assert (np.sort(ours.alternate, axis=2) == np.sort(theirs.alternate, axis=2)).all()
     quadric = np.count_nonzero(built.wiring.far >= 0, axis=1) == q
@@ -185,9 +186,9 @@ def test_search_finds_what_is_constructed(q: int) -> None:
 def test_polarstar_alternates_are_disjoint_and_short(parameters: dict[str, int | str]) -> None:
     """Every alternate of a sample: at most 4 links, none of the minimal path's, not back over s."""
     build = routed("polarstar", **parameters)
-    policy = Policy(balances=True, protects=True)
-    tables = choices(build.tables, build.topology, build.wiring, policy)
-    build = replace(build, tables=tables)
+    forwarding = with_alternates(protect="node")
+    tables = choices(build.tables, build.topology, build.wiring, forwarding)
+    build = replace(build, tables=tables, forwarding=forwarding)
     order = build.topology.graph.order
     assert (tables.routes.rows() == routed("polarstar", **parameters).tables.routes.rows()).all()
     counts = []
@@ -270,7 +271,7 @@ def test_policy_reaches_the_build_folder(tmp_path: Path) -> None:
     save(compile_fabric(load_fabric(file)), tmp_path / "b")
     build = load(tmp_path / "b")
     assert build.policy == {"minimal_share": "1/2", "disjoint": "none"}
-    assert (build.balance, build.protect) == ("compact-valiant", "link")
+    assert (build.balance, build.forwarding.protect) == ("compact-valiant", "link")
     weight = build.tables.classes.weight[..., 0].astype(int)
     total = build.tables.classes.weight.sum(axis=2)
     assert (weight[total > weight] * 2 == total[total > weight]).all()
@@ -296,8 +297,7 @@ def test_alternates_share_links_where_a_search_finds_them(
     loaded = load_fabric(file)
     build = compile_fabric(loaded)
     assert build.policy["disjoint"] == kept
-    policy = loaded.spec.routing.policy(3, build.topology.family)
-    assert policy.edge_disjoint == (kept == "edge")
+    assert build.forwarding.disjoint == (kept == "edge")
 
 
 def test_fabrics_too_large_to_search_are_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.proof.lossless.channels import channels
 from compilers.proof.proof_options import ProofOptions
-from compilers.proof.soundness.build_soundness import promise
+from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.walks.delivery import verify
 from compilers.routing.link_pairs import apex_of
 from compilers.routing.link_repair import Intact, repaired
@@ -102,20 +102,20 @@ def test_they_arrive_in_tables_repaired_after_failures(protect: str) -> None:
 
 def test_a_path_that_is_missing_and_a_bounce_to_the_apex_are_reported() -> None:
     build = bounced(5)
-    assert not promise(build).count
+    assert not broken_claims(build).count
     c, links = build.tables.classes, build.wiring.far.shape[1]
     fewer = np.array(c.alternate)
     fewer[7, links + 2, -1] = 0
     lacks = replace(build, tables=replace(build.tables, classes=replace(c, alternate=fewer)))
     lacking = "7.alternate[8]: required port 6, a fabric port, given nothing"
-    assert lacking in promise(lacks).texts()
+    assert lacking in broken_claims(lacks).texts()
     s, k = np.argwhere(apex_of(build.wiring) >= 0)[0]
     other = c.bounce.copy()
     other[s, k] = build.wiring.port[s, apex_of(build.wiring)[s, k]]
     back = replace(build, tables=replace(build.tables, classes=replace(c, bounce=other)))
-    assert "a port whose neighbour repairs the class" in promise(back).texts()[0]
-    none = replace(build, policy={**build.policy, "adjacent": "minimal"})
-    assert promise(none).count
+    assert "a port whose neighbour repairs the class" in broken_claims(back).texts()[0]
+    none = replace(build, forwarding=replace(build.forwarding, bounces=False))
+    assert broken_claims(none).count
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.routing.intermediates import intermediates
 from compilers.spec.fabric_file import load_fabric
+from compilers.spec.forwarding import PLAIN
 from compilers.tables.build import Build
 from compilers.targets.openflow.flow_tables import Pipeline
 from inventory.problems import InputError
@@ -39,7 +40,9 @@ OTHERS = {
 
 def over(**fabric: object) -> Build:
     """A fabric whose packets go by intermediates; its tables are those of minimal routes."""
-    build = replace(routed(**fabric), balance="valiant", identity=IDENTITY)  # type: ignore[arg-type]
+    build = routed(**fabric)  # type: ignore[arg-type]
+    forwarding = replace(build.forwarding, intermediates=True)
+    build = replace(build, balance="valiant", forwarding=forwarding, identity=IDENTITY)
     both = replace(build.addressing, ipv6=IPv6Network("fd00::/48"))
     return replace(build, addressing=both)
 
@@ -55,7 +58,7 @@ def compiled(name: str, protect: str = "link") -> Build:
 
 def legs(build: Build) -> dict[tuple[int, int], tuple[int, ...]]:
     """The minimal path of every pair, by the explanation of minimal routes."""
-    plain, order = replace(build, balance="minimal"), range(len(build.wiring.names))
+    plain, order = replace(build, forwarding=PLAIN), range(len(build.wiring.names))
     return {(s, d): explain(plain, s, d).minimal for s in order for d in order}
 
 

@@ -19,7 +19,7 @@ from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.lossless.channels import channels
 from compilers.proof.proof_options import ProofOptions
-from compilers.proof.soundness.build_soundness import promise
+from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.walks.delivery import verify
 from compilers.routing.link_repair import Intact, repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
@@ -211,12 +211,12 @@ def test_a_switch_spreads_over_all_links_but_the_last_and_its_apex(family: str, 
 
 def test_soundness_wants_all_links_in_every_class() -> None:
     build = marked(4)
-    assert not promise(build).count
+    assert not broken_claims(build).count
     classes = build.tables.classes
     alternate, weight = np.array(classes.alternate), np.array(classes.weight)
     alternate[5, 7, -1] = weight[5, 7, -1] = 0
     wrong = replace(classes, alternate=alternate, weight=weight)
-    found = promise(replace(build, tables=replace(build.tables, classes=wrong)))
+    found = broken_claims(replace(build, tables=replace(build.tables, classes=wrong)))
     assert found.count == 1
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.tables.folders import build_format
 from compilers.tables.folders.build_folder import load, load_planes, save, save_planes
+from compilers.tables.folders.build_format import FORMAT
 from compilers.tables.folders.generations import mark, mark_verified, require_verified
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
@@ -113,11 +115,6 @@ def test_folders_that_are_no_build_are_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="given no such folder"):
         load(tmp_path / "nowhere")
     save(polarfly_build(3), tmp_path / "b")
-    shutil.copytree(tmp_path / "b", tmp_path / "c")
-    manifest = json.loads((tmp_path / "c" / "manifest.json").read_text())
-    (tmp_path / "c" / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
-    with pytest.raises(InputError, match="another format"):
-        load(tmp_path / "c")
     (tmp_path / "b" / "arrays" / "port.npy").write_bytes(b"garbage")
     with pytest.raises(InputError, match="a changed file"):
         load(tmp_path / "b")
@@ -127,6 +124,62 @@ def test_folders_that_are_no_build_are_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "b" / "manifest.json").write_text("{")
     with pytest.raises(InputError, match="damaged"):
         load(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("number", "given"),
+    [
+        (None, "no format number, made by an earlier polarfab"),
+        (1, "format 1, made by an earlier polarfab"),
+        (99, "format 99, made by a later polarfab"),
+    ],
+)
+def test_a_build_of_another_format_is_refused(
+    tmp_path: Path, number: int | None, given: str
+) -> None:
+    save(polarfly_build(3), tmp_path / "b")
+    manifest = json.loads((tmp_path / "b/manifest.json").read_text())
+    assert manifest.pop("format") == FORMAT
+    more = {"format": number} if number is not None else {}
+    (tmp_path / "b/manifest.json").write_text(json.dumps(manifest | more))
+    with pytest.raises(InputError) as caught:
+        load(tmp_path / "b")
+    (problem,) = caught.value.problems
+    assert problem.file == str(tmp_path / "b")
+    assert problem.required == f"a build of format {FORMAT}, which this polarfab reads"
+    assert problem.given == given
+    assert problem.todo == (
+        "compile the fabric again with this release, or use the release that made it"
+    )
+
+
+def test_names_that_are_gone_since_are_named(tmp_path: Path) -> None:
+    save(polarfly_build(3), tmp_path / "b")
+    for name, old, new in (
+        ("manifest.json", f'"format": {FORMAT}', '"format": 1'),
+        ("fabric.json", '"balance": "minimal"', '"balance": "spraypoint"'),
+        ("fabric.json", '"family": "polarfly"', '"family": "polarfish"'),
+    ):
+        text = (tmp_path / "b" / name).read_text()
+        assert old in text
+        (tmp_path / "b" / name).write_text(text.replace(old, new))
+    with pytest.raises(InputError, match="with balance spraypoint and family polarfish, which"):
+        load(tmp_path / "b")
+
+
+def test_an_earlier_format_is_read_by_its_conversions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = save(polarfly_build(3), tmp_path / "b")
+    monkeypatch.setattr(build_format, "FORMAT", FORMAT + 2)
+    with pytest.raises(InputError, match=f"a build of format {FORMAT + 2}"):
+        load(tmp_path / "b")
+    conversions = {
+        FORMAT: lambda fabric: fabric | {"name": fabric["name"] + "x"},
+        FORMAT + 1: lambda fabric: fabric | {"name": fabric["name"] + "y"},
+    }
+    monkeypatch.setattr(build_format, "CONVERSIONS", conversions)
+    assert load(tmp_path / "b").name == f"{build.name}xy"
 
 
 def test_a_manifest_without_the_fabric_is_damaged(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -16,7 +15,7 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import minimal
-from compilers.spec.policy import Policy
+from compilers.spec.forwarding import PLAIN, Forwarding
 from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
@@ -25,7 +24,7 @@ from compilers.tables.folders.build_folder import identified, load, save
 from compilers.tables.line_rows import LineEgress
 from compilers.tables.star_rows import StarEgress, StarPrefixes
 from inventory.problems import InputError
-from tests.compilers.routed import routed
+from tests.compilers.routed import routed, with_alternates
 
 POLARSTAR = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
 ARRAYS: dict[str, Callable[[Build], Any]] = {
@@ -34,12 +33,12 @@ ARRAYS: dict[str, Callable[[Build], Any]] = {
     "class_alternate": lambda build: build.tables.classes.alternate,
     "class_weight": lambda build: build.tables.classes.weight,
 }
-CASES: list[tuple[dict[str, Any], Policy]] = [
-    *(({"q": q}, Policy(True, True)) for q in (2, 4, 7)),
-    ({"q": 8}, Policy(True, False, edge_disjoint=False, minimal_share=Fraction(1, 3))),
-    (POLARSTAR, Policy(True, False)),
+CASES: list[tuple[dict[str, Any], Forwarding]] = [
+    *(({"q": q}, with_alternates(protect="node")) for q in (2, 4, 7)),
+    ({"q": 8}, with_alternates(Fraction(1, 3), disjoint=False)),
+    (POLARSTAR, with_alternates()),
     *(
-        ({**POLARSTAR, "q": q, "supernode": kind, "degree": degree}, Policy(False, False))
+        ({**POLARSTAR, "q": q, "supernode": kind, "degree": degree}, PLAIN)
         for kind, q, degree in [
             ("inductive-quad", 2, 0),
             ("inductive-quad", 4, 4),
@@ -52,12 +51,12 @@ CASES: list[tuple[dict[str, Any], Policy]] = [
 ]
 
 
-def built(words: dict[str, Any], policy: Policy) -> Build:
+def built(words: dict[str, Any], forwarding: Forwarding) -> Build:
     whole = routed.__wrapped__(**words)
-    tables = choices(minimal(whole.topology, whole.wiring), whole.topology, whole.wiring, policy)
-    return replace(
-        whole, tables=tables, balance="compact-valiant" if policy.balances else "minimal"
-    )
+    tables = minimal(whole.topology, whole.wiring)
+    tables = choices(tables, whole.topology, whole.wiring, forwarding)
+    balance = "compact-valiant" if forwarding.has_alternates else "minimal"
+    return replace(whole, tables=tables, balance=balance, forwarding=forwarding)
 
 
 @pytest.fixture
@@ -65,14 +64,14 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computed_array, "STORED_CELLS", 0)
 
 
-@pytest.mark.parametrize(("words", "policy"), CASES)
+@pytest.mark.parametrize(("words", "forwarding"), CASES)
 def test_computed_arrays_hold_what_stored_ones_hold(
-    words: dict[str, Any], policy: Policy, monkeypatch: pytest.MonkeyPatch
+    words: dict[str, Any], forwarding: Forwarding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored = built(words, policy)
+    stored = built(words, forwarding)
     monkeypatch.setattr(computed_array, "STORED_CELLS", 0)
     monkeypatch.setattr(computed_array, "COMPUTED_CELLS_AT_ONCE", 1000)
-    computed = built(words, policy)
+    computed = built(words, forwarding)
     chance = np.random.default_rng(1)
     assert np.array_equal(computed.tables.routes.rows(), stored.tables.routes.rows())
     pairs = [(array(computed), array(stored)) for array in ARRAYS.values()]
@@ -98,11 +97,11 @@ def test_computed_arrays_hold_what_stored_ones_hold(
 
 
 @pytest.mark.usefixtures("packed")
-@pytest.mark.parametrize(("words", "policy"), [CASES[2], CASES[-3]])
+@pytest.mark.parametrize(("words", "forwarding"), [CASES[2], CASES[-3]])
 def test_a_folder_keeps_what_arrays_are_computed_from(
-    words: dict[str, Any], policy: Policy, tmp_path: Path
+    words: dict[str, Any], forwarding: Forwarding, tmp_path: Path
 ) -> None:
-    build = built(words, policy)
+    build = built(words, forwarding)
     back = save(build, tmp_path / "build")
     again = save(back, tmp_path / "again")
     assert identified(build).identity == back.identity == again.identity
@@ -116,7 +115,7 @@ def test_a_folder_keeps_what_arrays_are_computed_from(
 @pytest.mark.usefixtures("packed")
 @pytest.mark.parametrize("case", [CASES[1], CASES[-3]])
 def test_what_arrays_are_computed_from_is_checked(
-    case: tuple[dict[str, Any], Policy], tmp_path: Path
+    case: tuple[dict[str, Any], Forwarding], tmp_path: Path
 ) -> None:
     folder = tmp_path / "build"
     save(built(*case), folder)
@@ -134,7 +133,7 @@ def test_what_arrays_are_computed_from_is_checked(
 
 @pytest.mark.usefixtures("packed")
 def test_computed_rows_are_walked_and_proved_as_stored_ones() -> None:
-    build = built({**POLARSTAR, "supernode": "paley", "degree": 4}, Policy(False, False))
+    build = built({**POLARSTAR, "supernode": "paley", "degree": 4}, PLAIN)
     tables = build.tables
     routes = replace(
         tables.routes,
@@ -159,7 +158,7 @@ def test_computed_rows_are_walked_and_proved_as_stored_ones() -> None:
 
 @pytest.mark.usefixtures("packed")
 def test_a_wrong_rule_is_found() -> None:
-    build = built({**POLARSTAR, "degree": 4}, Policy(False, False))
+    build = built({**POLARSTAR, "degree": 4}, PLAIN)
     program = build.tables.routes.egress.packed  # type: ignore[union-attr]
     case = program.case.copy()
     case[0, 2, 3] = (case[0, 2, 3] + 1) % 3
@@ -175,7 +174,7 @@ def test_rows_of_classes_that_there_are_not_are_refused(
     fabric: dict[str, Any], tmp_path: Path
 ) -> None:
     """Such a stored row is refused as the build is read; a computed one was a traceback later."""
-    build = built(fabric, Policy(False, False))
+    build = built(fabric, PLAIN)
     routes: Any = build.tables.routes
     word = "direct" if isinstance(routes.egress, LineEgress) else "shift"
     beyond = np.full_like(getattr(routes.egress.packed, word), 1)
@@ -188,7 +187,7 @@ def test_rows_of_classes_that_there_are_not_are_refused(
 
 
 def test_stored_arrays_are_read_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Format 1 has every array; a packed build says that it is of format 2."""
+    """A build has every array, or the smaller ones that it is computed from."""
     case = CASES[1]
     stored = save(built(*case), tmp_path / "stored")
     monkeypatch.setattr(computed_array, "STORED_CELLS", 0)
@@ -198,12 +197,3 @@ def test_stored_arrays_are_read_as_ever(tmp_path: Path, monkeypatch: pytest.Monk
     for array in ARRAYS.values():
         assert isinstance(array(back), np.ndarray)
         assert np.array_equal(array(back), array(packed))
-    formats = {"stored": 1, "packed": 2}
-    for name, number in formats.items():
-        manifest = (tmp_path / name / "manifest.json").read_text()
-        assert json.loads(manifest)["format"] == number
-    (tmp_path / "packed" / "manifest.json").write_text(
-        manifest.replace('"format": 2', '"format": 3')
-    )
-    with pytest.raises(InputError, match="a build in another format"):
-        load(tmp_path / "packed")

@@ -16,6 +16,7 @@ from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.fabric_file import load_fabric
+from compilers.spec.forwarding import PLAIN, Forwarding
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow.emitted_messages import check_messages, message_text
@@ -26,6 +27,7 @@ from compilers.wiring.addressing import Addressing, default_host_macs
 from compilers.wiring.wiring import generated_inventory, wire
 from inventory.problems import InputError
 from tests.compilers.readers.framework_reader import FrameworkReader
+from tests.compilers.routed import with_alternates
 
 ONF, GROUP_MOD = 0x4F4E4600, 15
 GATEWAY = 0x025046000001
@@ -38,7 +40,7 @@ def build(q=3, hosts=1, ipv4="10.0.0.0/8", ipv6=None, gateway=GATEWAY, first_mac
     return Build(
         name="lab",
         balance="minimal",
-        protect="none",
+        forwarding=PLAIN,
         inputs={},
         topology=topology,
         wiring=wiring,
@@ -102,15 +104,14 @@ def test_every_switch_reads_back(q, hosts, ipv6):
     check(build(q, hosts, ipv6=ipv6))
 
 
-def with_policy(made, disjoint=True, share=None, protect=True):
+def with_policy(made, disjoint=True, share=None, protect="link"):
     """A build with alternates, and protection or none."""
+    forwarding = with_alternates(share, disjoint, protect)
     tables = split_direct(made.tables, made.wiring)
-    tables = compact_valiant(tables, made.wiring, disjoint, share)
-    balance = "compact-valiant"
-    if not protect:
-        return replace(made, balance=balance, tables=tables)
-    tables = polarfly(tables, made.wiring)
-    return replace(made, balance=balance, protect="link", tables=tables)
+    tables = compact_valiant(tables, made.wiring, forwarding)
+    if forwarding.repairs:
+        tables = polarfly(tables, made.wiring)
+    return replace(made, balance="compact-valiant", forwarding=forwarding, tables=tables)
 
 
 @pytest.mark.parametrize(
@@ -122,10 +123,10 @@ def test_alternates_and_protection_read_back(q, policy):
 
 def test_alternates_or_protection_alone_read_back():
     made = build(3)
-    check(with_policy(made, protect=False, share=Fraction(0)))
-    check(with_policy(made, protect=False))
+    check(with_policy(made, protect="none", share=Fraction(0)))
+    check(with_policy(made, protect="none"))
     tables = polarfly(split_direct(made.tables, made.wiring), made.wiring)
-    check(replace(made, protect="link", tables=tables))
+    check(replace(made, forwarding=Forwarding(protect="link"), tables=tables))
 
 
 @settings(max_examples=6)

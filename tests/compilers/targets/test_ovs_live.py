@@ -16,6 +16,7 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.routed import with_alternates
 
 pytestmark = pytest.mark.live
 
@@ -37,13 +38,14 @@ def build(tmp_path_factory):
 def with_policies(made):
     """Alternates and protection; one alternate has no weight, so that it is for repair only."""
     tables = split_direct(made.tables, made.wiring)
-    tables = compact_valiant(tables, made.wiring, edge_disjoint=False, minimal_share=None)
+    forwarding = replace(with_alternates(disjoint=False, protect="link"), weights="any")
+    tables = compact_valiant(tables, made.wiring, forwarding)
     tables = polarfly(tables, made.wiring)
     weight = tables.classes.weight.copy()
     weight[..., 1] = 0
     classes = replace(tables.classes, weight=weight)
     tables = replace(tables, classes=classes)
-    return replace(made, balance="compact-valiant", protect="link", tables=tables)
+    return replace(made, balance="compact-valiant", forwarding=forwarding, tables=tables)
 
 
 OTHERS = {

@@ -115,7 +115,9 @@ def test_every_mixture_delivers(fabric, links, seed, generation):
     moving.hosts = chance.sample(moving.hosts, min(12, len(moving.hosts)))
     ends = np.flatnonzero(whole.topology.endpoints)
     cut_off = any((minimal_hops(one.fib, ends) < 0).any() for one in (old, new))
-    bound = (1 + whole.carries) * prove(update).bound + 1  # of a leg, where they carry
+    bound = (1 + whole.forwarding.intermediates) * prove(
+        update
+    ).bound + 1  # of a leg, where they carry
 
     def check():
         longest, wrong = moving.worst()

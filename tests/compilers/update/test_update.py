@@ -354,7 +354,7 @@ def _crossing_pairs(whole, link, hosts):
         packets = SinglePackets(whole, destination)
         paths = (
             [path for _, path in packets.over_intermediates(source)]
-            if whole.carries
+            if whole.forwarding.intermediates
             else packets.paths(source)
         )
         taken = any({*step} == link for path in paths for step in pairwise(path.switches))

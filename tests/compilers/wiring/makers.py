@@ -8,7 +8,7 @@ import numpy as np
 
 from compilers.routing.choose import choices
 from compilers.routing.damaged_tables import damaged_tables
-from compilers.spec.policy import Policy
+from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import local
@@ -30,19 +30,18 @@ def missing(wiring: Wiring, nodes: list[int], links: list[tuple[int, int]]) -> D
     return Damage(absent=absent, links=dead & (wiring.far >= 0), hosts=hosts)
 
 
-def damaged(build: Build, damage: Damage, policy: Policy | None = None) -> Build:
+def damaged(build: Build, damage: Damage, forwarding: Forwarding | None = None) -> Build:
     topology, wiring = remaining(build.topology, build.wiring, damage)
     require_connected(topology, wiring.names, Inventory())
     tables, topology = damaged_tables(build.tables, build.wiring, damage, topology, wiring)
     build = replace(build, topology=topology, wiring=wiring, tables=tables)
-    if not policy:
+    if not forwarding:
         return build
     return replace(
         build,
-        tables=choices(tables, topology, wiring, policy, whole=False),
-        balance="compact-valiant" if policy.balances else "minimal",
-        protect="node" if policy.protects else "none",
-        policy={"disjoint": "edge" if policy.edge_disjoint else "none"},
+        tables=choices(tables, topology, wiring, forwarding, whole=False),
+        balance="compact-valiant" if forwarding.has_alternates else "minimal",
+        forwarding=forwarding,
     )
 
 

@@ -16,7 +16,7 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.policy import Policy
+from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.intermediate_form import no_route
@@ -27,7 +27,7 @@ from compilers.wiring.damage import Damage, damage_of, remaining
 from inventory.model import Inventory
 from inventory.problems import InputError
 from tests.compilers.proof.makers import without_protection
-from tests.compilers.routed import routed
+from tests.compilers.routed import routed, with_alternates
 from tests.compilers.wiring.makers import damaged, missing, ports
 
 FABRICS: list[dict[str, object]] = [
@@ -37,7 +37,7 @@ FABRICS: list[dict[str, object]] = [
     {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3},
     {"family": "polarstar", "q": 4, "supernode": "paley", "degree": 2},
 ]
-BOTH = Policy(balances=True, protects=True)
+BOTH = with_alternates(protect="node")
 
 
 def at_random(build: Build, seed: int, nodes: int, links: int) -> Damage:
@@ -185,13 +185,13 @@ def test_pairs_that_no_table_could_join_break_no_promise(tmp_path: Path) -> None
     near = [int(v) for v in whole.wiring.far[quadric] if v >= 0]
     dead = [{"a": f"n{quadric}", "b": f"n{v}"} for v in near[1:]]
     build = compiled(tmp_path, inventory(dead_links=dead))
-    report = verify(replace(build, protect="node"), ProofOptions(failures=("link", "node")))
+    protected = Forwarding(protect="node")
+    both = ProofOptions(failures=("link", "node"))
+    report = verify(replace(build, forwarding=protected), both)
     assert [f.cut_off for f in report.failures] == [2 * 12, 2 * 11]
     assert [f.lost_pairs for f in report.failures] == [2 * 12, 2 * 11]
     assert report.broken == ()
-    bare = verify(
-        replace(without_protection(build), protect="node"), ProofOptions(failures=("link", "node"))
-    )
+    bare = verify(replace(without_protection(build), forwarding=protected), both)
     assert [f.cut_off for f in bare.failures] == [2 * 12, 2 * 11]
     assert all(f.lost_pairs > f.cut_off for f in bare.failures)
     assert bare.broken == bare.failures
@@ -200,7 +200,7 @@ def test_pairs_that_no_table_could_join_break_no_promise(tmp_path: Path) -> None
 @pytest.mark.parametrize("q", [5, 7])
 def test_what_is_left_repairs_itself(q: int) -> None:
     """Constructed repairs would lose pairs here: they count on rows that are others now."""
-    whole = replace(routed(q=q), protect="node")
+    whole = replace(routed(q=q), forwarding=Forwarding(protect="node"))
     build = damaged(whole, at_random(whole, 0, 2, 3), BOTH)
     report = verify(build, ProofOptions(failures=("link", "node")))
     assert [f.lost_pairs for f in report.failures] == [0, 0]

@@ -14,7 +14,6 @@ from compilers.proof.walks.delivery import verify
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import minimal
 from compilers.routing.plane_choices import polarfly
-from compilers.spec.policy import Policy
 from compilers.wiring.shared_risk import modules_of
 from extensions.scale.module_orbits import module_bounds
 from tests.compilers.modular import modular
@@ -33,11 +32,11 @@ def by_chance(build, seed, aware=True):
     for s, k in zip(switch.tolist(), link.tolist(), strict=True):
         far_port[s, k] = back[int(wiring.far[s, k]), s]
     wiring = replace(wiring, port=port, far_port=far_port)
-    policy = Policy(build.balance != "minimal", True, edge_disjoint=False)
+    forwarding = replace(build.forwarding, disjoint=False, protect="node")
     module = modules_of(wiring, build.hardware) if aware else None
     tables = minimal(build.topology, wiring)
-    tables = choices(tables, build.topology, wiring, policy, True, module)
-    return replace(build, wiring=wiring, tables=tables)
+    tables = choices(tables, build.topology, wiring, forwarding, True, module)
+    return replace(build, wiring=wiring, tables=tables, forwarding=forwarding)
 
 
 @pytest.mark.parametrize("aware", [True, False])

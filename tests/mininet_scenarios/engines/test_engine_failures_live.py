@@ -21,16 +21,17 @@ from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow.flow_tables import entries
 from mininet_scenarios.machine.preflight import namespaces
 from polarfab.fabric import Fabric
-from tests.compilers.routed import routed
+from tests.compilers.routed import routed, with_alternates
 
 pytestmark = pytest.mark.live
 
 
 def protected(build, disjoint=True, share=None):
+    forwarding = with_alternates(share, disjoint, "link")
     tables = split_direct(build.tables, build.wiring)
-    tables = compact_valiant(tables, build.wiring, disjoint, share)
+    tables = compact_valiant(tables, build.wiring, forwarding)
     tables = polarfly(tables, build.wiring)
-    return replace(build, balance="compact-valiant", protect="link", tables=tables)
+    return replace(build, balance="compact-valiant", forwarding=forwarding, tables=tables)
 
 
 def observed(build, folder, cases, flows=None, dead=None, timeout=600):

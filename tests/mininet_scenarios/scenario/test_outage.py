@@ -10,12 +10,14 @@ from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
 from mininet_scenarios.scenario.engine import Miswire, Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
+from tests.compilers.routed import with_alternates
 
 
 def protected(build):
+    forwarding = with_alternates(protect="link")
     tables = split_direct(build.tables, build.wiring)
-    tables = polarfly(compact_valiant(tables, build.wiring, True, None), build.wiring)
-    return replace(build, balance="compact-valiant", protect="link", tables=tables)
+    tables = polarfly(compact_valiant(tables, build.wiring, forwarding), build.wiring)
+    return replace(build, balance="compact-valiant", forwarding=forwarding, tables=tables)
 
 
 def links(build):

@@ -11,6 +11,7 @@ from compilers.routing.plane_choices import compact_valiant
 from compilers.routing.split_classes import split_direct
 from compilers.tables.fib import LOOPED, MOST_HOPS
 from mininet_scenarios.verdict.predict import Prediction
+from tests.compilers.routed import with_alternates
 
 
 def walk(build, source, destination):
@@ -66,8 +67,9 @@ def test_any_traffic_and_one_wrong_route(compiled, data):
 
 
 def spread(build):
-    tables = compact_valiant(split_direct(build.tables, build.wiring), build.wiring, True, None)
-    return replace(build, balance="compact-valiant", tables=tables)
+    forwarding = with_alternates()
+    tables = compact_valiant(split_direct(build.tables, build.wiring), build.wiring, forwarding)
+    return replace(build, balance="compact-valiant", forwarding=forwarding, tables=tables)
 
 
 def paths(build, source, destination):

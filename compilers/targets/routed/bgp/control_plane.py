@@ -232,7 +232,7 @@ class ControlPlane:
         hops = np.concatenate([minimal_hops(fib, block) for block in blocks], axis=1)
         egress = np.concatenate([fib.egress(block) for block in blocks], axis=1)
         numbers = as_numbers(build.base, build.wiring.names)
-        alternates = build.tables.classes.alternate.shape[2] and not build.every_hop
+        alternates = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
         shared = alternates and VIA[0] in chosen
         via = tuple(ip_network(chosen[name]) for name in VIA) if shared else ()
         plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on", via, weighs(chosen))
@@ -309,7 +309,7 @@ class ControlPlane:
             longest=2 * topology.diameter + 2,
             bfd=self.bfd,
             numbered=numbered is not None,
-            paths=len(routed.switch(vertex).links) if routed.build.every_hop else 1,
+            paths=len(routed.switch(vertex).links) if routed.build.forwarding.every_hop else 1,
             wcmp=self.wcmp,
             families=tuple(
                 BgpFamily(
@@ -336,7 +336,7 @@ class ControlPlane:
         w, classes = self.routed.build.wiring, self.routed.build.tables.classes
         far = w.far[vertex][w.far[vertex] >= 0]
         tied = np.flatnonzero((self.hops[far] == self.hops[vertex] - 1).sum(axis=0) > 1)
-        tied = tied[:0] if self.routed.build.every_hop else tied
+        tied = tied[:0] if self.routed.build.forwarding.every_hop else tied
         port = classes.port[vertex][self.egress[vertex, tied]]
         texts, name = self.routed.prefixes[family], FAMILIES[family][0]
         peers = []
@@ -395,10 +395,11 @@ def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> Non
     Raises:
         InputError: the build asks for more.
     """
-    if weighs(chosen) and not build.every_hop:
+    if weighs(chosen) and not build.forwarding.every_hop:
         required = f"{OFF} without transit: ecmp, where a prefix has one path"
         raise InputError.of(required, chosen[WCMP], key=f"{SET} {WCMP}")
-    apart = why and not build.every_hop  # at every hop packets from hosts go as others do
+    # At every hop packets from hosts go as others do.
+    apart = why and not build.forwarding.every_hop
     sharing = frozenset[str]() if apart else frozenset({INGRESS, WEIGHTS})
     named = f"{target} with routing=bgp"
     if why and build.tables.classes.alternate.shape[2]:

@@ -92,7 +92,7 @@ class TrackedHops:
         return str(pool[vertex + 1 + marked * (pool.num_addresses // 2)])
 
     def _families(self, vertex: int) -> Iterator[TrackedFamily]:
-        marks = self.routed.build.marks
+        marks = self.routed.build.forwarding.marks
         for family, pool in enumerate(self.pools):
             marked = self._address(vertex, family, marked=True) if marks else ""
             plain = self._address(vertex, family, marked=False)

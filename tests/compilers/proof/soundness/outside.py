@@ -197,7 +197,7 @@ def _packets(it: Outside, good: Outside) -> Iterator[str]:
                 yield f"{s} to {d} is shared over nothing"
             if not all(it.alternates(s, d, whole)):
                 yield f"{s} to {d} is lost on an alternate"
-    if not FAILURES[good.fabric["routing"]["protect"]]:
+    if not FAILURES[good.fabric["forwarding"]["protect"]]:
         return
     links = sorted({frozenset((s, far)) for (s, _), (far, _) in it.cable.items()}, key=sorted)
     for dead in [frozenset([link]) for link in links] + _promised_pairs(good, links):

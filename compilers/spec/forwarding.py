@@ -1,0 +1,100 @@
+"""What the tables of a build mean: what a balance says of them, and every reader asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+from compilers.spec.features import INGRESS, INTERMEDIATES, MARKS, WEIGHTS
+
+Alternates = Literal["none", "shortest", "some", "all"]
+Weights = Literal["equal-cost", "minimal-share", "fitted", "any"]
+Protect = Literal["none", "link", "node", "module"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forwarding:
+    """The properties of tables that are not in the tables themselves.
+
+    A balance returns them with the tables, a build keeps them, and `verify` proves them.
+    """
+
+    alternates: Alternates = "none"
+    """The ports that share a class's traffic from hosts with its minimal port.
+
+    `none`; `shortest`: all other shortest paths, and no longer ones; `all`: all neighbours whose
+    minimal path does not lead back here (where packets are marked: all neighbours); `some`: not all
+    of these.
+    """
+    disjoint: bool = False
+    """Alternates share no link with the minimal path."""
+    weights: Weights = "equal-cost"
+    """The shares of a class's ports.
+
+    `equal-cost`: all alike; `minimal-share`: the minimal port has `minimal_share`, the alternates
+    have equal parts of the rest; `fitted`: fitted to a demand; `any`: the balance's own.
+    """
+    minimal_share: Fraction | None = None
+    """The minimal port's part of the traffic with `minimal-share`, else None.
+
+    Weights are whole numbers, so the part is approximate.
+    """
+    bounces: bool = False
+    """Adjacent switches have alternates, too; over some, the neighbour bounces packets."""
+    marks: bool = False
+    """Packets that leave by an alternate are marked, and the next switch spreads them again."""
+    intermediates: bool = False
+    """Packets carry an intermediate switch, drawn at random where they enter the fabric."""
+    every_hop: bool = False
+    """Packets in transit are shared over the ports of a class, too, as those from hosts are."""
+    protect: Protect = "none"
+    """The failures that switches repair themselves, one at a time; `node` includes links, `module`
+    includes both.
+    """
+
+    def __post_init__(self) -> None:
+        for word, kind in (
+            ("alternates", Alternates),
+            ("weights", Weights),
+            ("protect", Protect),
+        ):
+            if getattr(self, word) not in get_args(kind):
+                allowed = ", ".join(get_args(kind))
+                raise ValueError(f"{word} is {getattr(self, word)!r}, not one of {allowed}")
+        if (self.minimal_share is None) == (self.weights == "minimal-share"):
+            raise ValueError("minimal_share goes with weights: minimal-share, and only with these")
+        if self.minimal_share is not None and not 0 <= self.minimal_share <= 1:
+            raise ValueError(f"minimal_share is {self.minimal_share}, not from 0 to 1")
+
+    @property
+    def has_alternates(self) -> bool:
+        """Whether classes have other ports than the minimal one for packets from hosts."""
+        return self.alternates != "none"
+
+    @property
+    def several_paths(self) -> bool:
+        """Whether the packets of a pair of hosts take several paths."""
+        return self.has_alternates or self.intermediates
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The abilities that a target must have to spread hosts' packets so.
+
+        Where packets are shared at every hop, those from hosts go as those in transit do.
+        """
+        needs = frozenset({WEIGHTS, INGRESS} if self.has_alternates else ())
+        if self.every_hop:
+            needs -= {INGRESS}
+        if self.marks:
+            needs |= {MARKS}
+        return needs | {INGRESS, INTERMEDIATES} if self.intermediates else needs
+
+    @property
+    def repairs(self) -> bool:
+        """Whether switches repair failures themselves."""
+        return self.protect != "none"
+
+
+PLAIN = Forwarding()
+"""One shortest path for every pair of switches, and no repair."""
