@@ -6,8 +6,8 @@ Where a system gets the same in two files, the second has to say what the first 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +49,11 @@ class RouterFolder:
     the policy, and the part."""
     read_elsewhere: frozenset[str] = frozenset()
     """Files whose statements that no rule knows are others' to read."""
+    forms: Mapping[str, Callable[[str, str], Iterable[tuple[int, str, bool]]]] = field(
+        default_factory=dict
+    )
+    """Files that are another form of the first: by name what one says otherwise, from both texts:
+    the line, the statement, and whether it is one more."""
     without_others: tuple[Callable[[str], str], ...] = ()
     """Each puts comments in the place of lines of a configuration that others read."""
 
@@ -96,14 +101,34 @@ def read_files(form: RouterFolder, folder: Path, defined: Collection[str] = ()) 
             agree_on_interfaces(first, other)
         agree_on_facts(first, other)
         agree(first, other)
+    if form.forms and not first.faults:  # else which of the two is right is not known
+        text = _without(Path(first.file).read_text(), {line for line, _ in first.strange})
+        found += [_other_form(form, folder / name, text) for name in form.forms]
     return found
 
 
-def _read(form: RouterFolder, file: Path, defined: Collection[str]) -> Read:
+def _without(text: str, lines: Collection[int]) -> str:
+    """A text without these lines."""
+    kept = (line for number, line in enumerate(text.splitlines(), 1) if number not in lines)
+    return "\n".join(kept)
+
+
+def _other_form(form: RouterFolder, file: Path, text: str) -> Read:
+    """What another form of the first file says otherwise than its text."""
+    router = RouterText(str(file))
     try:
-        text = file.read_text()
-    except UnicodeDecodeError as error:
-        raise ValueError(str(file), 0, "no text in UTF-8") from error
+        for line, statement, more in form.forms[file.name](text, _text(file)):
+            (router.unknown if more else router.fault)(line, statement)
+    except JsonError as error:
+        raise ValueError(str(file), error.line, str(error)) from error
+    except ValueError as error:
+        line, said = error.args if len(error.args) == 2 else (0, str(error))
+        raise ValueError(str(file), line, said) from error
+    return router, TextEngine(grammar(form.target, form.files[0]), RouterActor(router))
+
+
+def _read(form: RouterFolder, file: Path, defined: Collection[str]) -> Read:
+    text = _text(file)
     try:
         return read_text(form, file.name, text, str(file), defined)
     except JsonError as error:
@@ -111,6 +136,13 @@ def _read(form: RouterFolder, file: Path, defined: Collection[str]) -> Read:
     except ValueError as error:
         line, said = error.args if len(error.args) == 2 else (0, str(error))
         raise ValueError(str(file), line, said) from error
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except UnicodeDecodeError as error:
+        raise ValueError(str(file), 0, "no text in UTF-8") from error
 
 
 def read_text(
