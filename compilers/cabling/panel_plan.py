@@ -1,13 +1,15 @@
 """Links through passive cassettes: a ribbon from each switch, trunks between clusters behind.
 
-Every cluster has a cassette. Each of its switches has a ribbon to the front port of its place in
-the rack, a lane for each link in the order of ports. The cassette joins lanes to positions of
-trunks, or to each other for links inside. Which positions is free, so they are chosen for few types
-of cassettes (`compilers.cabling.shuffle`). In whole PolarFly with its positions
-(`compilers.families.polarfly`) what one cluster sees of another depends on s - t, for even q on s/t
-alone, so all fans get one type and trunks are straight.
+Every cluster has a cassette. A ribbon leads from each of its switches to a front port of the
+cassette, and has a lane for each link of the switch, in the order of ports. Front ports are in the
+order of switches in the rack. Inside, the cassette joins a lane to a position of a trunk, or to
+another lane where the link stays in the cluster. `compilers.cabling.shuffle` chooses the positions
+so that there are few types of cassettes.
 
-Links that an expansion adds run through cassettes of their own, so what is there stays as it is.
+In a whole PolarFly one type serves all fans, and trunks are straight: what one fan sees of another
+depends only on s - t, for even q on s/t, of their numbers s and t (`compilers.families.polarfly`).
+
+Links that an expansion adds run through cassettes of their own, so those before stay as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ class PanelPlan:
     cables: Cables
     """The links, as cables from switch to switch."""
     wiring: Wiring
+    """The ports of links and hosts."""
     names: tuple[str, ...]
     """The name of each cassette."""
     rack: Numbers
@@ -57,8 +59,9 @@ class PanelPlan:
 
     def cost(self) -> tuple[int, ...]:
         """What is kept small: types, trunks, straight and reversed ones, fibres of a trunk."""
-        found, fibres = self.shuffle, TRUNK_FIBRES.get(self.trunk_name, 0)
-        return len(found.types), len(found.ends), len({*found.turned.tolist()}), fibres
+        types, trunks = len(self.shuffle.types), len(self.shuffle.ends)
+        directions = len({*self.shuffle.turned.tolist()})
+        return types, trunks, directions, TRUNK_FIBRES.get(self.trunk_name, 0)
 
     def trunk_label(self, trunk: int) -> str:
         """`T0012`; `P2-T0012` with several planes."""
@@ -69,7 +72,11 @@ class PanelPlan:
         return f"{label_prefix(self.cables.hardware.plane)}R{ribbon + 1:04d}"
 
     def through(self, cable: int, backwards: bool = False) -> str:
-        """What a link runs through: cassette, front port.lane, trunk:position, cassette, …."""
+        """What a link runs through: `C0-P1 3.2 > T0012:5 > C1-P1 4.1`.
+
+        That is a cassette with front port and lane, a trunk with the position on it, and the
+        cassette at the other end. A link inside a cassette has no trunk.
+        """
         start, end = (1, 0) if backwards else (0, 1)
         near, far = self._lane_text(cable, start), self._lane_text(cable, end)
         trunk = int(self.shuffle.trunk[cable])
@@ -79,30 +86,34 @@ class PanelPlan:
         return f"{near} > {self.trunk_label(trunk)}:{position} > {far}"
 
     def _lane_text(self, cable: int, end: int) -> str:
-        at = cable, end
-        name = self.names[self.shuffle.panel[at]]
-        return f"{name} {self.shuffle.front[at] + 1}.{self.shuffle.lane[at] + 1}"
+        """`C0-P1 3.2`: the cassette, front port and lane at an end of a link."""
+        name = self.names[self.shuffle.panel[cable, end]]
+        front, lane = self.shuffle.front[cable, end] + 1, self.shuffle.lane[cable, end] + 1
+        return f"{name} {front}.{lane}"
 
     def exchange(self, one: int, other: int) -> str:
         """What to do where two trunks are in each other's place at a cassette that both have."""
-        ends, sockets = self.shuffle.ends, self.shuffle.sockets
+        ends = self.shuffle.ends
         shared = sorted({*ends[one].tolist()} & {*ends[other].tolist()})
         if not shared:
             return f"{self._trunk_text(one)} and {self._trunk_text(other)} are exchanged"
         cassette = shared[0]
-        plugs = (
-            f"{self.trunk_label(trunk)} (port T{sockets[trunk][ends[trunk] == cassette][0] + 1})"
-            for trunk in (one, other)
-        )
-        name = self.names[cassette]
-        return f"at {name} trunks {' and '.join(plugs)} are exchanged: swap their plugs"
+        plugs = f"{self._plug_text(one, cassette)} and {self._plug_text(other, cassette)}"
+        return f"at {self.names[cassette]} trunks {plugs} are exchanged: swap their plugs"
+
+    def _plug_text(self, trunk: int, cassette: int) -> str:
+        """`T0012 (port T3)`: a trunk, and its port behind a cassette."""
+        at_cassette = self.shuffle.ends[trunk] == cassette
+        port = self.shuffle.sockets[trunk][at_cassette][0] + 1
+        return f"{self.trunk_label(trunk)} (port T{port})"
 
     def _trunk_text(self, trunk: int) -> str:
+        """`T0012 (C0-P1 to C1-P1)`: a trunk, and the cassettes at its ends."""
         a, b = (self.names[cassette] for cassette in self.shuffle.ends[trunk])
         return f"{self.trunk_label(trunk)} ({a} to {b})"
 
 
-def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan | None:
+def panel_plan(topology: Topology, wiring: Wiring, hardware: Hardware) -> PanelPlan | None:
     """The cassettes, trunks and lanes of a fabric; None where its links run through no panel.
 
     None, too, where links are missing. Of several kinds of trunks that with the least cost is taken
@@ -111,20 +122,32 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
     Raises:
         Refused: a link needs more fibres than a trunk has.
     """
-    if not known.panels or lacks_links(known):
+    if not hardware.panels or lacks_links(hardware):
         return None
-    cables = cables_of(wiring, known)
-    place = by_port(known, wiring, "plug")
-    kind = wiring.node_type[cables.ends]
-    plug = place[kind, cables.ports] * place.shape[1] + cables.ports
-    step = _expansion_steps(topology)
+    cables = cables_of(wiring, hardware)
+    order, step = _lane_order(cables, wiring), _expansion_steps(topology)
+    plans = []
+    for trunk, room in trunk_rooms(cables, wiring).items():
+        ways = shuffle(cables, order, step, room)
+        plan = PanelPlan(
+            shuffle=ways,
+            cables=cables,
+            wiring=wiring,
+            names=_names(hardware, ways.cluster),
+            rack=_racks(hardware, ways.cluster),
+            trunk_name=trunk,
+            room=room,
+        )
+        plans.append(plan)
+    return min(plans, key=PanelPlan.cost)
 
-    def planned(trunk: str, room: int) -> PanelPlan:
-        found = shuffle(cables, plug, step, room)
-        names, rack = _names(known, found.cluster), _racks(known, found.cluster)
-        return PanelPlan(found, cables, wiring, names, rack, trunk, room)
 
-    return min(starmap(planned, trunk_rooms(cables, wiring).items()), key=PanelPlan.cost)
+def _lane_order(cables: Cables, wiring: Wiring) -> NDArray[np.int64]:
+    """int64[E, 2]: what orders the lanes of a switch: places on the face plate, then ports."""
+    place = by_port(cables.hardware, wiring, "plug")
+    node_type = wiring.node_type[cables.ends]
+    order: NDArray[np.int64] = place[node_type, cables.ports] * place.shape[1] + cables.ports
+    return order
 
 
 def trunk_rooms(cables: Cables, wiring: Wiring) -> dict[str, int]:
@@ -133,42 +156,47 @@ def trunk_rooms(cables: Cables, wiring: Wiring) -> dict[str, int]:
     Raises:
         Refused: none of them holds a link.
     """
-    known = cables.hardware
-    fibres = int(known.cabling["cores"] * max(cables.lanes(wiring).max(initial=1), 1))
-    rooms = {name: 1 if name == SINGLE else TRUNK_FIBRES[name] // fibres for name in known.panels}
+    hardware = cables.hardware
+    most_lanes = max(int(cables.lanes(wiring).max(initial=1)), 1)
+    fibres = hardware.cabling["cores"] * most_lanes
+    rooms = {
+        trunk: 1 if trunk == SINGLE else TRUNK_FIBRES[trunk] // fibres for trunk in hardware.panels
+    }
     if not any(rooms.values()):
         required = f"a trunk of {fibres} fibres at least, as a link has"
-        given = known.panels[-1]
-        raise Refused(Finding(("panels", "trunk"), required, given, "name a larger one"))
-    return {name: room for name, room in rooms.items() if room}
+        largest = hardware.panels[-1]
+        raise Refused(Finding(("panels", "trunk"), required, largest, "name a larger one"))
+    return {trunk: room for trunk, room in rooms.items() if room}
 
 
-def require_trunks(wiring: Wiring, known: Hardware) -> None:
+def require_trunks(wiring: Wiring, hardware: Hardware) -> None:
     """Refuse panels whose trunks hold no link.
 
     Raises:
         Refused: a link needs more fibres than a trunk has.
     """
-    if known.panels:
-        trunk_rooms(cables_of(wiring, known), wiring)
+    if hardware.panels:
+        trunk_rooms(cables_of(wiring, hardware), wiring)
 
 
-def lacks_links(known: Hardware) -> bool:
+def lacks_links(hardware: Hardware) -> bool:
     """Whether there are panels, and links that would run through them are missing."""
-    return bool(known.panels) and len(known.cable_number) > 0
+    return bool(hardware.panels) and len(hardware.cable_number) > 0
 
 
-def require_whole(known: Hardware) -> None:
+def require_whole(hardware: Hardware) -> None:
     """Refuse panels of a fabric in which links are missing.
 
     Raises:
         InputError: links or switches are missing.
     """
-    if lacks_links(known):
-        given = "one with links missing"
-        todo = "leave `dead_links` and `disabled_ports` out of the inventory and compile again; or "
-        todo += "leave `panels` out, for cables from switch to switch"
-        raise InputError.of("a whole fabric for panels", given, todo, key="panels")
+    if lacks_links(hardware):
+        todo = (
+            "leave `dead_links` and `disabled_ports` out of the inventory and compile again; or "
+            "leave `panels` out, for cables from switch to switch"
+        )
+        required, given = "a whole fabric for panels", "one with links missing"
+        raise InputError.of(required, given, todo, key="panels")
 
 
 def _expansion_steps(topology: Topology) -> NDArray[np.int64]:
@@ -178,26 +206,26 @@ def _expansion_steps(topology: Topology) -> NDArray[np.int64]:
     return topology.coordinates[:, -1].astype(np.int64)
 
 
-def _names(known: Hardware, cluster: Numbers) -> tuple[str, ...]:
+def _names(hardware: Hardware, cluster: Numbers) -> tuple[str, ...]:
     """The name of each cassette: its cluster's, and -P1, -P2, … for those of one cluster."""
     count, names = Counter[int](), []
     for c in cluster.tolist():
         count[c] += 1
-        names.append(f"{of_plane(known.plane)}{known.cluster_names[c]}-P{count[c]}")
+        names.append(f"{of_plane(hardware.plane)}{hardware.cluster_names[c]}-P{count[c]}")
     return tuple(names)
 
 
-def _racks(known: Hardware, cluster: Numbers) -> Numbers:
+def _racks(hardware: Hardware, cluster: Numbers) -> Numbers:
     """int64[C]: the rack of each cassette, that of its cluster's first switch."""
-    switches = np.lexsort((known.unit, known.rack, known.cluster))
-    first = np.searchsorted(known.cluster[switches], cluster)
-    return known.rack[switches[first]].astype(np.int64)
+    switches = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
+    first = np.searchsorted(hardware.cluster[switches], cluster)
+    return hardware.rack[switches[first]].astype(np.int64)
 
 
 def layer1(wiring: Wiring, cables: Cables, plan: PanelPlan | None, u: int, v: int) -> Iterator[str]:
     """A line for each cable of a link: port, what it runs through, and port."""
-    joins = (np.sort(cables.ends, axis=1) == sorted((u, v))).all(axis=1)
-    for cable in np.flatnonzero(joins).tolist():
+    between = (np.sort(cables.ends, axis=1) == sorted((u, v))).all(axis=1)
+    for cable in np.flatnonzero(between).tolist():
         backwards = int(cables.ends[cable, 0]) != u
         start, end = (1, 0) if backwards else (0, 1)
         near = f"{wiring.names[u]} {plug_name(wiring, cables, cable, start)}"
@@ -224,17 +252,18 @@ def panel_summary(plan: PanelPlan) -> dict[str, Any]:
     The fat tree has two levels, of the least even radix r with r²/2 hosts at least, and a cable a
     host above its leaves. A plug is one end; a ribbon of several trunks' fibres has as many.
     """
-    found, links = plan.shuffle, len(plan.cables)
-    ribbons = int((-(-np.bincount(found.ribbon.ravel()) // plan.room)).sum())
-    trunks = len(found.ends)
+    ways, links = plan.shuffle, len(plan.cables)
+    lanes_of_ribbon = np.bincount(ways.ribbon.ravel())
+    ribbons = int((-(-lanes_of_ribbon // plan.room)).sum())
+    trunks = len(ways.ends)
     hosts = int(np.count_nonzero(plan.wiring.host_port))
     return {
         "trunk": plan.trunk_name,
         "cassettes": len(plan.names),
-        "types": len(found.types),
-        "least_types": found.least,
+        "types": len(ways.types),
+        "least_types": ways.least,
         "trunks": trunks,
-        "reversed_trunks": int(found.turned.sum()),
+        "reversed_trunks": int(ways.turned.sum()),
         "ribbons": ribbons,
         "plugs": 2 * (ribbons + trunks),
         "plugs_of_direct_cables": 2 * links,
