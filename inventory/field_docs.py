@@ -11,9 +11,21 @@ from typing import Any
 from pydantic import BaseModel
 
 
-def field_docs(model: type[BaseModel]) -> dict[str, str]:
-    """The docstring below each field of a model's class, on one line, by the field's name."""
-    (definition,) = ast.parse(dedent(inspect.getsource(model))).body
+def field_docs(kind: type) -> dict[str, str]:
+    """The docstring below each field of a class, on one line, by the field's name.
+
+    Fields of classes that it inherits from are among them.
+    """
+    docs = dict[str, str]()
+    for above in reversed(kind.__mro__):
+        if "__annotations__" in vars(above):
+            docs |= _docs_of(above)
+    return docs
+
+
+def _docs_of(kind: type) -> dict[str, str]:
+    """The docstrings of the fields that a class itself defines."""
+    (definition,) = ast.parse(dedent(inspect.getsource(kind))).body
     docs = dict[str, str]()
     for field, below in pairwise(definition.body) if isinstance(definition, ast.ClassDef) else ():
         match field, below:

@@ -26,6 +26,7 @@ from compilers.tables.build import Build
 from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.target_lookup import target
 from controller.switches.events import KINDS
+from inventory.field_docs import field_docs
 from polarfab.cli import cli
 
 ROOT = Path(__file__).parents[1]
@@ -165,6 +166,10 @@ def _documented(thing: Any, called: str) -> Iterator[str]:
     if callable(thing) and not inspect.isclass(thing):
         yield f"```python\n{called}{_signature(thing)}\n```\n\n"
     yield f"{_plain(inspect.getdoc(thing) or '')}\n\n"
+    if is_dataclass(thing):
+        docs = field_docs(thing)
+        listed = [f"- `{f.name}`: {docs[f.name]}\n" for f in fields(thing) if f.name in docs]
+        yield "".join([*listed, "\n"]) if listed else ""
 
 
 def _signature(thing: Callable[..., Any]) -> str:
@@ -211,20 +216,21 @@ def variables() -> Iterator[str]:
 
 def _fields(kind: type, kinds: dict[str, type]) -> Iterator[str]:
     """The table of a dataclass; dataclasses among its types are added to `kinds`."""
-    yield "| variable | type |\n|---|---|\n"
+    yield "| variable | type | what |\n|---|---|---|\n"
+    docs = field_docs(kind)
     for field, value in get_type_hints(kind).items():
         if field.startswith("_"):
             continue
         _named(value, kinds)
         (written,) = [str(f.type) for f in fields(kind) if f.name == field] or [""]
         if written:
-            yield f"| `{field}` | `{_cell(written)}` |\n"
+            yield f"| `{field}` | `{_cell(written)}` | {_cell(docs.get(field, ''))} |\n"
     for name, value in inspect.getmembers(kind):
         what = (inspect.getdoc(value) or "").split("\n")[0]
         if isinstance(value, property) and not name.startswith("_"):
-            yield f"| `{name}` | {_cell(what)} |\n"
+            yield f"| `{name}` | | {_cell(what)} |\n"
         elif inspect.isfunction(value) and not name.startswith("_"):
-            yield f"| `{name}{_signature(value)}` | {_cell(what)} |\n"
+            yield f"| `{name}{_signature(value)}` | | {_cell(what)} |\n"
 
 
 def _named(value: Any, kinds: dict[str, type]) -> None:

@@ -38,40 +38,44 @@ class Cabled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bundles:
-    """The B bundles: all cables between two clusters that run from one rack to another.
-
-    clusters and racks: int32[B, 2], those of the first end first. cables: int64[B], how many.
-    number: int64[B], from 1, in the whole fabric.
-    """
+    """The B bundles: all cables between two clusters that run from one rack to another."""
 
     clusters: NDArray[np.int32]
+    """int32[B, 2]: those of the first end first."""
     racks: NDArray[np.int32]
+    """int32[B, 2]: those of the first end first."""
     cables: NDArray[np.int64]
+    """int64[B]: how many cables each has."""
     number: NDArray[np.int64]
+    """int64[B]: from 1, in the whole fabric."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cables:
-    """The E cables between nodes, in the order of their numbers.
-
-    ends, ports: int32[E, 2], vertex and port at both ends. needed, length: float64[E], metres of
-    the run and of the cable in stock. kind: int32[E], an index into the types of the cabling.
-    bundle: int32[E], -1 for cables within a cluster and rack. hand: int32[E], the cable of the
-    inventory that fixes the ports, -1 for none. number: int64[E], from 1, in the whole fabric:
-    missing cables leave gaps. socket: int32[E], from 0 among the parallel cables of a link.
-    """
+    """The E cables between nodes, in the order of their numbers."""
 
     hardware: Hardware
+    """The places of nodes and the cables in stock."""
     ends: NDArray[np.int32]
+    """int32[E, 2]: the vertex at both ends."""
     ports: NDArray[np.int32]
+    """int32[E, 2]: the port at both ends."""
     needed: NDArray[np.float64]
+    """float64[E]: metres of the run."""
     length: NDArray[np.float64]
+    """float64[E]: metres of the cable in stock."""
     kind: NDArray[np.int32]
+    """int32[E]: an index into the types of the cabling."""
     bundle: NDArray[np.int32]
+    """int32[E]: -1 for cables within a cluster and rack."""
     bundles: Bundles
+    """The bundles of all cables."""
     hand: NDArray[np.int32]
+    """int32[E]: the cable of the inventory that fixes the ports, -1 for none."""
     number: NDArray[np.int64]
+    """int64[E]: from 1, in the whole fabric; missing cables leave gaps."""
     socket: NDArray[np.int32]
+    """int32[E]: from 0 among the parallel cables of a link."""
 
     def __len__(self) -> int:
         """E, the number of cables."""

@@ -96,7 +96,7 @@ class CableSchedule:
         return rest + [item for plan in plans for item in items(plan)]
 
     def _whole_plans(self) -> tuple[PanelPlan, ...]:
-        """Those plans.
+        """The plans of panels, one of each plane that has any.
 
         Raises:
             InputError: links are missing.

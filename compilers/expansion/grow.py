@@ -50,24 +50,26 @@ FITTED = ("demand", "largest_share")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grown:
-    """A larger fabric, compared with the installed one.
-
-    build: of the larger fabric. cables: all of its cables. added: int64[A], the new ones among
-    them. moved: the number of old cables with a different end or port in the larger fabric. spare:
-    int64[N'], ports for links that stay unused. taken: spare nodes, by their vertices. fits: the
-    number of clusters of the kind that the old fabric's ports allow. changes: for each old switch,
-    int64[S] each, the table changes: the words of `SwitchChange`.
-    """
+    """A larger fabric, compared with the installed one."""
 
     build: Build
+    """The build of the larger fabric."""
     expansion: Expansion
+    """The larger topology, and what is added to it."""
     cables: Cables
+    """All cables of the larger fabric."""
     added: NDArray[np.int64]
+    """int64[A]: the new ones among them."""
     moved: int
+    """The number of old cables with a different end or port in the larger fabric."""
     spare: NDArray[np.int64]
+    """int64[N']: ports for links that stay unused."""
     taken: SpareNodes
+    """The spare nodes of the inventory that are used, by their vertices."""
     fits: int
+    """The number of clusters of the kind that the old fabric's ports allow."""
     changes: Mapping[str, NDArray[np.int64]]
+    """For each old switch, int64[S] each, the table changes: the words of `SwitchChange`."""
 
 
 def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) -> Grown:

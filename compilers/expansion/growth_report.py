@@ -139,21 +139,22 @@ def _rest(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rest:
-    """The nodes and cables that a fabric of S nodes still lacks.
-
-    nodes: int64[n], the vertices to install. cables: of the larger fabric. added: int64[A], the new
-    ones among them. moved: the number of installed cables with a different end or port in the
-    larger fabric; relabelled: with a different label. renamed: the number of installed nodes with a
-    different name, number or address. switches: what changes at those that are installed.
-    """
+    """The nodes and cables that a fabric of S nodes still lacks."""
 
     nodes: NDArray[np.int64]
+    """int64[n]: the vertices to install."""
     cables: Cables
+    """The cables of the larger fabric."""
     added: NDArray[np.int64]
+    """int64[A]: the new ones among them."""
     moved: int
+    """The number of installed cables with a different end or port in the larger fabric."""
     relabelled: int
+    """The number of installed cables with a different label."""
     renamed: int
+    """The number of installed nodes with a different name, number or address."""
     switches: tuple[SwitchChange, ...]
+    """What changes at the switches that are installed."""
 
 
 def rest_of(before: Build, after: Build) -> Rest:

@@ -83,7 +83,7 @@ class OrthogonalFatTree(Family):
         return {"parallels": parallels}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """The same in all racks of parallel classes."""
+        """Numbers of links that are the same in all racks of parallel classes."""
         q, graph = int(topology.parameters["q"]), topology.graph
         whole = graph.size == 2 * order(q) * (q + 1)
         return headings(q, graph.padded()) if whole else None

@@ -139,7 +139,7 @@ class PolarFly(Family):
         return {"fans": fans, "stars": stars} if even else {"fans": fans}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """The same in all fans."""
+        """Numbers of links that are the same in all fans."""
         if not polarity.is_whole(topology):
             return None
         return polarity.headings(_q(topology), topology.graph.padded())

@@ -178,7 +178,7 @@ class PolarStar(Family):
         return construction(self.name).alternates(topology, links) if large else None
 
     def constructed_classes(self, parameters: Parameters) -> bool:
-        """Those of supernodes with links enough."""
+        """Whether the supernode has links enough to construct the classes."""
         return str(parameters["supernode"]) in WITH_CLASSES and int(parameters["degree"]) > 0
 
     def layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002

@@ -19,24 +19,32 @@ from inventory.problems import InputError, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """One feasible fabric of a family, from formulas, without building the graph.
-
-    radix: of fabric ports in use at a node. parameters: those that build it. endpoints: how many of
-    the nodes carry hosts. host_diameter: the largest distance between two of those (Projective
-    Networks paper, §VI), which in the direct families is the diameter.
-    """
+    """One feasible fabric of a family, from formulas, without building the graph."""
 
     family: str
+    """The name of the family."""
     radix: int
+    """The fabric ports in use at a node."""
     nodes: int
+    """How many nodes there are."""
     links: int
+    """How many links there are."""
     diameter: int
+    """The largest distance between two nodes."""
     parameters: Parameters
+    """The parameters that build it."""
     endpoints: int
+    """How many of the nodes carry hosts."""
     host_diameter: int
+    """The largest distance between two nodes with hosts (Projective Networks paper, §VI), which in
+    the direct families is the diameter.
+    """
     supernode: str | None = None
+    """The kind of supernodes; None where there are none."""
     supernode_degree: int | None = None
+    """The links of a node inside its supernode."""
     supernode_order: int | None = None
+    """The nodes of a supernode."""
 
     @property
     def q(self) -> int | None:
@@ -56,21 +64,24 @@ def moore_bound(degree: int, diameter: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """`count` modules of `size` nodes with `inside` links each, and one more of `rest` nodes.
-
-    between: links between any two modules, None if pairs differ. loose: links within the last
-    module and others that never leave a module. bundles: pairs of modules that are cabled. splits:
-    whether a module, whose nodes are all joined, may be cut in parts.
-    """
+    """`count` modules of `size` nodes with `inside` links each, and one more of `rest` nodes."""
 
     size: int
+    """The nodes of a module."""
     count: int
+    """How many modules there are."""
     inside: int
+    """The links inside a module."""
     between: int | None = None
+    """The links between any two modules; None if pairs differ."""
     rest: int = 0
+    """The nodes of a last, smaller module."""
     loose: int = 0
+    """The links within the last module, and others that never leave a module."""
     bundles: int | None = None
+    """The pairs of modules that are cabled; None for all."""
     splits: bool = False
+    """Whether a module, whose nodes are all joined, may be cut in parts."""
 
     def nodes(self, merged: int) -> int:
         """The nodes of a group of `merged` modules."""
@@ -83,8 +94,8 @@ class Modules:
         return self.count * self.inside + self.loose + pairs * (self.between or 0)
 
     def groups(self, merged: int) -> int:
-        """The number of these groups."""
-        return -(-self.count // merged) + (self.rest > 0)
+        """The number of groups of `merged` modules, with a smaller last one."""
+        return -(-self.count // merged) + (1 if self.rest else 0)
 
 
 class Construction(Protocol):

@@ -18,23 +18,26 @@ EXPANDED = "-expanded"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Topology:
-    """A fabric graph in canonical numbering.
-
-    kinds: the names of the kinds of vertices. kind: uint8[S], the kind of each vertex, an index
-    into kinds. coordinates: int32[S, D], the vertex in the family's algebra. endpoints: bool[S],
-    the vertices that carry hosts. diameter: the graph's, by theorem (tests check it). hierarchy:
-    the number of consecutive vertices that make a supernode, 1 where there are none.
-    """
+    """A fabric graph in canonical numbering."""
 
     family: str
+    """The name of the family."""
     parameters: Parameters
+    """The parameters of the member."""
     graph: Graph
+    """The links."""
     kinds: Annotated[tuple[str, ...], "kinds"]
+    """The names of the kinds of vertices."""
     kind: Annotated[NDArray[np.uint8], "S", "0..kinds"]
+    """uint8[S]: the kind of each vertex, an index into kinds."""
     coordinates: Annotated[NDArray[np.int32], "S D"]
+    """int32[S, D]: the vertex in the family's algebra."""
     endpoints: Annotated[NDArray[np.bool_], "S"]
+    """bool[S]: the vertices that carry hosts."""
     diameter: int
+    """The graph's diameter, by theorem (tests check it)."""
     hierarchy: int = 1
+    """The number of consecutive vertices that make a supernode; 1 where there are none."""
 
     @property
     def present(self) -> NDArray[np.bool_]:

@@ -21,20 +21,22 @@ from inventory.problems import InputError
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A placement of N vertices in R clusters, here called racks.
-
-    rack: int32[N]. position: int32[N], from 0 within the rack. kinds: the names of the kinds of
-    racks. kind: uint8[R], the kind of each rack, an index into kinds. names: one a rack. centre:
-    int32[R], the vertex that is joined to all others of its rack, -1 where there is none.
-    """
+    """A placement of N vertices in R clusters, here called racks."""
 
     name: str
+    """The name of the layout."""
     rack: NDArray[np.int32]
+    """int32[N]: the rack of each vertex."""
     position: NDArray[np.int32]
+    """int32[N]: the place of each vertex in its rack, from 0."""
     kinds: tuple[str, ...]
+    """The names of the kinds of racks."""
     kind: NDArray[np.uint8]
+    """uint8[R]: the kind of each rack, an index into kinds."""
     names: tuple[str, ...]
+    """The names of racks."""
     centre: NDArray[np.int32]
+    """int32[R]: the vertex that is joined to all others of its rack; -1 where there is none."""
 
     @classmethod
     def of_one_kind(

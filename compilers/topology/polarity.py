@@ -211,7 +211,7 @@ def headings(q: int, far: NDArray[np.int32]) -> NDArray[np.int32]:
     number = np.where(member[there], log[np.where(member[here], seen, inside)], q)
     first = quadrics(q)[0]
     number = np.where(here == first, np.where(there == first, q + 1, log[t[there]]), number)
-    third = (q + 2) * (copy == 2)
+    third = np.where(copy == 2, q + 2, 0)
     absent = int(third.max(initial=0)) + q + 1
     return np.where(far < 0, absent, number + third).astype(np.int32)
 

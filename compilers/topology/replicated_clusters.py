@@ -23,18 +23,18 @@ Edges = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expansion:
-    """A grown fabric.
-
-    topology: the larger fabric; its coordinates, int32[N', 4], end with the number of the copy, 0
-    for old vertices. added: int32[A, 2], the links to add, u < v, ascending. origin: int32[N'], the
-    vertex that each is a copy of; old vertices are their own. layout: the clusters of the larger
-    fabric.
-    """
+    """A grown fabric."""
 
     topology: Topology
+    """The larger fabric; its coordinates, int32[N', 4], end with the number of the copy, 0 for old
+    vertices.
+    """
     added: NDArray[np.int32]
+    """int32[A, 2]: the links to add, u < v, ascending."""
     origin: NDArray[np.int32]
+    """int32[N']: the vertex that each is a copy of; old vertices are their own."""
     layout: Layout
+    """The clusters of the larger fabric."""
 
 
 def added_clusters(topology: Topology) -> tuple[str, int]:

@@ -42,19 +42,20 @@ CARRIED_BITS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Addressing:
-    """The plan of a fabric of S switches with up to P hosts each.
-
-    ipv4: the pool; ipv4_length: prefix length of a vertex's block. ipv6: the pool or None; its
-    blocks are /64. gateway_mac: 48-bit number, the same on every switch. host_mac: uint64[S, P].
-    hierarchy: vertices per supernode; 1 where there are none, and so no aggregates.
-    """
+    """The addresses of a fabric of S switches with up to P hosts each."""
 
     ipv4: IPv4Network
+    """The pool of IPv4."""
     ipv4_length: int
+    """The prefix length of a vertex's block."""
     ipv6: IPv6Network | None
+    """The pool of IPv6, whose blocks are /64; None without one."""
     gateway_mac: int
+    """A number of 48 bits, the same on every switch."""
     host_mac: Annotated[NDArray[np.uint64], "S P", "0..macs"]
+    """uint64[S, P]: the MAC address of each host."""
     hierarchy: int = 1
+    """Vertices per supernode; 1 where there are none, and so no aggregates."""
 
     def ipv4_blocks(self) -> NDArray[np.uint32]:
         """uint32[S], the network address of each vertex."""
@@ -214,7 +215,7 @@ def clashing_macs(
     for mac in gateways:
         if mac not in macs or mac in given.values():
             continue
-        marked = f", as marked packets go to {format_mac(mac)}" * (mac != gateway)
+        marked = "" if mac == gateway else f", as marked packets go to {format_mac(mac)}"
         yield Finding(
             ("addressing", "gateway_mac"),
             "a MAC address that no host has",

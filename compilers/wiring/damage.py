@@ -29,15 +29,14 @@ Integer = TypeVar("Integer", bound=np.integer)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Damage:
-    """Missing parts of a fabric of S switches with at most K links and P hosts each.
-
-    absent: bool[S], nodes that are not installed. links: bool[S, K], links that carry nothing,
-    marked at both ends. hosts: bool[S, P], hosts without a port that works.
-    """
+    """Missing parts of a fabric of S switches with at most K links and P hosts each."""
 
     absent: NDArray[np.bool_]
+    """bool[S]: nodes that are not installed."""
     links: NDArray[np.bool_]
+    """bool[S, K]: links that carry nothing, marked at both ends."""
     hosts: NDArray[np.bool_]
+    """bool[S, P]: hosts without a port that works."""
 
     def __bool__(self) -> bool:
         """Whether anything is missing."""
@@ -58,17 +57,17 @@ def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
     if findings := [*_no_links(inventory, wiring, vertex)]:
         raise Refused(findings)
     absent, disabled = _of_nodes(inventory, wiring, vertex)
-    there = wiring.far >= 0
+    cabled = wiring.far >= 0
     dead = np.take_along_axis(disabled, wiring.port, axis=1)
     dead |= absent[:, None]
-    for known in inventory.dead_links:
-        u, v = vertex[known.a], vertex[known.b]
+    for link in inventory.dead_links:
+        u, v = vertex[link.a], vertex[link.b]
         dead[u] |= wiring.far[u] == v
-    switch, link = np.nonzero(dead & there)
-    far, at = wiring.far[switch, link], wiring.far_port[switch, link]
+    switch, k = np.nonzero(dead & cabled)
+    far, at = wiring.far[switch, k], wiring.far_port[switch, k]
     dead[far, (wiring.port[far] == at[:, None]).argmax(axis=1)] = True
     hosts = np.take_along_axis(disabled, wiring.host_port, axis=1) | absent[:, None]
-    return Damage(absent=absent, links=dead & there, hosts=hosts & (wiring.host_port > 0))
+    return Damage(absent=absent, links=dead & cabled, hosts=hosts & (wiring.host_port > 0))
 
 
 def _of_nodes(
@@ -171,10 +170,10 @@ def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inv
 
 def _apart(part: NDArray[np.int64]) -> list[tuple[int, int]]:
     """The first few i < j in different parts."""
-    found: list[tuple[int, int]] = []
-    for i, own in enumerate(part.tolist()):
-        others = np.flatnonzero(part[i + 1 :] != own)[: DAMAGE_EXAMPLES - len(found)] + i + 1
-        found += [(i, j) for j in others.tolist()]
-        if len(found) == DAMAGE_EXAMPLES:
+    pairs: list[tuple[int, int]] = []
+    for i, part_of_i in enumerate(part.tolist()):
+        others = np.flatnonzero(part[i + 1 :] != part_of_i)[: DAMAGE_EXAMPLES - len(pairs)] + i + 1
+        pairs += [(i, j) for j in others.tolist()]
+        if len(pairs) == DAMAGE_EXAMPLES:
             break
-    return found
+    return pairs

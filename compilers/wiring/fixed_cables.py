@@ -71,7 +71,7 @@ def pins_of_hosts(
 
     lines: of the file that has the hosts, by their names; empty where they are listed at nodes.
     """
-    found: dict[int, dict[int, int]] = defaultdict(dict)
+    pinned: dict[int, dict[int, int]] = defaultdict(dict)
     wrong = []
     for v, node in enumerate(site.nodes):
         for h, host in enumerate(node.hosts):
@@ -85,8 +85,8 @@ def pins_of_hosts(
                 required, todo = "a port that works", "name another one"
                 if number not in disabled.get(v, ()):
                     required = "a port of its own"
-                    if number not in (*pins.get(v, {}).values(), *found[v].values()):
-                        found[v][h] = number
+                    if number not in (*pins.get(v, {}).values(), *pinned[v].values()):
+                        pinned[v][h] = number
                         continue
             given = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
             if lines:
@@ -98,7 +98,7 @@ def pins_of_hosts(
         wrong.sort(key=lambda finding: int(finding.given.rsplit(" ", 1)[1]))
         more = f"{len(wrong) - MOST_WRONG:,} more that are none"
         wrong[MOST_WRONG:] = [Finding(("hosts",), "ports of the nodes for hosts", more)]
-    return {v: ports for v, ports in found.items() if ports}, wrong
+    return {v: ports for v, ports in pinned.items() if ports}, wrong
 
 
 def with_installed(
@@ -161,13 +161,14 @@ def _unknown(
 
 
 def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site: Site) -> Finding:
-    there = ", ".join(site.nodes[w].name for w in near[:6].tolist()) + ", …" * (len(near) > 6)
+    neighbours = ", ".join(site.nodes[w].name for w in near[:6].tolist())
+    more = ", …" if len(near) > 6 else ""
     return _finding(
         (i,),
         "a link of the fabric",
         f"{cable.a} to {cable.b} (vertices {u} and {v}), which are not joined",
-        f"{cable.a} is joined to {there}; if nodes were placed anew, compile with `cables_of` an "
-        "earlier build",
+        f"{cable.a} is joined to {neighbours}{more}; if nodes were placed anew, compile with "
+        "`cables_of` an earlier build",
     )
 
 

@@ -18,21 +18,26 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 @dataclass(frozen=True, slots=True)
 class CageBlock:
-    """A port block as systems see it: `modules` of `count` cages in `breakout` parts.
-
-    names: the pattern of the ports' names by target. speed: Gb/s of a part, lanes: of a part, mtu:
-    bytes of an IP packet, 0 where unknown; fec: rs, fc, off, or "" where unknown.
-    """
+    """A port block as systems see it: `modules` of `count` cages in `breakout` parts."""
 
     modules: int
+    """How many modules the block has."""
     first_module: int
+    """The number of the first of them."""
     count: int
+    """The cages of a module."""
     breakout: int
+    """The parts of a cage."""
     names: Mapping[str, str]
+    """The pattern of the ports' names by target."""
     speed: int
+    """Gb/s of a part; 0 where unknown."""
     lanes: int
+    """The lanes of a part; 0 where unknown."""
     fec: str
+    """rs, fc or off; "" where unknown."""
     mtu: int
+    """Bytes of an IP packet; 0 where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,36 +56,50 @@ class BufferFacts:
 
 @dataclass(frozen=True, slots=True)
 class PortFacts:
-    """A node type, whose port n has entry n - 1 of each list.
-
-    module: from 0, through the blocks of the type; label: what is printed next to the port; speed:
-    in Gb/s; lanes: of one port, as the speed 0 where unknown; role: any, fabric or host. units:
-    height; limits, openflow: what is given of TableLimits and OpenFlowKeys. sockets: the names of a
-    port's sockets, its own where it has one. blocks: its port blocks. platform: name, lanes,
-    cage, breakout mode and alias of each port in SONiC's platform file, () without one. buffer:
-    None where nothing is said of it. plug: of a type with fibres shuffled inside the place of each
-    port on the face plate, from 1, 0 for one that is not behind the shuffle.
-    """
+    """A node type, whose port n has entry n - 1 of each list of ports."""
 
     name: str
+    """Its name in the inventory."""
     units: int
+    """Its height in rack units."""
     manufacturer: str
+    """Who makes it; "" where unknown."""
     model: str
+    """Its model; the name of the type where unknown."""
     part_number: str
+    """Its number at the manufacturer; "" where unknown."""
     limits: Mapping[str, int]
+    """What is given of `TableLimits`."""
     openflow: Mapping[str, Any]
+    """What is given of `OpenFlowKeys`."""
     capabilities: tuple[str, ...] | None
+    """What it can do; None where unknown."""
     module: tuple[int, ...]
+    """The module of each port, from 0, through the blocks of the type."""
     label: tuple[str, ...]
+    """What is printed next to each port."""
     speed: tuple[int, ...]
+    """Gb/s of each port; 0 where unknown."""
     lanes: tuple[int, ...]
+    """The lanes of each port; 0 where unknown."""
     connector: tuple[str, ...]
+    """The connector of each port; "" where unknown."""
     role: tuple[str, ...]
+    """What each port is for: any, fabric or host."""
     sockets: tuple[tuple[str, ...], ...]
+    """The names of each port's sockets; its own name where it has one."""
     blocks: tuple[CageBlock, ...]
+    """The port blocks."""
     platform: tuple[tuple[str, ...], ...]
+    """Name, lanes, cage, breakout mode and alias of each port in SONiC's platform file; () without
+    one.
+    """
     buffer: BufferFacts | None
+    """The packet buffer; None where nothing is said of it."""
     plug: tuple[int, ...] = ()
+    """Of a type with fibres shuffled inside: the place of each port on the face plate, from 1; 0
+    for one that is not behind the shuffle.
+    """
 
     @property
     def parallel(self) -> tuple[int, ...]:
@@ -125,53 +144,62 @@ class ListedRisk:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hardware:
-    """Where the S nodes of a fabric are, and what their types are.
-
-    cluster: int32[S] into cluster_names, the rack of the papers; rack: int32[S] into rack_names;
-    unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place:
-    int32[racks, 2], row and column; rack_units: int32[racks]. host_rack, host_unit: int32[S, P],
-    where hosts are, -1 and 0 where that is unknown. host_broken: bool[S, P], hosts that are not
-    there or have no port that works. serial and guid: a text per vertex, "" where unknown;
-    host_guid: a text for each entry of `Wiring.host_names`. types: by `Wiring.node_type`. cabling:
-    `inventory.floor.Cabling` as plain data; hand: cables of the inventory as plain data. plane:
-    from 1, 0 where the fabric has one only.
-
-    cable_number, bundle_number: int64, what each cable and bundle that is there counts as in the
-    whole fabric, from 1; empty where nothing is missing. spares: nodes for an expansion, those that
-    are planned last. risks: what the inventory says fails together. panels: where links run through
-    cassettes, the trunks in stock between these, by name.
-    """
+    """Where the S nodes of a fabric are, and what their types are."""
 
     cluster: Annotated[NDArray[np.int32], "S", "0..clusters"]
+    """int32[S] into cluster_names: the rack of the papers."""
     cluster_names: Annotated[tuple[str, ...], "clusters"]
+    """The names of clusters."""
     rack: Annotated[NDArray[np.int32], "S", "0..racks"]
+    """int32[S] into rack_names: where each node stands."""
     unit: Annotated[NDArray[np.int32], "S"]
+    """int32[S]: the lowest unit that the node fills; 0 where none is known."""
     rack_names: Annotated[tuple[str, ...], "racks"]
+    """The names of racks."""
     rack_place: Annotated[NDArray[np.int32], "racks 2"]
+    """int32[racks, 2]: row and column."""
     rack_units: Annotated[NDArray[np.int32], "racks"]
+    """int32[racks]: the height of each rack."""
     host_rack: Annotated[NDArray[np.int32], "S P", "-1..racks"]
+    """int32[S, P]: the rack of each host; -1 where it is unknown."""
     host_unit: Annotated[NDArray[np.int32], "S P"]
+    """int32[S, P]: the unit of each host; 0 where it is unknown."""
     host_broken: Annotated[NDArray[np.bool_], "S P"]
+    """bool[S, P]: hosts that are not there or have no port that works."""
     serial: Annotated[tuple[str, ...], "S"]
+    """The serial number of each node; "" where unknown."""
     guid: Annotated[tuple[str, ...], "S"]
+    """The GUID of each node; "" where unknown."""
     host_guid: Annotated[tuple[str, ...], "hosts"]
+    """A text for each entry of `Wiring.host_names`; "" where unknown."""
     types: Annotated[tuple[PortFacts, ...], "types"]
+    """The node types, by `Wiring.node_type`."""
     cabling: Mapping[str, Any]
+    """`inventory.floor.Cabling` as plain data."""
     hand: tuple[Mapping[str, Any], ...]
+    """The cables of the inventory as plain data."""
     plane: int
+    """From 1; 0 where the fabric has one only."""
     cable_number: Annotated[NDArray[np.int64], "cables"]
+    """What each cable that is there counts as in the whole fabric, from 1; empty where nothing is
+    missing.
+    """
     bundle_number: Annotated[NDArray[np.int64], "bundles"]
+    """The same of each bundle."""
     spares: tuple[SpareNode, ...] = ()
+    """Nodes for an expansion, those that are planned last."""
     risks: tuple[ListedRisk, ...] = ()
+    """What the inventory says fails together."""
     panels: tuple[str, ...] = ()
+    """Where links run through cassettes: the trunks in stock between these, by name."""
 
     def __repr__(self) -> str:
         """`<Hardware: 57 nodes in 8 racks>`."""
         return f"<Hardware: {len(self.rack):,} nodes in {len(self.rack_names):,} racks>"
 
 
-def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0) -> Hardware:
-    """The hardware of a settled inventory (`compilers.wiring.placement.settle`).
+def hardware(inventory: Inventory, wiring: Wiring, clusters: Layout, plane: int = 0) -> Hardware:
+    """The hardware of an inventory whose nodes have places (`placement.place_nodes`).
 
     Without racks in it, every cluster has one of its own that just fits, on a square grid; planes
     (from 1) are behind each other.
@@ -190,16 +218,16 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0
         heights = [rack.units for rack in inventory.racks]
     else:
         height = max(t.units for t in types)
-        racks, units = found.rack, found.position * height + 1
-        names = tuple(f"{of_plane(plane)}{name}" for name in found.names)
+        racks, units = clusters.rack, clusters.position * height + 1
+        names = tuple(f"{of_plane(plane)}{name}" for name in clusters.names)
         columns = round(len(names) ** 0.5)
         behind = max(plane - 1, 0) * -(-len(names) // columns)
         places = [(behind + r // columns, r % columns) for r in range(len(names))]
         heights = (np.bincount(racks, minlength=len(names)) * height).tolist()
     host_rack, host_unit = _host_places(nodes, inventory, wiring)
     return Hardware(
-        cluster=found.rack,
-        cluster_names=found.names,
+        cluster=clusters.rack,
+        cluster_names=clusters.names,
         rack=racks,
         unit=units.astype(np.int32),
         rack_names=names,
@@ -273,8 +301,8 @@ def _host_places(
 
 
 def _host_guids(node: Node, per_node: int) -> list[str]:
-    known = [host.guid or "" for host in node.hosts[:per_node]]
-    return [*known, *[""] * (per_node - len(known))]
+    guids = [host.guid or "" for host in node.hosts[:per_node]]
+    return [*guids, *[""] * (per_node - len(guids))]
 
 
 def port_facts(name: str, node_type: NodeType) -> PortFacts:
@@ -282,7 +310,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
     from compilers.wiring.port_assignment import TypePorts
 
     ports = TypePorts.of(node_type)
-    each = [block for block in node_type.ports for _ in range(block.total)]
+    block_of_port = [block for block in node_type.ports for _ in range(block.total)]
     place = {port: n for n, port in enumerate(node_type.plugs(), 1)}
     return PortFacts(
         name=name,
@@ -296,9 +324,9 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         module=ports.module,
         label=ports.labels,
         speed=tuple(speed or 0 for speed in ports.speed),
-        lanes=tuple(block.lanes or 0 for block in each),
-        connector=tuple(block.connector or "" for block in each),
-        role=tuple(block.role for block in each),
+        lanes=tuple(block.lanes or 0 for block in block_of_port),
+        connector=tuple(block.connector or "" for block in block_of_port),
+        role=tuple(block.role for block in block_of_port),
         sockets=ports.sockets,
         blocks=tuple(_block(block, node_type) for block in node_type.ports),
         platform=tuple(astuple(p) for p in node_type.platform_ports()),

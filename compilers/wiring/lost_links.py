@@ -20,21 +20,22 @@ SOURCES_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class LostLinks:
-    """The links between installed nodes that carry nothing, and the hosts without a port.
-
-    links: a sentence for each, with both ports and the reason. hosts: the same of each host, or of
-    all of a node that has no vertex. hops: the longest of all shortest
-    paths, as designed and without them; None in fabrics that are too large to compare, or where
-    nothing is lost. longer: ordered pairs whose shortest path is longer. pairs: all. worst: the two
-    nodes whose path grows most.
-    """
+    """The links between installed nodes that carry nothing, and the hosts without a port."""
 
     links: tuple[str, ...] = ()
+    """A sentence for each link, with both ports and the reason."""
     hops: tuple[int, int] | None = None
+    """The longest of all shortest paths, as designed and without these links; None in fabrics that
+    are too large to compare, or where nothing is lost.
+    """
     longer: int = 0
+    """Ordered pairs of nodes whose shortest path is longer."""
     pairs: int = 0
+    """All ordered pairs."""
     worst: tuple[str, str] = ("", "")
+    """The two nodes whose path grows most."""
     hosts: tuple[str, ...] = ()
+    """A sentence for each host, or for all hosts of a node that has no vertex."""
 
     @classmethod
     def of(cls, placed: Placed) -> LostLinks:
@@ -69,10 +70,10 @@ def _hosts_of_spares(placed: Placed) -> Iterator[str]:
     for node in inventory.nodes:
         count = max(inventory.host_count(node, 0), len(node.hosts))
         if count and node.name not in used and node.state != "planned":
-            hosts = f"{count:,} host{'s' * (count != 1)}"
+            hosts = "host" if count == 1 else "hosts"
             yield (
-                f"{hosts} of {node.name}, which is a spare: {len(inventory.nodes):,} nodes are "
-                f"listed, and the topology has {len(used):,}"
+                f"{count:,} {hosts} of {node.name}, which is a spare: "
+                f"{len(inventory.nodes):,} nodes are listed, and the topology has {len(used):,}"
             )
 
 

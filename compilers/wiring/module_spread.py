@@ -64,12 +64,12 @@ def runs(share: Sequence[int]) -> list[int]:
 
 def dealt(share: Sequence[int]) -> list[int]:
     """The module of each place: one of each module in turn while it has any left."""
-    left, found = list(share), list[int]()
+    left, modules = list(share), list[int]()
     while any(left):
         for m in [m for m, count in enumerate(left) if count]:
             left[m] -= 1
-            found.append(m)
-    return found
+            modules.append(m)
+    return modules
 
 
 def parted(module: list[int], apex: Sequence[int], fixed: set[int]) -> list[int]:

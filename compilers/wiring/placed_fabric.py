@@ -19,7 +19,7 @@ from compilers.wiring.placement import (
     at_vertices,
     clusters_of,
     hosts_in_place,
-    settle,
+    place_nodes,
 )
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
 from inventory.asn_range import PRIVATE_AS
@@ -71,7 +71,7 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
             inventory = at_vertices(loaded.inventory, names)
             if installed:
                 inventory = at_same_vertices(inventory, installed.vertex, topology.graph.order)
-            inventory = settle(topology, inventory, plane, others)
+            inventory = place_nodes(topology, inventory, plane, others)
             if installed:
                 inventory = hosts_in_place(inventory, installed, spec.hosts_per_node)
     clusters = clusters_of(topology, inventory)

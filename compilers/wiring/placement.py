@@ -51,7 +51,7 @@ def clusters(topology: Topology, name: str = "") -> Layout:
 
 
 def clusters_of(topology: Topology, inventory: Inventory) -> Layout:
-    """The clusters of a fabric that `settle` has placed; with the layout `partition`, its racks.
+    """The clusters of a fabric after `place_nodes`; with the layout `partition`, its racks.
 
     Raises:
         InputError: the topology has no layout of this name.
@@ -75,7 +75,7 @@ def _parts(rack: Sequence[int] | NDArray[np.int32], names: tuple[str, ...]) -> L
     return Layout.of_one_kind(PARTITION, racks, places_in(racks), PARTITION, names)
 
 
-def settle(
+def place_nodes(
     topology: Topology,
     inventory: Inventory,
     plane: int = 0,
@@ -96,9 +96,9 @@ def settle(
         Refused: no such layout, or no room in the racks.
     """
     parted = inventory.placement.layout == PARTITION
-    found = clusters(topology) if parted else _clusters(topology, inventory)
+    grouping = clusters(topology) if parted else _clusters(topology, inventory)
     if inventory.generate:
-        inventory = _generated(topology, inventory, inventory.generate, found, plane)
+        inventory = _generated(topology, inventory, inventory.generate, grouping, plane)
     inventory = _with_hosts(inventory)
     if not inventory.racks:
         if parted:
@@ -106,15 +106,15 @@ def settle(
             raise Refused(Finding(path, "racks, one for each part", "none", "list `racks`"))
         return _with_switches(inventory, topology.graph.order)
     if parted:
-        found = _partition(topology, inventory, others)
-    sizes = np.bincount(found.rack, minlength=len(found.names))
+        grouping = _partition(topology, inventory, others)
+    sizes = np.bincount(grouping.rack, minlength=len(grouping.names))
     sequence = np.arange(len(sizes))
     if inventory.placement.order == "shortest":
         room = _Floor.of(inventory, others, topology.graph.order).room()
         homes = [int(home[0]) for home in _fill(sizes, room)[0] if len(home)]
         with _said_of(("placement", "order")):
-            sequence = shortest_order(topology.graph, found, homes, rack_places(inventory))
-    seated = _seated(topology, inventory, found, sequence, others)
+            sequence = shortest_order(topology.graph, grouping, homes, rack_places(inventory))
+    seated = _seated(topology, inventory, grouping, sequence, others)
     return _with_switches(seated, topology.graph.order)
 
 
@@ -218,12 +218,12 @@ def _said_of(path: KeyPath) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        found = (Finding(path, p.required, p.given, p.todo) for p in error.problems)
-        raise Refused(found) from None
+        findings = [Finding(path, p.required, p.given, p.todo) for p in error.problems]
+        raise Refused(findings) from None
 
 
 def _generated(
-    topology: Topology, inventory: Inventory, generate: Generate, found: Layout, plane: int
+    topology: Topology, inventory: Inventory, generate: Generate, grouping: Layout, plane: int
 ) -> Inventory:
     """The inventory with the nodes and racks that `generate` describes."""
     from inventory.floor import Rack
@@ -244,7 +244,7 @@ def _generated(
     if not racks:
         units, columns = generate.racks.units, generate.racks.columns
         seats = units // max(inventory.node_types[part.type].units for part in generate.parts)
-        sizes = np.bincount(found.rack)
+        sizes = np.bincount(grouping.rack)
         most = int((-(-sizes // seats)).sum())
         used = int(np.concatenate(_fill(sizes, np.full(most, seats))[0]).max()) + 1
         columns = columns or round(used**0.5)
@@ -267,21 +267,21 @@ def _part_of_vertex(generate: Generate, order: int) -> list[GeneratedPart]:
     Raises:
         Refused: the types make more or fewer nodes than there are vertices.
     """
-    found: list[GeneratedPart] = []
+    parts: list[GeneratedPart] = []
     for i, part in enumerate(generate.parts):
-        left = order - len(found)
+        left = order - len(parts)
         count = left if part.count is None else part.count
         if count > left or not count:
             path: KeyPath = ("generate", "types", i)
             wanted = "all that are left" if part.count is None else f"{count:,}"
             given = f"{wanted}, where {left:,} of {order:,} are left"
             raise Refused(Finding(path, "a part of the fabric's nodes", given, "lower the counts"))
-        found += [part] * count
-    if len(found) < order:
+        parts += [part] * count
+    if len(parts) < order:
         todo = "leave out the count of the last type, which then takes all others"
-        given = f"{len(found):,}"
+        given = f"{len(parts):,}"
         raise Refused(Finding(("generate", "types"), f"{order:,} nodes in all", given, todo))
-    return found
+    return parts
 
 
 def _with_hosts(inventory: Inventory) -> Inventory:
@@ -343,18 +343,21 @@ def _fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> tuple[list[NDArr
 
 @dataclass(slots=True)
 class _Floor:
-    """Free nodes and units of each rack.
-
-    seats: their places in the list of nodes, in the order of their units. filled: the units taken.
-    height: of the highest node without a rack; loose: how many of these there are.
-    """
+    """Free nodes and units of each rack."""
 
     racks: tuple[Rack, ...]
+    """The racks of the inventory."""
     seats: list[list[int]]
+    """Of each rack, the places of its free nodes in the list of nodes, in the order of their units.
+    """
     filled: list[set[int]]
+    """Of each rack, the units that are taken."""
     height: int
+    """The height of the highest node without a rack."""
     heights: dict[str, int]
+    """The height of each node type."""
     loose: int
+    """How many nodes have no rack."""
 
     @classmethod
     def of(cls, inventory: Inventory, others: Sequence[Node] = (), order: int = 0) -> _Floor:
@@ -377,8 +380,8 @@ class _Floor:
                 seats[r].append(i)
             if node.unit is not None:
                 filled[r] |= set(range(node.unit, node.unit + heights[node.type]))
-        for r, there in enumerate(seats):
-            there.sort(key=lambda i: (inventory.nodes[i].unit or inventory.racks[r].units, i))
+        for r, places in enumerate(seats):
+            places.sort(key=lambda i: (inventory.nodes[i].unit or inventory.racks[r].units, i))
         height = max((heights[node.type] for node in loose), default=1)
         floor = cls(inventory.racks, seats, filled, height, heights, len(loose))
         floor.keep_off(inventory.nodes, others)
@@ -409,7 +412,7 @@ class _Floor:
 
     def room(self) -> NDArray[np.int64]:
         """int64[R]: how many more vertices each rack can take, with the nodes that there are."""
-        seats = np.array([len(there) for there in self.seats], np.int64)
+        seats = np.array([len(places) for places in self.seats], np.int64)
         free = np.array([self.free(r) for r in range(len(self.racks))], np.int64)
         if seats.any():
             free = np.clip(self.loose - (np.cumsum(free) - free), 0, free)
@@ -423,7 +426,7 @@ class _Floor:
         if not self.seats[rack]:
             if (chosen := next(loose, None)) is not None:
                 return chosen, rack
-            rack = next(r for r, there in enumerate(self.seats) if there)
+            rack = next(r for r, places in enumerate(self.seats) if places)
         return self.seats[rack].pop(0), rack
 
     def unit(self, rack: int, height: int) -> int | None:
@@ -440,7 +443,7 @@ class _Floor:
 def _seated(
     topology: Topology,
     inventory: Inventory,
-    found: Layout,
+    grouping: Layout,
     sequence: NDArray[np.int64],
     others: Sequence[Node],
 ) -> Inventory:
@@ -455,16 +458,16 @@ def _seated(
     rank = np.empty(len(sequence), np.int64)
     rank[sequence] = np.arange(len(sequence))
     racked = {v for v, i in at.items() if nodes[i].rack is not None}
-    vertices = np.lexsort((found.position, rank[found.rack]))
+    vertices = np.lexsort((grouping.position, rank[grouping.rack]))
     waiting = np.array([v for v in vertices.tolist() if v not in racked], np.int64)
-    sizes = np.bincount(rank[found.rack[waiting]], minlength=len(sequence))
+    sizes = np.bincount(rank[grouping.rack[waiting]], minlength=len(sequence))
     homes, missing = _fill(sizes, floor.room())
     if missing:
         raise Refused(_no_room(inventory, len(waiting), missing))
     for v, r in zip(waiting.tolist(), np.concatenate(homes).tolist(), strict=True):
         i, r = (at[v], r) if v in at else floor.node(r, loose)
         nodes[i] = _put(nodes[i], v, inventory.racks[r].name)
-    seated = _with_units(nodes, inventory, others, found.position)
+    seated = _with_units(nodes, inventory, others, grouping.position)
     return inventory.model_copy(update={"nodes": seated})
 
 
@@ -518,7 +521,7 @@ MOST_CLUSTERS = 1500
 
 
 def shortest_order(
-    graph: Graph, found: Layout, homes: Sequence[int], places: NDArray[np.float64]
+    graph: Graph, grouping: Layout, homes: Sequence[int], places: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """The order in which clusters are placed, int64[C]: the listed one, or a shorter one.
 
@@ -527,7 +530,7 @@ def shortest_order(
 
     Args:
         graph: the fabric.
-        found: its clusters.
+        grouping: its clusters.
         homes: the rack of the i-th cluster that is placed.
         places: float64[R, 2], where the racks are, in metres.
 
@@ -544,7 +547,7 @@ def shortest_order(
     if count > MOST_CLUSTERS:
         required = f"at most {MOST_CLUSTERS:,} clusters for placement.order: shortest"
         raise _refusal(required, f"{count:,}", "write order: listed")
-    flow = links_between(graph, found).astype(np.float64)
+    flow = links_between(graph, grouping).astype(np.float64)
     np.fill_diagonal(flow, 0)
     spots = places[list(homes)]
     distance = np.abs(spots[:, None] - spots[None]).sum(axis=2)

@@ -30,21 +30,26 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 @dataclass(frozen=True, slots=True)
 class TypePorts:
-    """The ports of a node type, by number from 1 the entries of each of these.
-
-    module: the module or port block of each; fabric and host: the numbers that each use may take,
-    in order; sockets: the names of its sockets.
-    """
+    """The ports of a node type, whose port n has entry n - 1 of each list."""
 
     names: tuple[str, ...]
+    """The names of the ports."""
     labels: tuple[str, ...]
+    """What is printed next to the ports."""
     module: tuple[int, ...]
+    """The module or port block of each."""
     speed: tuple[int | None, ...]
+    """Gb/s of each."""
     lanes: tuple[int | None, ...]
+    """The lanes of each."""
     mtu: tuple[int | None, ...]
+    """Bytes of an IP packet at each."""
     fabric: tuple[int, ...]
+    """The numbers of the ports that links may take, in order."""
     host: tuple[int, ...]
+    """The numbers of the ports that hosts may take, in order."""
     sockets: tuple[tuple[str, ...], ...]
+    """The names of the sockets of each."""
 
     @property
     def parallel(self) -> tuple[int, ...]:
@@ -54,12 +59,12 @@ class TypePorts:
     @property
     def plugs(self) -> dict[str, tuple[int, int | None]]:
         """The port and the socket, from 0, that each name means; None: all of the port's."""
-        known: dict[str, tuple[int, int | None]] = {}
+        plugs: dict[str, tuple[int, int | None]] = {}
         for n, (name, sockets) in enumerate(zip(self.names, self.sockets, strict=True), 1):
-            known[name] = (n, None)
+            plugs[name] = (n, None)
             if len(sockets) > 1:
-                known |= {socket: (n, k) for k, socket in enumerate(sockets)}
-        return known
+                plugs |= {socket: (n, k) for k, socket in enumerate(sockets)}
+        return plugs
 
     @classmethod
     def of(cls, node_type: NodeType) -> TypePorts:
@@ -80,14 +85,14 @@ class TypePorts:
                 fabric += numbers
             if block.role in ("host", "any"):
                 (host if block.role == "host" else either).extend(numbers)
-        each = [block for block in node_type.ports for _ in range(block.total)]
+        block_of_port = [block for block in node_type.ports for _ in range(block.total)]
         return cls(
             names=tuple(names),
             labels=tuple(node_type.labels()),
             module=tuple(module),
-            speed=tuple(block.speed for block in each),
-            lanes=tuple(block.lanes for block in each),
-            mtu=tuple(block.mtu for block in each),
+            speed=tuple(block.speed for block in block_of_port),
+            lanes=tuple(block.lanes for block in block_of_port),
+            mtu=tuple(block.mtu for block in block_of_port),
             fabric=tuple(fabric),
             # Host-only ports first: ports of either use stay free for links as long as they can.
             host=(*host, *either),
@@ -106,8 +111,8 @@ class TypePorts:
         """
 
         def kind(port: int) -> tuple[int | None, ...]:
-            each = (self.speed, self.lanes, self.mtu, self.parallel)
-            return tuple(values[port - 1] for values in each)
+            columns = (self.speed, self.lanes, self.mtu, self.parallel)
+            return tuple(values[port - 1] for values in columns)
 
         own, other = (self.host, self.fabric) if host else (self.fabric, self.host)
         fit = [n for n in own if n not in taken and kind(n) == kind(broken)]
@@ -159,19 +164,18 @@ class TypePorts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortGroups:
-    """The links of S switches in the order in which they take ports.
-
-    order: int64[S, K], the links of each switch, group by group, the largest first; sizes:
-    int32[S, G], the links in each group, 0 beyond the last. whole: modules do not matter to where
-    groups go. heading: int32[S, K], the numbers by which links go to all modules alike, whatever
-    their group (`compilers.wiring.module_spread`), within one in this order; None: module by
-    module.
-    """
+    """The links of S switches in the order in which they take ports."""
 
     order: NDArray[np.int64]
+    """int64[S, K]: the links of each switch, group by group, the largest first."""
     sizes: NDArray[np.int32]
+    """int32[S, G]: the links in each group, 0 beyond the last."""
     whole: bool
+    """Whether modules do not matter to where groups go."""
     heading: NDArray[np.int32] | None = None
+    """int32[S, K]: the numbers by which links go to all modules alike, whatever their group
+    (`compilers.wiring.module_spread`), within one in this order; None: module by module.
+    """
 
     @classmethod
     def single(cls, far: NDArray[np.int32]) -> PortGroups:

@@ -36,31 +36,42 @@ class StarterRack:
 
 @dataclass(frozen=True, slots=True)
 class StarterFiles:
-    """The values of both files.
-
-    topology: the family and its parameters as YAML, within braces. ports: of a switch. racks: all,
-    the last `free` of them empty. fuller: the vertices with one host more than `hosts`. routing:
-    the policy for `traffic` as YAML, within braces; both "" if no traffic was named. grows: whether
-    `expand` can add switches.
-    """
+    """The values of both files."""
 
     name: str
+    """The name of the fabric."""
     title: str
+    """The family and its parameters in words."""
     topology: str
+    """The family and its parameters as YAML, within braces."""
     nodes: int
+    """How many switches there are."""
     links: int
+    """How many links there are."""
     diameter: int
+    """The most links of a shortest path."""
     radix: int
+    """The most links of a switch."""
     hosts: int
+    """The hosts of a switch, of most switches."""
     ports: int
+    """The ports of a switch."""
     racks: tuple[StarterRack, ...]
+    """All racks."""
     free: int
+    """How many racks stay empty, the last ones."""
     fuller: tuple[int, ...]
+    """The vertices with one host more than `hosts`."""
     traffic: str
+    """The traffic that was named; "" where none was."""
     routing: str
+    """The policy for the traffic as YAML, within braces; "" where none was named."""
     grows: bool
+    """Whether `expand` can add switches."""
     figures: ClassVar[Mapping[str, tuple[int, int]]] = MappingProxyType(measured_balances())
+    """What hosts can send by balance, as measured."""
     figures_of: ClassVar[str] = FIGURES_OF
+    """The fabric that `figures` were measured in."""
 
     @classmethod
     def of(

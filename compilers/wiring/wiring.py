@@ -31,7 +31,7 @@ from compilers.wiring.port_assignment import (
 )
 from compilers.wiring.wiring_checks import Shortage, Site
 from inventory.asn_range import PRIVATE_AS
-from inventory.problems import Refused
+from inventory.problems import Finding, Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType
@@ -43,26 +43,30 @@ GENERATED = "generated"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Wiring:
-    """Who is cabled to whom, S switches with at most K links and P hosts each.
-
-    names, management: a text per vertex ("" without a management address). datapath_id: uint64[S].
-    port: int32[S, K], the port of the k-th link, 0 beyond the last; far: int32[S, K], the vertex at
-    its other end, -1 beyond the last; far_port: int32[S, K], the port there.
-    host_port: int32[S, P], 0 where there is no host; host_names: S·P texts, vertex by vertex.
-    node_type: uint16[S] into type_names and port_names; port_names[t][n - 1] names port n.
-    """
+    """Who is cabled to whom, S switches with at most K links and P hosts each."""
 
     names: Annotated[tuple[str, ...], "S", "name"]
+    """The name of each switch."""
     management: Annotated[tuple[str, ...], "S"]
+    """The management address of each switch; "" without one."""
     host_names: Annotated[tuple[str, ...], "hosts", "name"]
+    """S·P texts, vertex by vertex."""
     datapath_id: Annotated[NDArray[np.uint64], "S"]
+    """uint64[S]."""
     port: Annotated[NDArray[np.int32], "S K", "0..ports+1"]
+    """int32[S, K]: the port of the k-th link, 0 beyond the last."""
     far: Annotated[NDArray[np.int32], "S K", "-1..S"]
+    """int32[S, K]: the vertex at the other end, -1 beyond the last."""
     far_port: Annotated[NDArray[np.int32], "S K", "0..ports+1"]
+    """int32[S, K]: the port at the other end, 0 beyond the last."""
     host_port: Annotated[NDArray[np.int32], "S P", "0..ports+1"]
+    """int32[S, P]: the port of each host, 0 where there is no host."""
     node_type: Annotated[NDArray[np.uint16], "S", "0..types"]
+    """uint16[S] into type_names and port_names."""
     type_names: Annotated[tuple[str, ...], "types"]
+    """The names of node types."""
     port_names: Annotated[tuple[tuple[str, ...], ...], "types"]
+    """port_names[t][n - 1] names port n of type t."""
 
     def __repr__(self) -> str:
         """`<Wiring: 57 switches, 224 cables, 57 hosts>`."""
@@ -98,8 +102,8 @@ class Wiring:
 
     def ends(self, vertex: int) -> list[tuple[int, int, int]]:
         """The links of a vertex: its port, who is at the other end, and the port there."""
-        there = self.far[vertex] >= 0
-        columns = (x[vertex][there].tolist() for x in (self.port, self.far, self.far_port))
+        cabled = self.far[vertex] >= 0
+        columns = (x[vertex][cabled].tolist() for x in (self.port, self.far, self.far_port))
         return list(zip(*columns, strict=True))
 
     def each_cable(self) -> Iterator[tuple[int, int, int, int]]:
@@ -213,57 +217,35 @@ def wire(
             ports of different speeds or lanes.
     """
     site = Site.of(inventory, place(topology.graph.order, inventory))
-    nodes = site.nodes
+    nodes, first = site.nodes, first_id(plane)
     type_names = tuple(inventory.node_types)
     type_index = {name: t for t, name in enumerate(type_names)}
     node_type = np.array([type_index[node.type] for node in nodes], np.uint16)
     types = [TypePorts.of(inventory.node_types[name]) for name in type_names]
-
-    first = first_id(plane)
-    far = topology.graph.padded()
-    pins, findings = pins_of(inventory.cables, topology, site, node_type, types)
-    groups = _groups(topology, nodes, inventory, position)
-    disabled = _disabled(nodes, node_type, types)
     counts = [inventory.host_count(node, hosts_per_node) for node in nodes]
     hosts = np.where(topology.endpoints, counts, 0)
     places = [node.host_places(int(hosts[v])) for v, node in enumerate(nodes)]
-    lines = {row.host.name: row.line for row in inventory.hosts}
-    host_pins, wrong = pins_of_hosts(site, node_type, types, disabled, pins, lines)
-    findings += wrong
-    by_hand = fixed = pins, host_pins
-    if installed and not findings:
-        given = site, topology, node_type, types, disabled
-        fixed = with_installed(by_hand, installed, places, *given)
-    fixed, port, host_port, short = _assigned(fixed, by_hand, far, groups, hosts, node_type, types)
-    pins, host_pins = fixed
-    host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
-    for v, own in enumerate(places):
-        ports = host_pins.get(v, {})
-        if not ports and own == [*range(len(own))]:
-            continue
-        taken = [*port[v].tolist(), *ports.values()]
-        others = iter(types[node_type[v]].hosts(taken, len(own)))
-        host_port[v] = 0
-        host_port[v, own] = [ports[h] if h in ports else next(others, 0) for h in own]
-    port, host_port = moved_to_spares(port, host_port, disabled, node_type, types, pins)
-
-    made = _by_pattern(inventory.host_names, site, places)
-    host_names = tuple(
-        name
-        for v, node in enumerate(nodes)
-        for name in host_names_at(v, _named(node, made[v]), hosts_per_node)
+    groups = _groups(topology, nodes, inventory, position)
+    ports = _ports(topology, inventory, site, node_type, types, groups, hosts, places, installed)
+    host_port = np.pad(ports.hosts, ((0, 0), (0, hosts_per_node - ports.hosts.shape[1])))
+    _put_hosts(host_port, ports.links, places, ports.host_pins, node_type, types)
+    disabled = _disabled(nodes, node_type, types)
+    port, host_port = moved_to_spares(
+        ports.links, host_port, disabled, node_type, types, ports.link_pins
     )
-    findings += [
+    host_names = _host_names(inventory.host_names, site, places, hosts_per_node)
+    far = topology.graph.padded()
+    far_port = np.zeros_like(port)
+    far_port[far >= 0] = topology.graph.mirrored(port[far >= 0])
+    findings = [
+        *ports.findings,
         *site.unusable_names(host_names, hosts_per_node, inventory.host_names),
-        *site.short_of_ports(short, installed is not None),
+        *site.short_of_ports(ports.short, installed is not None),
         *site.hosts_beyond(hosts),
-        *site.clashing_names(host_names, hosts_per_node, lines),
+        *site.clashing_names(host_names, hosts_per_node, _host_lines(inventory)),
         *site.clashing_numbers("datapath_id", "a datapath id", first),
         *site.clashing_numbers("asn", "an AS number", first_asn),
     ]
-    present = far >= 0
-    far_port = np.zeros_like(port)
-    far_port[present] = topology.graph.mirrored(port[present])
     if not findings:
         findings += unequal_ports(port, far, far_port, site, node_type, types)
     if findings:
@@ -282,6 +264,96 @@ def wire(
         node_type=node_type,
         type_names=type_names,
         port_names=tuple(t.names for t in types),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PortPlan:
+    """The ports of links and hosts before disabled ones are left for spare ones."""
+
+    links: NDArray[np.int32]
+    """int32[S, K]: the port of each link."""
+    hosts: NDArray[np.int32]
+    """int32[S, P]: the port of each host."""
+    link_pins: Pins
+    """By switch and link, the port that is fixed."""
+    host_pins: Pins
+    """By switch and host, the port that is fixed."""
+    short: dict[int, Shortage]
+    """The switches that are short of ports."""
+    findings: list[Finding]
+    """What is wrong with fixed ports."""
+
+
+def _ports(
+    topology: Topology,
+    inventory: Inventory,
+    site: Site,
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+    groups: PortGroups,
+    hosts: NDArray[np.int64],
+    places: Sequence[Sequence[int]],
+    installed: Installed | None,
+) -> _PortPlan:
+    """The ports of links and hosts, those fixed by hand or installed before the others."""
+    disabled = _disabled(site.nodes, node_type, types)
+    link_pins, findings = pins_of(inventory.cables, topology, site, node_type, types)
+    lines = _host_lines(inventory)
+    host_pins, wrong = pins_of_hosts(site, node_type, types, disabled, link_pins, lines)
+    findings += wrong
+    by_hand = fixed = link_pins, host_pins
+    if installed and not findings:
+        fixed = with_installed(
+            by_hand, installed, places, site, topology, node_type, types, disabled
+        )
+    far = topology.graph.padded()
+    fixed, links, of_hosts, short = _assigned(fixed, by_hand, far, groups, hosts, node_type, types)
+    return _PortPlan(links, of_hosts, *fixed, short, findings)
+
+
+def _host_lines(inventory: Inventory) -> dict[str | None, int]:
+    """The lines of the file of hosts, by their names; none where hosts are listed at nodes."""
+    return {row.host.name: row.line for row in inventory.hosts}
+
+
+def _put_hosts(
+    host_port: NDArray[np.int32],
+    port: NDArray[np.int32],
+    places: Sequence[Sequence[int]],
+    pins: Pins,
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+) -> None:
+    """Write the ports of hosts at nodes that fix some of them, or leave places out.
+
+    Args:
+        host_port: int32[S, P], the ports of hosts, which is written to.
+        port: int32[S, K], the ports of links.
+        places: of each switch, the numbers of its hosts.
+        pins: by switch and host, the port that is fixed.
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+    """
+    for v, numbers in enumerate(places):
+        fixed = pins.get(v, {})
+        if not fixed and numbers == [*range(len(numbers))]:
+            continue
+        taken = [*port[v].tolist(), *fixed.values()]
+        others = iter(types[node_type[v]].hosts(taken, len(numbers)))
+        host_port[v] = 0
+        host_port[v, numbers] = [fixed[h] if h in fixed else next(others, 0) for h in numbers]
+
+
+def _host_names(
+    pattern: str | None, site: Site, places: Sequence[Sequence[int]], hosts_per_node: int
+) -> tuple[str, ...]:
+    """The name of each host, vertex by vertex: one of its own, else by the pattern, else usual."""
+    by_pattern = _by_pattern(pattern, site, places)
+    return tuple(
+        name
+        for v, node in enumerate(site.nodes)
+        for name in host_names_at(v, _named(node, by_pattern[v]), hosts_per_node)
     )
 
 
@@ -419,25 +491,25 @@ def _by_pattern(
     listed = sorted(range(len(places)), key=lambda v: site.placed[v])
     before = accumulate((len(places[v]) for v in listed), initial=0)
     firsts = dict(zip(listed, before, strict=False))
-    made: list[list[str | None]] = []
+    names: list[list[str | None]] = []
     for v, node in enumerate(site.nodes):
-        own: list[str | None] = [None] * (max(places[v], default=-1) + 1)
+        of_node: list[str | None] = [None] * (max(places[v], default=-1) + 1)
         for number, h in enumerate(places[v], firsts[v] + 1):
-            own[h] = pattern.format(
+            of_node[h] = pattern.format(
                 node=node.name, rack=node.rack or "", vertex=v, host=h + 1, number=number
             )
-        made.append(own)
-    return made
+        names.append(of_node)
+    return names
 
 
-def _named(node: Node, made: Sequence[str | None]) -> list[str | None]:
-    """The names of a node's hosts: those given, else those made."""
-    given = [host.name for host in node.hosts]
-    return [own or other for own, other in zip_longest(given, made)]
+def _named(node: Node, by_pattern: Sequence[str | None]) -> list[str | None]:
+    """The names of a node's hosts: those of the inventory, else those by the pattern."""
+    listed = [host.name for host in node.hosts]
+    return [name or other for name, other in zip_longest(listed, by_pattern)]
 
 
-def host_names_at(vertex: int, given: Sequence[str | None], hosts: int) -> list[str]:
-    """The given names, else h<vertex>, with the host's number where there are several."""
-    given = [*given, *[None] * hosts]
+def host_names_at(vertex: int, names: Sequence[str | None], hosts: int) -> list[str]:
+    """These names, else h<vertex>, with the host's number where there are several."""
+    names = [*names, *[None] * hosts]
     usual = [f"h{vertex}"] if hosts == 1 else [f"h{vertex}-{i}" for i in range(hosts)]
-    return [name or default for name, default in zip(given, usual, strict=False)]
+    return [name or default for name, default in zip(names, usual, strict=False)]

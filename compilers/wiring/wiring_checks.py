@@ -25,17 +25,20 @@ OTHER_VERTICES = "nodes keep the vertices of the earlier build, without it other
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Ports that a node of a type has for a vertex, and those that it needs.
-
-    own: the names of those that only hosts may take.
-    """
+    """Ports that a node of a type has for a vertex, and those that it needs."""
 
     ports: int
+    """All ports of the type."""
     own: tuple[str, ...]
+    """The names of those that only hosts may take."""
     links: int
+    """Ports that links got."""
     links_needed: int
+    """Ports that links need."""
     hosts: int
+    """Ports that hosts got."""
     hosts_needed: int
+    """Ports that hosts need."""
 
 
 def _for_hosts(s: Shortage) -> str:
@@ -77,28 +80,28 @@ class Site:
 
         installed: whether nodes have the vertices of an earlier build.
         """
-        earlier = f"; {OTHER_VERTICES}"
         alike = Counter((self.nodes[vertex].type, s) for vertex, s in shortages.items())
         for vertex, s in sorted(shortages.items()):
             node = self.nodes[vertex]
             if (more := alike.pop((node.type, s), 0) - 1) < 0:
                 continue
             missing = [
-                f"{needed - there} for {use}"
-                for use, there, needed in (
+                f"{needed - ports} for {use}"
+                for use, ports, needed in (
                     ("links", s.links, s.links_needed),
                     ("hosts", s.hosts, s.hosts_needed),
                 )
-                if there < needed
+                if ports < needed
             ]
+            others = f" and {more:,} more" if more > 0 else ""
+            todo = MORE_HOST_PORTS if s.links >= s.links_needed else MORE_PORTS
             yield self.finding(
                 vertex,
                 ("type",),
                 f"{s.links_needed} ports for links and {s.hosts_needed} for hosts",
                 f"{node.type} with {s.ports}{_for_hosts(s)}, {' and '.join(missing)} missing "
-                f"at {node.name} (vertex {vertex})" + f" and {more:,} more" * (more > 0),
-                (MORE_HOST_PORTS if s.links >= s.links_needed else MORE_PORTS)
-                + earlier * installed,
+                f"at {node.name} (vertex {vertex}){others}",
+                f"{todo}; {OTHER_VERTICES}" if installed else todo,
             )
 
     def hosts_beyond(self, hosts: NDArray[np.int64]) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from compilers.cabling.cable_plan import cables_of
 from compilers.topology.families import BASELINES, FAMILIES
 from compilers.wiring.hardware import hardware
-from compilers.wiring.placement import clusters, clusters_of, settle
+from compilers.wiring.placement import clusters, clusters_of, place_nodes
 from compilers.wiring.wiring import wire
 from inventory.floor import Cabling, Generate, Placement, Rack, RackGrid
 from inventory.library import library_type
@@ -55,7 +55,7 @@ def racks_of(topology, settled):
 
 def test_a_rack_a_cluster():
     topology = polarfly(7)
-    settled = settle(topology, generated(units=8))
+    settled = place_nodes(topology, generated(units=8))
     racks = racks_of(topology, settled)
     found = clusters(topology)
     assert racks == [f"rack{c}" for c in found.rack.tolist()]
@@ -64,7 +64,7 @@ def test_a_rack_a_cluster():
 
 def test_several_supernodes_to_a_rack():
     topology = polarstar()
-    settled = settle(topology, generated("switch-64", units=42))
+    settled = place_nodes(topology, generated("switch-64", units=42))
     racks = np.array(racks_of(topology, settled)).reshape(13, 8)
     assert (racks == racks[:, :1]).all()
     assert racks[:, 0].tolist() == [f"rack{i // 2}" for i in range(13)]
@@ -72,7 +72,7 @@ def test_several_supernodes_to_a_rack():
 
 def test_several_racks_to_a_supernode():
     topology = polarstar()
-    racks = racks_of(topology, settle(topology, generated("switch-64", units=7)))
+    racks = racks_of(topology, place_nodes(topology, generated("switch-64", units=7)))
     assert len(set(racks[:8])) == 3
     assert len(set(racks)) == -(-104 // 3)
 
@@ -83,7 +83,7 @@ def test_hand_made_places_are_kept():
     nodes[0] = Node(name="n0", type="copackaged-4x8", rack="B", unit=2, vertex=5)
     nodes[1] = Node(name="n1", type="copackaged-4x8", rack="B")
     racks = (Rack(name="A", units=9), Rack(name="B", units=9))
-    settled = settle(topology, Inventory(node_types=TYPES, nodes=tuple(nodes), racks=racks))
+    settled = place_nodes(topology, Inventory(node_types=TYPES, nodes=tuple(nodes), racks=racks))
     racks_of(topology, settled)
     assert (settled.nodes[0].rack, settled.nodes[0].unit, settled.nodes[0].vertex) == ("B", 2, 5)
     assert settled.nodes[1].rack == "B"
@@ -98,7 +98,7 @@ def test_nodes_that_stand_in_racks_take_the_vertices_of_whole_clusters():
         for i in range(8 if r == 0 else 7)
     ]
     racks = tuple(Rack(name=f"C{r}") for r in range(8))
-    settled = settle(topology, Inventory(node_types=TYPES, nodes=tuple(nodes), racks=racks))
+    settled = place_nodes(topology, Inventory(node_types=TYPES, nodes=tuple(nodes), racks=racks))
     assert racks_of(topology, settled) == [f"C{c}" for c in clusters(topology).rack.tolist()]
 
 
@@ -106,13 +106,13 @@ def test_too_little_room():
     nodes = tuple(Node(name=f"n{i}", type="copackaged-4x8") for i in range(13))
     racks = (Rack(name="A", units=12),)
     with pytest.raises(InputError, match="room for 13 nodes more, given 1 racks with room for 12"):
-        settle(polarfly(3), Inventory(node_types=TYPES, nodes=nodes, racks=racks))
+        place_nodes(polarfly(3), Inventory(node_types=TYPES, nodes=nodes, racks=racks))
 
 
 def metres(topology, order):
     inventory = generated("switch-64", units=16)
     inventory = inventory.model_copy(update={"placement": Placement(order=order)})
-    settled = settle(topology, inventory)
+    settled = place_nodes(topology, inventory)
     found = clusters(topology)
     wiring = wire(topology, settled, 0, position=found.position)
     racks_of(topology, settled)
@@ -129,7 +129,7 @@ def test_without_scipy_the_order_is_refused(monkeypatch):
     inventory = generated("switch-64", units=16)
     inventory = inventory.model_copy(update={"placement": Placement(order="shortest")})
     with pytest.raises(InputError, match=r"^placement\.order: required scipy for placement"):
-        settle(polarstar(), inventory)
+        place_nodes(polarstar(), inventory)
 
 
 @given(
@@ -150,7 +150,7 @@ def test_whatever_is_given_of_places_is_kept(told, seed):
         for i, (v, rack) in enumerate(told)
     )
     racks = (Rack(name="A", units=20), Rack(name="B", units=20))
-    settled = settle(topology, Inventory(node_types=TYPES, nodes=nodes, racks=racks))
+    settled = place_nodes(topology, Inventory(node_types=TYPES, nodes=nodes, racks=racks))
     racks_of(topology, settled)
     for before, after in zip(nodes, settled.nodes, strict=True):
         assert before.vertex in (None, after.vertex)
@@ -168,9 +168,9 @@ def test_parts_of_any_graph_fill_racks_with_few_links_between(racks):
         units=9, racks=tuple(Rack(name=f"r{n}", units=u) for n, u in enumerate(racks))
     )
     parted = listed.model_copy(update={"placement": Placement(layout="partition")})
-    before, after = (racks_of(topology, settle(topology, each)) for each in (listed, parted))
+    before, after = (racks_of(topology, place_nodes(topology, each)) for each in (listed, parted))
     assert between_racks(topology, after) < 0.8 * between_racks(topology, before)
-    settled = settle(topology, parted)
+    settled = place_nodes(topology, parted)
     found = clusters_of(topology, settled)
     assert [found.names[r] for r in found.rack] == after
     for rack in range(len(found.names)):
@@ -189,7 +189,7 @@ def test_what_stands_keeps_its_rack_in_a_partition():
         placement=Placement(layout="partition"),
         cabling=Cabling(),
     )
-    settled = settle(topology, inventory)
+    settled = place_nodes(topology, inventory)
     racks_of(topology, settled)
     assert (settled.nodes[3].rack, settled.nodes[3].unit) == ("b", 2)
     assert (settled.nodes[8].rack, settled.nodes[8].vertex) == ("a", 8)
@@ -201,7 +201,7 @@ def test_a_partition_needs_racks_with_room():
     parted = {"node_types": TYPES, "placement": Placement(layout="partition")}
     bare = Inventory.model_construct(nodes=nodes, cabling=Cabling(), **parted)
     with pytest.raises(InputError, match=r"placement\.layout: required racks, one for each part"):
-        settle(topology, bare)
+        place_nodes(topology, bare)
     small = bare.model_copy(update={"racks": (Rack(name="a", units=9),)})
     with pytest.raises(InputError, match="room for 12 nodes more, given 1 racks with room for"):
-        settle(topology, small)
+        place_nodes(topology, small)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compilers.topology.families import FAMILIES
-from compilers.wiring.placement import clusters, settle
+from compilers.wiring.placement import clusters, place_nodes
 from compilers.wiring.port_assignment import TypePorts
 from compilers.wiring.wiring import generated_inventory, wire
 from inventory.floor import Cable, Generate, Placement, RackGrid
@@ -50,7 +50,7 @@ def test_groups_take_as_few_modules_as_they_can(sizes):
 def test_links_to_a_rack_share_a_module(q, kind):
     topology = polarfly(q)
     filled = Placement(modules="filled")
-    settled = settle(topology, generated(kind).model_copy(update={"placement": filled}))
+    settled = place_nodes(topology, generated(kind).model_copy(update={"placement": filled}))
     found = clusters(topology)
     wiring = wire(topology, settled, 1, position=found.position)
     module = np.array((-1, *TypePorts.of(library_type(kind)).module))
