@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Mapping
 from itertools import pairwise
 from textwrap import dedent
 from typing import Any
@@ -37,7 +38,9 @@ def _docs_of(kind: type) -> dict[str, str]:
     return docs
 
 
-def with_field_docs(schema: dict[str, Any], models: dict[str, type[BaseModel]]) -> dict[str, Any]:
+def with_field_docs(
+    schema: dict[str, Any], models: Mapping[str, type[BaseModel]]
+) -> dict[str, Any]:
     """The schema of a model, with the docstrings of its fields as descriptions.
 
     Args:
@@ -48,7 +51,7 @@ def with_field_docs(schema: dict[str, Any], models: dict[str, type[BaseModel]]) 
     return _described(schema | ({"$defs": parts} if parts else {}), models)
 
 
-def _described(part: dict[str, Any], models: dict[str, type[BaseModel]]) -> dict[str, Any]:
+def _described(part: dict[str, Any], models: Mapping[str, type[BaseModel]]) -> dict[str, Any]:
     """The schema of one model with its fields described."""
     model = models.get(part.get("title", ""))
     if model is None or "properties" not in part:
