@@ -1,9 +1,8 @@
 """What a package adds to a system: options, and what the system's class prints where they ask.
 
 A package registers an addition by an entry point of the group `polarfab.additions`, an extension by
-`ENTRY_POINTS` of its `__init__.py`. The name of the entry point is SYSTEM.WHAT: `eos.lossless`. The
-class of the system stays what it is. It prints what additions return, in a form of its own: see
-`EosStatements` of target eos for one.
+`ENTRY_POINTS` of its `__init__.py`. The name of the entry point is SYSTEM.WHAT. The class of the
+system stays what it is. It prints what additions return, in a form that its folder defines.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ class Target(ABC):
         host_name: makes a host name of a node's.
         description: of a port, by the node and the port at the other end.
         usual: whether it is the system that tools take where none is named.
+        policy_rules: whether rules lead packets to tables, by where they come in.
         neighbours: reads the neighbour tables that devices print; None: they print none.
         routing_tables: reads the routing tables that devices print.
         device: what `push` speaks to; None: it cannot reach such devices.
@@ -79,6 +80,7 @@ class Target(ABC):
     host_name: ClassVar[staticmethod[[str], str]] = staticmethod(str)
     description: ClassVar[str] = PORT
     usual: ClassVar[bool] = False
+    policy_rules: ClassVar[bool] = False
     neighbours: ClassVar[NeighbourTables | None] = None
     routing_tables: ClassVar[RoutingTables | None] = None
     device: ClassVar[type[RouterDevice] | None] = None

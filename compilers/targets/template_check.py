@@ -74,7 +74,7 @@ def _may_add(name: str, target: str) -> bool:
 
 
 def _file(name: str) -> str:
-    """What a template prints: `eos.cfg` for `eos/eos.cfg.j2`."""
+    """What a template prints: `FILE` for `TARGET/FILE.j2`."""
     return name.rpartition("/")[2].removesuffix(".j2")
 
 

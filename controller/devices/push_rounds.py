@@ -58,9 +58,9 @@ class PushRounds:
             InputError: the routes cannot go in rounds, or no order of rows is safe, or
                 links are lossless, which mixtures of two builds could deadlock.
         """
-        if system.name == "linux":
-            reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
-            raise InputError.of("another target", f"`from` and target linux: {reason}", key="from")
+        if system.device and (reason := system.device.apart):
+            given = f"`from` and target {system.name}: {reason}"
+            raise InputError.of("another target", given, key="from")
         if chosen.get(ROUTING) == "bgp":
             raise InputError.of("static routes", "routing=bgp, which converges", key="from")
         for addition in system.wanted(chosen):
@@ -68,7 +68,7 @@ class PushRounds:
         old = system.with_port_names(old, chosen)
         system.require(old, chosen)
         before = ExpectedRoutes.of(system, old, chosen).tables
-        ruled = system.name == "frr"
+        ruled = system.policy_rules
         hosts = str(ENTER) if ruled else getattr(system, "vrf", "")
         move = RouterMove.of(old, new.build)
         found = cls(move, rendered, before, new.tables, hosts, ruled)

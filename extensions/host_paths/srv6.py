@@ -19,8 +19,8 @@ from compilers.routing.intermediates import intermediates
 from compilers.spec.features import AGGREGATES, INGRESS, INTERMEDIATES, SHARES, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.linux.port_names import LINUX
 from compilers.targets.options import Chosen, Option
+from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
 from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
 from compilers.targets.target import Page, Target

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.targets.linux.port_names import LINUX
 from compilers.targets.routed.interfaces import BRIDGE
+from compilers.targets.routed.linux_ports import LINUX
 from mininet_scenarios.engines.inner_child import RUN, InnerChild, prepare, serve
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.machine.netns import batch

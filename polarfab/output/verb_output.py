@@ -356,7 +356,7 @@ def named_problem(problem: Problem) -> Problem:
     """A problem of library code, its key and texts with the verb's options for parameters.
 
     The keys of YAML files are those of the file. `set lmc` is one of the values NAME=VALUE of an
-    option; `target eos` is a thing, and no option.
+    option; `target NAME` is a thing, and no option.
     """
     known = {} if problem.file.endswith((".yaml", ".yml")) else _options()
     return replace(

@@ -242,7 +242,7 @@ class RouterFiles:
 
 @dataclass(slots=True)
 class KernelActor:
-    """What the statements of a file do: the verbs of the grammars of linux and frr.
+    """What the statements of a file do: the verbs of the grammars of routers on a kernel.
 
     next_hops: of each text behind a prefix, what such a route does. hops: by number of a nexthop
     object.
@@ -356,23 +356,6 @@ class KernelActor:
     def static(self, place: Place) -> RouteHop | None:  # noqa: ARG002
         """A route of FRR."""
         return None
-
-
-def read_linux(folder: Path) -> EmittedSwitch:
-    """A switch of target linux, from its folder.
-
-    Raises:
-        OSError: a file is not there.
-        ValueError: an address makes no sense.
-    """
-    files, name = RouterFiles(folder), "routes.batch"
-    routes = KernelActor(files, name)
-    for each in ("links.batch", "addresses.batch", "rules.batch"):
-        files.read("linux", each)
-    files.read_settings("linux")
-    engine = files.read("linux", name, routes)
-    tables = files.tables(name, engine, routes.next_hops)
-    return files.switch(str(folder / name), tables, routes.hops.values())
 
 
 def _ends(next_hop: RouteHop) -> bool:

@@ -21,7 +21,6 @@ from compilers.targets.bird.reader import read_bird, read_bird_speaker
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.reached import AnsibleConnection, ContainerKind
 from compilers.targets.linux import neighbours
-from compilers.targets.linux.port_names import LINUX
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
@@ -33,6 +32,7 @@ from compilers.targets.routed.bgp.control_plane import (
     require_bgp,
 )
 from compilers.targets.routed.kernel_marks import KernelMarks, hash_seed
+from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import MAIN as MAIN_TABLE
 from compilers.targets.routed.linux_tables import in_order, kernel_tables, require_weights
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail

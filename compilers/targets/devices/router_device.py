@@ -66,6 +66,8 @@ class RouterDevice(ABC):
     """Whether what it lacks is sure: others may show a line in another form than typed."""
     overrules: ClassVar[frozenset[str]] = frozenset({PORTS_SHUT})
     """What `overrule` may have: other systems have no lines in sections."""
+    apart: ClassVar[str] = ""
+    """Why it cannot have routes of two builds at once; "" where it can."""
     driver: ClassVar[str] = ""
     """The driver of NAPALM that reaches it, "" for a shell."""
 

@@ -41,7 +41,6 @@ from compilers.targets.frr import routing_tables
 from compilers.targets.frr.device import FrrDevice
 from compilers.targets.frr.reader import read_frr, read_frr_speaker
 from compilers.targets.linux import neighbours
-from compilers.targets.linux.port_names import LINUX
 from compilers.targets.options import SET, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
@@ -62,6 +61,7 @@ from compilers.targets.routed.kernel_marks import (
     kernel_marks,
     require_devices,
 )
+from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import (
     ENTER,
     MAIN,
@@ -135,6 +135,7 @@ class Frr(Target):
     capabilities = Capabilities(STATIC)
     interfaces = LINUX
     usual = True
+    policy_rules = True
     neighbours = neighbours.FORM
     routing_tables = routing_tables.FORM
     device = FrrDevice

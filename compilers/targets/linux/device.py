@@ -209,6 +209,8 @@ def _has(shown: Mapping[str, Any], words: Sequence[str]) -> bool:
 class LinuxDevice(KernelDevice):
     """Target linux."""
 
+    apart = "next hops of the kernel are numbered by build, so routes of two cannot mix"
+
     def plan(self) -> DevicePlan:
         """See `RouterDevice.plan`."""
         found = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)

@@ -18,7 +18,6 @@ import numpy as np
 
 from compilers.readers.devices.held_routes import RouteTables
 from compilers.readers.emitted_check import Reader
-from compilers.readers.routers.iproute_reader import read_linux
 from compilers.spec.features import (
     AGGREGATES,
     BOUNCES,
@@ -35,7 +34,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.reached import AnsibleConnection
 from compilers.targets.linux import neighbours, routing_tables
 from compilers.targets.linux.device import LinuxDevice
-from compilers.targets.linux.port_names import LINUX
+from compilers.targets.linux.reader import read_linux
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.kernel_marks import (
     KernelMarks,
@@ -43,6 +42,7 @@ from compilers.targets.routed.kernel_marks import (
     kernel_marks,
     require_devices,
 )
+from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import (
     PROTOCOL,
     LookupRule,
@@ -130,6 +130,7 @@ class Linux(Target):
         frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
     )
     interfaces = LINUX
+    policy_rules = True
     neighbours = neighbours.FORM
     routing_tables = routing_tables.FORM
     device = LinuxDevice

@@ -17,8 +17,8 @@ from compilers.readers.openflow.row_text import group_text, row_line
 from compilers.readers.openflow.rows import Malformed, added, read_group
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.profiled_check import profiled_check
 from compilers.targets.openflow.profiles import Profile
-from compilers.targets.ovs.target import profiled_check
 from compilers.targets.target import Progress
 from compilers.workers.local_processes import on_all_cores
 

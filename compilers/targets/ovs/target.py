@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from compilers.readers.emitted_check import EmittedCheck, Reader
-from compilers.readers.emitted_forwarding import EmittedSwitch
-from compilers.readers.expected_forwarding import Ability
 from compilers.readers.openflow import rows
-from compilers.readers.openflow.ovs_reader import PipelineParts, ProgramText, read_ovs
+from compilers.readers.openflow.ovs_reader import ProgramText, read_ovs
 from compilers.readers.openflow.row_text import group_text, row_line
-from compilers.readers.openflow.single_table_reader import read_single_table
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.flow_tables import require as require_openflow
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
-from compilers.targets.openflow.profiles import Profile, profiles_of
+from compilers.targets.openflow.profiled_check import profiled_check
+from compilers.targets.openflow.profiles import profiles_of
 from compilers.targets.options import Chosen
 from compilers.targets.ovs import neighbours
 from compilers.targets.target import Target
@@ -116,31 +114,3 @@ def _sections(program: FlowProgram) -> list[Section]:
         if len(block):
             lines[kind_of(block)] += map(row_line, rows.entries(rows.added_rows(block)))
     return [Section(COMMENTS[kind], some) for kind, some in lines.items() if some]
-
-
-def profiled_check(
-    build: Build,
-    folder: Path,
-    profiles: Sequence[Profile],
-    accept: tuple[str, ...] = (),
-    text: Callable[[Path], ProgramText] = ProgramText.read,
-) -> EmittedCheck:
-    """The check of the rows and groups of each switch.
-
-    Args:
-        build: that was emitted.
-        folder: of all switches.
-        profiles: of each vertex.
-        accept: see `DifferenceList`.
-        text: what is emitted for a switch, by its folder.
-    """
-    by_name = dict(zip(build.wiring.names, profiles, strict=True))
-
-    def read(folder: Path) -> EmittedSwitch:
-        profile, program = by_name[folder.name], text(folder)
-        if profile.single:
-            return read_single_table(program)
-        return read_ovs(program, PipelineParts(profile.answers_by_moves, profile.masks))
-
-    able = [Ability(profile.repairs, profile.buckets) for profile in profiles]
-    return EmittedCheck(build, folder, read, accept, able)

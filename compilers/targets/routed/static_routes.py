@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from compilers.readers.devices.held_routes import DISCARD, Choices
 from compilers.tables.build import Build
-from compilers.targets.linux.port_names import LINUX
 from compilers.targets.options import SET
 from compilers.targets.routed.interfaces import BRIDGE, Interfaces, PhysicalPort
+from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.route_rows import PrefixTexts
 from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few

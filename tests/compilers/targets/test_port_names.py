@@ -12,8 +12,8 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.spec.target_names import SHIPPED_SYSTEMS
 from compilers.targets.eos.port_names import EOS
 from compilers.targets.junos.port_names import JUNOS
-from compilers.targets.linux.port_names import LINUX
 from compilers.targets.nxos.port_names import NXOS
+from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.sonic.port_names import SONIC
 from compilers.targets.srlinux.port_names import SRLINUX
 from compilers.targets.target_lookup import target

@@ -1,0 +1,25 @@
+"""Reader of the files for `ip -batch` that configure a kernel alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compilers.readers.emitted_forwarding import EmittedSwitch
+from compilers.readers.routers.iproute_reader import KernelActor, RouterFiles
+
+
+def read_linux(folder: Path) -> EmittedSwitch:
+    """A switch of target linux, from its folder.
+
+    Raises:
+        OSError: a file is not there.
+        ValueError: an address makes no sense.
+    """
+    files, name = RouterFiles(folder), "routes.batch"
+    routes = KernelActor(files, name)
+    for each in ("links.batch", "addresses.batch", "rules.batch"):
+        files.read("linux", each)
+    files.read_settings("linux")
+    engine = files.read("linux", name, routes)
+    tables = files.tables(name, engine, routes.next_hops)
+    return files.switch(str(folder / name), tables, routes.hops.values())

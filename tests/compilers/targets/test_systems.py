@@ -1,0 +1,42 @@
+"""A system is one folder: outside of it, and of its templates and tests, it is named nowhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from compilers.spec.target_names import BUILT_IN_SYSTEMS
+from compilers.targets.target_lookup import installed_systems
+
+ROOT = Path(__file__).parents[3]
+ROOMS = "compilers", "controller", "polarfab", "mininet_scenarios", "inventory"
+NAMED = {
+    "inventory/types/": "library types have names of ports in many systems",
+    "compilers/spec/cross_checks.py": "ports of SONiC are numbered by lanes",
+    "inventory/sonic_platform.py": "the key `platform` is a file of SONiC",
+}
+"""Where a system is named nevertheless, and why."""
+IN_ENGLISH = {"bird", "frr", "linux", "ovs"}
+"""Systems that rehearsals run, and names of tools that are words of texts."""
+
+
+@pytest.mark.parametrize("name", sorted({*BUILT_IN_SYSTEMS} - IN_ENGLISH))
+def test_a_system_is_named_in_its_folder(name):
+    own, word = f"compilers/targets/{name}/", re.compile(rf"\b{name}\b")
+    for room in ROOMS:
+        for file in (ROOT / room).rglob("*"):
+            place = str(file.relative_to(ROOT))
+            if file.suffix in (".py", ".yaml", ".md") and not place.startswith((own, *NAMED)):
+                assert not word.search(file.read_text()), place
+
+
+def test_templates_of_tools_name_no_system():
+    systems = "|".join(BUILT_IN_SYSTEMS)
+    for tool in ("ansible", "containerlab"):
+        for file in (ROOT / "templates" / tool).glob("*.j2"):
+            for line in file.read_text().splitlines():
+                assert not re.search(rf"system (==|in) .*\b({systems})\b", line), line
+
+
+def test_one_system_is_the_usual_one():
+    assert [system.name for system in installed_systems() if system.usual] == ["frr"]
