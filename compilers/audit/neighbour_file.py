@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 from compilers.readers.devices import neighbour_table
-from compilers.readers.devices.device_files import device_files, device_text, without_prompts
+from compilers.readers.devices.device_files import (
+    behind_banner,
+    device_files,
+    device_text,
+    without_prompts,
+)
+from compilers.readers.devices.json_outputs import json_outputs
 from compilers.readers.devices.neighbour_facts import Facts, NeighbourTables, Seen, Source, mapping
 from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError, Problem, few, shown
@@ -76,16 +81,16 @@ def _sources(path: Path, form: str | None) -> list[Source]:
 
 
 def _json(text: str, file: str) -> object:
-    text = without_prompts(text)
-    if text.lstrip()[:1] not in ("{", "["):
+    """The JSON in a file, None where it is a text."""
+    clean = without_prompts(text)
+    begin = behind_banner(clean, 0)
+    if clean[begin : begin + 1] not in ("{", "["):
         return None
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        problem = Problem("JSON", f"{error.msg} in column {error.colno}", "", file, error.lineno)
-        raise InputError(problem) from None
-    except (RecursionError, ValueError):
-        raise InputError.of("JSON", "numbers or nesting beyond measure", "", file) from None
+    outputs = list(json_outputs(text, file))
+    if len(outputs) > 1:
+        given = f"{len(outputs)} outputs"
+        raise InputError.of("one neighbour table in a file", given, "a file for each", file)
+    return outputs[0] if outputs else {}
 
 
 def _known(source: Source, form: str | None) -> bool:
@@ -98,6 +103,10 @@ def _form(source: Source, form: str | None) -> str:
     for name in names:
         if neighbour_forms()[name].fits(source):
             return name
+    for reader in neighbour_forms().values():
+        for output in reader.not_read:
+            if output.looks.search(source.text):
+                raise source.wrong(reader.printed_by, output.name, f"collect {output.instead}")
     any_of = f"a neighbour table ({', '.join(sorted(neighbour_forms()))})"
     required = neighbour_forms()[form].printed_by if form else any_of
     other = next((name for name, reader in neighbour_forms().items() if reader.fits(source)), "")

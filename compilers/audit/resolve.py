@@ -7,6 +7,7 @@ integers.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,21 +27,36 @@ Pair = tuple[int, int]
 Pairs = frozenset[Pair]
 
 
+MANAGEMENT = re.compile(
+    r"(?:ma(?:nagement)?|mgmt|oobm?|v?me|em|fxp|con(?:sole)?|aux|bmc|usb)[-_]?\d*(?:[/.]\d+)*"
+    r"|eth0|.*mgmt.*",
+    re.I,
+)
+"""Names of ports for management and consoles, which no plan has."""
+NUMBER = re.compile(r"\d+|[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}|[0-9a-f]{4}(?:\.[0-9a-f]{4}){2}", re.I)
+"""An SNMP number or a MAC address in place of a port's name: it does not say which port it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """The cables that neighbour tables show.
-
-    cables: pairs of ports, the smaller first. reporters: vertices whose own tables were read.
-    contested: cables seen at a port that has a likelier one. strangers: ports other than those of
-    hosts, with a neighbour that is no node of the plan. unknown_ports: nodes of the plan, with a
-    port that their type lacks.
-    """
+    """The cables that neighbour tables show."""
 
     cables: Pairs
+    """Pairs of ports, the smaller first."""
     reporters: frozenset[int]
+    """Vertices whose own tables were read."""
     contested: Pairs
+    """Cables seen at a port that has a likelier one."""
     strangers: tuple[tuple[int, str], ...]
+    """Ports other than those of hosts, with a neighbour that is no node of the plan."""
     unknown_ports: tuple[tuple[str, str], ...]
+    """Nodes of the plan, with a port that their type lacks and that should be in the fabric."""
+    other_ports: tuple[tuple[str, str, str], ...] = ()
+    """Nodes of the plan, with a port outside it, for management or hosts, and what is there."""
+    unclear: Pairs = frozenset()
+    """Planned cables of which tables tell something, but not the port at the other end."""
+    empty: tuple[int, ...] = ()
+    """Reporters whose tables have no neighbour at all."""
 
 
 def _all(first: NDArray[np.int64], count: NDArray[np.int64]) -> list[int]:
@@ -156,33 +172,131 @@ def resolve(
     """
     ports = PortFinder(wiring, hardware.types if hardware else ())
     book = _Directory(ports, hardware, systems)
-    hosts = ports.of_hosts()
     planned = ports.planned()
     book.settle(facts, planned)
-    seen: Counter[tuple[int, int]] = Counter()
-    strangers: dict[tuple[int, str], None] = {}
-    unknown: dict[tuple[str, str], None] = {}
+    sightings = _Sightings(book, ports, planned)
+    for near, _ in facts.seen:
+        book.learn(near)
     for near, far in facts.seen:
-        u, v = book.vertex(near.nodes), book.vertex(far.nodes)
-        if u is None:
-            continue
-        p = book.port(u, near)
-        if p is None:
-            unknown[wiring.names[u], near.ports[0]] = None
-            continue
-        here = u * ports.width + p
-        if v is None:
-            if here not in hosts:
-                strangers[here, far.nodes[0]] = None
-            continue
-        r = book.port(v, far)
-        if r is None:
-            unknown[wiring.names[v], far.ports[0]] = None
-        elif (there := v * ports.width + r) != here:
-            seen[here, there] += 1
+        sightings.add(near, far)
+    sightings.place_halves()
     reporters = {u for nodes in facts.reporters if (u := book.vertex(nodes)) is not None}
-    cables, contested = likeliest(seen, planned)
-    return Wired(cables, frozenset(reporters), contested, tuple(strangers), tuple(unknown))
+    cables, contested = likeliest(sightings.seen, planned)
+    return Wired(
+        cables,
+        frozenset(reporters),
+        contested,
+        tuple(sightings.strangers),
+        tuple(sightings.unknown),
+        tuple(sightings.others),
+        sightings.unclear(),
+        tuple(sorted(reporters - sightings.seeing)),
+    )
+
+
+class _Sightings:
+    """What tables say of the ports of a plan, sorted by what can be told of each."""
+
+    def __init__(self, book: _Directory, ports: PortFinder, planned: Pairs) -> None:
+        self.book, self.ports, self.planned = book, ports, planned
+        self.names, self.width = ports.wiring.names, ports.width
+        self.hosts = ports.of_hosts()
+        self.mate = {end: other for a, b in planned for end, other in ((a, b), (b, a))}
+        self.seen: Counter[tuple[int, int]] = Counter()
+        self.strangers: dict[tuple[int, str], None] = {}
+        self.unknown: dict[tuple[str, str], None] = {}
+        self.others: dict[tuple[str, str, str], None] = {}
+        self.seeing: set[int] = set()
+        self.halves: dict[tuple[int, int], dict[int, str]] = {}
+        """By the node that sees and the one that is seen: its ports, the word for the far port."""
+        self._vague: set[int] = set()
+        self._vague_nodes: set[tuple[int, int]] = set()
+
+    def add(self, near: End, far: End) -> None:
+        """A neighbour at a port."""
+        u, v = self.book.vertex(near.nodes), self.book.vertex(far.nodes)
+        if u is None:
+            return
+        self.seeing.add(u)
+        p = self.book.port(u, near)
+        if p is None:
+            self._at_no_port(u, near, v, far)
+            return
+        here = u * self.width + p
+        if v is None:
+            if here not in self.hosts:
+                self.strangers[here, far.nodes[0]] = None
+            return
+        r = self.book.port(v, far)
+        if r is not None:
+            if (there := v * self.width + r) != here:
+                self.seen[here, there] += 1
+        elif here not in self.mate and (here in self.hosts or _management(far)):
+            self.others[self.names[u], self.ports.name(here), far.nodes[0]] = None
+        elif any(map(NUMBER.fullmatch, far.ports)) and not _management(far):
+            self.halves.setdefault((u, v), {})[here] = far.ports[-1]
+        else:
+            self._unknown(v, far.ports[0], here, u)
+
+    def _at_no_port(self, u: int, near: End, v: int | None, far: End) -> None:
+        """A neighbour at a port that the type of the node lacks."""
+        r = None if v is None else self.book.port(v, far)
+        there = None if v is None or r is None else v * self.width + r
+        in_fabric = there in self.mate if there is not None else not (_management(far))
+        if v is None or not in_fabric or (there is None and _management(near)):
+            self.others[self.names[u], near.ports[0], far.nodes[0]] = None
+        else:
+            self._unknown(u, near.ports[0], there, v)
+
+    def _unknown(self, vertex: int, port: str, at: int | None, seer: int) -> None:
+        """A port of a node that no one knows, seen at a port of another or at no known one."""
+        self.unknown[self.names[vertex], port] = None
+        self._vague_nodes.add((min(vertex, seer), max(vertex, seer)))
+        if at is not None:
+            self._vague.add(at)
+
+    def place_halves(self) -> None:
+        """Find the far ports that tables do not name.
+
+        The far node may say itself at which port it sees this one. Where each of two nodes sees the
+        other at one port, these two are joined. Else the planned cable is taken to be there if it
+        leads to that node, or the cable leads to the one port that the plan has for it.
+        """
+        seers: dict[int, list[int]] = {}
+        for here, there in self.seen:
+            seers.setdefault(there, []).append(here)
+        joining: dict[tuple[int, int], list[int]] = {}
+        for here, there in self.mate.items():
+            joining.setdefault((here // self.width, there // self.width), []).append(here)
+        for (u, v), at in self.halves.items():
+            back = self.halves.get((v, u), {})
+            for here, word in at.items():
+                seer = next((e for e in seers.get(here, ()) if e // self.width == v), None)
+                if seer is not None:
+                    there = seer
+                elif len(at) == len(back) == 1:
+                    there = next(iter(back))
+                elif self.mate.get(here, -1) // self.width == v:
+                    there = self.mate[here]
+                elif len(at) == len(planned := joining.get((u, v), [])) == 1:
+                    there = self.mate[planned[0]]
+                else:
+                    self._unknown(v, word, here, u)
+                    continue
+                self.seen[here, there] += 1
+
+    def unclear(self) -> Pairs:
+        """The planned cables at ports, and of pairs of nodes, of which not all is known."""
+        return frozenset(
+            pair
+            for pair in (self.planned if self._vague_nodes else ())
+            if not self._vague.isdisjoint(pair)
+            or (pair[0] // self.width, pair[1] // self.width) in self._vague_nodes
+        )
+
+
+def _management(end: End) -> bool:
+    return any(map(MANAGEMENT.fullmatch, end.ports))
 
 
 def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pairs]:
@@ -231,6 +345,7 @@ class _Directory:
         self.ports = {"": own}
         self.described: dict[str, list[dict[str, int]]] = {"": []}
         self.node_type: list[int] = wiring.node_type.tolist()
+        self.numbers: dict[int, dict[str, int]] = {}
         self.system: dict[int, str] = {}
         self.usual = ""
 
@@ -249,6 +364,14 @@ class _Directory:
             if right[system] == len(known):
                 break
         self.usual = max(right, key=right.__getitem__, default="")
+
+    def learn(self, near: End) -> None:
+        """The SNMP number of a port, where the node's own table has it beside the name."""
+        numbers = [word.lower() for word in near.ports[1:] if NUMBER.fullmatch(word)]
+        if not numbers or (vertex := self.vertex(near.nodes)) is None:
+            return
+        if (port := self.port(vertex, near)) is not None:
+            self.numbers.setdefault(vertex, {}).update(dict.fromkeys(numbers, port))
 
     def _pair(self, u: int, v: int, near: End, far: End) -> Pair:
         places = self.port(u, near), self.port(v, far)
@@ -275,7 +398,7 @@ class _Directory:
         words = [word.lower() for word in end.ports]
         found = (
             known[word]
-            for known in (described, self.ports[system][kind])
+            for known in (described, self.ports[system][kind], self.numbers.get(vertex, {}))
             for word in words
             if word in known
         )

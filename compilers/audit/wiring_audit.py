@@ -21,9 +21,10 @@ class WiringAudit:
     rounds: cycles of swapped nodes, each in the place of the next. right: cables as planned.
     missing: planned cables with both ports empty. extra: present cables at ports that the plan
     leaves empty. misplaced: present cables at planned ports, but not as planned. absent: vertices
-    that report nothing and that no neighbour sees. unseen: planned cables without neighbour data,
-    at absent nodes or between two that report nothing. moves: the fewest that restore the plan.
-    foreign: of a port that sees a device of no plan, the port that its cable should lead to.
+    that report nothing and that no neighbour sees. unseen: planned cables between two nodes that
+    report nothing, and those of which tables do not tell the ports. moves: the fewest that restore
+    the plan. foreign: of a port that sees a device of no plan, the port that its cable should lead
+    to.
     """
 
     planned: int
@@ -48,8 +49,7 @@ class WiringAudit:
 def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> WiringAudit:
     """Compare the present cables with the plan; `types` are for parallel cables.
 
-    A planned cable is checked if one of its nodes reports neighbours and neither is absent: planned
-    nodes without neighbour data are not reported as missing.
+    A planned cable is checked if one of its nodes was read: that node sees it, or it is missing.
     """
     ports = PortFinder(wiring, types)
     planned, width = ports.planned(), ports.width
@@ -81,13 +81,22 @@ def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> Wi
 
 
 def _visible(planned: Pairs, wired: Wired, width: int) -> Pairs:
-    """The planned cables between present nodes, at least one of which was read."""
+    """The planned cables with a node that was read, and those that were seen.
+
+    A node that was read and has no neighbour at a port says that nothing is there. A device of no
+    plan at a port takes the place of a cable to a node of which nothing is known: `foreign` has it.
+    """
     read = wired.reporters
-    present = {a // width for pair in wired.cables for a in pair} | read
-    nodes = ((pair, {pair[0] // width, pair[1] // width}) for pair in planned)
-    return frozenset(p for p, ends in nodes if ends <= present and not read.isdisjoint(ends)) | (
-        planned & wired.cables
-    )
+    known = {a // width for pair in wired.cables for a in pair} | read
+    taken = {port for port, _ in wired.strangers}
+    checked = {p for p in planned if p[0] // width in read or p[1] // width in read}
+    foreign = {
+        pair
+        for pair in checked
+        for near, far in (pair, pair[::-1])
+        if near in taken and far // width not in known
+    }
+    return frozenset(checked - foreign - wired.unclear) | (planned & wired.cables)
 
 
 Cycle = tuple[int, ...]

@@ -109,6 +109,11 @@ class WiringReport:
                 for p, n in found.wired.strangers
             ],
             "unknown_ports": [{"node": n, "port": p} for n, p in found.wired.unknown_ports],
+            "other_ports": [
+                {"node": node, "port": port, "neighbour": neighbour}
+                for node, port, neighbour in found.wired.other_ports
+            ],
+            "empty_tables": [names[v] for v in found.wired.empty],
         }
 
     def exchanged(self) -> list[str]:

@@ -11,11 +11,28 @@ from inventory.problems import InputError, Problem
 
 LARGEST_FILE = 1 << 30
 PROMPT = re.compile(
-    r"""^[ \t]*(?:(?:!|--\{|[^\s{}\[\]"',]*[#>$]).*|"""
-    r"""\{(?:master|backup|primary|secondary|linecard)[^}"\n]*\}[ \t]*$)""",
-    re.M,
+    r"""^[ \t]*(?:
+        (?: ! | --\{  # a comment, SR Linux
+          | (?:\([^\s()]*\)\ ?)?[^\s{}\[\]"',]*[#>$]  # most systems, also (venv) u@h:~$
+          | \[[^\]\s"{},]+\ [^\]"{},]*\]\ ?[#$%>]  # [root@n0 ~]#
+          | [^\s{}\[\]"',@]+@[^\s{}\[\]"',@]+(?:\ [^\s{}"']+)?\ ?%  # u@h ~ %
+        ).*
+        | \{(?:master|backup|primary|secondary|linecard)[^}"\n]*\}[ \t]*$
+        | \[edit[^\]"\n]*\][ \t]*$
+    )""",
+    re.M | re.X,
 )
 """A line with a prompt, a comment, or the word that Junos has below its outputs: no JSON."""
+START = re.compile(r"^[ \t]*(?=\{\s*[\"}]|\[\s*[\]{\[\"])", re.M)
+"""Where JSON may begin."""
+INSIDE = re.compile(r"""\{\s*"|\[\s*[{"]|[{\[]\s*$|^\s*(?:[}\]"]|\S*"\s*:)""", re.M)
+"""What a banner never has, and what is left of JSON whose beginning is not there does."""
+SAID = re.compile(
+    r"^[ \t]*(?:%|error\b|syntax error|invalid |.*(?:command not found|no such file"
+    r"|permission denied|unknown command|invalid (?:input|command|token))).*",
+    re.M | re.I,
+)
+"""A line in which a device refuses a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +92,20 @@ def device_text(path: Path) -> str:
 
 
 def without_prompts(text: str) -> str:
-    """JSON as it was copied from a terminal, with empty lines for prompts and comments.
+    """A text as it was copied from a terminal, with empty lines for prompts and comments.
 
     A text of nothing else stays, so that it is not taken for an empty table.
     """
     found = PROMPT.sub("", text)
     return found if found.strip() else text
+
+
+def behind_banner(text: str, at: int) -> int:
+    """Where JSON goes on behind lines that are none: a banner, `:`, words of a shell.
+
+    The same place, if what is there may be JSON, or what is left of such; the end of the text, if
+    there is no more.
+    """
+    start = START.search(text, at)
+    end = start.end() if start else len(text)
+    return at if INSIDE.search(text[at:end]) else end

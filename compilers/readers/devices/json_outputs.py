@@ -7,10 +7,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from compilers.readers.devices.device_files import without_prompts
-from inventory.problems import InputError
+from compilers.readers.devices.device_files import SAID, behind_banner, without_prompts
+from inventory.problems import InputError, shown
 
 BLANKS = re.compile(r"\s*")
+OLD_IPROUTE2 = re.compile(
+    r'\{\s*"(?:local|broadcast|multicast|anycast|unreachable|blackhole|prohibit|throw)"\s*,'
+)
+"""The type of a route as iproute2 before 5.1 prints it into JSON: a value without a key."""
 _decoder = json.JSONDecoder()
 
 
@@ -21,19 +25,43 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
         InputError: it is not JSON; with this path.
     """
     text = without_prompts(text)
-    at = _behind_blanks(text, 0)
+    at = _begin(text, 0, path)
     while at < len(text):
         try:
             document, at = _decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            given = f"{error.msg} in column {error.colno}"
-            raise InputError.of("JSON", given, "", path, error.lineno) from None
+            raise _no_json(text, error, path) from None
         except (RecursionError, ValueError):
             given = "numbers or nesting beyond measure"
             raise InputError.of("JSON", given, "", path) from None
         if document:
             yield document
-        at = _behind_blanks(text, at)
+        at = _begin(text, at, path)
+
+
+def _begin(text: str, at: int, path: str) -> int:
+    """Where the next output begins.
+
+    Raises:
+        InputError: before it, the device refuses a command.
+    """
+    begin = behind_banner(text, at)
+    if refusal := SAID.search(text, at, begin):
+        given = f"what a device says: {shown(refusal[0].strip())}"
+        line = text.count("\n", 0, refusal.start()) + 1
+        raise InputError.of("JSON", given, "collect it again", path, line)
+    return _behind_blanks(text, begin)
+
+
+def _no_json(text: str, error: json.JSONDecodeError, path: str) -> InputError:
+    if OLD_IPROUTE2.search(text):
+        todo = (
+            "collect it with iproute2 5.1 or later (in a container on the host's network), or with "
+            "`vtysh` where FRR runs"
+        )
+        return InputError.of("JSON", "that of iproute2 before 5.1, which is none", todo, path)
+    given = f"{error.msg} in column {error.colno}"
+    return InputError.of("JSON", given, "", path, error.lineno)
 
 
 def _behind_blanks(text: str, at: int) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from compilers.readers.devices.device_files import without_prompts
 from inventory.problems import InputError
 
 
@@ -48,9 +50,26 @@ class Source:
     node: str
     data: Any = None
 
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the text, those with prompts empty."""
+        return without_prompts(self.text).splitlines()
+
     def wrong(self, required: str, given: str, todo: str = "", line: int = 0) -> InputError:
         """The error to raise for a mistake in this table."""
         return InputError.of(required, given, todo, self.file, line)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherOutput:
+    """An output that is recognised only to say what to collect in its place."""
+
+    looks: re.Pattern[str]
+    """What its text has."""
+    name: str
+    """What it is, in words."""
+    instead: str
+    """The command to type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +86,28 @@ class NeighbourTables:
     """What a table says; an InputError where it is of this form, but wrong."""
     of_one_node: bool = True
     """Whether a table is of one node, which the file's name tells."""
+    not_read: tuple[OtherOutput, ...] = ()
+    """Other outputs of the same system that people collect, and that are refused."""
+
+
+NeighbourRow = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""Names of the local port, of the neighbour, and of its port, the surest first."""
+
+
+def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
+    """A fact per row of a table of one node.
+
+    A neighbour without a name or without a port says nothing.
+
+    Raises:
+        InputError: a row without a local port, which no form has.
+    """
+    for near, names, ports in rows:
+        if not near:
+            required = "a local port in every row of a neighbour table"
+            raise source.wrong(required, "a row without one", "collect it again")
+        if names and ports:
+            yield Seen(End((source.node,), near), End(names, ports))
 
 
 def mapping(value: object) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""`show lldp neighbors` of Juniper Junos, as text or `| display json`.
+"""`show lldp neighbors` of Juniper Junos, as text or `| display json`, with `detail` or without.
 
-The forms are those of ntc-templates' test data and of Juniper's Junos XML API, where every value is
-a list of `{"data": …}`. Port info is the neighbour's port description where it sends one.
+The forms are those of ntc-templates' and NAPALM's test data and of Juniper's Junos XML API. Port
+info is the neighbour's port description where it sends one. With `detail`, the local port id is the
+SNMP number of the local interface.
 """
 
 from __future__ import annotations
@@ -10,43 +11,59 @@ import re
 from collections.abc import Iterator
 
 from compilers.readers.devices.neighbour_facts import (
-    End,
+    NeighbourRow,
     NeighbourTables,
+    OtherOutput,
     Seen,
     Source,
     items,
     mapping,
+    seen_rows,
     words,
 )
+from compilers.targets.junos.outputs import has_output, outputs, text, texts
 
 PRINTED_BY = "the output of show lldp neighbors, or | display json of it, of Junos, a file a node"
 INFORMATION = "lldp-neighbors-information"
 COLUMNS = ("Local Interface", "Chassis Id", "Port info", "System Name")
-REMOTE_PORT = "lldp-remote-port-description", "lldp-remote-port-id"
+INTERFACE_NAME = "interface name"
+INSTEAD = "show lldp neighbors | display json"
+NOT_READ = (
+    OtherOutput(
+        re.compile(r"^LLDP Neighbor Information:", re.M), "that of detail as text", INSTEAD
+    ),
+    OtherOutput(re.compile(rf"<{INFORMATION}"), "XML of Junos", INSTEAD),
+)
 
 
 def fits(source: Source) -> bool:
     """Whether the table looks like this."""
-    return INFORMATION in mapping(source.data) or bool(_table(source))
+    return has_output(source.data, INFORMATION) or bool(source.data is None and _table(source))
 
 
 def read(source: Source) -> Iterator[Seen]:
     """A fact per neighbour."""
-    rows = _entries(source) if source.data is not None else _lines(source)
-    for near, names, ports in rows:
-        if near and names and ports:
-            yield Seen(End((source.node,), near), End(names, ports))
+    return seen_rows(source, _entries(source) if source.data is not None else _lines(source))
 
 
-def _entries(source: Source) -> Iterator[tuple[tuple[str, ...], ...]]:
-    for information in items(mapping(source.data).get(INFORMATION)):
+def _entries(source: Source) -> Iterator[NeighbourRow]:
+    for information in outputs(source.data, INFORMATION):
         for entry in items(mapping(information).get("lldp-neighbor-information")):
-            near = _data(entry, "lldp-local-port-id") or _data(entry, "lldp-local-interface")
-            ports = [word for key in REMOTE_PORT for word in _data(entry, key)]
-            yield _bare(near), _data(entry, "lldp-remote-system-name"), _bare(words(*ports))
+            near = texts(entry, "lldp-local-interface") + texts(entry, "lldp-local-port-id")
+            ports = (
+                texts(entry, "lldp-remote-port-description"),
+                texts(entry, "lldp-remote-port-id"),
+            )
+            if text(entry, "lldp-remote-port-id-subtype").lower() == INTERFACE_NAME:
+                ports = ports[::-1]
+            yield (
+                _bare(near),
+                texts(entry, "lldp-remote-system-name"),
+                _bare(words(*ports[0], *ports[1])),
+            )
 
 
-def _lines(source: Source) -> Iterator[tuple[tuple[str, ...], ...]]:
+def _lines(source: Source) -> Iterator[NeighbourRow]:
     """Rows; columns begin where the words of the header do."""
     header, *lines = _table(source)
     starts = [header.index(word) for word in COLUMNS]
@@ -54,19 +71,17 @@ def _lines(source: Source) -> Iterator[tuple[tuple[str, ...], ...]]:
         # A long description moves the name to the right: it has no blanks, and is the last word.
         near, *_ = (line[: starts[1]].split(), "")
         port, _, name = line[starts[2] :].rstrip().rpartition(" ")
-        if near and name:
+        if near and not name:
+            raise source.wrong("columns as in the header", repr(line.strip()), "collect it again")
+        if near:
             yield _bare(words(near[0])), words(name), _bare(words(re.sub(" +$", "", port)))
 
 
 def _table(source: Source) -> list[str]:
     """The lines from the header on."""
-    lines = source.text.splitlines()
+    lines = source.lines
     headers = (i for i, line in enumerate(lines) if all(word in line for word in COLUMNS))
     return lines[next(headers, len(lines)) :]
-
-
-def _data(entry: object, key: str) -> tuple[str, ...]:
-    return words(*(mapping(value).get("data") for value in items(mapping(entry).get(key))))
 
 
 def _bare(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -74,4 +89,4 @@ def _bare(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.removesuffix(".0") for name in names)
 
 
-FORM = NeighbourTables("junos", PRINTED_BY, fits, read)
+FORM = NeighbourTables("junos", PRINTED_BY, fits, read, not_read=NOT_READ)

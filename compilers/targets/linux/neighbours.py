@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from compilers.readers.devices.neighbour_facts import (
-    End,
+    NeighbourRow,
     NeighbourTables,
+    OtherOutput,
     Seen,
     Source,
     items,
     mapping,
+    seen_rows,
     words,
 )
 
+COMMAND = "lldpctl -f json"
 PRINTED_BY = "the output of lldpctl -f json, a file per node"
+NOT_READ = (
+    OtherOutput(
+        re.compile(r"^LLDP neighbors:", re.M),
+        "text of lldpctl",
+        f"{COMMAND}, or on SONiC show lldp table",
+    ),
+    OtherOutput(re.compile(r"^lldp\.[^=\s]+="), "keyvalue of lldpctl", COMMAND),
+    OtherOutput(re.compile(r"<lldp[ >]"), "XML of lldpctl", COMMAND),
+)
 
 
 def fits(source: Source) -> bool:
@@ -28,13 +41,19 @@ def read(source: Source) -> Iterator[Seen]:
     lldp = mapping(source.data).get("lldp")
     if not isinstance(lldp, dict):
         raise source.wrong(PRINTED_BY, "another form of it", "use -f json, not json0 or keyvalue")
+    return seen_rows(source, _rows(source, lldp))
+
+
+def _rows(source: Source, lldp: dict[str, Any]) -> Iterator[NeighbourRow]:
     for entry in items(lldp.get("interface")):
-        for port, facts in mapping(entry).items():
-            names = _chassis(mapping(facts).get("chassis"))
-            far = mapping(mapping(facts).get("port"))
-            ports = words(mapping(far.get("id")).get("value"), far.get("descr"))
-            if names and ports:
-                yield Seen(End((source.node,), (port,)), End(names, ports))
+        for port, neighbours in mapping(entry).items():
+            for facts in map(mapping, items(neighbours)):
+                if not {"chassis", "port"} <= facts.keys():
+                    given = f"{port} without chassis and port"
+                    raise source.wrong(PRINTED_BY, given, "collect it again")
+                far = mapping(facts.get("port"))
+                ports = words(mapping(far.get("id")).get("value"), far.get("descr"))
+                yield words(port), _chassis(mapping(facts.get("chassis"))), ports
 
 
 def _chassis(value: object) -> tuple[str, ...]:
@@ -47,4 +66,4 @@ def _chassis(value: object) -> tuple[str, ...]:
     return words(name, *items(known.get("mgmt-ip")), mapping(known.get("id")).get("value"))
 
 
-FORM = NeighbourTables("lldpctl", PRINTED_BY, fits, read)
+FORM = NeighbourTables("lldpctl", PRINTED_BY, fits, read, not_read=NOT_READ)

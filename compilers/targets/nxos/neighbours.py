@@ -1,4 +1,4 @@
-"""`show lldp neighbors` of Cisco NX-OS, as text or JSON, and that of `show lldp neighbors detail`.
+"""`show lldp neighbors [detail]` of Cisco NX-OS, as text or JSON.
 
 The forms are those of ntc-templates' test data and of Cisco's NX-API: local ports are short, such
 as Eth1/1, and a long name has a line of its own.
@@ -10,56 +10,93 @@ import re
 from collections.abc import Iterator
 
 from compilers.readers.devices.neighbour_facts import (
-    End,
+    NeighbourRow,
     NeighbourTables,
+    OtherOutput,
     Seen,
     Source,
     items,
     mapping,
+    seen_rows,
     words,
 )
 
-PRINTED_BY = (
-    "the output of show lldp neighbors, or show lldp neighbors [detail] | json, of NX-OS, a file a "
-    "node"
-)
+PRINTED_BY = "the output of show lldp neighbors [detail], or | json of it, of NX-OS, a file a node"
 TABLES = ("nbor", "nbor_detail")
 HEADER = re.compile(r"Device ID +Local Intf +Hold-time +Capability +Port ID")
 ROW = re.compile(r"(\S.*?)?\s+(\S+)\s+(\d+)\s+(?:[A-Z]{1,8}\s+)?(\S+)\s*")
+DETAIL = re.compile(r"^Local Port id: ", re.M)
+DETAIL_LINE = re.compile(
+    r"(Chassis id|Port id|Local Port id|Port Description|System Name|Management Address): *(.*?)\s*"
+)
+NOTHING = {"null", "not advertised"}
+XML = OtherOutput(
+    re.compile(r"<nf:rpc-reply|<__readonly__>"), "XML of NX-OS", "show lldp neighbors | json"
+)
 
 
 def fits(source: Source) -> bool:
     """Whether the table looks like this."""
     known = mapping(source.data)
-    return any(f"TABLE_{word}" in known for word in TABLES) or bool(HEADER.search(source.text))
+    return any(f"TABLE_{word}" in known for word in TABLES) or bool(
+        source.data is None and (HEADER.search(source.text) or DETAIL.search(source.text))
+    )
 
 
 def read(source: Source) -> Iterator[Seen]:
     """A fact per neighbour."""
-    rows = _rows(source) if source.data is not None else _lines(source.text)
-    for near, names, ports in rows:
-        if near and names and ports:
-            yield Seen(End((source.node,), near), End(names, ports))
+    if source.data is not None:
+        rows = _rows(source)
+    elif DETAIL.search(source.text):
+        rows = _detail_lines(source.lines)
+    else:
+        rows = _lines(source)
+    return seen_rows(source, rows)
 
 
-def _rows(source: Source) -> Iterator[tuple[tuple[str, ...], ...]]:
+def _rows(source: Source) -> Iterator[NeighbourRow]:
     for word in TABLES:
         for table in items(mapping(source.data).get(f"TABLE_{word}")):
             for row in map(mapping, items(mapping(table).get(f"ROW_{word}"))):
-                names = words(row.get("sys_name"), row.get("chassis_id"), row.get("mgmt_addr"))
-                ports = words(row.get("port_id"), row.get("port_desc"))
+                names = _said(row.get("sys_name"), row.get("chassis_id"), row.get("mgmt_addr"))
+                ports = _said(row.get("port_id"), row.get("port_desc"))
                 yield words(row.get("l_port_id")), names, ports
 
 
-def _lines(text: str) -> Iterator[tuple[tuple[str, ...], ...]]:
-    *_, rest = HEADER.split(text, maxsplit=1)
+def _said(*values: object) -> tuple[str, ...]:
+    """The texts, less the words for none."""
+    return tuple(text for text in words(*values) if text not in NOTHING)
+
+
+def _lines(source: Source) -> Iterator[NeighbourRow]:
+    """Rows; a name that is alone in its line belongs to the next one."""
+    lines = source.lines
+    header = next(n for n, line in enumerate(lines) if HEADER.search(line))
     name = ""
-    for line in rest.splitlines():
+    for number, line in enumerate([*lines[header + 1 :], ""], header + 2):
         if line.startswith("Total entries"):
             return
-        if row := ROW.fullmatch(line):
+        row = ROW.fullmatch(line)
+        if name and (not row or row[1]):
+            raise source.wrong("five columns", repr(name), "collect it again", number - 1)
+        if row:
             yield words(row[2]), words(row[1] or name), words(row[4])
-        name = line
+        name = "" if row else line.strip()
 
 
-FORM = NeighbourTables("nxos", PRINTED_BY, fits, read)
+def _detail_lines(lines: list[str]) -> Iterator[NeighbourRow]:
+    """A block per neighbour; each begins with the id of its chassis."""
+    block: dict[str, str] = {}
+    for line in [*lines, "Chassis id: "]:
+        if not (known := DETAIL_LINE.fullmatch(line)):
+            continue
+        if known[1] == "Chassis id":
+            if block:
+                names = (block.get(k) for k in ("System Name", "Chassis id", "Management Address"))
+                ports = _said(block.get("Port id"), block.get("Port Description"))
+                yield words(block.get("Local Port id")), _said(*names), ports
+            block = {}
+        block.setdefault(known[1], known[2])
+
+
+FORM = NeighbourTables("nxos", PRINTED_BY, fits, read, not_read=(XML,))

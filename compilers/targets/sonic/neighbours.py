@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compilers.readers.devices.neighbour_facts import End, NeighbourTables, Seen, Source, words
+from compilers.readers.devices.neighbour_facts import (
+    NeighbourRow,
+    NeighbourTables,
+    Seen,
+    Source,
+    seen_rows,
+    words,
+)
 
 PRINTED_BY = "the output of show lldp table, a file per node"
 LLDP_COLUMNS = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr")
@@ -18,20 +25,30 @@ def fits(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Seen]:
     """A fact per row; the rule under the header says where columns begin and end."""
-    lines = source.text.splitlines()
+    lines = source.lines
     header = next((i for i, line in enumerate(lines) if "LocalPort" in line), len(lines))
     rule = lines[header + 1] if header + 1 < len(lines) else ""
     spans = [match.span() for match in re.finditer("-+", rule)]
     if len(spans) < len(LLDP_COLUMNS):
         given = f"no rule of {len(LLDP_COLUMNS)} columns under the header"
         raise source.wrong(PRINTED_BY, given, "copy the whole output", min(header + 1, len(lines)))
-    for line in lines[header + 2 :]:
-        if set(line.strip()) <= {"-"} or line.startswith("Total entries"):
+    return seen_rows(source, _rows(source, lines, header + 2, spans[: len(LLDP_COLUMNS)]))
+
+
+def _rows(
+    source: Source, lines: list[str], first: int, spans: list[tuple[int, int]]
+) -> Iterator[NeighbourRow]:
+    gaps = list(zip((b for _, b in spans), (a for a, _ in spans[1:]), strict=False))
+    for number, line in enumerate(lines[first:], first + 1):
+        if line.startswith("Total entries"):
+            return
+        if set(line.strip()) <= {"-"}:
             continue
-        port, device, port_id, _, description = (line[a:b] for a, b in spans[: len(LLDP_COLUMNS)])
-        near, names, ports = words(port), words(device), words(port_id, description)
-        if near and names and ports:
-            yield Seen(End((source.node,), near), End(names, ports))
+        if any(line[a:b].strip() for a, b in gaps):
+            given = repr(line.strip())
+            raise source.wrong("a row in columns", given, "copy the whole output", number)
+        port, device, port_id, _, description = (line[a:b] for a, b in spans)
+        yield words(port), words(device), words(port_id, description)
 
 
 FORM = NeighbourTables("sonic", PRINTED_BY, fits, read)

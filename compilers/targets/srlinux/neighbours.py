@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from compilers.readers.devices.neighbour_facts import (
-    End,
+    NeighbourRow,
     NeighbourTables,
     Seen,
     Source,
     items,
     mapping,
+    seen_rows,
     words,
 )
 
@@ -29,36 +30,36 @@ def fits(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Seen]:
     """A fact per neighbour."""
-    if source.data is not None:
-        yield from _state(source)
-        return
+    return seen_rows(source, _lines(source) if source.data is None else _state(source))
+
+
+def _lines(source: Source) -> Iterator[NeighbourRow]:
     columns: list[str] = []
-    for line in source.text.splitlines():
+    for number, line in enumerate(source.lines, 1):
         if not line.lstrip().startswith("|"):
             continue
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if NAME in cells and PORT in cells and "Name" in cells:
             columns = cells
-        elif columns and len(cells) == len(columns):
+        elif columns and len(cells) != len(columns):
+            given = f"{len(cells)} cells"
+            raise source.wrong(f"{len(columns)} cells", given, "copy the whole table", number)
+        elif columns:
             row = dict(zip(columns, cells, strict=True))
-            near, names, ports = words(row["Name"]), words(row[NAME]), words(row[PORT])
-            if near and names and ports:
-                yield Seen(End((source.node,), near), End(names, ports))
+            yield words(row["Name"]), words(row[NAME]), words(row[PORT])
     if not columns:
         raise source.wrong(
             PRINTED_BY, f"no row with Name, {NAME} and {PORT}", "copy the whole table"
         )
 
 
-def _state(source: Source) -> Iterator[Seen]:
+def _state(source: Source) -> Iterator[NeighbourRow]:
     for interface in _interfaces(source.data):
         known = _bare(interface)
         for neighbour in items(known.get("neighbor")):
             facts = _bare(neighbour)
-            near, names = words(known.get("name")), words(facts.get("system-name"))
             ports = words(facts.get("port-id"), facts.get("port-description"))
-            if near and names and ports:
-                yield Seen(End((source.node,), near), End(names, ports))
+            yield words(known.get("name")), words(facts.get("system-name")), ports
 
 
 def _interfaces(data: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -81,6 +81,11 @@ def spec(fabric_file: str, inventory: Path | None, cables_of: Path | None, as_js
 
 
 MOST_LINES = 40
+MOST_NAMED = 10
+NUMBERS = (
+    "a port that is a number is an SNMP index: on Junos `set protocols lldp port-id-subtype "
+    "interface-name`, and collect again"
+)
 
 
 @click.command("wiring")
@@ -114,6 +119,17 @@ def wiring(folder: Path, facts: tuple[Path, ...], adopt: Path | None, as_json: b
         raise click.exceptions.Exit(1)
 
 
+def _names(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _lacking(report: dict[str, Any]) -> set[str]:
+    """The nodes of the missing cables."""
+    return {cable[end]["node"] for cable in report["missing"] for end in ("a", "b")}
+
+
 def _adopt(found: WiringReport, output: Path) -> None:
     """Write what an inventory needs to have the fabric compiled as it is wired."""
     write_file(output, found.inventory(), "name another one with --as-wired")
@@ -131,8 +147,12 @@ def _print_wiring(found: WiringReport) -> None:
     counts = [(word, report[word]) for word in ("planned", "right")]
     counts += [(word, len(report[word])) for word in ("missing", "extra", "misplaced")]
     counts += [("not seen", report["not_seen"]), ("nodes absent", len(audit.absent))]
-    counts += [("moves to repair", len(audit.moves))]
+    counts += [("other ports", len(report["other_ports"])), ("moves to repair", len(audit.moves))]
     print_facts(f"{found.name}: cables as wired", counts)
+    if empty := report["empty_tables"]:
+        click.echo(f"tables without a neighbour: {_names(empty)}; is LLDP on, and are ports up?")
+    if dark := [name for name in report["absent_nodes"] if name in _lacking(report)]:
+        click.echo(f"neither read nor seen by a neighbour: {_names(dark)}; is the power on?")
     for cycle in report["wrong_places"]:
         turn = "in each other's place" if len(cycle) == 2 else "each in the next one's place"
         click.echo(f"{', '.join(cycle)} are {turn}: move them in the rack, or exchange their names")
@@ -151,6 +171,8 @@ def _print_wiring(found: WiringReport) -> None:
         click.echo(text)
     for entry in report["unknown_ports"][:MOST_LINES]:
         click.echo(f"no such port in the plan: {entry['node']} {entry['port']}")
+    if any(entry["port"].isdecimal() for entry in report["unknown_ports"]):
+        click.echo(NUMBERS)
     if report["contested"]:
         click.echo(
             f"{len(report['contested'])} sightings set aside: another neighbour is likelier there"

@@ -206,18 +206,28 @@ def test_some_plugs_of_two_nodes_are_not_the_nodes() -> None:
     assert apply(present, found.moves) == planned
 
 
-def test_what_is_not_there_yet_lacks_nothing() -> None:
+def test_a_dark_switch_lacks_the_cables_that_its_neighbours_do_not_see() -> None:
     wiring = polarfly_build(7).wiring
     ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
     there = frozenset(p for p in planned if max(map(ports.vertex, p)) < 40)
     found = check(wiring, wired(there, 40))
-    assert found.good
     assert found.absent == tuple(range(40, 57))
+    assert found.missing == {p for p in planned - there if min(map(ports.vertex, p)) < 40}
+    assert found.unseen == planned - there - found.missing
+    assert {m.kind for m in found.moves} == {"add"}
+    assert not found.good
+
+
+def test_between_two_switches_that_are_not_read_nothing_is_missing() -> None:
+    wiring = polarfly_build(7).wiring
+    ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
+    there = frozenset(p for p in planned if 3 in map(ports.vertex, p))
+    found = check(wiring, Wired(there, frozenset({3}), frozenset(), (), ()))
+    assert found.good
     assert found.unseen == planned - there
     one = min(there)
-    found = check(wiring, wired(there - {one}, 40))
-    assert found.missing == {one}
-    assert found.moves == (Move("add", *one),)
+    found = check(wiring, Wired(there - {one}, frozenset({3}), frozenset(), (), ()))
+    assert (found.missing, found.moves) == ({one}, (Move("add", *one),))
 
 
 def test_a_switch_that_is_read_and_sees_nothing_lacks_all_its_cables() -> None:

@@ -184,7 +184,7 @@ def test_files_are_named_by_switches(fabrics, tmp_path):
         (f'[{{"dst": "{"x" * 999}", "dev": "e0", "flags": []}}]', r"never has \(.{159}…\)$"),
         ('{"10.0.0.0/29": [{"nexthops": 3}]}', "values that it never has"),
         ('{"TABLE_vrf": {}}\n{"vrfs": {}}', "one form for all tables of a device"),
-        ("% Unknown command", "required JSON, given Expecting value"),
+        ("% Unknown command", "required JSON, given what a device says: '% Unknown command"),
         ("[" * 100_000, "nesting beyond measure"),
     ],
 )
@@ -258,8 +258,11 @@ def test_a_prompt_and_a_comment_around_the_json(system, fabrics, tmp_path):
         write(tmp_path / f"{name}.json", PRINTERS[system](found))
     path = tmp_path / "5.json"
     before, behind = PROMPTS[system]
-    path.write_text(f"{before}{path.read_text()}{behind}")
-    assert RouteReport.of(build, [tmp_path]).differences == ()
-    path.write_text(f"{before}oops {path.read_text()}")
+    outputs = path.read_text()
+    banner = "\n  *** Authorized users only ***\nLast login: Sat Nov 28 from 192.0.2.7\n\n"
+    for top in ("", banner, ":\n"):
+        path.write_text(f"{top}{before}{outputs}{behind}")
+        assert RouteReport.of(build, [tmp_path]).differences == ()
+    path.write_text(f"{before}oops {outputs}")
     with pytest.raises(InputError, match=r"5\.json:.*required JSON"):
         RouteReport.of(build, [tmp_path])
