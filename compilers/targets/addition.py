@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from compilers.entry_points import ADDITIONS, broken, load, registered
 from compilers.readers.emitted_report import DifferenceList
@@ -20,14 +20,15 @@ from compilers.targets.options import OFF, Chosen, Options
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
-    from compilers.targets.routed.p2p_links import P2pFabric
 
+Routers = TypeVar("Routers")
+"""All routers of a build, as the class of the system has them."""
 Printed = TypeVar("Printed")
 """What a system prints for an addition at a switch; the folder of the system has the type."""
 
 
-class Addition(ABC, Generic[Printed]):
-    """An addition to a system whose links have addresses."""
+class Addition(ABC, Generic[Routers, Printed]):
+    """An addition to a system."""
 
     options: ClassVar[Options]
     """What `--set` takes besides the system's own options."""
@@ -65,7 +66,7 @@ class Addition(ABC, Generic[Printed]):
         return
 
     @abstractmethod
-    def printed(self, fabric: P2pFabric, chosen: Chosen) -> Callable[[int], Printed]:
+    def printed(self, fabric: Routers, chosen: Chosen) -> Callable[[int], Printed]:
         """What is printed at a switch, by its vertex.
 
         Raises:
@@ -78,7 +79,7 @@ class Addition(ABC, Generic[Printed]):
 
     def differences(
         self,
-        fabric: P2pFabric,  # noqa: ARG002
+        fabric: Routers,  # noqa: ARG002
         chosen: Chosen,  # noqa: ARG002
         folder: Path,  # noqa: ARG002
         only: Collection[int] | None,  # noqa: ARG002
@@ -95,14 +96,14 @@ class Addition(ABC, Generic[Printed]):
 
 
 @cache
-def additions(system: str) -> tuple[Addition[object], ...]:
+def additions(system: str) -> tuple[Addition[Any, Any], ...]:
     """What packages add to a system, in the order of the names.
 
     Raises:
         InputError: a package that registers an addition is broken.
     """
     names = sorted(name for name in registered(ADDITIONS) if name.startswith(f"{system}."))
-    found: list[Addition[object]] = []
+    found: list[Addition[Any, Any]] = []
     taken: set[str] = set()
     for entry in (entry for name in names for entry in registered(ADDITIONS)[name]):
         kind = load(entry)

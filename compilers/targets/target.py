@@ -90,7 +90,7 @@ class Target(ABC):
     fabric_check: ClassVar[FabricCheck | None] = None
 
     @property
-    def additions(self) -> tuple[Addition[Any], ...]:
+    def additions(self) -> tuple[Addition[Any, Any], ...]:
         """What packages add to the system."""
         return additions(self.name)
 
@@ -100,7 +100,7 @@ class Target(ABC):
         added = (addition.options.items() for addition in self.additions)
         return MappingProxyType({**self.options, **dict(chain.from_iterable(added))})
 
-    def wanted(self, chosen: Chosen) -> list[Addition[Any]]:
+    def wanted(self, chosen: Chosen) -> list[Addition[Any, Any]]:
         """The additions that options ask for."""
         return [addition for addition in self.additions if addition.wanted(chosen)]
 

@@ -116,7 +116,7 @@ class SonicSrv6:
             yield self.usids.prefix(HOST + host), str(address), shared
 
 
-class SonicSegments(Addition[SonicTables]):
+class SonicSegments(Addition[P2pFabric, SonicTables]):
     """SRv6 of SONiC, for hosts that choose among paths."""
 
     option = SRV6

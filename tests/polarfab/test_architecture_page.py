@@ -19,6 +19,7 @@ SPEC = {"name": "lab", "topology": {"family": "polarfly", "q": 2}}
 PLUG_INS = ("compilers/families/", "compilers/balances/", "extensions/")
 HANDED = {
     "compilers/workers/": "work that is shared among processes",
+    "compilers/readers/emitted_check.py": "the reader of a system, which the target hands over",
     "inventory/document_errors.py": "validators that fields of a spec register",
     "templates/": "values that a template prints",
 }

@@ -369,7 +369,7 @@ def weighs(chosen: Chosen) -> bool:
     return chosen.get(WCMP, OFF) != OFF
 
 
-def require_static(wanted: Sequence[Addition[Any]], chosen: Chosen) -> None:
+def require_static(wanted: Sequence[Addition[Any, Any]], chosen: Chosen) -> None:
     """Pass unless an addition is wanted: what it prints was proved for compiled paths.
 
     Raises:
