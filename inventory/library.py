@@ -1,4 +1,7 @@
-"""The node types that come with polarfab, by name: the files of `inventory/types`."""
+"""The node types that come with polarfab, by name: the files of `inventory/types`.
+
+What a system calls their ports is in its folder of templates, `ports.yaml`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from inventory.model import NodeType
 from inventory.yamlfile import read
 
 TYPES = Path(__file__).with_name("types")
+SYSTEMS = Path(__file__).parents[1] / "templates"
 
 
 @cache
@@ -21,4 +25,13 @@ def library_names() -> tuple[str, ...]:
 @cache
 def library_type(name: str) -> NodeType:
     """A shipped type by one of `library_names()`."""
-    return validate(NodeType, read(TYPES / f"{name}.yaml"))
+    node_type = validate(NodeType, read(TYPES / f"{name}.yaml"))
+    names = {system: ports[name] for system, ports in _port_names().items() if name in ports}
+    return node_type.model_copy(update={"names": names})
+
+
+@cache
+def _port_names() -> dict[str, dict[str, str]]:
+    """By system, what it calls the ports of each type."""
+    files = sorted(SYSTEMS.glob("*/ports.yaml"))
+    return {file.parent.name: dict(read(file).data) for file in files}

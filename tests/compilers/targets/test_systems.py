@@ -11,7 +11,6 @@ from compilers.targets.target_lookup import installed_systems
 ROOT = Path(__file__).parents[3]
 ROOMS = "compilers", "controller", "polarfab", "mininet_scenarios", "inventory"
 NAMED = {
-    "inventory/types/": "library types have names of ports in many systems",
     "compilers/spec/cross_checks.py": "ports of SONiC are numbered by lanes",
     "inventory/sonic_platform.py": "the key `platform` is a file of SONiC",
 }
