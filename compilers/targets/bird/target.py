@@ -19,7 +19,7 @@ from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.bird.reader import read_bird, read_bird_speaker
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.devices.reached import AnsibleConnection, ContainerKind
+from compilers.targets.devices.reached import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import (
@@ -39,8 +39,6 @@ from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import SHARED, RoutedFabric, StaticSwitch
 from compilers.targets.target import Target
 
-FILES_THERE = "/etc/polarfab"
-"""Where a container has the files that BIRD does not read."""
 ONE_TABLE = "its static routes have one table"
 """Why packets from hosts go as those in transit do."""
 
@@ -102,23 +100,6 @@ class Bird(Target):
     description = "{node}:{port}"
     neighbours = neighbours.FORM
     ansible = AnsibleConnection("ssh", root=True, elsewhere=("bird.conf",))
-    container = ContainerKind(
-        "linux",
-        "bird:2.0.12",
-        binds=(
-            ("bird.conf", "/etc/bird/bird.conf"),
-            *(
-                (name, f"{FILES_THERE}/{name}")
-                for name in ("addresses.batch", "links.batch", "sysctl.conf")
-            ),
-        ),
-        commands=(
-            f"sysctl -p {FILES_THERE}/sysctl.conf",
-            f"ip -force -batch {FILES_THERE}/links.batch",
-            f"ip -force -batch {FILES_THERE}/addresses.batch",
-            "birdc configure",
-        ),
-    )
     options = bgp_options("on", "off")
 
     def require(self, build: Build, chosen: Chosen) -> None:
