@@ -64,7 +64,7 @@ class Controller:
         self.settings, self.folder, self._read = settings, folder, read
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
         self.fabric = fabric = LiveFabric(read(), framework.error_names, settings.foreign)
-        own = fabric.current
+        folder_build = fabric.current
         self.pulse = Pulse(fabric.tell)
         self.keeper = keeper = Keeper(fabric, settings.duties, in_thread)
         self.audit = RollingAudit(fabric, settings.audit, lambda: keeper.change)
@@ -83,7 +83,7 @@ class Controller:
         self.mover = self.member.mover if self.member else journalled(fabric, history, keeper)
         self._reporter = Reporter(fabric, self.state, write, settings.as_json, settings.status_file)
         where = f"{'TLS, ' if settings.tls else ''}{settings.listen}"
-        self._reporter.start(f"{framework.name} listens on {where}", own)
+        self._reporter.start(f"{framework.name} listens on {where}", folder_build)
 
     def state(self) -> State:
         """The state now."""
@@ -116,11 +116,14 @@ class Controller:
         )
         self.pulse.follow("answering HTTP requests", wsgi_server.serve(listener, api, tls))
         access = (
-            "changes need a token" if self._tokens.known else "to read only, without --token-file"
+            "changes need a token"
+            if self._tokens.accepted
+            else "to read only, without --token-file"
         )
         if self.settings.token_to_read:
             access = "all but health needs a token"
-        fabric.tell(events.ApiOpened(f"http{'s' * bool(tls)}://{self.settings.http}", access))
+        scheme = "https" if tls else "http"
+        fabric.tell(events.ApiOpened(f"{scheme}://{self.settings.http}", access))
         return api
 
     def tick(self, files: bool) -> None:

@@ -28,11 +28,14 @@ SICK_AFTER = 30
 
 @dataclass(slots=True)
 class Pulse:
-    """The pulse of a controller. tell gets events; notify gets messages for systemd."""
+    """The pulse of a controller."""
 
     tell: Callable[[Event], None]
+    """Takes events."""
     notify: Callable[[str], None] = field(default_factory=lambda: notifier(os.environ))
+    """Takes messages for systemd."""
     bugs: int = 0
+    """The number of exceptions that were our faults."""
     _missed: int = 0
     _failed: bool = False
     _began: bool = False

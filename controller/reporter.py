@@ -31,18 +31,22 @@ STAMP = "%Y-%m-%dT%H:%M:%SZ"
 
 @dataclass(slots=True)
 class Reporter:
-    """Prints a fabric's events: `write` gets one line at a time. state: returns what is now.
-
-    Lines begin with the time of day, in UTC (`wall`: seconds since the epoch).
-    """
+    """Prints a fabric's events, a line each, which begins with the time of day in UTC."""
 
     fabric: LiveFabric
+    """The fabric whose events are printed."""
     state: Callable[[], State]
+    """Returns the state of the fabric and its controller now."""
     write: Callable[[str], None]
+    """Takes one line at a time."""
     as_json: bool = False
+    """Whether lines are JSON."""
     status_file: Path | None = None
+    """The file that the state is written to; None for none."""
     clock: Callable[[], float] = monotonic
+    """Seconds on a clock that is never set."""
     wall: Callable[[], float] = time
+    """Seconds since the epoch."""
     _written: str = ""
     _unwritable: str = ""
     _spoke: float = 0.0

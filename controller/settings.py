@@ -31,11 +31,14 @@ PENALTY_STEP = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address to listen on. key: the option that set it."""
+    """An address to listen on."""
 
     host: str
+    """The host name or IP address."""
     port: int
+    """The TCP port."""
     key: str
+    """The option that set it."""
 
     @classmethod
     def parse(cls, text: str, key: str) -> Address:
@@ -57,17 +60,18 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """PEM files: our key and certificate, and the authority that signs switches' certificates.
-
-    revoked: revocation lists of the authority. names: what a switch's certificate calls the node
-    {node}.
-    """
+    """The PEM files of TLS."""
 
     key: Path
+    """Our private key."""
     certificate: Path
+    """Our certificate."""
     authority: Path
+    """The authority that signs switches' certificates."""
     revoked: Path | None = None
+    """Revocation lists of the authority."""
     names: str = "{node}"
+    """What a switch's certificate calls the node {node}."""
 
     @classmethod
     def of(
@@ -137,11 +141,14 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class StoreGroup:
-    """The store and our name in it. urls: of its members; prefix: of our fabric's keys."""
+    """The store that several controllers share."""
 
     urls: tuple[str, ...]
+    """The URLs of the store's members."""
     prefix: str
+    """The prefix of our fabric's keys."""
     name: str
+    """The name of this controller in the store."""
 
     @classmethod
     def parse(cls, text: str, name: str) -> StoreGroup:
@@ -165,16 +172,20 @@ class StoreGroup:
 
 @dataclass(frozen=True, slots=True)
 class Damping:
-    """Damping of flapping links. Times in seconds.
+    """The damping of flapping links (RFC 2439).
 
     With the defaults, a link is suppressed at its third failure within 15 seconds and used again
     after 15 to 60 seconds without another.
     """
 
     half_life: float = 15.0
+    """Seconds in which a penalty halves."""
     suppress: float = 2200.0
+    """The penalty above which a link is not used."""
     reuse: float = 1000.0
+    """The penalty below which a link is used again."""
     longest: float = 60.0
+    """The most seconds that a link is suppressed."""
 
     @classmethod
     def parse(cls, text: str, key: str) -> Damping:
@@ -201,48 +212,56 @@ class Damping:
 
 @dataclass(frozen=True, slots=True)
 class Duties:
-    """The tasks of the keeper (`controller.upkeep.repair_keeper`).
-
-    repair: tables follow failures. discover: send LLDP frames, at most `rate` a second. patience:
-    seconds that a switch may be disconnected. arrival: seconds after the start in which it has to
-    connect.
-    """
+    """The tasks of the keeper (`controller.upkeep.repair_keeper`)."""
 
     repair: bool = True
+    """Whether tables follow failures."""
     discover: bool = False
+    """Whether LLDP frames are sent."""
     rate: float = LINK_RATE
+    """The most LLDP frames a second."""
     patience: float = DISCOVERY_PATIENCE
+    """Seconds that a switch may be disconnected."""
     arrival: float = ARRIVAL
+    """Seconds after the start in which a switch has to connect."""
     damping: Damping = field(default_factory=Damping)
+    """The damping of flapping links."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of a controller.
-
-    insecure: plain text beyond loopback is allowed. foreign: treatment of foreign rows. http:
-    address of the management API. http_needed: without it the controller does not start. tokens:
-    file of the tokens that allow changes. token_to_read: reading needs one, too. duties: upkeep.
-    audit: seconds in which every switch is read once; 0: only those that were changed. group: the
-    other controllers of the fabric, or None. unverified: builds whose walk finds faults are taken
-    from a store, too. apps: of others, in the same process: a module and its options.
-    """
+    """All settings of a controller."""
 
     listen: Address
+    """The address that switches connect to."""
     tls: Tls | None = None
+    """The files of TLS; None for plain text."""
     insecure: bool = False
+    """Whether plain text beyond loopback is allowed."""
     http: Address | None = None
+    """The address of the management API; None without one."""
     http_needed: bool = True
+    """Whether the controller refuses to start without the management API."""
     tokens: Path | None = None
+    """The file of the tokens that allow changes."""
     token_to_read: bool = False
+    """Whether reading needs a token, too."""
     foreign: ForeignRows = "keep"
+    """The treatment of foreign rows."""
     status_file: Path | None = None
+    """The file that the state is written to; None for none."""
     as_json: bool = False
+    """Whether events are printed as JSON."""
     duties: Duties = field(default_factory=Duties)
+    """The tasks of upkeep."""
     audit: float = AUDIT_PERIOD
+    """Seconds in which every switch is read once; 0 to read only those that were changed."""
     group: StoreGroup | None = None
+    """The store that is shared with the fabric's other controllers; None for one controller."""
     unverified: bool = False
+    """Whether builds whose walk finds faults are taken from a store, too."""
     apps: tuple[str, ...] = ()
+    """Other applications in the same process: a module and its options."""
 
     def check(self) -> None:
         """Refuse settings that would let strangers in by oversight."""

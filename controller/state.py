@@ -37,46 +37,58 @@ KEPT = 1000
 
 
 class SwitchState(NamedTuple):
-    """A switch of the build; of one that is absent little is known.
-
-    error: what it refuses or reports, or who else has its datapath id. foreign: rows and groups of
-    others in it; shadowed: rows of others over ours. audited: seconds since it was read in full.
-    holds: rows and groups that it had then. profile: if it is a lesser one than Open vSwitch's.
-    """
+    """A switch of the build; of an absent one only the first fields are known."""
 
     name: str
+    """The switch's node."""
     datapath_id: int
+    """The switch's OpenFlow datapath id."""
     peer: str = ""
+    """The address that it connects from."""
     state: str = "absent"
+    """Whether it is in sync, read, changed, or absent."""
     drained: bool = False
+    """Whether traffic is routed around it."""
     error: str = ""
+    """What it refuses or reports, or who else has its datapath id."""
     foreign: int = 0
+    """How many rows and groups of others it holds."""
     shadowed: int = 0
+    """How many rows of others are over ours."""
     audited: float | None = None
+    """Seconds since it was read in full."""
     holds: tuple[int, int] | None = None
+    """How many rows and groups it held then."""
     profile: str = ""
+    """The name of its profile, if that is a lesser one than Open vSwitch's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """A fabric and its controller.
-
-    switches: by vertex. links, rollout, leading: what the keeper, the mover and the member of a
-    cluster say of themselves; leading is None where there is one controller. dead: bool[S, K], of
-    ports (`controller.upkeep.repair_keeper`). beats: whether the loop runs.
-    """
+    """The state of a fabric and its controller."""
 
     current: Current
+    """The build that switches are programmed with."""
     switches: tuple[SwitchState, ...]
+    """The switches by vertex."""
     unknown: tuple[str, ...]
+    """The datapath ids that are not in the build."""
     differences: dict[str, int]
+    """How many rows and groups were added, changed and removed, and how often nothing differed."""
     rejected: Counter[str]
+    """How many peers were turned away, by kind of event."""
     links: dict[str, Any] = field(default_factory=dict)
+    """The state of the links, from the keeper."""
     dead: NDArray[np.bool_] = field(default_factory=lambda: NONE)
+    """bool[S, K], whether a link is down at its port (`controller.upkeep.repair_keeper`)."""
     rollout: dict[str, Any] | None = None
+    """The state of the update, from the mover; None without one."""
     leading: dict[str, Any] | None = None
+    """Who leads, from the member of the cluster; None with one controller."""
     beats: bool = True
+    """Whether the controller's loop runs."""
     bugs: int = 0
+    """The number of exceptions that were our faults."""
 
     @classmethod
     def of(
@@ -118,7 +130,7 @@ class State:
 
     @property
     def complete(self) -> bool:
-        """Whether every switch was."""
+        """Whether every switch holds its program."""
         return all(one.state == "in sync" for one in self.switches)
 
     @property
@@ -129,8 +141,8 @@ class State:
     @property
     def role(self) -> dict[str, str]:
         """The controller's role among several, and the leader's name."""
-        found = self.leading or {"role": "leader", "leader": ""}
-        return {word: str(found[word]) for word in ("role", "leader")}
+        leading = self.leading or {"role": "leader", "leader": ""}
+        return {word: str(leading[word]) for word in ("role", "leader")}
 
     @property
     def status(self) -> dict[str, Any]:
@@ -163,38 +175,38 @@ def _switches(fabric: LiveFabric, drained: set[int]) -> Iterator[SwitchState]:
     names, present, now = fabric.names, fabric.present, fabric.clock()
     errors, duplicates, programs = fabric.errors, fabric.duplicates, fabric.current.programs
     for number, vertex in sorted(programs.by_datapath_id.items(), key=itemgetter(1)):
-        name, there = names[vertex], present.get(vertex)
+        name, switch = names[vertex], present.get(vertex)
         error = duplicates.get(vertex) or errors.get(name, "")
         out = vertex in drained
-        if there is None:
+        if switch is None:
             yield SwitchState(name, number, drained=out, error=error)
             continue
         profile = programs.profile(vertex).name
         yield SwitchState(
             name,
             number,
-            there.peer,
+            switch.peer,
             fabric.state(vertex),
             out,
             error,
-            there.foreign,
-            there.shadowing,
-            None if there.compared is None else round(now - there.compared, 1),
-            there.holds,
+            switch.foreign,
+            switch.shadowing,
+            None if switch.compared is None else round(now - switch.compared, 1),
+            switch.holds,
             profile if profile != OVS.name else "",
         )
 
 
 @dataclass(slots=True)
 class Overview:
-    """A fabric and its latest events, and their counts by kind.
-
-    look: returns the fabric's state now. wall: the time of day, as events have it.
-    """
+    """A fabric's state, its latest events, and their counts."""
 
     look: Callable[[], State]
+    """Returns the fabric's state now."""
     counts: dict[str, int] = field(default_factory=dict)
+    """The number of events by kind."""
     wall: Callable[[], float] = time
+    """The time of day, as events have it."""
     _began: float = field(init=False)
     _loaded: float = field(init=False)
     _since: dict[tuple[str, str], Event] = field(default_factory=dict)

@@ -27,12 +27,16 @@ MOVE_POLL = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A controller at a URL. key: the option that named it, for messages."""
+    """A client of a controller's management API."""
 
     url: str
+    """The URL of the API."""
     key: str
+    """The option that named it, for messages."""
     token: str = ""
+    """The token that is sent; "" for none."""
     authority: str | Path | None = None
+    """The authority of the controller's certificate (PEM), for https."""
 
     @classmethod
     def to(
@@ -53,7 +57,7 @@ class Client:
             good = False
         if not good:
             raise InputError.of(key=key, required=f"a URL such as {HTTP}", given=repr(url))
-        token = Tokens.read(Path(tokens)).known[0].secret.decode() if tokens else ""
+        token = Tokens.read(Path(tokens)).accepted[0].secret.decode() if tokens else ""
         return cls(url.rstrip("/"), key, token, authority)
 
     def get(self, path: str, **query: str) -> Any:

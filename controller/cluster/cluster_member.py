@@ -46,14 +46,16 @@ def boottime() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """An instance's view: the leader's name and term ("" and 0: unknown), until when it leads
-    itself, and why the store does not answer.
-    """
+    """What an instance knows about who leads."""
 
     leader: str = ""
+    """The leader's name; "" while it is unknown."""
     term: int = 0
+    """The leader's term; 0 while it is unknown."""
     until: float = -inf
+    """The time, by the store's lease, until which this instance leads."""
     trouble: str = ""
+    """Why the store does not answer; "" while it does."""
 
 
 class Election:
@@ -119,14 +121,14 @@ class Election:
                 return  # it ends by itself
 
     def _step(self) -> Leadership:
-        asked = self._clock()
+        before = self._clock()
         if self._lease is not None and not (ttl := self._store.renew(self._lease)):
             self._lease = None
             self.view = Leadership()
         if self._lease is None:
             self._lease, ttl = self._store.grant(LEASE_SECONDS)
         leader, term, ours = self._store.claim(self._lease, self.name)
-        return Leadership(leader, term, asked + ttl - LEASE_MARGIN if ours else -inf)
+        return Leadership(leader, term, before + ttl - LEASE_MARGIN if ours else -inf)
 
 
 RETRY = 2.0
@@ -134,10 +136,17 @@ RETRY = 2.0
 
 
 class ClusterMember:
-    """One controller of a cluster; `roles` sits between the app and the fabric.
+    """One controller of a cluster.
 
-    mover: moves the fabric. record: the mover's.
-    state: "preparing" is a leader that still reads its predecessor's record.
+    Args:
+        mover: moves the fabric.
+        record: the mover's record.
+        election: this instance's part in the election.
+
+    Attributes:
+        state: follower, leader, or preparing: a leader that still reads its predecessor's record.
+        term: the term in which it leads; 0 if it does not.
+        roles: the OpenFlow roles, between the app and the fabric.
     """
 
     def __init__(self, mover: Mover, record: SharedRecord, election: Election) -> None:
@@ -192,13 +201,13 @@ class ClusterMember:
 
     # From follower to leader
 
-    def _inherited(self, found: Inherited | Unavailable) -> None:
+    def _inherited(self, inherited: Inherited | Unavailable) -> None:
         """The predecessor's record has arrived: continue from there, or ask for it again."""
         self._retry = self.fabric.clock() + RETRY
         try:
-            if isinstance(found, Unavailable):
-                raise found
-            record, builds = found
+            if isinstance(inherited, Unavailable):
+                raise inherited
+            record, builds = inherited
             if record is not None:
                 self.mover.go_on(record, builds.__getitem__)
         except (InputError, Unavailable) as error:

@@ -54,9 +54,9 @@ class SharedRecord(FabricRecord):
             answer = Unavailable(f"the store's content cannot be used: {error!r}")
         deliver(answer)
 
-    def inherit(self, own: str, answer: Callable[[Inherited | Unavailable], None]) -> None:
+    def inherit(self, identity: str, answer: Callable[[Inherited | Unavailable], None]) -> None:
         """Read a predecessor's record, and those of its builds that are not this own one."""
-        self._job = self._start(partial(_inherit, self._store, own, self.history)), answer
+        self._job = self._start(partial(_inherit, self._store, identity, self.history)), answer
 
     def lead(self, term: int, record: Record | None) -> None:
         """We lead from now on, and the store has this record."""
@@ -77,11 +77,11 @@ class SharedRecord(FabricRecord):
             return None
 
 
-def _inherit(store: Etcd, own: str, history: BuildHistory) -> Inherited:
+def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherited:
     """Read the record; prove and keep its builds that are only in the store."""
     record = read(store)
     builds = {}
-    for identity in sorted(record.builds - {own}) if record else ():
+    for identity in sorted(record.builds - {identity_here}) if record else ():
         try:
             if identity in history.kept():
                 builds[identity] = history.read(identity)
@@ -97,8 +97,8 @@ def _inherit(store: Etcd, own: str, history: BuildHistory) -> Inherited:
 
 def read(store: Etcd) -> Record | None:
     """The record, or None if there is none."""
-    found = store.get("record")
-    return decoded(found) if found else None
+    stored = store.get("record")
+    return decoded(stored) if stored else None
 
 
 def write(store: Etcd, term: int, record: Record, pack: Callable[[str], bytes | None]) -> bool:

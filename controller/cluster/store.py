@@ -30,11 +30,14 @@ class Unavailable(Exception):
 
 
 class Claimed(NamedTuple):
-    """The leader's name and term, and whether it is the instance that asked."""
+    """The answer to a claim of leadership."""
 
     leader: str
+    """The leader's name."""
     term: int
+    """The leader's term."""
     ours: bool
+    """Whether the leader is the instance that asked."""
 
 
 class Etcd:
@@ -76,8 +79,8 @@ class Etcd:
 
     def get(self, key: str) -> bytes | None:
         """The value of a key, or None."""
-        found = self._call("kv/range", {"key": self._key(key)}).get("kvs")
-        return b64decode(found[0].get("value", "")) if found else None
+        entries = self._call("kv/range", {"key": self._key(key)}).get("kvs")
+        return b64decode(entries[0].get("value", "")) if entries else None
 
     def put(self, key: str, value: bytes, term: int) -> bool:
         """Write a value if this term still lasts; returns whether it was written."""
@@ -89,8 +92,8 @@ class Etcd:
 
     def keys(self, start: str) -> list[str]:
         """The keys with this prefix."""
-        found = self._call("kv/range", self._all(start) | {"keys_only": True}).get("kvs", ())
-        return [b64decode(kv["key"]).decode().removeprefix(f"{self._prefix}/") for kv in found]
+        entries = self._call("kv/range", self._all(start) | {"keys_only": True}).get("kvs", ())
+        return [b64decode(kv["key"]).decode().removeprefix(f"{self._prefix}/") for kv in entries]
 
     def close(self) -> None:
         """Close the connection."""
@@ -112,14 +115,14 @@ class Etcd:
         answer = self._if_made_at(0, key, _put(self._key(key), value, lease), ask)
         if answer.get("succeeded"):
             return value, int(answer["header"]["revision"]), lease
-        found = answer["responses"][0]["response_range"]["kvs"][0]
-        held = int(found.get("lease", 0))
-        return b64decode(found["value"]), int(found["create_revision"]), held
+        entry = answer["responses"][0]["response_range"]["kvs"][0]
+        held = int(entry.get("lease", 0))
+        return b64decode(entry["value"]), int(entry["create_revision"]), held
 
     def _if_made_at(self, revision: int, key: str, do: Any, *instead: Any) -> Any:
         """Do something if a key was made at this revision, 0 if there is none; else that."""
-        made = {"key": self._key(key), "target": "CREATE", "create_revision": str(revision)}
-        body = {"compare": [made], "success": [do], "failure": instead}
+        condition = {"key": self._key(key), "target": "CREATE", "create_revision": str(revision)}
+        body = {"compare": [condition], "success": [do], "failure": instead}
         return self._call("kv/txn", body)
 
     def _key(self, name: str) -> str:

@@ -53,52 +53,60 @@ Task = Callable[[PushedSwitch], None]
 
 @dataclass(frozen=True, slots=True)
 class PushSettings:
-    """How a push goes about it.
-
-    run: the words that reach a device's shell, with {node} and {address}. etc: the folder for
-    configuration there, with {node}. batch: switches at a time, 0 for all. stop_on: failures after
-    which no switch begins a change, 0 for never. dry: read only. overrule: what others did that
-    does not stay, PORTS_SHUT, LINES or NAMES, which are host names that are none of the fabric's.
-    options: of NAPALM's drivers, `username` with them; the password is in the environment variable
-    VARIABLE.
-    """
+    """The settings of a push."""
 
     run: str = SSH
+    """The words that reach a device's shell, with {node} and {address}."""
     etc: str = "/etc"
+    """The folder for configuration on a device, with {node}."""
     batch: int = 0
+    """How many switches are changed at a time; 0 for all."""
     stop_on: int = 1
+    """The number of failures after which no switch begins a change; 0 for never."""
     dry: bool = False
+    """Whether switches are only read."""
     overrule: frozenset[str] = frozenset()
+    """Which changes by others are undone: PORTS_SHUT, LINES, or NAMES (host names that are not the
+    fabric's).
+    """
     options: Mapping[str, str] = field(default_factory=dict)
+    """Options of NAPALM's drivers, `username` among them. The password is in the environment
+    variable VARIABLE.
+    """
 
 
 @dataclass(slots=True)
 class DevicePush:
-    """The push of a build to its switches.
-
-    Args:
-        build: what they are to hold.
-        target: one whose devices a push can configure.
-        options: those that `rendered` was made with.
-        rendered: the folder that it was rendered in.
-        settings: how.
-        progress: called with (rounds on a switch done, all rounds), from several threads.
-        old: the build that they hold now and the folder that it was rendered in, if that is known.
-    """
+    """The push of a build to its switches."""
 
     build: Build
+    """The build that the switches are to hold."""
     target: str
+    """A target whose devices a push can configure."""
     options: Chosen
+    """The options that `rendered` was made with."""
     rendered: Path
+    """The folder that the build was rendered in."""
     settings: PushSettings
+    """The settings of the push."""
     progress: Progress = None
+    """Called with (rounds on a switch done, all rounds), from several threads."""
     old: tuple[Build, Path] | None = None
+    """The build that the switches hold now and the folder that it was rendered in, if they are
+    known.
+    """
     switches: tuple[PushedSwitch, ...] = ()
+    """The switches that are pushed to."""
     rounds: PushRounds | None = None
+    """The rounds from the old build; None without one."""
     names: SystemNames = field(init=False)
+    """The names of nodes in the target's system."""
     proof: PushProof = field(init=False)
+    """What the switches' tables are to be."""
     steps: Iterator[int] = field(default_factory=lambda: count(1))
+    """Counts the steps that are done, from 1."""
     all_steps: int = 0
+    """The number of steps of the whole push."""
 
     def run(self, only: Sequence[str] = ()) -> PushReport:
         """Push to these switches, or to all; Ctrl-C has what was begun end, and begins no more.
@@ -108,16 +116,16 @@ class DevicePush:
                 old build has no rounds.
         """
         kind, system = device_kind(self.target), target(self.target)
-        known = sorted({*kind.overrules, NAMES})
-        if none := sorted(self.settings.overrule.difference(known)):
+        overrules = sorted({*kind.overrules, NAMES})
+        if refused := sorted(self.settings.overrule.difference(overrules)):
             todo = f"target {self.target} keeps what others set there: take it away by hand"
-            raise InputError.of(", ".join(known), none[0], todo, key="overrule")
+            raise InputError.of(", ".join(overrules), refused[0], todo, key="overrule")
         if self.build.forwarding.marks and isinstance(system, P2pTarget):
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
             raise InputError.of(required, self.build.balance, todo, key="routing.balance")
-        there = np.flatnonzero(self.build.topology.present).tolist()
-        names = [self.build.wiring.names[v] for v in there]
+        present = np.flatnonzero(self.build.topology.present).tolist()
+        names = [self.build.wiring.names[v] for v in present]
         if unknown := [name for name in only if name not in names]:
             required = "the name of a switch"
             raise InputError([Problem(required, repr(name), key="node") for name in unknown])
@@ -130,7 +138,7 @@ class DevicePush:
         if self.old:
             self.rounds = PushRounds.of(system, *self.old, expected, chosen)
         self.proof = PushProof(chosen, expected)
-        vertices = [v for v, name in zip(there, names, strict=True) if not only or name in only]
+        vertices = [v for v, name in zip(present, names, strict=True) if not only or name in only]
         self._reach(kind, getattr(system, "vrf", ""), vertices)
         stages, interrupted = self._stages(), False
         self.all_steps = sum(len(batch) for _, batch in stages)
@@ -140,36 +148,40 @@ class DevicePush:
                     self.proof.note_shut(self.switches, system, self.rendered)
                 if self._stopped():
                     break
-                self._each(task, batch)
+                self._on_all(task, batch)
         except KeyboardInterrupt:
             interrupted = True
         finally:
-            self._settle()
+            self._close_sessions()
         return PushReport(self.target, self.switches, interrupted)
 
     def _reach(self, kind: type[RouterDevice], vrf: str, vertices: Sequence[int]) -> None:
-        """The switches, and whether anything reaches them."""
-        w, found = self.build.wiring, []
+        """Open a session with each switch; refuse if the program for it is missing."""
+        wiring = self.build.wiring
+        switches: list[PushedSwitch] = []
         options = dict(self.settings.options)
         user, password = options.pop("username", getuser()), os.environ.get(VARIABLE, "")
         for vertex in vertices:
-            name = w.names[vertex]
-            known = {"node": name, "address": w.management[vertex] or hostname(name)}
-            shell: Any = DeviceShell(tuple(_filled("run", self.settings.run, known)))
+            name = wiring.names[vertex]
+            values = {"node": name, "address": wiring.management[vertex] or hostname(name)}
+            shell: Any = DeviceShell(tuple(_filled("run", self.settings.run, values)))
             if kind.driver:
-                shell = NapalmSession(kind.driver, known["address"], user, password, options)
-            (etc,) = _filled("etc", shlex.quote(self.settings.etc), known)
-            given = etc, self.proof.expected.pools, vrf, self.settings.overrule, self.proof.bgp
-            found.append(PushedSwitch(name, vertex, kind(shell, self.rendered / name, *given)))
-        self.switches = tuple(found)
+                shell = NapalmSession(kind.driver, values["address"], user, password, options)
+            (etc,) = _filled("etc", shlex.quote(self.settings.etc), values)
+            pools, bgp = self.proof.expected.pools, self.proof.bgp
+            files, overrule = self.rendered / name, self.settings.overrule
+            device = kind(shell, files, etc, pools, vrf, overrule, bgp)
+            switches.append(PushedSwitch(name, vertex, device))
+        self.switches = tuple(switches)
         program = next(iter(shlex.split(self.settings.run)), "")
         if not kind.driver and not which(program):
-            debian = " (Debian: openssh-client)" * (program == "ssh")
+            debian = " (Debian: openssh-client)" if program == "ssh" else ""
             raise InputError.of(f"{program or 'a program'}{debian}", "none", key="run")
 
     def _stages(self) -> list[tuple[Task, Sequence[PushedSwitch]]]:
-        """Who does what after what: all are read, then batches go, or all in rounds."""
-        every, size = self.switches, self.settings.batch or len(self.switches)
+        """The steps of the push and their switches: all are read, then batches go, or rounds."""
+        every = self.switches
+        size = self.settings.batch or len(every)
         if self.settings.dry:
             return [(self._read, every)]
         if self.rounds:
@@ -185,7 +197,7 @@ class DevicePush:
         most = MOST_FAILED if self.rounds and not self.settings.dry else self.settings.stop_on
         return bool(most) and sum(one.state == "failed" for one in self.switches) >= most
 
-    def _each(self, task: Task, batch: Sequence[PushedSwitch]) -> None:
+    def _on_all(self, task: Task, batch: Sequence[PushedSwitch]) -> None:
         """Do something on several switches; what fails there is noted."""
         left = [one for one in batch if one.state != "failed"]
         threads = ThreadPoolExecutor(AT_ONCE)
@@ -209,14 +221,16 @@ class DevicePush:
 
     def _failed(self, one: PushedSwitch, reason: str) -> None:
         """Note it, and take the last change back; else the device does, if it has a timer."""
-        one.state, one.error, pending = "failed", reason, one.device.pending
+        one.state, one.error = "failed", reason
+        pending = one.device.pending
         try:
-            one.error += "; the last change is taken back" * one.device.undo()
+            if one.device.undo():
+                one.error += "; the last change is taken back"
         except DeviceError as error:
             one.error += f"; the change {pending} is not taken back from here: {error}"
             one.device.pending = ""
 
-    def _settle(self) -> None:
+    def _close_sessions(self) -> None:
         """Wait for what was begun, take back what is unconfirmed, close."""
         for one in self.switches:
             with one.busy:
@@ -228,13 +242,14 @@ class DevicePush:
     def _read(self, one: PushedSwitch) -> None:
         self._identify(one)
         device = one.device
-        one.plan, routes, tables = device.plan(), self.proof.routes(one), device.tables()
+        one.plan = device.plan()
+        routes, tables = self.proof.routes(one), device.tables()
         compare = cache(partial(self.proof.differences, one, routes))
         if tables.strip():
             # Those that cannot be read prove nothing: better seen before anything is changed.
             other = {difference.place for difference in compare(tables)}
-            held = {(table, prefix) for table, there in routes.items() for prefix in there}
-            one.right = frozenset() if self.proof.bgp else frozenset(held - other)
+            places = {(table, prefix) for table, choices in routes.items() for prefix in choices}
+            one.right = frozenset() if self.proof.bgp else frozenset(places - other)
             one.differences = tuple(device.foreign(tables, compare))
         if one.differences:
             raise DeviceError(
@@ -262,12 +277,12 @@ class DevicePush:
         if not self.rounds or not isinstance(device, ConfiguredDevice):
             return
         held = self.rounds.held_after(device, one.vertex)
-        there = device.lines(device.running())
+        running = device.lines(device.running())
         for one.after in range(self.rounds.move.last, BEFORE - 1, -1):
-            if not remediation(there, held(one.after)[0]):
+            if not remediation(running, held(one.after)[0]):
                 return
         required = "the routes of the build before, or of a round from it to this one"
-        given = f"{len(there):,} static routes of the fabric that are neither"
+        given = f"{len(running):,} static routes of the fabric that are neither"
         raise DeviceError(f"required {required}, given {given}; push without `from`")
 
     def _link(self, one: PushedSwitch) -> None:
@@ -304,9 +319,10 @@ class DevicePush:
     def _end(self, one: PushedSwitch) -> None:
         """Prove from the switch's own tables, and save; then nothing is left to do."""
         device, proof = one.device, self.proof
-        excused, proved = len(proof.wait(one, proof.routes(one))), proof.around(one)
+        excused = len(proof.wait(one, proof.routes(one)))
+        proved = proof.around(one)
         if around := excused + proved:
-            how = f": {proved:,} proved, {excused:,} not" * proof.bgp
+            how = f": {proved:,} proved, {excused:,} not" if proof.bgp else ""
             one.notes = (f"{around:,} routes {AROUND}{how}",)
         if one.state == "as built":
             return
@@ -315,7 +331,7 @@ class DevicePush:
             device.save(one.plan.save)
         plan = device.plan()
         if left := plan.lines or plan.save:
-            more = f" and {len(left) - 1:,} more" * (len(left) > 1)
+            more = f" and {len(left) - 1:,} more" if len(left) > 1 else ""
             said = f"it has not taken {' '.join(left[0].split())}{more}"
             if device.compares or not plan.lines:
                 raise DeviceError(said)
@@ -323,12 +339,12 @@ class DevicePush:
         one.state = "pushed"
 
 
-def _filled(option: str, template: str, known: Mapping[str, str]) -> Iterator[str]:
+def _filled(option: str, template: str, values: Mapping[str, str]) -> Iterator[str]:
     """The words of a template; one with other names in braces than these is refused."""
     try:
-        yield from [word.format(**known) for word in shlex.split(template)]
+        yield from [word.format(**values) for word in shlex.split(template)]
     except (LookupError, ValueError) as error:
-        required = f"words with {' and '.join(f'{{{name}}}' for name in known)} only"
+        required = f"words with {' and '.join(f'{{{name}}}' for name in values)} only"
         why = f"no {{{error.args[0]}}} is known" if isinstance(error, LookupError) else str(error)
         raise InputError.of(required, repr(template), why, key=option) from error
 

@@ -26,18 +26,19 @@ PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
 
 @dataclass(slots=True)
 class PushProof:
-    """What switches are to hold, and what differs there.
-
-    chosen: the value of every option. expected: the routes of the build. shut: the ports that stay
-    shut, and those at the other end of their cables: (node, port). drained: whether a switch is.
-    left: the ports of BGP's paths without the shut ones by switch and prefix, where they are known.
-    """
+    """The routes that switches are to hold, and how their own tables differ."""
 
     chosen: Chosen
+    """The value of every option."""
     expected: ExpectedRoutes
+    """The routes of the build."""
     shut: frozenset[tuple[str, str]] = frozenset()
+    """The ports that stay shut, and those at the other end of their cables: (node, port)."""
     drained: bool = False
+    """Whether any switch is drained."""
     left: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    """The ports of BGP's paths without the shut ones, by switch and prefix, where they are known.
+    """
 
     @property
     def bgp(self) -> bool:
@@ -65,23 +66,23 @@ class PushProof:
 
     def routes(self, one: PushedSwitch) -> RouteTables:
         """The routes of the build, by BGP's outcome while ports are shut."""
-        found, left = self.expected.tables(one.vertex), self.left.get(one.node, {})
-        main = dict(found.get(MAIN, {}))
+        built, left = self.expected.tables(one.vertex), self.left.get(one.node, {})
+        main = dict(built.get(MAIN, {}))
         for prefix, choices in main.items():
             if prefix in left and left[prefix] != {hop[1] for hops in choices for hop in hops}:
                 hops = tuple((ANY, port, 1) for port in sorted(left[prefix]))
                 main[prefix] = (hops,) if hops else ()
-        return {**found, MAIN: main}
+        return {**built, MAIN: main}
 
     def around(self, one: PushedSwitch) -> int:
-        """How many of its routes are others than the build's."""
+        """How many routes of the switch go around what is shut or drained."""
         main, built = self.routes(one)[MAIN], self.expected.tables(one.vertex).get(MAIN, {})
         return sum(main[prefix] != choices for prefix, choices in built.items())
 
     def wait(
-        self, one: PushedSwitch, wanted: RouteTables, asked: Collection[Place] | None = None
+        self, one: PushedSwitch, wanted: RouteTables, places: Collection[Place] | None = None
     ) -> list[RouteDifference]:
-        """Wait until a switch's own tables are these, or only other places than the asked differ.
+        """Wait until a switch's own tables are these, or differ only at other places than these.
 
         Returns the routes that go around what is shut or drained.
 
@@ -90,39 +91,39 @@ class PushProof:
         """
         limit = time.monotonic() + PROOF_PATIENCE
         while True:
-            every = self.differences(one, wanted, one.device.tables())
-            wrong = [each for each in every if not self._excused(each)]
-            if asked is not None:
-                wrong = [each for each in wrong if each.place in asked]
-            if not wrong:
-                return [each for each in every if self._excused(each)]
+            differing = self.differences(one, wanted, one.device.tables())
+            pending = [difference for difference in differing if not self._excused(difference)]
+            if places is not None:
+                pending = [difference for difference in pending if difference.place in places]
+            if not pending:
+                return [difference for difference in differing if self._excused(difference)]
             if time.monotonic() > limit:
-                one.differences = tuple(wrong)
-                routes = f"{len(wrong):,} routes are not the build's"
-                unsaved = "; it is not saved" * (not one.device.driver)  # NAPALM saves, too
-                raise DeviceError(f"{routes} ({named(wrong)}){unsaved}")
+                one.differences = tuple(pending)
+                routes = f"{len(pending):,} routes are not the build's"
+                # NAPALM saves, too
+                unsaved = "" if one.device.driver else "; it is not saved"
+                raise DeviceError(f"{routes} ({named(pending)}){unsaved}")
             time.sleep(PROOF_POLL)
 
-    def _excused(self, one: RouteDifference) -> bool:
+    def _excused(self, difference: RouteDifference) -> bool:
         """Whether only next hops over ports that stay shut are missing.
 
         BGP finds others, also behind the neighbours of these ports, and around drained switches:
         where they are known they are expected, by ports and not by weights.
         """
-        if one.table == MAIN and one.prefix in self.left.get(one.switch, ()):
-            return one.kind == "weight"
-        wanted, found = (
-            {hop for hops in settings for hop in hops} for settings in (one.wanted, one.found)
-        )
-        over = {hop for hop in wanted if (one.switch, hop[1]) in self.shut}
+        if difference.table == MAIN and difference.prefix in self.left.get(difference.switch, ()):
+            return difference.kind == "weight"
+        wanted = {hop for hops in difference.wanted for hop in hops}
+        held = {hop for hops in difference.found for hop in hops}
+        over = {hop for hop in wanted if (difference.switch, hop[1]) in self.shut}
         if self.bgp:
-            return bool(over or (wanted and found and (self.shut or self.drained)))
-        return bool(over) and found <= wanted <= found | over
+            return bool(over or (wanted and held and (self.shut or self.drained)))
+        return bool(over) and held <= wanted <= held | over
 
     def differences(
         self, one: PushedSwitch, wanted: RouteTables, tables: str
     ) -> tuple[RouteDifference, ...]:
-        """What tables of a switch have other than these."""
+        """The routes in which a switch's tables differ from the wanted ones."""
         try:
             return self.expected.compared(one.vertex, [(tables, "")], wanted).differences
         except InputError as error:

@@ -19,24 +19,30 @@ State = Literal["as built", "to do", "pushed", "failed", "not tried"]
 
 @dataclass(slots=True)
 class PushedSwitch:
-    """A switch, and how far it has come.
-
-    plan: what is typed. right: the build's routes that its tables had when it was read. after: the
-    number of the round after which it had them. notes: what is kept besides. differences: what its
-    own tables still have other than the build. busy: held while something is done on it.
-    """
+    """A switch of a push, and how far it has come."""
 
     node: str
+    """The switch's node."""
     vertex: int
+    """The switch's vertex."""
     device: RouterDevice
+    """The session with the switch."""
     state: State = "not tried"
+    """How far the switch has come."""
     plan: DevicePlan = field(default_factory=DevicePlan)
+    """What is typed."""
     right: frozenset[Place] = frozenset()
+    """The build's routes that the switch's tables had when it was read."""
     after: int = 0
+    """The number of the round whose routes the switch had when it was read."""
     notes: tuple[str, ...] = ()
+    """What is kept besides, in words."""
     differences: tuple[RouteDifference, ...] = ()
+    """Where the switch's own tables still differ from the build."""
     error: str = ""
+    """Why the push to this switch failed; "" if it did not."""
     busy: Lock = field(default_factory=Lock)
+    """Held while something is done on the switch."""
 
     @property
     def add(self) -> tuple[str, ...]:
@@ -51,18 +57,21 @@ class PushedSwitch:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        found = {word: getattr(self, word) for word in ("node", "state", "add", "kept", "error")}
-        found |= {"remove": self.plan.remove, "save": self.plan.save}
-        return found | {"differences": [one.as_dict() for one in self.differences]}
+        record = {word: getattr(self, word) for word in ("node", "state", "add", "kept", "error")}
+        record |= {"remove": self.plan.remove, "save": self.plan.save}
+        return record | {"differences": [one.as_dict() for one in self.differences]}
 
 
 @dataclass(frozen=True, slots=True)
 class PushReport:
-    """What a push did. interrupted: whether Ctrl-C ended it."""
+    """The outcome of a push."""
 
     target: str
+    """The target of the switches."""
     switches: tuple[PushedSwitch, ...]
+    """The switches, with how far each has come."""
     interrupted: bool = False
+    """Whether Ctrl-C ended the push."""
 
     @property
     def good(self) -> bool:
@@ -72,14 +81,16 @@ class PushReport:
     @property
     def causes(self) -> dict[str, tuple[str, ...]]:
         """What went wrong, to the switches where it did; names and addresses are replaced."""
-        found: dict[str, tuple[str, ...]] = {}
+        switches_by_cause: dict[str, tuple[str, ...]] = {}
         for one in self.switches:
             if one.error:
-                words = [hostname(one.node), *[one.node] * (not one.node.isdigit())]
+                words = [hostname(one.node)]
+                if not one.node.isdigit():
+                    words.append(one.node)
                 name = rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])"
                 cause = ADDRESS.sub("ADDRESS", re.sub(name, "SWITCH", one.error))
-                found[cause] = (*found.get(cause, ()), one.node)
-        return found
+                switches_by_cause[cause] = (*switches_by_cause.get(cause, ()), one.node)
+        return switches_by_cause
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -89,4 +100,4 @@ class PushReport:
 def named(differences: Sequence[RouteDifference]) -> str:
     """The first prefixes, as a message names them."""
     names = [f"{one.prefix} in table {one.table}" for one in differences[:MOST_NAMED]]
-    return ", ".join(names) + ", …" * (len(differences) > MOST_NAMED)
+    return ", ".join([*names, "…"] if len(differences) > MOST_NAMED else names)

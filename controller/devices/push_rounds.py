@@ -27,15 +27,16 @@ Held = tuple[tuple[RouteLine, ...], Choices]
 
 @dataclass(frozen=True, slots=True)
 class PushRounds:
-    """What every switch has after each round, 0 to `move.last`."""
+    """The routes of every switch after each round, 0 to `move.last`."""
 
     move: RouterMove
+    """The rounds in which routers move from the old build to the new one."""
     old: Path
     """The folder that the old build was rendered in."""
     routes_before: Callable[[int], RouteTables]
     """The routes of a switch of the old build, by its vertex."""
     routes_after: Callable[[int], RouteTables]
-    """Those of the new build."""
+    """The routes of a switch of the new build, by its vertex."""
     hosts: str
     """The table of packets from hosts."""
     ruled: bool
@@ -71,10 +72,10 @@ class PushRounds:
         ruled = system.policy_rules
         hosts = str(ENTER) if ruled else getattr(system, "vrf", "")
         move = RouterMove.of(old, new.build)
-        found = cls(move, rendered, before, new.tables, hosts, ruled)
-        if problems := list(found._other_links()):
+        rounds = cls(move, rendered, before, new.tables, hosts, ruled)
+        if problems := list(rounds._other_links()):
             raise InputError(few(problems))
-        return found
+        return rounds
 
     def held_after(
         self, device: ConfiguredDevice, vertex: int
@@ -93,12 +94,12 @@ class PushRounds:
             old = _by_place(device.lines(text), self.routes_before(earlier))
 
         def after(number: int) -> tuple[list[RouteLine], RouteTables]:
-            found = old if number == BEFORE else rounds.held_after(old, new, number, _moved)
+            by_place = old if number == BEFORE else rounds.held_after(old, new, number, _moved)
             tables = {table: dict(routes[table]) for table in RULES if table in routes}
-            for (table, prefix), (_, choices) in found.items():
+            for (table, prefix), (_, choices) in by_place.items():
                 if choices:
                     tables.setdefault(table, {})[prefix] = choices
-            return [line for lines, _ in found.values() for line in lines], tables
+            return [line for lines, _ in by_place.values() for line in lines], tables
 
         return after
 

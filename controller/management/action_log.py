@@ -28,11 +28,14 @@ KEPT = 12
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks: the name and the role of a token, and where from."""
+    """Who requests an action."""
 
     name: str
+    """The name of the token."""
     role: str
+    """The role of the token."""
     address: str
+    """The address that the request came from."""
 
 
 CONTROLLER = Actor("controller", "", "")

@@ -59,18 +59,24 @@ class _Request(Request):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The application. private: reading needs a token, too, but for the page itself and for health.
-    breathe: lets other work go on, for so many seconds, while a build is proved, much is drained or
-    a record is written.
-    """
+    """The HTTP application."""
 
     overview: Overview
+    """The fabric's state and its latest events."""
     metrics: Metrics
+    """The metrics for Prometheus."""
     tokens: Tokens
+    """The tokens that are accepted."""
     actions: ActionLog
+    """The log of actions."""
     mover: Mover
+    """Moves the fabric to other builds."""
     private: bool = False
+    """Whether reading needs a token, too. The page itself and `health` never do."""
     breathe: Callable[..., None] = lambda *_: None
+    """Lets other work go on, for so many seconds, while a build is proved, much is drained or a
+    record is written.
+    """
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         """Answer a request; errors become responses, too."""
@@ -126,9 +132,9 @@ class Api:
     def change(self, request: _Request, role: Role, method: str, *words: bool) -> Response:
         """What changes something is for who may do so, and for the leader."""
         actor = self._authorise(request, role)
-        found = self.overview.look().role
-        if found["role"] != "leader":
-            raise Conflict(f"send changes to the controller that leads: {found['leader']}")
+        leading = self.overview.look().role
+        if leading["role"] != "leader":
+            raise Conflict(f"send changes to the controller that leads: {leading['leader']}")
         response: Response = getattr(self, method)(request, actor, *words)
         return response
 
@@ -220,10 +226,10 @@ class Api:
         except InputError as error:
             tell(TokensKept(name, str(error)))
         else:
-            tell(TokensLoaded(name, len(self.tokens.known)))
+            tell(TokensLoaded(name, len(self.tokens.accepted)))
 
     def _authorise(self, request: _Request, role: Role) -> Actor:
-        if not self.tokens.known:
+        if not self.tokens.accepted:
             raise Forbidden(
                 "this controller was started without `token_file` and accepts no changes"
             )

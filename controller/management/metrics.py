@@ -20,7 +20,7 @@ from controller.upkeep.port_counters import PortCounters
 MOST_PORTS = 5000
 """Ports that have series of their own; in a larger fabric each switch has the sums of its ports."""
 LOCAL, DAY = 0xFFFFFF00, 86400.0
-"""The numbers of ports from which on they are no ports; seconds."""
+"""Port numbers from this one on are reserved; the seconds of a day."""
 Sample = tuple[Sequence[str], float]
 """The labels and the value of a series."""
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
@@ -102,14 +102,14 @@ class Metrics(Collector):
         if self.counters is None:
             return
         wiring = build.wiring
-        known = {v: one for v, one in self.counters.known.items() if v < len(wiring.names)}
-        each = sum(len(one["port"]) for one in known.values()) <= MOST_PORTS
+        counters = {v: one for v, one in self.counters.by_vertex.items() if v < len(wiring.names)}
+        by_port = sum(len(one["port"]) for one in counters.values()) <= MOST_PORTS
 
         def counts(what: str) -> Iterator[Sample]:
-            for vertex in sorted(known):
-                name, one = wiring.names[vertex], known[vertex]
+            for vertex in sorted(counters):
+                name, one = wiring.names[vertex], counters[vertex]
                 ports = wiring.port_names[int(wiring.node_type[vertex])]
-                if not each:
+                if not by_port:
                     yield [name, ""], int(one[what].sum())
                     continue
                 for port, count in zip(one["port"].tolist(), one[what].tolist(), strict=True):
@@ -142,9 +142,9 @@ def _named(state: State) -> Iterator[Metric]:
     yield _gauge("link_dead", "1 for a link that traffic goes around.", dead, *ends)
 
 
-def _family(family: Any, name: str, what: str, found: Iterable[Sample], *labels: str) -> Metric:
+def _family(family: Any, name: str, what: str, samples: Iterable[Sample], *labels: str) -> Metric:
     result = family(f"polarfab_{name}", what, labels=labels)
-    for values, value in found:
+    for values, value in samples:
         result.add_metric(values, value)
     metric: Metric = result
     return metric

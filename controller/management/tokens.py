@@ -21,11 +21,14 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, whose it is, and what it is for."""
+    """An accepted token."""
 
     name: str
+    """The name of its holder."""
     role: Role
+    """What the holder may do."""
     secret: bytes
+    """The characters of the token."""
 
     def may(self, role: Role) -> bool:
         """Whether it is good for what needs this role."""
@@ -34,10 +37,12 @@ class Token:
 
 @dataclass(slots=True)
 class Tokens:
-    """The accepted tokens, and the file that has them; without any, all changes are refused."""
+    """The accepted tokens. Without any, all changes are refused."""
 
-    known: tuple[Token, ...] = ()
+    accepted: tuple[Token, ...] = ()
+    """The tokens, in the order of the file."""
     file: Path | None = None
+    """The file that has them; None without one."""
 
     @classmethod
     def read(cls, file: Path) -> Tokens:
@@ -48,12 +53,12 @@ class Tokens:
         Raises:
             InputError: the file cannot be read, others can read it, or a line is invalid.
         """
-        found = cls(file=file)
-        found.read_again()
-        return found
+        tokens = cls(file=file)
+        tokens.read_again()
+        return tokens
 
     def read_again(self) -> None:
-        """Read the file again, with the same errors; those known stay then."""
+        """Read the file again, with the errors of `read`; the tokens stay as they are then."""
         if (file := self.file) is None:
             return
         try:
@@ -66,17 +71,17 @@ class Tokens:
             given = f"mode {mode & 0o777:o}"
             raise _refusal(file, "a file that only its owner can read", given, f"chmod 600 {file}")
         lines = enumerate(map(str.strip, text.splitlines()), 1)
-        known = [_token(file, n, line) for n, line in lines if line and not line.startswith("#")]
-        if not known:
+        tokens = [_token(file, n, line) for n, line in lines if line and not line.startswith("#")]
+        if not tokens:
             raise _refusal(file, "at least one token", "none", MAKE)
-        self.known = tuple(known)
+        self.accepted = tuple(tokens)
 
     def bearer(self, authorization: str | None) -> Token | None:
         """The token of this Authorization header; all are compared, in constant time."""
         scheme, _, text = (authorization or "").partition(" ")
-        given = text.strip().encode()
-        found = [token for token in self.known if hmac.compare_digest(given, token.secret)]
-        return found[0] if found and scheme.lower() == "bearer" else None
+        secret = text.strip().encode()
+        equal = [token for token in self.accepted if hmac.compare_digest(secret, token.secret)]
+        return equal[0] if equal and scheme.lower() == "bearer" else None
 
 
 MAKE = "make one with: openssl rand -hex 32"

@@ -155,22 +155,27 @@ def commits(message: bytes) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """An OpenFlow error: type and code, the experimenter (0 if none), xid of what it answers."""
+    """An OpenFlow error message."""
 
     type: int
+    """The error's type."""
     code: int
+    """The error's code."""
     experimenter: int
+    """The experimenter that defines type and code; 0 if OpenFlow does."""
     xid: int
+    """The transaction id of the message that it answers."""
 
     @classmethod
     def read(cls, message: bytes) -> Error:
         """The error in a message of type `ERROR`; a cut-off one reads as zeros."""
         whole = message.ljust(HEADER.size + EXPERIMENTER_ERROR.size, b"\0")
-        said = EXPERIMENTER_ERROR.read(whole, HEADER.size)
-        own = said.type == ErrorType.EXPERIMENTER
-        failed = message[HEADER.size + (EXPERIMENTER_ERROR if own else ERROR).size :]
+        error = EXPERIMENTER_ERROR.read(whole, HEADER.size)
+        of_experimenter = error.type == ErrorType.EXPERIMENTER
+        body = EXPERIMENTER_ERROR if of_experimenter else ERROR
+        failed = message[HEADER.size + body.size :]
         xid = header(failed)[2] if len(failed) >= HEADER.size else 0
-        return cls(said.type, said.code, said.experimenter if own else 0, xid)
+        return cls(error.type, error.code, error.experimenter if of_experimenter else 0, xid)
 
     @property
     def timed_out(self) -> bool:

@@ -28,12 +28,12 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[Row]:
     Raises:
         Malformed: a row cannot be read.
     """
-    own = [row for row in map(read_row, ours) if row.match]
-    fields = {field for row in own for field, _, _ in row.match}
+    program = [row for row in map(read_row, ours) if row.match]
+    fields = {field for row in program for field, _, _ in row.match}
     starts = dict(zip(fields, accumulate((f[2] for f in fields), initial=0), strict=False))
     width = -(-sum(f[2] for f in fields) // WORD) * WORD
     rows = defaultdict[int, list[tuple[int, NDArray[np.uint64]]]](list)
-    for row in own:
+    for row in program:
         rows[row.table].append((row.priority, _words(row.match, starts, width)))
     tables = {
         table: (np.array([priority for priority, _ in some]), np.array([one for _, one in some]))
@@ -43,8 +43,8 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[Row]:
     for row in map(read_row, sorted(foreign)):
         if row.table in tables:
             value, mask = _words(row.match, starts, width)
-            priorities, own_words = tables[row.table]
-            apart = ((own_words[:, 0] ^ value) & own_words[:, 1] & mask).any(axis=1)
+            priorities, matches = tables[row.table]
+            apart = ((matches[:, 0] ^ value) & matches[:, 1] & mask).any(axis=1)
             if (~apart & (priorities <= row.priority)).any():
                 over.append(row)
     return over

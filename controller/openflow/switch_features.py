@@ -43,10 +43,12 @@ METADATA = FIELDS["metadata"][0] << 7 | FIELDS["metadata"][1]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most rows of each table and groups of each type; what is not there is not known."""
+    """What a switch can hold at most. A missing table or type has no known limit."""
 
     rows: Mapping[int, int] = field(default_factory=dict)
+    """The most rows of each table."""
     groups: Mapping[int, int] = field(default_factory=dict)
+    """The most groups of each type."""
 
     def exceeded(self, program: FlowProgram) -> str:
         """What of a program is too much, in words; "" if it fits."""
@@ -87,20 +89,20 @@ def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limit
     """
     able, most, rows = OVS, dict[int, int](), dict[int, int]()
     if groups is not None and len(groups) >= GROUP_FEATURES.size:
-        said = GROUP_FEATURES.read(groups)
-        kinds = {kind for kind in GroupType if said.types >> kind & 1}
-        holds = {kind: getattr(said, f"most_{kind.name.lower()}") for kind in kinds}
+        reported = GROUP_FEATURES.read(groups)
+        kinds = {kind for kind in GroupType if reported.types >> kind & 1}
+        holds = {kind: getattr(reported, f"most_{kind.name.lower()}") for kind in kinds}
         most = {kind: number for kind, number in holds.items() if number}
         able = replace(
             able,
             fast_failover=GroupType.FAST_FAILOVER in kinds,
-            select_liveness=bool(said.capabilities & SELECT_LIVENESS),
+            select_liveness=bool(reported.capabilities & SELECT_LIVENESS),
             buckets=None if GroupType.SELECT in kinds else 1,
         )
-    if found := _tables(tables or b""):
-        rows = {number: one.rows for number, one in found.items() if one.rows}
-        masks, numbers = _metadata(found), range(OVS.tables)
-        count = next((number for number in numbers if number not in found), OVS.tables)
+    if by_number := _tables(tables or b""):
+        rows = {number: table.rows for number, table in by_number.items() if table.rows}
+        masks, numbers = _metadata(by_number), range(OVS.tables)
+        count = next((number for number in numbers if number not in by_number), OVS.tables)
         single = masks is None or not count
         able = replace(able, masks=masks is True, tables=1 if single else count)
     return able, Limits(rows, most)
@@ -108,10 +110,12 @@ def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limit
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What a table says of itself: its rows, 0 if unknown, and its properties by type."""
+    """What a switch says of one of its tables."""
 
     rows: int
+    """The most rows; 0 if unknown."""
     properties: Mapping[int, bytes]
+    """The table's properties by their type."""
 
     def lacks(self, instruction: Instruction) -> bool:
         """Whether it names its instructions, and this one is not among them."""
@@ -137,12 +141,12 @@ def _tables(features: bytes) -> dict[int, _Table]:
         ]
     except Malformed:
         return {}
-    found = {}
+    tables = {}
     for entry in entries:
         head = TABLE_FEATURES.read(entry)
         properties = dict(_properties(entry[TABLE_FEATURES.size :]))
-        found[head.table] = _Table(head.most_entries, properties)
-    return found
+        tables[head.table] = _Table(head.most_entries, properties)
+    return tables
 
 
 def _properties(data: bytes, padded: int = 8) -> Iterator[tuple[int, bytes]]:

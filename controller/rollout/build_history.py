@@ -37,20 +37,27 @@ BLOCK, ROOM = 4096, 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class HeldBuild:
-    """A build that the fabric came to hold: when (seconds since the epoch), and by whom."""
+    """A build that the fabric came to hold."""
 
     build: str
+    """The build's identity."""
     name: str
+    """The build's name in the store of builds."""
     at: float
+    """When it was held, in seconds since the epoch."""
     by: str
+    """Who moved the fabric to it."""
     proved: str
+    """What verification proved of it, in words."""
 
 
 class BuildHistory:
-    """The builds of a controller; folder is its build folder.
+    """The builds of a controller.
 
-    unverified: take builds from elsewhere whose walk finds faults; digests, types and bounds have
-    to be right all the same.
+    Args:
+        folder: the build folder of the controller.
+        unverified: whether builds from elsewhere are taken although their walk finds faults.
+            Digests, types and bounds have to be right all the same.
 
     Raises (all methods):
         InputError: a build is none, loses packets or is not kept, or a file cannot be read or
@@ -144,7 +151,7 @@ class BuildHistory:
             return []
 
     def past(self) -> list[dict[str, Any]]:
-        """The same as plain data, and whether each can come back."""
+        """`entries` as plain data, each with whether its build is still kept."""
         kept = set(self.kept())
         return [asdict(one) | {"kept": one.build in kept} for one in self.entries()]
 

@@ -25,21 +25,22 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The identity of the current build; during a move also that of the target, the round that has
-    begun, and whether it is carried out ("forth") or undone ("back").
-
-    known: dead links, drained switches and the like (`Keeper.known`).
-    before, until: of a build on trial, the build that the fabric falls back to at this time, in
-    seconds since the epoch, unless it is confirmed.
-    """
+    """The progress of a fabric, as it is kept for the next controller."""
 
     build: str
+    """The identity of the current build."""
     to: str = ""
+    """The identity of the target during a move; "" without one."""
     round: int = 0
+    """The round of the move that has begun."""
     direction: Literal["forth", "back"] = "forth"
+    """Whether the move is carried out ("forth") or undone ("back")."""
     before: str = ""
+    """For a build on trial, the identity of the build that the fabric falls back to."""
     until: float = 0.0
+    """When the trial ends unless it is confirmed, in seconds since the epoch."""
     known: dict[str, Any] = field(default_factory=dict)
+    """Dead links, drained switches and the like (`Keeper.known`)."""
 
     @property
     def builds(self) -> set[str]:
@@ -90,15 +91,15 @@ def decoded(text: bytes) -> Record:
     Raises:
         ValueError, TypeError: it is none, or of a form that we do not know.
     """
-    found = json.loads(text)
-    if not isinstance(found, dict) or found.get("version", VERSION) > VERSION:
+    members = json.loads(text)
+    if not isinstance(members, dict) or members.get("version", VERSION) > VERSION:
         raise ValueError("a record of a form that this version of polarfab does not know")
-    said = {one.name: found[one.name] for one in fields(Record) if one.name in found}
+    values = {one.name: members[one.name] for one in fields(Record) if one.name in members}
     for name, value in asdict(Record("")).items():
         kind = (int, float) if isinstance(value, float) else type(value)
-        if not isinstance(said.get(name, value), kind):
-            raise ValueError(f"{name}: {said[name]!r}")
-    return Record(**said)
+        if not isinstance(values.get(name, value), kind):
+            raise ValueError(f"{name}: {values[name]!r}")
+    return Record(**values)
 
 
 class MoveJournal(FabricRecord):

@@ -38,20 +38,31 @@ LEAST_ROOM, GROWTH = 100, 4
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A build on trial: the one before it, and when (seconds since the epoch) that comes back."""
+    """A build on trial."""
 
     before: str
+    """The identity of the build before it."""
     until: float
+    """When that one comes back, in seconds since the epoch."""
 
 
 class Mover:
     """Moves a fabric to other builds; `rollout` is the last move, None if nothing had to move.
 
     What the keeper knows of links and switches goes into each record, and into the tables that the
-    switches of another build will hold. record: has to agree before each step. wall: the time of
-    day, as trials outlive a process. trial: the build on trial that the fabric holds or is moved
-    to. by: who asked for the last move. unwritten: why the folder or the history could not be
-    written after it.
+    switches of another build will hold.
+
+    Args:
+        fabric: the fabric that is moved.
+        keeper: knows which links and switches are dead.
+        history: the builds that the fabric held.
+        record: has to agree before each step.
+        wall: the time of day, as trials outlive a process.
+
+    Attributes:
+        trial: the build on trial that the fabric holds or is moved to.
+        by: who requested the last move.
+        unwritten: why the folder or the history could not be written after it.
     """
 
     def __init__(
@@ -67,7 +78,7 @@ class Mover:
         self.trial: Trial | None = None
         self.by = self.unwritten = ""
         self._record, self._wall = record or FabricRecord(), wall
-        self._asked = Record(fabric.identity)
+        self._requested = Record(fabric.identity)
         self._retry, self._over, self._decides, self._noted = 0.0, inf, inf, False
 
     @property
@@ -143,8 +154,8 @@ class Mover:
             self.fabric.load(target)
             return
         update = plan(old, self.keeper.foresee(new))
-        if not accept_loss and not (found := loss(update)).none:
-            raise InputError(refusal(found))
+        if not accept_loss and not (lost := loss(update)).none:
+            raise InputError(refusal(lost))
         self._keep(self.fabric.current, target)
         self.agree(Record(self.fabric.identity, target.identity, BEGINNING))
         self.rollout = Rollout(
@@ -170,8 +181,8 @@ class Mover:
         identity = self.fabric.identity
         packed = self.history.packed(identity)
         if packed is None:
-            there = f"no build {identity} in {self.history.folder}"
-            raise InputError.of("the running build in its folder", there)
+            given = f"no build {identity} in {self.history.folder}"
+            raise InputError.of("the running build in its folder", given)
         return packed
 
     def confirm(self) -> None:
@@ -186,10 +197,10 @@ class Mover:
         """Write down what is known of links and switches, in a move with its last step; whether
         what follows may be done.
         """
-        return self.agree(self._asked if self.busy else Record(self.fabric.identity))
+        return self.agree(self._requested if self.busy else Record(self.fabric.identity))
 
     def remembered(self) -> bool:
-        """The same; whether it is written: what follows may be done without, too."""
+        """Write down what is known, and return whether the store has it."""
         return self.remember() and self._record.knows(self.keeper.known())
 
     def roll_back(self, build: str = "", by: str = "") -> None:
@@ -212,7 +223,7 @@ class Mover:
 
     def agree(self, record: Record) -> bool:
         """Whether this record is written; a build on trial and what is dead are added to it."""
-        self._asked = record
+        self._requested = record
         record = replace(record, known=self.keeper.known())
         if self.trial:
             record = replace(record, before=self.trial.before, until=self.trial.until)
@@ -224,7 +235,7 @@ class Mover:
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.
         """
-        self._asked = record
+        self._requested = record
         self.keeper.take_over(record.known)
         current = self.fabric.current
         old, new = (
@@ -249,20 +260,20 @@ class Mover:
         """
         self.fabric.survey = {}
 
-    def _survey(self, found: dict[int, int | None]) -> None:
-        """Decide once enough switches were read; found: the cookies of their markers."""
+    def _survey(self, cookies: dict[int, int | None]) -> None:
+        """Decide once enough switches were read; cookies: those of their markers, by vertex."""
         fabric, now = self.fabric, self.fabric.clock()
-        if found:
+        if cookies:
             self._decides = min(self._decides, now + SURVEY_PATIENCE)
-        if len(found) < fabric.expected and now < self._decides:
+        if len(cookies) < fabric.expected and now < self._decides:
             return
-        fabric.survey, own = None, fabric.identity
-        there = {one[:12]: one for one in [*self.history.kept(), own]}
-        names = [f"{cookie % (1 << COOKIE_SHIFT):012x}" for cookie in found.values() if cookie]
-        votes = Counter(there[name] for name in names if name in there)
-        build = votes.most_common(1)[0][0] if votes else own
-        fabric.tell(events.BuildSurveyed(build, votes[build], len(found)))
-        if build != own:
+        fabric.survey, folder_build = None, fabric.identity
+        by_prefix = {one[:12]: one for one in [*self.history.kept(), folder_build]}
+        names = [f"{cookie % (1 << COOKIE_SHIFT):012x}" for cookie in cookies.values() if cookie]
+        votes = Counter(by_prefix[name] for name in names if name in by_prefix)
+        build = votes.most_common(1)[0][0] if votes else folder_build
+        fabric.tell(events.BuildSurveyed(build, votes[build], len(cookies)))
+        if build != folder_build:
             try:
                 self._inherit(build)
             except InputError as error:
@@ -365,19 +376,19 @@ def _standing(current: Current) -> Build | None:
     return current.programs.build if isinstance(current.programs, Encoder) else current.build
 
 
-def refusal(found: PairLoss) -> Problem:
+def refusal(lost: PairLoss) -> Problem:
     """The error that lists losses, and how to proceed."""
     parts = []
-    if found.pairs:
+    if lost.pairs:
         parts.append(
-            f"{found.pairs:,} that lose packets: {len(found.hosts):,} hosts are removed, moved or "
-            f"renumbered ({', '.join(found.hosts[:3])}{', …' if len(found.hosts) > 3 else ''})"
+            f"{lost.pairs:,} that lose packets: {len(lost.hosts):,} hosts are removed, moved or "
+            f"renumbered ({', '.join(lost.hosts[:3])}{', …' if len(lost.hosts) > 3 else ''})"
         )
-    if found.exposed:
-        one, other = found.cables[0]
+    if lost.exposed:
+        one, other = lost.cables[0]
         parts.append(
-            f"{found.exposed:,} whose packets may take {len(found.cables):,} cables that the new "
-            f"build has not ({one} to {other}{', …' if len(found.cables) > 1 else ''})"
+            f"{lost.exposed:,} whose packets may take {len(lost.cables):,} cables that the new "
+            f"build has not ({one} to {other}{', …' if len(lost.cables) > 1 else ''})"
         )
     return Problem(
         required="a move in which no pair of hosts loses a packet",

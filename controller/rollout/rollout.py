@@ -37,8 +37,13 @@ class RoundPrograms:
     """The programs of the new build's switches, each after its last completed round.
 
     Switches of the old build keep their vertices; new ones follow. Switches that only the old build
-    has are left unchanged. done: the last completed round of each vertex. generation: of its class
-    and group numbers before the update. names: by vertex.
+    has are left unchanged.
+
+    Attributes:
+        node: the number in the update of each vertex.
+        names: the nodes' names by vertex.
+        done: the last completed round of each vertex.
+        generation: of each vertex's class and group numbers before the update.
     """
 
     def __init__(self, programs: SwitchPrograms) -> None:
@@ -61,9 +66,9 @@ class RoundPrograms:
 
     def program(self, vertex: int, generation: int) -> FlowProgram:
         """The vertex's current program."""
-        known = self.generation.get(vertex, generation)
+        numbers_generation = self.generation.get(vertex, generation)
         standing: list[Block] = []
-        for slots in self.programs.slots(self.node[vertex], known):
+        for slots in self.programs.slots(self.node[vertex], numbers_generation):
             standing += slots.held_after(self.done[vertex])
         groups = tuple(block for block in standing if kind_of(block) == RowKind.GROUP)
         flows = tuple(block for block in standing if kind_of(block) != RowKind.GROUP)
@@ -103,24 +108,30 @@ State = Literal["reading", "forth", "back", "done", "failed"]
 
 @dataclass(slots=True)
 class Rollout:
-    """One update in progress. Call `tick` a few times a second.
-
-    target: the new build. agree: called before each step, and again until it returns True. begun:
-    the progress of another controller whose move this continues. all_or_none: it does not begin
-    while a switch is not in sync. reason: why the move was undone.
-    """
+    """One update in progress. Call `tick` a few times a second."""
 
     fabric: LiveFabric
+    """The fabric that is updated."""
     programs: SwitchPrograms
+    """The programs that switches hold."""
     target: Current
+    """The new build."""
     agree: Callable[[Record], bool] = lambda _: True
+    """Called before each step, and again until it returns True."""
     begun: Record | None = None
+    """The progress of another controller whose move this continues."""
     all_or_none: bool = True
+    """Whether it waits to begin until every switch is in sync."""
     settle: float = SETTLE
+    """Seconds that packets in flight need before the next round."""
     patience: float = ROLLOUT_PATIENCE
+    """Seconds after which a round that does not end is undone."""
     state: State = field(init=False, default="reading")
+    """What the rollout does now."""
     round: int = field(init=False, default=BEGINNING)
+    """The round that it is in."""
     reason: str = field(init=False, default="")
+    """Why the move was undone; "" if it was not."""
     _before: Current = field(init=False)
     _round_programs: RoundPrograms = field(init=False)
     _carries: frozenset[int] = field(init=False)
@@ -137,8 +148,8 @@ class Rollout:
         self._rounds = Rounds(self.fabric, self._answered, self._rests, MOVES_AT_ONCE)
         self._since = self.fabric.clock()
         self._carries = frozenset(filter(self.fabric.upkeep.carries, self._round_programs.node))
-        there = self.fabric.present
-        self._amiss = frozenset(v for v in there if self.fabric.state(v) in AMISS)
+        connected = self.fabric.present
+        self._amiss = frozenset(v for v in connected if self.fabric.state(v) in AMISS)
         if self.begun is not None:
             # Switches are at this round or next to it: reading evens that out.
             self.round = self.begun.round - (self.begun.direction == "back")
@@ -183,19 +194,19 @@ class Rollout:
     # Going forth
 
     def _read(self, late: bool) -> None:
-        fabric, there = self.fabric, self.fabric.present
+        fabric, connected = self.fabric, self.fabric.present
         if self.all_or_none:
-            known = fabric.complete or bool(fabric.errors)
+            read = fabric.complete or bool(fabric.errors)
         else:
-            known = all(fabric.state(v) in ("in sync", *AMISS) for v in there)
-            known &= not self._missed()
-        if not (known or late):
+            read = all(fabric.state(v) in ("in sync", *AMISS) for v in connected)
+            read &= not self._missed()
+        if not (read or late):
             done = len(fabric.in_sync)
             if done > self._read_by_now:
                 self._read_by_now, self._since = done, fabric.clock()
             return
         self._round_programs.generation = {
-            v: there[v].generation for v in self._round_programs.node if v in there
+            v: connected[v].generation for v in self._round_programs.node if v in connected
         }
         self._rest = fabric.clock()
         if self.begun is None and (fabric.complete or not self.all_or_none):

@@ -50,16 +50,20 @@ OPENING, COMMIT, DISCARD = rows.opening(), rows.commit(), rows.discard(SessionXi
 class Outcome:
     """The result of a transaction.
 
-    committed: the switch has confirmed it. Otherwise the switch is unchanged, unless it left (lost)
-    after the commit was sent, or has no bundles: then its state is unknown. kinds: of `errors`
-    errors the first of each kind. text: why nothing was sent, instead of an error.
+    Without `committed` the switch is unchanged, with two exceptions: it left after the commit was
+    sent (`lost`), or it has no bundles. In these its state is unknown.
     """
 
     committed: bool
+    """Whether the switch has confirmed the transaction."""
     kinds: tuple[Error, ...] = ()
+    """The first error of each kind."""
     errors: int = 0
+    """The number of all errors."""
     lost: bool = False
+    """Whether the switch left after the commit was sent."""
     text: str = ""
+    """Why nothing was sent; "" if something was."""
 
     @property
     def error(self) -> Error | None:
@@ -78,21 +82,26 @@ Done = Callable[[Outcome], None]
 
 @dataclass(slots=True)
 class Change:
-    """A change in progress. number: even, and unique among a connection's changes.
+    """A change in progress.
 
-    parts: bundled adds. bundled: whether they are sent as a bundle. then: is called when all has
-    been sent. over: whether it has ended. size: the bytes of all parts, once it has started. Of
-    errors of one kind, which is type and code, and what the refused message is about (kind of row
-    and role), the first is kept.
+    Of errors of one kind the first is kept. A kind is type and code, and what the refused message
+    is about (kind of row and role).
     """
 
     number: int
+    """The change's number: even, and unique among a connection's changes."""
     parts: Sequence[bytes]
+    """The messages, as bundled adds."""
     done: Done
+    """Called with the outcome."""
     bundled: bool = True
+    """Whether the messages are sent as a bundle."""
     then: Callable[[], None] = lambda: None
+    """Called when all has been sent."""
     over: bool = False
+    """Whether the change has ended."""
     size: int = 0
+    """The bytes of all parts, once the change has started."""
     _left: deque[Sequence[bytes]] = field(default_factory=deque)
     _kinds: dict[tuple[int, int, int], Error] = field(default_factory=dict)
     _errors: int = 0
@@ -162,13 +171,13 @@ FIRST, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
 
 def steps(parts: Sequence[bytes]) -> list[bytes]:
     """Bundled messages as plain ones, those of each step together, in the order of the steps."""
-    found: dict[tuple[int, int], list[bytes]] = {}
+    by_step: dict[tuple[int, int], list[bytes]] = {}
     adds = False
     for message in _plain(parts):
         step = _step(message, adds)
         adds |= step[0] in (GROUPS, ROWS, MARKER)
-        found.setdefault(step, []).append(message)
-    return [b"".join(found[step]) for step in sorted(found)]
+        by_step.setdefault(step, []).append(message)
+    return [b"".join(by_step[step]) for step in sorted(by_step)]
 
 
 def _plain(parts: Sequence[bytes]) -> Iterator[bytes]:
@@ -212,20 +221,33 @@ Answers = Callable[[Mapping[Multipart, bytes | None]], None]
 
 @dataclass(slots=True)
 class _PendingRequest:
+    """A request that the switch has not answered in full."""
+
     kind: int
+    """The type of the multipart request."""
     answer: Answer
+    """Called with the answer."""
     since: float
+    """When the request was sent."""
     patience: float
+    """Seconds that the answer may take."""
     parts: list[bytes] = field(default_factory=list)
+    """The parts of the answer so far."""
     size: int = 0
+    """The bytes of these parts."""
 
 
 class Conversation:
     """The transactions and requests that a switch has not answered yet.
 
-    bundles: whether the switch has them; without, a change goes in steps. send puts bytes into the
-    connection's queue; fault gets errors that match none of our requests, and those of bundles that
-    the switch has given up.
+    Args:
+        send: puts bytes into the connection's queue.
+        fault: gets errors that match none of our requests, and those of bundles that the switch
+            has given up.
+        clock: seconds on a clock that is never set.
+
+    Attributes:
+        bundles: whether the switch has bundles; without them a change goes in steps.
     """
 
     def __init__(

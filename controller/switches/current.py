@@ -39,16 +39,18 @@ class ProgramSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The build that switches are programmed with: identity, names (one a vertex), programs.
-
-    build: the complete build, and what verification proved of it, for display.
-    """
+    """The build that switches are programmed with."""
 
     identity: str
+    """The build's identity."""
     names: Sequence[str]
+    """The nodes' names by vertex."""
     programs: ProgramSource
+    """The programs of the switches."""
     build: Build | None = None
+    """The complete build, for display."""
     proved: Proved = UNPROVED
+    """What verification proved of the build, for display."""
 
     @property
     def switches(self) -> int:

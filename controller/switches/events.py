@@ -16,20 +16,22 @@ KINDS: list[Kind] = []
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of event; called with a value for each field it gives an event.
-
-    about: what has happened. fields: name and JSON type of each, with semicolons between them; one
-    without a type is text. line: the event for people, with {node} and {text}; the reporter counts
-    kinds without one. text: details, by default the reason. node: the object, by default the first
-    field.
-    """
+    """A kind of event. Called with a value for each field it gives an event."""
 
     name: str
+    """The kind's name in JSON and in metrics."""
     fields: str
+    """The name and JSON type of each field, with semicolons between them; one without a type is
+    text.
+    """
     about: str
+    """What has happened, for the manual."""
     line: str = ""
+    """The line for people, with {node} and {text}. The reporter only counts kinds without one."""
     text: Form = ""
+    """The details in the line; by default the reason."""
     node: Form = ""
+    """The object in the line; by default the first field."""
 
     def __post_init__(self) -> None:
         KINDS.append(self)
@@ -50,11 +52,14 @@ class Kind:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that has happened. at: seconds since the epoch (UTC). Fields are attributes."""
+    """Something that has happened. Its fields are attributes, too."""
 
     of: Kind
+    """The kind of event."""
     fields: Mapping[str, Any]
+    """The values of the fields."""
     at: float = field(compare=False)
+    """When it happened, in seconds since the epoch (UTC)."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -396,8 +401,10 @@ SwitchReturned = Kind(
 
 def _failures(repair: Mapping[str, Any]) -> str:
     links, switches = repair["dead_links"], repair["drained_switches"]
-    words = f"{links} dead link{'s' * (links != 1)}"
-    return words + (f" and {switches} drained switch{'es' * (switches != 1)}" if switches else "")
+    words = f"{links} dead {'link' if links == 1 else 'links'}"
+    if not switches:
+        return words
+    return f"{words} and {switches} drained {'switch' if switches == 1 else 'switches'}"
 
 
 def _extent(repair: Mapping[str, Any]) -> str:

@@ -67,10 +67,12 @@ class Framework:
             words = [shlex.split(app) or [""] for app in apps]
             names = [name for module, *_ in words for name in module.split(",")]
             manager.load_apps([handler, *names])
-            found = {one.__module__ for one in manager.contexts_cls.values()}
-            if none := [name for name in names if name not in found | {*manager.applications_cls}]:
+            modules = {one.__module__ for one in manager.contexts_cls.values()}
+            if none := [
+                name for name in names if name not in modules | {*manager.applications_cls}
+            ]:
                 raise ImportError(f"no class of an app in {none[0]}")
-            options = [option for _, *own in words for option in own]
+            options = [option for _, *words_of_app in words for option in words_of_app]
             with redirect_stderr(said):  # else it prints all options that there are
                 self.conf(args=options, project=_PACKAGES[self.name], default_config_files=[])
         if apps:  # what they say is read on standard error, as under ryu-manager

@@ -23,6 +23,7 @@ class ListeningClock:
     """
 
     clock: Callable[[], float]
+    """Seconds on a clock that is never set."""
     _deaf: float = 0.0
     _looked: float | None = None
     _behind: float = 0.0
@@ -50,11 +51,14 @@ OTHERS = "other hosts"
 
 @dataclass(slots=True)
 class RejectedPeers:
-    """Peers that were turned away, by kind of event, host and reason; counts: by name of kind."""
+    """Peers that were turned away, by kind of event, host and reason."""
 
     tell: Callable[[Event], None]
+    """Takes events."""
     clock: Callable[[], float]
+    """Seconds on a clock that is never set."""
     counts: Counter[str] = field(default_factory=Counter)
+    """How many were turned away, by the name of the kind of event."""
     _since: dict[tuple[Kind, str, str], float] = field(default_factory=dict)
     _more: dict[tuple[Kind, str, str], int] = field(default_factory=dict)
 

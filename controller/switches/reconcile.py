@@ -60,16 +60,16 @@ SHIFT = np.uint64(COOKIE_SHIFT)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The content of a switch: rows in canonical form, ours and foreign ones; groups by number.
-
-    blocks: our rows, those of one length and one after the other together. A group is its type and
-    its buckets. marker is the cookie of the build marker, None without one.
-    """
+    """The content of a switch."""
 
     blocks: tuple[Block, ...] = ()
+    """Our rows in canonical form; rows of one length that follow each other are one block."""
     foreign: frozenset[bytes] = frozenset()
+    """The rows of others, in canonical form."""
     groups: dict[int, bytes] = field(default_factory=dict)
+    """The groups by number: a group's type and its buckets."""
     marker: int | None = None
+    """The cookie of the build marker; None without one."""
 
     @property
     def rows(self) -> frozenset[bytes]:
@@ -84,19 +84,22 @@ class Held:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """The difference between a switch and its program, and the bundled messages that remove it.
-
-    added, changed and removed count rows and groups together; foreign counts those of others,
-    whether they are kept or removed. shadowing: table and priority of each foreign row that is kept
-    and takes packets that a row of the program is for.
-    """
+    """The difference between a switch and its program."""
 
     parts: tuple[bytes, ...]
+    """The bundled messages that remove the difference."""
     added: int
+    """How many rows and groups are added."""
     changed: int
+    """How many rows and groups are changed."""
     removed: int
+    """How many rows and groups are removed."""
     foreign: int
+    """How many rows and groups are others', whether they are kept or removed."""
     shadowing: tuple[tuple[int, int], ...] = ()
+    """Table and priority of each foreign row that is kept and takes packets that a row of the
+    program is for.
+    """
 
 
 COUNTED = multipart.flows_wanted(OURS, COOKIE_MASK)
@@ -105,10 +108,12 @@ COUNTED = multipart.flows_wanted(OURS, COOKIE_MASK)
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many of our rows a switch holds, and a hash of all our groups there."""
+    """A summary of what a switch holds of ours."""
 
     rows: int
+    """The number of our rows."""
     groups: int
+    """A hash of all our groups."""
 
     @classmethod
     def of(cls, program: FlowProgram) -> Total:
@@ -230,13 +235,13 @@ def _group_part(
         groups = dict(added_groups(block))
         surplus -= groups.keys()
         wanted = [held.get(number) != group for number, group in groups.items()]
-        known = np.array([number in held for number in groups], np.bool_)[wanted]
+        replaces = np.array([number in held for number in groups], np.bool_)[wanted]
         if any(wanted):
             chosen = block[wanted]
-            heads(chosen, GROUP_MOD, BUNDLED)["command"][known] = GroupCommand.MODIFY
+            heads(chosen, GROUP_MOD, BUNDLED)["command"][replaces] = GroupCommand.MODIFY
             parts.append(chosen.tobytes())
-            added += int(np.count_nonzero(~known))
-            changed += int(np.count_nonzero(known))
+            added += int(np.count_nonzero(~replaces))
+            changed += int(np.count_nonzero(replaces))
     return parts, (added, changed), sorted(surplus, reverse=True)
 
 
@@ -244,9 +249,9 @@ def _flow_part(blocks: Sequence[Block], held: Held) -> tuple[list[bytes], int, i
     """Messages that add rows, the counts of new and replacing ones, and the surplus rows."""
     if not held.blocks:
         return _whole(blocks), sum(map(len, blocks)), 0, []
-    there, forms = held.rows, [(block, _rows(block)) for block in blocks]
+    held_rows, forms = held.rows, [(block, _rows(block)) for block in blocks]
     ours = frozenset(row for _, form in forms for row in form)
-    lacking, surplus = ours - there, there - ours
+    lacking, surplus = ours - held_rows, held_rows - ours
     changed = 0
     if lacking and surplus:
         lacking, surplus, changed = _alike(lacking, surplus)

@@ -29,8 +29,10 @@ class Rounds:
         patience: seconds that a round waits for its slowest switch; then, and where one seems to be
             hung, the next one follows. Infinite: all are waited for.
 
-    sent: the switches that have not answered, and since when, the oldest first. number: of the last
-    round.
+    Attributes:
+        sent: the switches that have not answered, and since when, the oldest first.
+        number: the number of the last round.
+        busy: whether rounds are left to be sent or answered.
     """
 
     def __init__(
@@ -54,8 +56,8 @@ class Rounds:
             self._left.extend(rounds)
             self.busy = True
         while self.busy and len(self.sent) < self._at_once:
-            if (some := next(self._round, None)) is not None:
-                vertex, parts = some
+            if (switch_messages := next(self._round, None)) is not None:
+                vertex, parts = switch_messages
                 if (switch := self.fabric.present.get(vertex)) is None:
                     self._answered(vertex, Outcome(False, lost=True))
                     continue

@@ -47,30 +47,37 @@ so many bytes of it: a thousand rows."""
 
 @dataclass(slots=True)
 class LiveFabric:
-    """All switches of a build and their connections.
+    """All switches of a build and their connections. Not thread-safe.
 
-    A connection is identified by any hashable key. Not thread-safe. error_names gives the names of
-    error numbers. survey: the switches that were read and the cookies of their markers, while
-    nothing is to be changed; else None.
-    rejected: peers that were turned away. heard: the clock by which switches are silent or gone.
-    present: the connected switches by vertex; the others have none (None). admission: whose turn it
-    is to be read. send: puts bytes into a connection's queue, or closes it where there are none
-    (None).
+    A connection is identified by any hashable key.
     """
 
     current: Current
+    """The build that switches are programmed with."""
     error_names: Names
+    """Gives the names of an OpenFlow error's type and code."""
     foreign: ForeignRows = "keep"
+    """The treatment of foreign rows."""
     clock: Callable[[], float] = monotonic
+    """Seconds on a clock that is never set."""
     upkeep: Upkeep = field(default_factory=Upkeep)
+    """Repairs the tables and finds the links."""
     survey: dict[int, int | None] | None = None
+    """The switches that were read and the cookies of their markers, while nothing is to be changed;
+    else None.
+    """
     errors: dict[str, str] = field(default_factory=dict)
+    """The last error of each switch, by node."""
     unknown: set[int] = field(default_factory=set)
+    """The datapath ids that are not in the build."""
     differences: dict[str, int] = field(
         default_factory=lambda: {"added": 0, "changed": 0, "removed": 0, "none": 0}
     )
+    """How many rows and groups were added, changed and removed, and how often nothing differed."""
     present: dict[int, Switch] = field(default_factory=dict)
+    """The connected switches by vertex."""
     send: Callable[[Any, SendPriority, bytes | None], None] = field(default_factory=Outbox)
+    """Puts bytes into a connection's queue, or closes the connection (None)."""
     _switches: dict[Hashable, Switch] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
     _claims: dict[int, Switch] = field(default_factory=dict)
@@ -78,8 +85,11 @@ class LiveFabric:
     _silent_load: bool = False
     _events: list[Event] = field(default_factory=list)
     admission: Admission = field(init=False)
+    """Whose turn it is to be read and programmed."""
     rejected: RejectedPeers = field(init=False)
+    """The peers that were turned away."""
     heard: ListeningClock = field(init=False)
+    """The clock by which switches are silent or gone."""
 
     def __post_init__(self) -> None:
         self.heard = ListeningClock(self.clock)
@@ -162,7 +172,7 @@ class LiveFabric:
             self._programmed.discard(vertex)
             self.upkeep.left(vertex)
             if claimant := self._claims.pop(vertex, None):
-                self._settle(claimant, vertex)
+                self._seat(claimant, vertex)
             else:
                 self.tell(events.SwitchLeft(self.names[vertex]))
         self.admission.end(switch)
@@ -239,7 +249,7 @@ class LiveFabric:
         self.upkeep = upkeep
         self.current = upkeep.adopt(self.current)
 
-    def drifted(self, vertex: int, found: Difference) -> None:
+    def drifted(self, vertex: int, difference: Difference) -> None:
         """The audit has found that a switch in sync does not hold its program any more.
 
         Raises:
@@ -247,9 +257,13 @@ class LiveFabric:
         """
         switch = self.present[vertex]
         self._programmed.discard(vertex)
-        self.tell(events.DriftFound(self.names[vertex], found.added, found.changed, found.removed))
+        self.tell(
+            events.DriftFound(
+                self.names[vertex], difference.added, difference.changed, difference.removed
+            )
+        )
         if switch.drifted():
-            switch.forget(found)
+            switch.forget(difference)
         else:
             switch.wait()
 
@@ -310,10 +324,10 @@ class LiveFabric:
             else:
                 self._close(key)
         else:
-            self._settle(switch, vertex)
+            self._seat(switch, vertex)
 
-    def _settle(self, switch: Switch, vertex: int) -> None:
-        """A connection is that of a switch from now on."""
+    def _seat(self, switch: Switch, vertex: int) -> None:
+        """Make a connection that of its switch, and queue it for reading."""
         switch.vertex = vertex
         self.present[vertex] = switch
         self._programmed.discard(vertex)
@@ -340,18 +354,18 @@ class LiveFabric:
 
     # Called by switches
 
-    def compared(self, switch: Switch, found: Difference, corrects: bool) -> None:
+    def compared(self, switch: Switch, difference: Difference, corrects: bool) -> None:
         """A switch has been read; if `corrects`, it gets the difference now."""
         before, switch.compared = switch.shadowing, self.clock()
-        switch.foreign, switch.shadowing = found.foreign, len(found.shadowing)
+        switch.foreign, switch.shadowing = difference.foreign, len(difference.shadowing)
         if switch.shadowing > before and switch.vertex is not None:
             name = self.names[switch.vertex]
-            self.tell(events.RowsShadowed(name, switch.shadowing, *found.shadowing[-1]))
+            self.tell(events.RowsShadowed(name, switch.shadowing, *difference.shadowing[-1]))
         if not corrects:
             return
         for what in ("added", "changed", "removed"):
-            self.differences[what] += getattr(found, what)
-        self.differences["none"] += not found.parts
+            self.differences[what] += getattr(difference, what)
+        self.differences["none"] += not difference.parts
 
     def synced(self, switch: Switch) -> None:
         """A switch holds its program, as it was read to do."""
@@ -375,12 +389,12 @@ class LiveFabric:
             self._note(events.ProgramRefused, switch.vertex, outcome)
             self._unfit(switch.vertex)
 
-    def forgets(self, switch: Switch, found: Difference) -> None:
+    def forgets(self, switch: Switch, difference: Difference) -> None:
         """A switch confirms its program and, as it was read, does not keep it."""
         if switch.vertex is not None:
             name = self.names[switch.vertex]
             event = events.ProgramForgotten(
-                name, switch.drifts, found.added, found.changed, found.removed
+                name, switch.drifts, difference.added, difference.changed, difference.removed
             )
             self.errors[name] = event.text
             if switch.drifts == MOST_DRIFTS:  # the first time; it is read again and again
@@ -405,19 +419,20 @@ class LiveFabric:
     def _note(self, kind: Kind, vertex: int, outcome: Outcome | None) -> None:
         """Report the first error of a switch; None if it does not say what it holds."""
         name = self.names[vertex]
-        known: tuple[Any, ...] = None, None, "", 0
+        fault: tuple[Any, ...] = None, None, "", 0
         if outcome is None:
             reason = "does not answer requests for its flows and groups"
         elif (error := outcome.error) is None:
             reason = outcome.text or "did not confirm the commit of its bundle"
         else:
             entry, more = self.current.programs.describe(error.xid), outcome.errors - 1
-            rest = f", and {more} more error{'s' * (more > 1)}" if more else ""
+            errors = "errors" if more > 1 else "error"
+            rest = f", and {more} more {errors}" if more else ""
             reason = f"{error.words(self.error_names)} ({entry}){rest}"
-            known = error.type, error.code, entry, outcome.errors
+            fault = error.type, error.code, entry, outcome.errors
         if self.errors.get(name) != reason:
             self.errors[name] = reason
-            self.tell(kind(name, reason, *known))
+            self.tell(kind(name, reason, *fault))
 
 
 _ANSWERS = frozenset(

@@ -71,60 +71,81 @@ class _Owner(Protocol):
     """What a switch needs of its fabric (`controller.switches.session.LiveFabric`)."""
 
     current: Current
+    """The build that switches are programmed with."""
     foreign: ForeignRows
+    """The treatment of foreign rows."""
     upkeep: Upkeep
+    """Repairs the tables and finds the links."""
     admission: Admission
+    """Whose turn it is to be read and programmed."""
     survey: dict[int, int | None] | None
+    """The cookies of markers that were read, while nothing is to be changed; else None."""
 
     def tell(self, event: Event) -> None: ...
-    def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None: ...
+    def compared(
+        self, switch: Switch, difference: reconcile.Difference, corrects: bool
+    ) -> None: ...
     def synced(self, switch: Switch) -> None: ...
     def refused(self, switch: Switch, outcome: Outcome | None) -> None: ...
-    def forgets(self, switch: Switch, found: reconcile.Difference) -> None: ...
+    def forgets(self, switch: Switch, difference: reconcile.Difference) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
 class Switch:
-    """A connected switch: its vertex, address and state. It has no vertex while it is not in the
-    build or another connection has its place, and when its own has ended.
-
-    certificate: the nodes that its certificate names; None without TLS.
-    foreign: rows and groups of others in the switch. shadowing: rows of others over ours.
-    compared: when it was last read in full, by the fabric's clock. holds: how many rows and groups
-    in all it held then. unread: it has confirmed changes since. drifts: readings in a row that
-    found something else than it had confirmed. tries: how often it was read again without success.
-    retry: when it is read again, while it is amiss. again: read it once more afterwards.
-    generation: of the class and group numbers in its program. placed: when it got its place, until
-    it holds its program. heard: when it said something last. asked: since when it leaves a probe
-    unanswered; slow: for long. duplicate: who else has its datapath id; doubled: when that one came
-    last.
-    """
+    """A connected switch."""
 
     key: Hashable
+    """The connection."""
     datapath_id: int
+    """The switch's OpenFlow datapath id."""
     peer: str
+    """The address that it connects from."""
     talk: Conversation
+    """The requests and changes under way."""
     owner: _Owner
+    """The fabric."""
     certificate: frozenset[str] | None = None
+    """The nodes that its certificate names; None without TLS."""
     vertex: int | None = None
+    """The switch's vertex. None if it is not in the build, if another connection has its place, or
+    if its own has ended.
+    """
     state: State = "waiting"
+    """How far the switch has come."""
     foreign: int = 0
+    """How many rows and groups of others it holds."""
     shadowing: int = 0
+    """How many rows of others are over ours."""
     compared: float | None = None
+    """When it was last read in full, by the fabric's clock."""
     unread: bool = False
+    """Whether it has confirmed changes since it was read."""
     holds: tuple[int, int] | None = None
+    """How many rows and groups it held when it was read in full."""
     drifts: int = 0
+    """How many readings in a row found something else than the switch had confirmed."""
     tries: int = 0
+    """How often it was read again without success."""
     again: bool = False
+    """Whether it is read once more after the current reading."""
     generation: int = 0
+    """The generation of class and group numbers in its program."""
     heard: float = 0.0
+    """When it said something last."""
     asked: float | None = None
+    """Since when it leaves a probe unanswered; None while it answers."""
     slow: bool = False
+    """Whether it has left a probe unanswered for long."""
     placed: float | None = None
+    """When it got its place, until it holds its program."""
     retry: float = inf
+    """When it is read again, while it is amiss."""
     duplicate: str = ""
+    """The address of another connection with its datapath id; "" without one."""
     doubled: float = -inf
+    """When that connection came last."""
     able: Profile = OVS
+    """What the switch's OpenFlow can do."""
     _sent: int = 0
     _known: bool = False
     _timeouts: int = 0
@@ -187,16 +208,16 @@ class Switch:
         """
 
         def told(replies: Replies) -> None:
-            found: reconcile.Difference | None = None
+            difference: reconcile.Difference | None = None
             unmoved = self.vertex is not None and self.state == "in sync" and not self.talk.changing
             try:
                 if unmoved and (held := _held(replies)) is not None:
-                    _, found = self._difference(held)
-                    self.owner.compared(self, found, corrects=False)
-                    if not found.parts:
+                    _, difference = self._difference(held)
+                    self.owner.compared(self, difference, corrects=False)
+                    if not difference.parts:
                         self.unread, self.drifts, self.tries = False, 0, 0
             finally:
-                done(found)
+                done(difference)
 
         self.talk.ask_all(CONTENT, told)
 
@@ -261,14 +282,14 @@ class Switch:
             self.owner.survey[vertex] = held.marker
             self._end_turn()
             return
-        program, found = self._difference(held)
-        self.owner.compared(self, found, corrects=True)
-        if not found.parts:
+        program, difference = self._difference(held)
+        self.owner.compared(self, difference, corrects=True)
+        if not difference.parts:
             self.drifts, self.unread = 0, False
             self._sync()
             return
         if self._total is not None and self.drifted():
-            self.forget(found)
+            self.forget(difference)
             return
         self._before = held if self._before is None else self._before
         self._sent = 0
@@ -276,9 +297,9 @@ class Switch:
             self._fail(Outcome(committed=False, text=text))
             return
         self.state, self._total = "changing", reconcile.Total.of(program)
-        self._sent = found.added + found.changed
+        self._sent = difference.added + difference.changed
         self._asked = False
-        self.talk.change(found.parts, self._changed, self._ask)
+        self.talk.change(difference.parts, self._changed, self._ask)
 
     def drifted(self) -> bool:
         """A reading has found something else than was confirmed; whether that is too often."""
@@ -356,8 +377,8 @@ class Switch:
             self._end_turn()
             return
         counted, groups = (replies[kind] for kind in TOTAL)
-        known = counted is not None and groups is not None
-        if not known or reconcile.Total.read(counted or b"", groups or b"") != self._total:
+        reported = counted is not None and groups is not None
+        if not reported or reconcile.Total.read(counted or b"", groups or b"") != self._total:
             self.read()
         elif self.drifts >= MOST_DRIFTS:
             self.forget()
@@ -370,11 +391,11 @@ class Switch:
             self.owner.synced(self)
         self._end_turn()
 
-    def forget(self, found: reconcile.Difference | None = None) -> None:
+    def forget(self, difference: reconcile.Difference | None = None) -> None:
         """It is taken not to keep what it is given, until a later reading finds that untouched."""
         self._over("drifting")
-        if found:
-            self.owner.forgets(self, found)
+        if difference:
+            self.owner.forgets(self, difference)
         self._end_turn()
 
     def _refuse(self, outcome: Outcome | None) -> None:
@@ -405,13 +426,14 @@ def most_at_once(switches: int) -> int:
 
 @dataclass(slots=True)
 class Admission:
-    """Admission to reading and programming: first come, first served, at most so many at once.
+    """Admission to reading and programming: first come, first served.
 
     A program is computed when its switch is admitted, so memory holds only a few programs, and the
     first switches are ready early.
     """
 
     most: int
+    """How many switches are admitted at once."""
     _now: set[Switch] = field(default_factory=set)
     _waiting: dict[Switch, None] = field(default_factory=dict)
 

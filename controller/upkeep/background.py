@@ -43,15 +43,16 @@ def _compute(work: Callable[[], Any], future: Future[Any]) -> None:
 
 @dataclass(slots=True)
 class Backoff:
-    """The waits between tries of a computation that fails: each twice as long as the one before.
-
-    error: of the last try, "" if it did not fail. tries: failures in a row. again: when to try.
-    """
+    """The waits between tries of a computation that fails, each twice as long as the last."""
 
     clock: Callable[[], float]
+    """Seconds on a clock that is never set."""
     error: str = ""
+    """The error of the last try; "" if it did not fail."""
     tries: int = 0
+    """The number of failures in a row."""
     again: float = -inf
+    """When to try again."""
 
     @property
     def over(self) -> bool:

@@ -60,15 +60,14 @@ SIGNED_BYTES = FRAME.size - SIGNATURE - 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkEnds:
-    """The links of a wiring by number.
-
-    number: int64[S, K], E beyond the last. ends: int64[E, 2, 2], the switch and the link's index
-    there, for both ends. place: int64[S, ports + 1], the link's index by port, or -1.
-    """
+    """The links of a wiring by number."""
 
     number: NDArray[np.int64]
+    """int64[S, K], the number of each switch's k-th link; E beyond its last one."""
     ends: NDArray[np.int64]
+    """int64[E, 2, 2], for both ends the switch and the link's index there."""
     place: NDArray[np.int64]
+    """int64[S, ports + 1], the link's index by port, or -1."""
 
     @classmethod
     def of(cls, wiring: Wiring) -> LinkEnds:
@@ -122,10 +121,10 @@ class Discovery:
         if ports is not None:
             self._ports[vertex, ports[(ports > 0) & (ports < self._width)]] = True
 
-    def port(self, vertex: int, port: int, there: bool) -> None:
+    def port(self, vertex: int, port: int, exists: bool) -> None:
         """A port of a switch with a session has been added or removed."""
         if np.isfinite(self._since[vertex]) and 0 < port < self._width:
-            self._ports[vertex, port] = there
+            self._ports[vertex, port] = exists
 
     def due(self, now: float) -> list[tuple[int, bytes]]:
         """The packet-outs to send now, by vertex: those of switches that are due."""
@@ -141,10 +140,10 @@ class Discovery:
     def received(self, vertex: int, message: bytes, now: float) -> bool:
         """A packet-in has arrived; returns whether it was one of our valid frames."""
         port, frame = packet_in(message)
-        found = read_frame(frame, self._key)
-        if found is None:
+        origin_port = read_frame(frame, self._key)
+        if origin_port is None:
             return False
-        datapath_id, sender, round_ = found
+        datapath_id, sender, round_ = origin_port
         origin = self._vertex.get(datapath_id)
         if origin is None or not 0 < port < self._width or not 0 < sender < self._width:
             return False
@@ -203,8 +202,8 @@ class Discovery:
         ports = np.flatnonzero(self._ports[vertex])
         seconds = min(0xFFFF, round(self.age) + 1)
         datapath_id = int(self.wiring.datapath_id[vertex])
-        made = frames(datapath_id, ports, int(self._round[vertex]), seconds, self._key)
-        return packets_out(ports, made)
+        lldp = frames(datapath_id, ports, int(self._round[vertex]), seconds, self._key)
+        return packets_out(ports, lldp)
 
 
 def frames(
@@ -233,10 +232,10 @@ def read_frame(frame: bytes | memoryview, key: bytes) -> tuple[int, int, int] | 
     data = bytes(frame[: FRAME.size])
     if len(data) < FRAME.size or not data.startswith(NEAREST_BRIDGE):
         return None
-    said = FRAME.read(data)
-    if not compare_digest(said.signature, _signature(data, key)):
+    fields = FRAME.read(data)
+    if not compare_digest(fields.signature, _signature(data, key)):
         return None
-    return int(said.switch.removeprefix(b"dpid:"), 16), said.port, said.round
+    return int(fields.switch.removeprefix(b"dpid:"), 16), fields.port, fields.round
 
 
 def _signature(frame: bytes, key: bytes) -> bytes:

@@ -8,7 +8,7 @@ not see it as planned. It is dead while it is broken or suppressed (`damping`). 
 - was read not to hold its program, or
 - flaps (`damping`), that is, leaves again and again.
 
-- an operator asked for it (`ask`), who may ask for links, too: these are dead while asked for.
+- an operator asked for it (`drain`), who may ask for links, too: these are dead while asked for.
 
 It may still forward, so it keeps the traffic to itself and gets no transit. It is back when it was
 read to hold its program. Switches that leave within a fifth of the patience are drained together:
@@ -104,16 +104,20 @@ LOOK = 1.0
 class Links:
     """The state of all links and switches of a fabric, and what is drained by request.
 
-    dead: bool[S, K] and drained: bool[S], both as of the last `settle`. judged: whether links have
-    come or gone since. asked: the groups that share a risk, links and nodes that are drained by
-    request, by name.
+    Attributes:
+        dead: bool[S, K], whether a link is dead, as of the last `update`.
+        drained: bool[S], whether a switch is drained, as of the last `update`.
+        judged: whether links have come or gone since.
+        requested: the groups that share a risk, links and nodes that are drained by request, by
+            name.
     """
 
     def __init__(
         self, wiring: Wiring, duties: Duties | None = None, hardware: Hardware | None = None
     ) -> None:
         duties, order = duties or Duties(), len(wiring.far)
-        self.wiring, self.hardware, self.asked = wiring, hardware, dict[str, RiskGroup]()
+        self.wiring, self.hardware = wiring, hardware
+        self.requested: dict[str, RiskGroup] = {}
         self.cables = LinkEnds.of(wiring)
         self.patience, self._arrival = duties.patience, duties.arrival
         self.discovery = Discovery(wiring, duties.rate) if duties.discover else None
@@ -121,13 +125,16 @@ class Links:
         self.flaps = Penalties(order, duties.damping)
         self.dead = np.zeros(wiring.far.shape, np.bool_)
         self.drained = np.zeros(order, np.bool_)
+        # Of links: bool[S, K], then bool[E].
         self._port_down = np.zeros((*self.dead.shape,), np.bool_)
         self._unseen = np.zeros(len(self.cables.ends), np.bool_)
         self._broken = np.zeros(len(self.cables.ends), np.bool_)
-        self._asked = np.zeros(len(self.cables.ends), np.bool_)
-        self._asked_switches = np.zeros(order, np.bool_)
-        self._known = np.zeros(order, np.bool_)
-        self._here = np.zeros(order, np.bool_)
+        self._requested_links = np.zeros(len(self.cables.ends), np.bool_)
+        # Of switches: which take part, are connected, do not hold their program, are drained when,
+        # and why; and those that were read to hold their program since the last look.
+        self._requested_switches = np.zeros(order, np.bool_)
+        self._expected = np.zeros(order, np.bool_)
+        self._connected = np.zeros(order, np.bool_)
         self._lost = np.zeros(order, np.bool_)
         self._due = np.full(order, np.inf)
         self._why = [""] * order
@@ -135,17 +142,18 @@ class Links:
         self._events: list[Event] = []
         self.judged = False
         self._ports, self._looked = PortFinder(wiring), -np.inf
-        self._told: tuple[str, ...] = ()
-        self._found: tuple[str, ...] = ()
+        # Miswires, in sentences: reported, and of the last look; and since when it finds the same.
+        self._reported_miswires: tuple[str, ...] = ()
+        self._latest_miswires: tuple[str, ...] = ()
         self._since = 0.0
 
     # What switches say
 
     def described(self, vertex: int, body: bytes, now: float) -> None:
         """A switch has described its ports."""
-        known = records(body, PORT)
-        numbers = known["port"].astype(np.int64)
-        faults = map(_fault, known["config"].tolist(), known["state"].tolist())
+        described = records(body, PORT)
+        numbers = described["port"].astype(np.int64)
+        faults = map(_fault, described["config"].tolist(), described["state"].tolist())
         self.connected(vertex, now)
         self.ports(vertex, dict(zip(numbers.tolist(), faults, strict=True)), now)
         if self.discovery:
@@ -153,11 +161,12 @@ class Links:
 
     def port_status(self, vertex: int, message: bytes, now: float) -> None:
         """A port has been added, removed or changed."""
-        said = port_status(message)
-        there = said.reason != PORT_DELETED
-        self.port(vertex, said.port, _fault(said.config, said.state) if there else DOWN, now)
+        status = port_status(message)
+        exists = status.reason != PORT_DELETED
+        fault = _fault(status.config, status.state) if exists else DOWN
+        self.port(vertex, status.port, fault, now)
         if self.discovery:
-            self.discovery.port(vertex, said.port, there)
+            self.discovery.port(vertex, status.port, exists)
 
     def ports(self, vertex: int, faults: dict[int, str], now: float) -> None:
         """Set all ports of a switch, by number: what is wrong, or ""; a missing port is down.
@@ -183,24 +192,23 @@ class Links:
         """bool[E] each: links that discovery should see as planned and does not, and those that it
         sees. Of the others it cannot tell, and what was known of them holds.
         """
-        found = (self._unseen | unseen) & ~seen
-        changed = np.flatnonzero(found != self._unseen)
-        self._unseen = found
+        before, self._unseen = self._unseen, (self._unseen | unseen) & ~seen
+        changed = np.flatnonzero(self._unseen != before)
         self._judge(changed.tolist(), now)
 
     # Coming, going, holding a program
 
     def expect(self, now: float) -> None:
         """Switches may connect from now on; those that have not after a while are gone."""
-        self._known[:] = True
-        missing = np.flatnonzero(~self._here & ~np.isfinite(self._due))
+        self._expected[:] = True
+        missing = np.flatnonzero(~self._connected & ~np.isfinite(self._due))
         self._due[missing] = now + self._arrival
         for vertex in missing.tolist():
             self._why[vertex] = "has not connected"
 
     def connected(self, vertex: int, now: float) -> None:
         """A switch has connected; one that was away has to show what it holds (`fit`)."""
-        self._known[vertex] = self._here[vertex] = True
+        self._expected[vertex] = self._connected[vertex] = True
         if self._lost[vertex] and not self.drained[vertex]:
             if not self.flaps.suppressed[vertex]:
                 self._why[vertex] = "was not read to hold its program since it returned"
@@ -213,8 +221,8 @@ class Links:
         self._fit.discard(vertex)
         if self.discovery:
             self.discovery.present(vertex, None, now)
-        self._here[vertex] = False
-        if not self._known[vertex]:
+        self._connected[vertex] = False
+        if not self._expected[vertex]:
             return
         self._amiss(vertex, now + self.patience, f"has been disconnected for {self.patience:g} s")
         if self.flaps.flap(vertex, now):
@@ -231,16 +239,17 @@ class Links:
         self._fit.discard(vertex)
         self._amiss(vertex, now, "does not hold its program")
 
-    def ask(self, asked: dict[str, RiskGroup]) -> None:
+    def drain(self, requested: dict[str, RiskGroup]) -> None:
         """Drain these groups, and no others any more."""
-        links, away = of_groups(self.wiring.far, asked.values())
+        links, away = of_groups(self.wiring.far, requested.values())
         switch, link = self.cables.ends[:, 0].T
         dead = links[switch, link]
-        for number in np.flatnonzero((dead != self._asked) & ~self._broken).tolist():
+        for number in np.flatnonzero((dead != self._requested_links) & ~self._broken).tolist():
             self._carries(number, "drained" if dead[number] else "")
         for vertex in np.flatnonzero(away).tolist():
             self._why[vertex] = "was drained by request"
-        self.asked, self._asked, self._asked_switches, self.judged = asked, dead, away, True
+        self.requested, self.judged = requested, True
+        self._requested_links, self._requested_switches = dead, away
 
     # What follows
 
@@ -260,23 +269,23 @@ class Links:
         cables may not be seen.
         """
         moves = miswired.moves if miswired else ()
-        told = tuple(move.sentence(self._ports) for move in moves)
-        if told != self._found:
-            self._found, self._since = told, now
-        if told == self._told or now - self._since < turn:
+        miswires = tuple(move.sentence(self._ports) for move in moves)
+        if miswires != self._latest_miswires:
+            self._latest_miswires, self._since = miswires, now
+        if miswires == self._reported_miswires or now - self._since < turn:
             return
         if miswired:
             count, name = len(miswired.misplaced), self._ports.name
-            for move, text in zip(moves, told, strict=True):
+            for move, text in zip(moves, miswires, strict=True):
                 ends = (self._ports.node(move.a), name(move.a), self._ports.node(move.b))
                 event = events.CableMisplaced(count, text, move.kind, *ends, name(move.b))
                 self._events.append(event)
-        if not told:
+        if not miswires:
             self._events.append(events.CablesRight())
-        self._told = told
+        self._reported_miswires = miswires
 
-    def settle(self, now: float) -> tuple[bool, list[Event]]:
-        """Update `dead` and `drained`; whether they have changed, and the events to report."""
+    def update(self, now: float) -> tuple[bool, list[Event]]:
+        """Update `dead` and `drained`; return whether they changed, and the events to report."""
         released = self.penalties.release(now).tolist()
         for number in released:
             self._events.append(events.LinkReused(*self._ends(number)))
@@ -284,7 +293,7 @@ class Links:
         dead = self.dead
         if self.judged or released:  # this is asked of every switch that describes its ports
             dead, self.judged = self._dead(), False
-        away = self._away(now) | self._asked_switches
+        away = self._away(now) | self._requested_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
             name = self.wiring.names[vertex]
             gone = (
@@ -296,8 +305,8 @@ class Links:
         changed = dead is not self.dead and bool((dead != self.dead).any())
         changed |= bool((away != self.drained).any())
         self.dead, self.drained = dead, away
-        told, self._events = self._events, []
-        return changed, told
+        news, self._events = self._events, []
+        return changed, news
 
     def status(self) -> dict[str, Any]:
         """Dead links, drained switches and miswires, for the status file."""
@@ -305,8 +314,8 @@ class Links:
             "down": self._named(self._broken),
             "suppressed": self._named(self.penalties.suppressed),
             "drained": [self.wiring.names[v] for v in np.flatnonzero(self.drained)],
-            "asked": [*self.asked],
-            "miswired": list(self._told),
+            "asked": [*self.requested],
+            "miswired": list(self._reported_miswires),
         }
 
     # What another process has to know
@@ -326,7 +335,7 @@ class Links:
             return round(wall + penalties.wait(number, now), -1)
 
         suppressed = np.flatnonzero(self.penalties.suppressed).tolist()
-        found = {
+        record = {
             "drained": [[names[v]] for v in np.flatnonzero(self.drained)],
             "down": [end(*one) for one in np.argwhere(self._port_down).tolist()],
             "unseen": [end(*one) for one in ends[self._unseen, 0].tolist()],
@@ -335,34 +344,34 @@ class Links:
                 [names[v], until(self.flaps, v)]
                 for v in np.flatnonzero(self.flaps.suppressed).tolist()
             ],
-            "asked": [[name] for name in self.asked],
+            "asked": [[name] for name in self.requested],
         }
-        return {what: some for what, some in found.items() if some}
+        return {member: entries for member, entries in record.items() if entries}
 
-    def take_over(self, known: dict[str, Any], now: float, wall: float) -> None:
+    def take_over(self, record: dict[str, Any], now: float, wall: float) -> None:
         """Begin with what another process has known, perhaps one of another version of polarfab; of
         nodes, ports and groups that are here. Switches that are drained come back when they were
         read to hold their program.
         """
-        asked = dict(self.asked)
-        for (name,) in _entries(known.get("asked"), str):
+        requested = dict(self.requested)
+        for (name,) in _entries(record.get("asked"), str):
             with suppress(InputError):
-                asked[name] = find(self.wiring, self.hardware, name)
-        self.ask(asked)
+                requested[name] = find(self.wiring, self.hardware, name)
+        self.drain(requested)
         vertex_of = {name: vertex for vertex, name in enumerate(self.wiring.names)}
 
         def switches(what: str, *time: Any) -> Iterator[tuple[int, float]]:
-            for name, *until in _entries(known.get(what), str, *time):
+            for name, *until in _entries(record.get(what), str, *time):
                 if name in vertex_of:
                     yield vertex_of[name], until[0] if until else inf
 
         def ends(what: str, *time: Any) -> Iterator[tuple[int, int, float]]:
-            for name, port, *until in _entries(known.get(what), str, int, *time):
+            for name, port, *until in _entries(record.get(what), str, int, *time):
                 if name in vertex_of and (link := self._link(vertex_of[name], port)) >= 0:
                     yield vertex_of[name], link, until[0] if until else inf
 
         for vertex, _ in switches("drained"):
-            self._known[vertex] = self._lost[vertex] = self.drained[vertex] = True
+            self._expected[vertex] = self._lost[vertex] = self.drained[vertex] = True
             self._due[vertex], self._why[vertex] = now, "is drained since before"
         for vertex, link, _ in ends("down"):
             self._port_down[vertex, link] = True
@@ -382,7 +391,7 @@ class Links:
 
     def _dead(self) -> NDArray[np.bool_]:
         """bool[S, K]: the links that are broken, suppressed or drained by request."""
-        lost = self.penalties.suppressed | self._broken | self._asked
+        lost = self.penalties.suppressed | self._broken | self._requested_links
         return np.append(lost, False)[self.cables.number]
 
     def _named(self, links: NDArray[np.bool_]) -> list[str]:
@@ -415,12 +424,18 @@ class Links:
         away: NDArray[np.bool_] = self._due <= now
         if (away & ~self.drained).any():
             away = self._due <= now + TOGETHER * self.patience
-        flaps, lost, here = self.flaps.suppressed, away | self._lost, self._here
-        found: NDArray[np.bool_] = self.drained & (away | flaps | np.isfinite(self._due))
-        for cause, more in ((lost & ~here, away & ~here), (lost & here, away & here), (flaps,) * 2):
-            if 2 * np.count_nonzero(cause) <= np.count_nonzero(self._known):
-                found |= more
-        return found
+        flaps, lost, connected = self.flaps.suppressed, away | self._lost, self._connected
+        drained: NDArray[np.bool_] = self.drained & (away | flaps | np.isfinite(self._due))
+        causes = (
+            (lost & ~connected, away & ~connected),
+            (lost & connected, away & connected),
+            (flaps, flaps),
+        )
+        for affected, newly_drained in causes:
+            # More than half of all at once: the fault is taken to be the controller's own.
+            if 2 * np.count_nonzero(affected) <= np.count_nonzero(self._expected):
+                drained |= newly_drained
+        return drained
 
     def _judge(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
         """Update the state of these links; fault: of the port that has changed."""
@@ -430,8 +445,11 @@ class Links:
             if broken == self._broken[number]:
                 continue
             self._broken[number], self.judged = broken, True
-            asked = "drained" if self._asked[number] else ""
-            self._carries(number, (fault if any(down) else "not seen") if broken else asked)
+            if broken:
+                why = fault if any(down) else "not seen"
+            else:
+                why = "drained" if self._requested_links[number] else ""
+            self._carries(number, why)
             if broken and self.penalties.flap(number, now):
                 wait = self.penalties.wait(number, now)
                 self._events.append(events.LinkSuppressed(*self._ends(number), wait))
@@ -442,9 +460,9 @@ class Links:
         self._events.append(events.LinkDown(*ends, why) if why else events.LinkUp(*ends))
 
 
-def _entries(said: Any, *form: Any) -> Iterator[list[Any]]:
+def _entries(entries: Any, *form: Any) -> Iterator[list[Any]]:
     """The entries of this form of a list that another process has written."""
-    for one in said if isinstance(said, list) else ():
+    for one in entries if isinstance(entries, list) else ():
         if isinstance(one, list) and len(one) == len(form) and all(map(isinstance, one, form)):
             yield one
 

@@ -27,44 +27,45 @@ UNKNOWN = (1 << 64) - 1
 class PortCounters:
     """The counters of all connected switches.
 
-    known: by vertex, the numbers of its ports and uint64[n] of each thing that is counted.
+    Attributes:
+        by_vertex: the numbers of a switch's ports and uint64[n] of each thing that is counted.
     """
 
     def __init__(self, fabric: LiveFabric) -> None:
         self.fabric = fabric
-        self.known: dict[int, dict[str, np.ndarray]] = {}
-        self._asked: dict[int, float] = {}
+        self.by_vertex: dict[int, dict[str, np.ndarray]] = {}
+        self._asked_at: dict[int, float] = {}
         self._names: tuple[str, ...] = ()
 
     def tick(self) -> None:
         """Time passes: ask the switches whose turn it is."""
         fabric, now = self.fabric, self.fabric.clock()
         if (names := tuple(fabric.names)) != self._names:  # another build has other numbers
-            self._names, self.known, self._asked = names, {}, {}
-        there = fabric.present
-        for gone in self._asked.keys() - there.keys():
-            del self._asked[gone]
-            self.known.pop(gone, None)
+            self._names, self.by_vertex, self._asked_at = names, {}, {}
+        connected = fabric.present
+        for gone in self._asked_at.keys() - connected.keys():
+            del self._asked_at[gone]
+            self.by_vertex.pop(gone, None)
         # Those that are still programmed have other things to do.
         due = [
             v
-            for v in there
-            if now - self._asked.get(v, -PERIOD) >= PERIOD
+            for v in connected
+            if now - self._asked_at.get(v, -PERIOD) >= PERIOD
             and fabric.state(v) in ("in sync", *AMISS)
         ]
         for vertex in due[:A_TICK]:
-            self._asked[vertex] = now
-            answer = partial(self._counted, self.known, vertex)
-            there[vertex].talk.ask(Multipart.PORT_STATS, ports_wanted(), answer)
+            self._asked_at[vertex] = now
+            answer = partial(self._counted, self.by_vertex, vertex)
+            connected[vertex].talk.ask(Multipart.PORT_STATS, ports_wanted(), answer)
 
     def _counted(
-        self, known: dict[int, dict[str, np.ndarray]], vertex: int, body: bytes | None
+        self, by_vertex: dict[int, dict[str, np.ndarray]], vertex: int, body: bytes | None
     ) -> None:
-        if body is None or vertex not in self._asked:
+        if body is None or vertex not in self._asked_at:
             return
-        said = records(body, PORT_STATS)
-        found = {"port": said["port"].astype(np.int64)}
+        statistics = records(body, PORT_STATS)
+        counters = {"port": statistics["port"].astype(np.int64)}
         for what, members in COUNTED.items():
-            values = [said[name].astype(np.uint64) for name in members]
-            found[what] = np.sum([np.where(v == UNKNOWN, 0, v) for v in values], axis=0)
-        known[vertex] = found
+            values = [statistics[name].astype(np.uint64) for name in members]
+            counters[what] = np.sum([np.where(v == UNKNOWN, 0, v) for v in values], axis=0)
+        by_vertex[vertex] = counters

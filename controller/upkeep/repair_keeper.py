@@ -44,10 +44,12 @@ ROUND_PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Failures:
-    """What traffic is to be routed around: links, bool[S, K], and switches, bool[S]."""
+    """What traffic is to be routed around."""
 
     dead: NDArray[np.bool_]
+    """bool[S, K], whether a link is dead."""
     drained: NDArray[np.bool_]
+    """bool[S], whether a switch is drained."""
 
     @classmethod
     def of(cls, links: Links) -> Failures:
@@ -76,17 +78,18 @@ class Failures:
 
 
 class TableRepair(NamedTuple):
-    """The change from one repair of a build to another.
+    """The change from one repair of a build to another."""
 
-    found: the tables. rounds: the messages, for switches that hold `programs` with numbers of
-    `generations`, int64[S]. report: the event, by its seconds.
-    """
-
-    found: Repaired
+    tables: Repaired
+    """The tables that route around the failures."""
     rounds: list[Round]
+    """The messages, for switches that hold `programs` with the numbers of `generations`."""
     programs: Encoder
+    """The programs of the repaired tables."""
     generations: NDArray[np.int64]
+    """int64[S], the generation of class and group numbers at each switch."""
     report: Callable[..., Event]
+    """Gives the event, by the seconds that the repair took."""
 
 
 def _repair(
@@ -96,22 +99,22 @@ def _repair(
     programs: Encoder,
     generations: NDArray[np.int64],
 ) -> TableRepair:
-    """Compute it. Arguments are read only; programs are those of the current tables."""
+    """Compute the change. Arguments are read only; programs are those of the current tables."""
     began = perf_counter()
-    found = failures.around(intact)
+    tables = failures.around(intact)
     report = partial(
         TablesRepaired,
         dead_links=int(np.count_nonzero(failures.dead)) // 2,
         drained_switches=int(np.count_nonzero(failures.drained)),
-        rows=len(found.rows),
-        classes=len(found.classes),
-        switches=len(found.switches),
-        cut_off_pairs=found.cut_off,
+        rows=len(tables.rows),
+        classes=len(tables.classes),
+        switches=len(tables.switches),
+        cut_off_pairs=tables.cut_off,
         computed=perf_counter() - began,
     )
-    change = RepairRounds.between(before, found)
-    rounds = repair_messages(programs, found.tables, change, generations)
-    return TableRepair(found, rounds, programs, generations, report)
+    change = RepairRounds.between(before, tables)
+    rounds = repair_messages(programs, tables.tables, change, generations)
+    return TableRepair(tables, rounds, programs, generations, report)
 
 
 @dataclass(slots=True)
@@ -119,22 +122,29 @@ class _Kept:
     """A build under upkeep: its state before failures, and the current one."""
 
     build: Build
+    """The build without failures."""
     programs: Encoder
+    """The programs that switches hold."""
     intact: Intact
+    """The tables without failures, prepared for repairs."""
     repair: Repaired
+    """The tables that are in force."""
     links: Links
+    """The state of each link."""
     backoff: Backoff
+    """The waits between failed computations."""
     computing: Future[TableRepair] | None = None
+    """The repair under computation; None without one."""
     stale: bool = False
+    """Whether something has failed since the computation began."""
     since: float = 0.0
+    """When the first failure was seen that the tables do not follow yet."""
     report: Callable[..., Event] | None = None
+    """Gives the event of the repair under way."""
 
 
 class Keeper(Upkeep):
-    """The keeper of a fabric; create it before switches connect.
-
-    start: starts the computation of large repairs.
-    """
+    """The keeper of a fabric. Create it before switches connect."""
 
     _kept: _Kept
 
@@ -218,32 +228,34 @@ class Keeper(Upkeep):
         kept = self._active()
         if kept is None or not self.duties.repair:
             raise InputError.of("a controller that repairs its build, and no move", "another")
-        links, before = kept.links, kept.links.asked
-        asked = dict(before)
+        links, before = kept.links, kept.links.requested
+        requested = dict(before)
         if ends:
-            if name not in asked:
-                raise InputError.of("what is drained by request", name, did_you_mean(name, asked))
-            del asked[name]
+            if name not in requested:
+                todo = did_you_mean(name, requested)
+                raise InputError.of("what is drained by request", name, todo)
+            del requested[name]
         else:
-            asked[name] = find(kept.build.wiring, kept.build.hardware, name)
-            dead, drained = of_groups(kept.build.wiring.far, asked.values())
+            requested[name] = find(kept.build.wiring, kept.build.hardware, name)
+            dead, drained = of_groups(kept.build.wiring.far, requested.values())
             failures = Failures(links.dead | dead, links.drained | drained)
             alone = failures.alone(kept.intact) - Failures.of(links).alone(kept.intact)
             large = failures.rows(kept.intact) > ROWS_AT_ONCE
-            found = (self._start if large else at_once)(partial(failures.around, kept.intact))
-            while not found.done():
+            start = self._start if large else at_once
+            repair = start(partial(failures.around, kept.intact))
+            while not repair.done():
                 breathe()
-            if self._active() is not kept or links.asked is not before:
+            if self._active() is not kept or links.requested is not before:
                 raise InputError.of("no other change meanwhile", "one; ask again", key=name)
-            cut = found.result().cut_off
+            cut = repair.result().cut_off
             if alone or cut > kept.repair.cut_off:
                 given = (
                     f"{self.fabric.names[min(alone)]} without a link" if alone else f"{cut} lost"
                 )
                 raise InputError.of("a path for every pair meanwhile", given, key=name)
-        links.ask(asked)
-        self._settle(kept)
-        return {"asked": [*asked], "cut_off_pairs": kept.repair.cut_off}
+        links.drain(requested)
+        self._react(kept)
+        return {"asked": [*requested], "cut_off_pairs": kept.repair.cut_off}
 
     # What is known, for the next process
 
@@ -251,9 +263,9 @@ class Keeper(Upkeep):
         """What another process has to know of links and switches, as JSON."""
         return self._kept.links.known(self._now(), time())
 
-    def take_over(self, known: dict[str, Any]) -> None:
+    def take_over(self, record: dict[str, Any]) -> None:
         """Begin with what another process has known; call it before switches connect."""
-        self._kept.links.take_over(known, self._now(), time())
+        self._kept.links.take_over(record, self._now(), time())
         self._repaired_at_once(self._kept)
 
     def expect(self) -> None:
@@ -309,7 +321,7 @@ class Keeper(Upkeep):
         if kept := self._watched(vertex):
             kept.links.described(vertex, ports, self._now())
             if kept.links.judged:  # else the next tick is soon enough
-                self._settle(kept)
+                self._react(kept)
 
     def fit(self, vertex: int, fit: bool) -> None:
         """A switch was read to hold its program, or is known not to."""
@@ -333,7 +345,7 @@ class Keeper(Upkeep):
         """A switch reports a change of a port."""
         if kept := self._watched(vertex):
             kept.links.port_status(vertex, message, self._now())
-            self._settle(kept)
+            self._react(kept)
 
     def packet_in(self, vertex: int, message: bytes) -> None:
         """A switch sends a packet: one of discovery, perhaps."""
@@ -351,7 +363,7 @@ class Keeper(Upkeep):
             if switch := self.fabric.present.get(vertex):
                 switch.talk.send(SendPriority.URGENT, frames)
         kept.links.look(self._now())
-        self._settle(kept)
+        self._react(kept)
 
     def _changing(self, kept: _Kept) -> bool:
         """Whether a change of tables is being computed or sent."""
@@ -359,11 +371,11 @@ class Keeper(Upkeep):
 
     # Reactions
 
-    def _settle(self, kept: _Kept) -> None:
-        """Report link events; unless the fabric is being moved, compute what tables follow, and
-        send what has been computed.
+    def _react(self, kept: _Kept) -> None:
+        """React to the links: report their events, compute other tables, and send what has been
+        computed. While the fabric is being moved, only events are reported.
         """
-        changed, events = kept.links.settle(self._now())
+        changed, events = kept.links.update(self._now())
         for event in events:
             self.fabric.tell(event)
         kept.stale |= changed and self.duties.repair
@@ -404,26 +416,26 @@ class Keeper(Upkeep):
                 raise
             return None
         kept.backoff.succeeded()
-        kept.repair, kept.report = change.found, change.report
-        kept.programs.hold(change.found.tables)
+        kept.repair, kept.report = change.tables, change.report
+        kept.programs.hold(change.tables.tables)
         self._leave_out(kept.programs, change)
         return change
 
     def _leave_out(self, programs: Encoder, change: TableRepair) -> None:
         """Switches whose rows have got other numbers meanwhile: they are read instead."""
-        there = self.fabric.in_sync
-        for vertex in there & set().union(*change.rounds):
-            known = change.programs.profile(vertex), change.generations[vertex]
-            if (programs.profile(vertex), self.fabric.present[vertex].generation) != known:
+        in_sync = self.fabric.in_sync
+        for vertex in in_sync & set().union(*change.rounds):
+            numbered = change.programs.profile(vertex), change.generations[vertex]
+            if (programs.profile(vertex), self.fabric.present[vertex].generation) != numbered:
                 for messages in change.rounds:
                     messages.pop(vertex, None)
                 self.fabric.present[vertex].wait()
 
     def _messages(self, messages: Round) -> Messages:
         """What the switches of a round get that are in sync; others are read instead."""
-        there = self.fabric.in_sync
+        in_sync = self.fabric.in_sync
         for vertex, parts in messages.items():
-            if vertex in there:
+            if vertex in in_sync:
                 yield vertex, parts
             elif switch := self.fabric.present.get(vertex):
                 switch.wait()
@@ -442,7 +454,7 @@ class Keeper(Upkeep):
         self.fabric.tell(kept.report(seconds=self.fabric.clock() - kept.since))
         kept.report = None
         if kept.stale:
-            self._settle(kept)
+            self._react(kept)
 
     def _generations(self, vertices: Iterable[int]) -> NDArray[np.int64]:
         """int64[S]: the generation of the numbers in these switches."""

@@ -23,13 +23,16 @@ REST = 5.0
 class RollingAudit:
     """The audit of a fabric; create it before switches connect.
 
-    period: seconds in which every switch is compared once; 0: only those that have confirmed
-    changes. change: the number of the last change of tables; None while one is under way.
+    Args:
+        fabric: the fabric that is audited.
+        period: seconds in which every switch is compared once; 0 for only those that have
+            confirmed changes.
+        change: the number of the last change of tables; None while one is under way.
     """
 
     def __init__(self, fabric: LiveFabric, period: float, change: Callable[[], int | None]) -> None:
         self._fabric, self._period, self._change = fabric, period, change
-        self._asked: set[int] = set()
+        self._reading: set[int] = set()
         self._begun: dict[int, float] = {}
         self._allowed, self._since = 0.0, fabric.clock()
 
@@ -40,25 +43,25 @@ class RollingAudit:
         # What was not used in a second is lost: no burst follows a pause.
         self._allowed = min(self._allowed + (now - self._since) * rate, max(rate, 1.0))
         self._since = now
-        room = READINGS_AT_ONCE - len(self._asked)
+        room = READINGS_AT_ONCE - len(self._reading)
         if room < 1 or self._change() is None:
             return
-        there = fabric.in_sync - self._asked
-        urgent = sorted(v for v in there if fabric.present[v].due(now - REST))[:room]
+        in_sync = fabric.in_sync - self._reading
+        urgent = sorted(v for v in in_sync if fabric.present[v].due(now - REST))[:room]
 
         def last(vertex: int) -> tuple[float, int]:
             return max(fabric.present[vertex].compared or 0, self._begun.get(vertex, 0)), vertex
 
         turn = min(int(self._allowed), room - len(urgent))
         self._allowed -= turn
-        for vertex in urgent + nsmallest(turn, there.difference(urgent), key=last):
-            self._asked.add(vertex)
+        for vertex in urgent + nsmallest(turn, in_sync.difference(urgent), key=last):
+            self._reading.add(vertex)
             self._begun[vertex] = now
             fabric.present[vertex].compare(partial(self._compared, vertex, self._change()))
 
-    def _compared(self, vertex: int, change: int | None, found: Difference | None) -> None:
+    def _compared(self, vertex: int, change: int | None, difference: Difference | None) -> None:
         """Correct a switch that differs, if it is not the tables that have changed meanwhile."""
-        self._asked.discard(vertex)
-        if found is None or not found.parts or self._change() != change:
+        self._reading.discard(vertex)
+        if difference is None or not difference.parts or self._change() != change:
             return
-        self._fabric.drifted(vertex, found)
+        self._fabric.drifted(vertex, difference)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from compilers.readers.openflow.rows import Malformed
 from compilers.targets.openflow.protocol import (
@@ -51,225 +51,262 @@ TOLD = frozenset({MessageType.PORT_STATUS, MessageType.PACKET_IN, MessageType.FL
 """What a switch tells without having been asked."""
 
 
+class SwitchConnection:
+    """A connection with a switch; `use` puts it in front of the framework's datapath class."""
+
+    framework: ClassVar[Framework]
+    """The framework."""
+    edge: ClassVar[Any]
+    """Gets what arrives (`controller.app.Inbox`)."""
+    others: ClassVar[bool]
+    """Whether there are other apps, which get their events, too."""
+    main: ClassVar[str]
+    """The framework's state of a connection whose switch has named itself."""
+    dead: ClassVar[str]
+    """The framework's state of a connection that has ended."""
+    config: ClassVar[str]
+    """The framework's state of a connection that waits for the switch's features."""
+
+    # Attributes of the framework's class.
+    state: Any
+    send_q: Any
+    socket: Any
+    id: int | None
+    ofp_brick: Any
+
+    theirs = THEIRS
+    """The last xid of a message of another app."""
+    last = False
+    """Whether the connection is closed once its queue is empty."""
+
+    def __init__(self, sock: Any, address: Any) -> None:
+        self.queue, self.sender = SendQueue(), None
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in KEPT_ALIVE.items():
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
+        super().__init__(sock, address)  # type: ignore[call-arg]
+
+    def serve(self) -> None:
+        """Greet the switch, and hear it until the connection ends."""
+        try:
+            self.enqueue(SendPriority.URGENT, HELLO)
+            self._recv_loop()
+        finally:
+            self.is_active, self.send_q = False, None
+            if self.sender:
+                self.framework.hub.kill(self.sender)
+
+    def set_state(self, state: str) -> None:
+        """Tell the edge at once: the framework's queue of events holds up who fills it."""
+        if state == self.state:
+            return
+        if self.others:
+            super().set_state(state)  # type: ignore[misc]
+        self.state = state
+        if state in (self.main, self.dead):
+            self.edge.changed(self, named=state == self.main)
+
+    def set_xid(self, msg: Any) -> int:
+        """Number a message of another app."""
+        if not self.others:
+            return int(super().set_xid(msg))  # type: ignore[misc]
+        self.theirs = THEIRS | (self.theirs + 1) & (MOST_THEIRS - THEIRS)
+        msg.set_xid(self.theirs)
+        return self.theirs
+
+    def enqueue(self, priority: SendPriority, data: bytes | None) -> None:
+        """Queue whole messages, or close the connection if there are none (None); a switch that
+        does not read them is disconnected.
+        """
+        if data is None:
+            self.end()
+            return
+        if self.send_q is None:
+            return
+        try:
+            if self.id is None and self.queue.waiting() > MOST_HALF_OPEN_BYTES:
+                raise Overflow
+            self.queue.put(priority, data)
+        except Overflow:
+            self.abort("does not read our answers")
+            return
+        self.edge.unsent(self)
+
+    def abort(self, text: str) -> None:
+        """Close the connection because of what its peer did."""
+        self.edge.malformed(self, text)
+        self.end()
+
+    def end(self) -> None:
+        """Close both directions of the connection, so that its receiver wakes."""
+        self.set_state(self.dead)
+        shut_down(self.socket)
+
+    def _close_write(self) -> None:
+        shut_down(self.socket, socket.SHUT_WR)
+
+    def send(self, buf: Any, close_socket: bool = False) -> bool:
+        """Queue a message of the framework itself: a hello or an echo request."""
+        self.enqueue(SendPriority.URGENT, bytes(buf))
+        self.last = close_socket
+        return self.send_q is not None
+
+    def flush(self) -> None:
+        """Send what waits, as far as the socket takes it at once; the rest in a thread."""
+        if self.sender or self.send_q is None:
+            return
+        with suppress(OSError):  # the receiver hears of it
+            while self._may_send() and hasattr(self.socket, "fd"):  # TLS waits for both ways
+                data = self.queue.take()
+                try:
+                    rest = data[self.socket.fd.send(data) :]
+                except BlockingIOError:
+                    rest = data
+                if rest:
+                    self.queue.put_back(rest)
+                    break
+            if self._may_send():
+                self.sender = self.framework.hub.spawn(self._send_loop)
+            elif self.last:
+                self._close_write()
+
+    def _may_send(self) -> bool:
+        return bool(self.queue) and self.state != self.dead and not self.edge.silenced
+
+    def _send_loop(self) -> None:
+        try:
+            while self._may_send():
+                self.socket.sendall(self.queue.take())
+                self.framework.hub.sleep(0)
+            self.sender = None
+            if self.last:
+                self._close_write()
+        except OSError:
+            self.send_q = None
+            self.end()
+
+    def _recv_loop(self) -> None:
+        try:
+            for kind, message in self._messages():
+                if kind == MessageType.ECHO_REQUEST:
+                    self.enqueue(SendPriority.URGENT, echo_reply(message))
+                elif self.state == self.main:
+                    xid, told = header(message)[2], kind in TOLD
+                    theirs = self.others and THEIRS <= xid <= MOST_THEIRS
+                    echo = kind == MessageType.ECHO_REPLY and xid != SessionXid.PROBE
+                    if (told or not theirs) and not echo and self.edge.of_build(self):
+                        self.edge.put(self, message)
+                    if self.others and (told or theirs):
+                        with suppress(Malformed):  # it is nothing to other apps
+                            self._framework(message)
+                elif self._names_itself(kind):
+                    self._named(message)
+                else:
+                    self._framework(message)
+        except Malformed as error:
+            self.abort(str(error))
+        except OSError:
+            pass
+        except Exception as error:
+            self.edge.bug(error)
+            self.end()
+        finally:
+            self.socket.close()
+
+    def _names_itself(self, kind: int) -> bool:
+        """Whether a message of this type has the datapath id, and is handled here."""
+        features = self.state == self.config and kind == MessageType.FEATURES_REPLY
+        return features and not self.others
+
+    def _messages(self) -> Iterator[tuple[int, bytes]]:
+        """What the switch says, until the connection ends."""
+        rest, count = b"", 0
+        while self.state != self.dead:
+            while self.edge.full(self):
+                self.framework.hub.sleep(PAUSE)
+            try:
+                data = self._received()
+            except (TimeoutError, BlockingIOError):
+                continue
+            if not data:
+                return
+            rest = rest + data if rest else data
+            place = 0
+            while len(rest) - place >= HEADER.size:
+                kind, length, _ = header(rest, place)
+                if length < HEADER.size:
+                    raise Malformed(f"a message of {length} bytes")
+                if len(rest) - place < length:
+                    break
+                yield kind, rest[place : place + length]
+                place += length
+                count += 1
+                if count % MESSAGES_A_TURN == 0:
+                    self.framework.hub.sleep(0)
+                if self.state == self.dead:
+                    return
+            rest = rest[place:]
+
+    def _received(self) -> bytes:
+        """What arrives next. Without TLS only that wakes us: a timeout is a timer each time."""
+        if not hasattr(self.socket, "fd"):
+            return bytes(self.socket.recv(RECEIVE_BYTES))
+        from eventlet.hubs import trampoline
+
+        trampoline(self.socket.fd, read=True)
+        return bytes(self.socket.fd.recv(RECEIVE_BYTES))
+
+    def _named(self, message: bytes) -> None:
+        """The switch has sent its datapath id; modules that need its ports request them."""
+        self.id = datapath_id(message)
+        self.ports: dict[int, Any] = {}
+        self.set_state(self.main)
+
+    def _framework(self, message: bytes) -> None:
+        """Let the framework handle a message as it would without us."""
+        kind, length, xid = header(message)
+        version = HEADER.read(message).version
+        try:
+            parsed = self.framework.parser.msg(self, version, kind, length, xid, message)
+        except Exception as error:
+            raise Malformed(f"a message of type {kind} that cannot be read") from error
+        if parsed is None:
+            raise Malformed(f"a message of type {kind} that cannot be read")
+        event = self.framework.ofp_event.ofp_msg_to_ev(parsed)
+        self.ofp_brick.send_event_to_observers(event, self.state)
+        for handler in self.ofp_brick.get_handlers(event, self.state):
+            handler(event)
+
+
 def use(framework: Framework, edge: Any, others: bool = False) -> Any:
-    """Make the framework use our datapath class, which is returned, from now on; its instances are
-    the keys of connections. edge: gets what arrives (`controller.app.Inbox`).
+    """Make the framework use our datapath class from now on.
 
     With `others`, other apps get their events, too. What a switch tells of itself goes to us and to
     them, an answer to who has asked: the framework numbers their messages in a range of their own.
     Switches of no build are theirs alone, and hello and features take the framework's own path.
+
+    Args:
+        framework: Ryu or os-ken.
+        edge: gets what arrives (`controller.app.Inbox`).
+        others: whether there are other apps.
+
+    Returns:
+        The class; its instances are the keys of connections.
     """
-    from eventlet.hubs import trampoline
-
-    hub, main = framework.hub, framework.handler.MAIN_DISPATCHER
-    dead = framework.handler.DEAD_DISPATCHER
-    config = framework.handler.CONFIG_DISPATCHER
-
-    class OwnDatapath(framework.datapath):  # type: ignore[misc, name-defined]
-        """A connection with a switch."""
-
-        state: Any  # of the framework's class, as is the queue
-        send_q: Any
-
-        def __init__(self, sock: Any, address: Any) -> None:
-            self.queue, self.sender = SendQueue(), None
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            for option, value in KEPT_ALIVE.items():
-                sock.setsockopt(socket.IPPROTO_TCP, option, value)
-            super().__init__(sock, address)
-
-        def serve(self) -> None:
-            """Greet the switch, and hear it until the connection ends."""
-            try:
-                self.enqueue(SendPriority.URGENT, HELLO)
-                self._recv_loop()
-            finally:
-                self.is_active, self.send_q = False, None
-                if self.sender:
-                    hub.kill(self.sender)
-
-        def set_state(self, state: str) -> None:
-            """Tell the edge at once: the framework's queue of events holds up who fills it."""
-            if state == self.state:
-                return
-            if others:
-                super().set_state(state)
-            self.state = state
-            if state in (main, dead):
-                edge.changed(self, named=state == main)
-
-        def set_xid(self, msg: Any) -> int:
-            """Number a message of another app."""
-            if not others:
-                return int(super().set_xid(msg))
-            self.theirs = THEIRS | (self.theirs + 1) & (MOST_THEIRS - THEIRS)
-            msg.set_xid(self.theirs)
-            return self.theirs
-
-        theirs = THEIRS
-
-        def enqueue(self, priority: SendPriority, data: bytes | None) -> None:
-            """Queue whole messages, or close the connection if there are none (None); a switch that
-            does not read them is disconnected.
-            """
-            if data is None:
-                self.end()
-                return
-            if self.send_q is None:
-                return
-            try:
-                if self.id is None and self.queue.waiting() > MOST_HALF_OPEN_BYTES:
-                    raise Overflow
-                self.queue.put(priority, data)
-            except Overflow:
-                self.abort("does not read our answers")
-                return
-            edge.unsent(self)
-
-        def abort(self, text: str) -> None:
-            """Close the connection because of what its peer did."""
-            edge.malformed(self, text)
-            self.end()
-
-        def end(self) -> None:
-            """Close both directions of the connection, so that its receiver wakes."""
-            self.set_state(dead)
-            shut_down(self.socket)
-
-        def _close_write(self) -> None:
-            shut_down(self.socket, socket.SHUT_WR)
-
-        def send(self, buf: Any, close_socket: bool = False) -> bool:
-            """Queue a message of the framework itself: a hello or an echo request."""
-            self.enqueue(SendPriority.URGENT, bytes(buf))
-            self.last = close_socket
-            return self.send_q is not None
-
-        last = False
-
-        def flush(self) -> None:
-            """Send what waits, as far as the socket takes it at once; the rest in a thread."""
-            if self.sender or self.send_q is None:
-                return
-            with suppress(OSError):  # the receiver hears of it
-                while self._may_send() and hasattr(self.socket, "fd"):  # TLS waits for both ways
-                    data = self.queue.take()
-                    try:
-                        rest = data[self.socket.fd.send(data) :]
-                    except BlockingIOError:
-                        rest = data
-                    if rest:
-                        self.queue.put_back(rest)
-                        break
-                if self._may_send():
-                    self.sender = hub.spawn(self._send_loop)
-                elif self.last:
-                    self._close_write()
-
-        def _may_send(self) -> bool:
-            return bool(self.queue) and self.state != dead and not edge.silenced
-
-        def _send_loop(self) -> None:
-            try:
-                while self._may_send():
-                    self.socket.sendall(self.queue.take())
-                    hub.sleep(0)
-                self.sender = None
-                if self.last:
-                    self._close_write()
-            except OSError:
-                self.send_q = None
-                self.end()
-
-        def _recv_loop(self) -> None:
-            try:
-                for kind, message in self._messages():
-                    if kind == MessageType.ECHO_REQUEST:
-                        self.enqueue(SendPriority.URGENT, echo_reply(message))
-                    elif self.state == main:
-                        xid, told = header(message)[2], kind in TOLD
-                        theirs = others and THEIRS <= xid <= MOST_THEIRS
-                        echo = kind == MessageType.ECHO_REPLY and xid != SessionXid.PROBE
-                        if (told or not theirs) and not echo and edge.of_build(self):
-                            edge.put(self, message)
-                        if others and (told or theirs):
-                            with suppress(Malformed):  # it is nothing to other apps
-                                self._framework(message)
-                    elif self.state == config and kind == MessageType.FEATURES_REPLY and not others:
-                        self._named(message)
-                    else:
-                        self._framework(message)
-            except Malformed as error:
-                self.abort(str(error))
-            except OSError:
-                pass
-            except Exception as error:
-                edge.bug(error)
-                self.end()
-            finally:
-                self.socket.close()
-
-        def _messages(self) -> Iterator[tuple[int, bytes]]:
-            """What the switch says, until the connection ends."""
-            rest, count = b"", 0
-            while self.state != dead:
-                while edge.full(self):
-                    hub.sleep(PAUSE)
-                try:
-                    data = self._received()
-                except (TimeoutError, BlockingIOError):
-                    continue
-                if not data:
-                    return
-                rest = rest + data if rest else data
-                place = 0
-                while len(rest) - place >= HEADER.size:
-                    kind, length, _ = header(rest, place)
-                    if length < HEADER.size:
-                        raise Malformed(f"a message of {length} bytes")
-                    if len(rest) - place < length:
-                        break
-                    yield kind, rest[place : place + length]
-                    place += length
-                    count += 1
-                    if count % MESSAGES_A_TURN == 0:
-                        hub.sleep(0)
-                    if self.state == dead:
-                        return
-                rest = rest[place:]
-
-        def _received(self) -> bytes:
-            """What arrives next. Without TLS only that wakes us: a timeout is a timer each time."""
-            if not hasattr(self.socket, "fd"):
-                return bytes(self.socket.recv(RECEIVE_BYTES))
-            trampoline(self.socket.fd, read=True)
-            return bytes(self.socket.fd.recv(RECEIVE_BYTES))
-
-        def _named(self, message: bytes) -> None:
-            """The switch has sent its datapath id; modules that need its ports request them."""
-            self.id = datapath_id(message)
-            self.ports: dict[int, Any] = {}
-            self.set_state(main)
-
-        def _framework(self, message: bytes) -> None:
-            """Let the framework handle a message as it would without us."""
-            kind, length, xid = header(message)
-            version = HEADER.read(message).version
-            try:
-                parsed = framework.parser.msg(self, version, kind, length, xid, message)
-            except Exception as error:
-                raise Malformed(f"a message of type {kind} that cannot be read") from error
-            if parsed is None:
-                raise Malformed(f"a message of type {kind} that cannot be read")
-            event = framework.ofp_event.ofp_msg_to_ev(parsed)
-            self.ofp_brick.send_event_to_observers(event, self.state)
-            for handler in self.ofp_brick.get_handlers(event, self.state):
-                handler(event)
+    settings = {
+        "framework": framework,
+        "edge": edge,
+        "others": others,
+        "main": framework.handler.MAIN_DISPATCHER,
+        "dead": framework.handler.DEAD_DISPATCHER,
+        "config": framework.handler.CONFIG_DISPATCHER,
+    }
+    datapath_class = type("OwnDatapath", (SwitchConnection, framework.datapath), settings)
 
     def serve(sock: Any, address: Any) -> None:
-        with closing(OwnDatapath(sock, address)) as datapath:
+        with closing(datapath_class(sock, address)) as datapath:
             datapath.serve()
 
     framework.controller.datapath_connection_factory = serve  # type: ignore[attr-defined]
-    return OwnDatapath
+    return datapath_class

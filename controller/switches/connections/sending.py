@@ -28,11 +28,14 @@ class SendPriority(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Out:
-    """Data to send on a connection; None closes it."""
+    """Data to send on a connection."""
 
     key: Any
+    """The connection."""
     priority: SendPriority
+    """When it is sent, compared with other data."""
     data: bytes | None
+    """The bytes; None closes the connection."""
 
 
 class Outbox(list[Out]):

@@ -20,9 +20,11 @@ _Stamp = tuple[tuple[int, int, int], ...]
 class TlsFiles:
     """The files of `Tls`, read again when they change.
 
-    switches, api: the contexts of new connections. revoked: serial numbers that the revocation list
-    names. expires: until when our certificate and the list are good, in
-    seconds since the epoch.
+    Attributes:
+        switches: the context of new connections of switches.
+        api: the context of new connections to the management API.
+        revoked: the serial numbers that the revocation list names.
+        expires: until when our certificate and the list are good, in seconds since the epoch.
 
     Raises:
         InputError: a file cannot be read or is not what it should be.
@@ -73,11 +75,11 @@ def names(certificate: Mapping[str, Any]) -> frozenset[str]:
     They are the DNS names of its subjectAltName; without any, the common name of its subject. Of
     ` id:` and what follows, with which `ovs-pki` makes names unique, nothing is taken.
     """
-    found = [name for kind, name in certificate.get("subjectAltName", ()) if kind == "DNS"]
-    if not found:
+    named = [name for kind, name in certificate.get("subjectAltName", ()) if kind == "DNS"]
+    if not named:
         subject = (pair for part in certificate.get("subject", ()) for pair in part)
-        found = [value for key, value in subject if key == "commonName"]
-    return frozenset(name.partition(" id:")[0] for name in found)
+        named = [value for key, value in subject if key == "commonName"]
+    return frozenset(name.partition(" id:")[0] for name in named)
 
 
 def revocation_lists(file: Path) -> list[CertificateRevocationList]:
@@ -111,11 +113,11 @@ def _last_day(file: Path) -> float:
 
 def _stamp(tls: Tls) -> _Stamp:
     """What changes when a file does."""
-    found = []
+    stamps = []
     for file in filter(None, (tls.key, tls.certificate, tls.authority, tls.revoked)):
         try:
             status = file.stat()
-            found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+            stamps.append((status.st_mtime_ns, status.st_size, status.st_ino))
         except OSError:
-            found.append((0, 0, 0))
-    return tuple(found)
+            stamps.append((0, 0, 0))
+    return tuple(stamps)

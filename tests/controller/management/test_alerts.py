@@ -58,7 +58,7 @@ class Site:
         self.ports, self.other, self.parts = Ports(), {}, {"leading": LEAD}
         self.overview = Overview(lambda: replace(State.of(self.fabric, self.ports), **self.parts))
         port = {"port": np.array([1])} | {what: np.array([0], np.uint64) for what in COUNTED}
-        self.counters = SimpleNamespace(known={0: port})
+        self.counters = SimpleNamespace(by_vertex={0: port})
         self.tls = SimpleNamespace(expires={"certificate": time() + 100 * 86400})
         self.metrics = Metrics(self.overview, self.counters, self.tls)
 
@@ -107,7 +107,7 @@ def guessed(site):
 
 
 def errors(site):
-    site.counters.known[0]["errors"][0] = 10_000
+    site.counters.by_vertex[0]["errors"][0] = 10_000
 
 
 LINK = ("3", "2", "7", "1")

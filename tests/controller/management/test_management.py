@@ -162,7 +162,7 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
     counters = PortCounters(fabric)
     metrics = Metrics(overview, counters=counters)
     counters.tick()
-    counters.known[0] = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
+    counters.by_vertex[0] = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
     Rollout(fabric, SwitchPrograms(plan(old, new)), loaded(new))
     for datapath_id in fabric.current.programs.by_datapath_id:
         fabric.connected(datapath_id, datapath_id)
@@ -171,9 +171,9 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
         switch.compared = 0.0
     assert len(fabric.present) > len(old.wiring.names)
     counters.tick()
-    assert counters.known == {}, "numbers may be those of other switches now"
+    assert counters.by_vertex == {}, "numbers may be those of other switches now"
     every = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
-    counters.known |= dict.fromkeys(fabric.present, every)
+    counters.by_vertex |= dict.fromkeys(fabric.present, every)
     api = Client(made(fabric, overview, tmp_path, metrics=metrics))
     assert len(api.get("/api/state").json["switches"]) == len(fabric.present)
     assert "polarfab_port_errors_total{port=" in api.get("/metrics").text

@@ -17,12 +17,12 @@ def fabric() -> tuple[Links, LinkEnds]:
     links = Links(routed(q=3).wiring)
     for vertex in range(13):
         links.connected(vertex, 0.0)
-    links.settle(0.0)
+    links.update(0.0)
     return links, links.cables
 
 
 def kinds(links: Links, now: float) -> list[str]:
-    return [event.kind for event in links.settle(now)[1]]
+    return [event.kind for event in links.update(now)[1]]
 
 
 def fit(links: Links, vertex: int) -> None:
@@ -38,14 +38,14 @@ def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -
     ports = (u, int(wiring.port[u, k])), (v, int(wiring.port[v, j]))
     for vertex, port in ports:
         links.port(vertex, port, DOWN, 1.0)
-    changed, news = links.settle(1.0)
+    changed, news = links.update(1.0)
     assert changed
     assert [(e.kind, e.switch, e.port, e.reason) for e in news] == [
         ("link-down", wiring.names[u], wiring.port_name(*ports[0]), "port down")
     ]
     assert set(map(tuple, np.argwhere(links.dead))) == {(u, k), (v, j)}
     links.port(*ports[0], "", 2.0)
-    assert links.settle(2.0) == (False, [])
+    assert links.update(2.0) == (False, [])
     links.port(*ports[1], "", 2.0)
     assert kinds(links, 2.0) == ["link-up"]
     assert not links.dead.any()
@@ -56,7 +56,7 @@ def test_ports_that_a_switch_has_not_are_down_and_host_ports_do_not_matter() -> 
     wiring = routed(q=3).wiring
     links.port(0, int(wiring.host_port[0, 0]), DOWN, 0.0)
     links.port(0, 4000, DOWN, 0.0)
-    assert links.settle(0.0) == (False, [])
+    assert links.update(0.0) == (False, [])
     here = {int(p): "" for p in wiring.port[0] if p}
     del here[1]
     links.ports(0, here, 0.0)
@@ -72,7 +72,7 @@ def test_a_link_that_discovery_does_not_see_is_dead() -> None:
     unseen = np.zeros(24, np.bool_)
     unseen[3] = True
     links.unseen(unseen, ~unseen, 0.0)
-    assert [event.text for event in links.settle(0.0)[1]] == ["not seen"]
+    assert [event.text for event in links.update(0.0)[1]] == ["not seen"]
     assert links.dead.sum() == 2
     unseen[3] = False
     links.unseen(unseen, unseen, 1.0)
@@ -113,8 +113,8 @@ def test_a_suppressed_link_that_is_down_when_it_is_calm_stays_dead() -> None:
     for flap in range(4):
         links.port(u, port, "", float(flap))
         links.port(u, port, DOWN, float(flap))
-    links.settle(4.0)
-    changed, news = links.settle(100.0)
+    links.update(4.0)
+    changed, news = links.update(100.0)
     assert (changed, [event.kind for event in news]) == (False, ["reused"])
     assert links.dead.sum() == 2
 
@@ -146,11 +146,11 @@ def test_what_another_clock_said_is_held_no_longer_than_the_ceiling() -> None:
 def test_a_switch_that_is_gone_is_drained_after_a_while_and_comes_back() -> None:
     links, _ = fabric()
     links.left(4, 1.0)
-    assert links.settle(5.9) == (False, [])
+    assert links.update(5.9) == (False, [])
     assert kinds(links, 6.0) == ["drained"]
     assert np.flatnonzero(links.drained).tolist() == [4]
     links.connected(4, 7.0)
-    assert links.settle(7.0) == (False, []), "it has not shown what it holds"
+    assert links.update(7.0) == (False, []), "it has not shown what it holds"
     fit(links, 4)
     assert kinds(links, 7.0) == ["back"]
 
@@ -161,14 +161,14 @@ def test_when_most_switches_are_gone_nothing_more_is_drained() -> None:
     assert kinds(links, 6.0) == ["drained"]
     for vertex in range(1, 9):
         links.left(vertex, 6.0)
-    assert links.settle(20.0) == (False, [])
+    assert links.update(20.0) == (False, [])
     assert np.flatnonzero(links.drained).tolist() == [0]
 
 
 def test_switches_that_were_never_there_are_not_lost() -> None:
     links = Links(routed(q=3).wiring)
     links.left(3, 0.0)
-    assert links.settle(100.0) == (False, [])
+    assert links.update(100.0) == (False, [])
 
 
 @pytest.mark.parametrize("text", ["", "1,2", "15,2200,1000,x", "15,1000,1000,60", "1,inf,2,3"])
@@ -181,16 +181,16 @@ def test_switches_that_leave_within_a_fifth_of_the_patience_are_drained_together
     links, _ = fabric()
     for vertex, at in ((2, 1.0), (5, 1.5), (7, 2.0), (9, 2.1)):
         links.left(vertex, at)
-    assert links.settle(5.9) == (False, [])
+    assert links.update(5.9) == (False, [])
     assert kinds(links, 6.0) == ["drained"] * 3
     assert np.flatnonzero(links.drained).tolist() == [2, 5, 7]
-    assert links.settle(6.5) == (False, [])
+    assert links.update(6.5) == (False, [])
     assert kinds(links, 7.1) == ["drained"]
     links.connected(7, 8.0)
     fit(links, 7)
     assert kinds(links, 8.0) == ["back"]
     links.left(7, 8.5)
-    assert links.settle(13.4) == (False, [])
+    assert links.update(13.4) == (False, [])
     assert kinds(links, 13.5) == ["drained"]
 
 
@@ -198,12 +198,12 @@ def test_a_switch_that_returns_and_does_not_show_its_program_gets_no_transit() -
     links, _ = fabric()
     links.left(4, 1.0)
     links.connected(4, 3.0)
-    assert links.settle(7.9) == (False, [])
+    assert links.update(7.9) == (False, [])
     assert kinds(links, 8.0) == ["drained"]
     fit(links, 4)
     assert kinds(links, 9.0) == ["back"]
     links.unfit(4, 10.0)
-    (news,) = links.settle(10.0)[1]
+    (news,) = links.update(10.0)[1]
     assert (news.kind, news.text) == ("drained", "does not hold its program")
 
 
@@ -213,10 +213,10 @@ def test_a_switch_that_reboots_in_a_loop_is_not_used_until_it_is_calm() -> None:
     now, told = 0.0, []
     for _ in range(8):
         links.left(4, now)
-        told += links.settle(now + 6.4)[1]
+        told += links.update(now + 6.4)[1]
         links.connected(4, now + 6.5)
         fit(links, 4)
-        told += links.settle(now + 6.6)[1]
+        told += links.update(now + 6.6)[1]
         now += 9.5
     assert [event.kind for event in told] == ["drained", "back"] * 3 + ["drained"]
     assert kinds(links, now + 100.0) == ["back"]
@@ -227,11 +227,11 @@ def test_a_switch_that_never_came_is_gone_and_others_are_not() -> None:
     links.expect(0.0)
     for vertex in range(12):
         links.connected(vertex, 2.0)
-    assert links.settle(29.9) == (False, [])
-    (news,) = links.settle(30.0)[1]
+    assert links.update(29.9) == (False, [])
+    (news,) = links.update(30.0)[1]
     assert (news.kind, news.switch, news.text) == ("drained", "12", "has not connected")
     links.connected(12, 40.0)
-    assert links.settle(40.0) == (False, [])
+    assert links.update(40.0) == (False, [])
     fit(links, 12)
     assert kinds(links, 41.0) == ["back"]
 
@@ -248,7 +248,7 @@ def test_what_was_known_is_taken_over() -> None:
     links.port(u, int(port[u, k]), "", 4.0)
     links.port(v, int(port[v, j]), DOWN, 4.0)
     links.left(11, 4.0)
-    links.settle(20.0)
+    links.update(20.0)
     known = links.known(20.0, 1000.0)
     assert known.keys() == {"drained", "down", "links"}
     other = Links(routed(q=3).wiring)
@@ -275,7 +275,7 @@ def test_switches_that_do_not_hold_their_program_hide_no_switch_that_is_gone() -
     for vertex in range(6):
         links.unfit(vertex, 1.0)
     links.left(9, 1.0)
-    links.settle(7.0)
+    links.update(7.0)
     assert np.flatnonzero(links.drained).tolist() == [0, 1, 2, 3, 4, 5, 9]
 
 
@@ -290,7 +290,7 @@ def test_a_fault_of_most_switches_is_taken_for_our_own(cause: str) -> None:
             if cause == "flaps":
                 links.connected(vertex, 1.0)
                 fit(links, vertex)
-    assert links.settle(9.0) == (False, [])
+    assert links.update(9.0) == (False, [])
 
 
 def test_a_switch_that_flaps_among_most_is_drained_if_it_does_not_hold_its_program() -> None:
@@ -301,11 +301,11 @@ def test_a_switch_that_flaps_among_most_is_drained_if_it_does_not_hold_its_progr
             links.left(vertex, 1.0)
             links.connected(vertex, 1.0)
         fit(links, vertex)
-    links.settle(1.0)
+    links.update(1.0)
     assert links.flaps.suppressed.sum() == 8
     assert not links.drained.any()
     links.unfit(3, 2.0)
-    links.settle(2.0)
+    links.update(2.0)
     assert np.flatnonzero(links.drained).tolist() == [3]
 
 
@@ -315,9 +315,9 @@ def test_a_link_that_is_drained_by_request_is_not_up_when_its_ports_are() -> Non
     name = "{}-{}".format(*(links.wiring.names[end] for end in (u, v)))
     port = int(routed(q=3).wiring.port[u, k])
     links.port(u, port, DOWN, 1.0)
-    links.ask({name: find(links.wiring, None, name)})
+    links.drain({name: find(links.wiring, None, name)})
     assert kinds(links, 1.0) == ["link-down"]
     links.port(u, port, "", 2.0)
-    assert [(e.kind, e.text) for e in links.settle(2.0)[1]] == [("link-down", "drained")]
-    links.ask({})
+    assert [(e.kind, e.text) for e in links.update(2.0)[1]] == [("link-down", "drained")]
+    links.drain({})
     assert kinds(links, 3.0) == ["link-up"]
