@@ -46,7 +46,7 @@ class Inbox:
         self._sessions = member.roles if member else controller.fabric
         self._waiting: deque[tuple[Any, bytes, float]] = deque()
         self._bytes = 0
-        self._own: dict[Any, int] = {}
+        self._bytes_of: dict[Any, int] = {}
         self._unsent: dict[Any, None] = {}
         self._due = False
         self._arrived = hub.Event()
@@ -81,7 +81,7 @@ class Inbox:
 
     def full(self, datapath: Any) -> bool:
         """Whether receiving from a connection must pause."""
-        return self._bytes > FULL or self._own.get(datapath, 0) > OWN_FULL
+        return self._bytes > FULL or self._bytes_of.get(datapath, 0) > OWN_FULL
 
     @property
     def silenced(self) -> bool:
@@ -140,9 +140,9 @@ class Inbox:
 
     def _count(self, datapath: Any, size: int) -> None:
         self._bytes += size
-        own = self._own.pop(datapath, 0) + size
-        if own:
-            self._own[datapath] = own
+        waiting = self._bytes_of.pop(datapath, 0) + size
+        if waiting:
+            self._bytes_of[datapath] = waiting
 
     def _named(self, datapath: Any) -> None:
         host, port = datapath.address[:2]

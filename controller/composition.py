@@ -193,7 +193,7 @@ class Controller:
     def _reload(self) -> None:
         """Read the build again and move the switches to it."""
         try:
-            with self.actions.asked(HANGUP, "reload", str(self.folder)):
+            with self.actions.recording(HANGUP, "reload", str(self.folder)):
                 self.mover.move(self._read(), True, HANGUP.name, all_or_none=False)
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))

@@ -108,9 +108,10 @@ class Reporter:
                 yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
 
     def _kept_status(self) -> list[Event]:
-        """Write the status if it is due: with every event, before its line is printed, but that of
-        thousands of switches not at every tick in which nothing happens: it would take a tenth of
-        an idle controller's time. Tells once that it cannot be written.
+        """Write the status if it is due, and tell once if it cannot be written.
+
+        It is due with every event, before the event's line is printed. Between events it is written
+        more rarely: with thousands of switches it would take a tenth of an idle controller's time.
         """
         if self.status_file is None or (began := self.clock()) < self._due:
             return []

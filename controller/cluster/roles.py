@@ -38,11 +38,18 @@ def request(role: ControllerRole, term: int) -> bytes:
 
 @dataclass(slots=True)
 class _RolePeer:
+    """A connection with a switch that has named itself."""
+
     datapath_id: int
+    """The switch's OpenFlow datapath id."""
     address: str
+    """The address that the switch connects from."""
     certificate: frozenset[str] | None = None
+    """The nodes that the switch's certificate names; None without TLS."""
     master: bool = False
-    asked: float | None = None
+    """Whether the switch has confirmed us as its master."""
+    requested: float | None = None
+    """When our role was requested last; None if it never was."""
 
 
 class Roles:
@@ -105,13 +112,13 @@ class Roles:
         """Ask switches again that have refused or not answered."""
         now = self._fabric.clock()
         for key, peer in self._peers.items():
-            late = peer.asked is not None and now - peer.asked > AGAIN
+            late = peer.requested is not None and now - peer.requested > AGAIN
             if self._leads and not peer.master and late:
                 self._ask(key)
 
     def _ask(self, key: Hashable) -> None:
         if self._term:
-            self._peers[key].asked = self._fabric.clock()
+            self._peers[key].requested = self._fabric.clock()
             role = ControllerRole.MASTER if self._leads else ControllerRole.SLAVE
             self._fabric.send(key, SendPriority.URGENT, request(role, self._term))
 
@@ -122,9 +129,9 @@ class Roles:
             self._fabric.tell(RoleContested(f"{datapath_id:016x}"))
 
     def _confirmed(self, key: Hashable, peer: _RolePeer, message: bytes) -> None:
-        said = ROLE.read(message, HEADER.size)
-        now, wanted = (said.role, said.generation), (ControllerRole.MASTER, self._term)
-        if self._leads and not peer.master and now == wanted:
+        reply = ROLE.read(message, HEADER.size)
+        confirmed = (reply.role, reply.generation) == (ControllerRole.MASTER, self._term)
+        if self._leads and not peer.master and confirmed:
             peer.master = True
             self._fabric.connected(key, peer.datapath_id, peer.address, peer.certificate)
 

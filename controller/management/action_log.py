@@ -45,7 +45,9 @@ CONTROLLER = Actor("controller", "", "")
 class ActionLog:
     """The action log of a controller, `.NAME.actions` next to its build folder.
 
-    tell: reports an event.
+    Args:
+        folder: the build folder of the controller.
+        tell: reports an event.
 
     Raises (all methods):
         InputError: the log cannot be written; nothing is done then.
@@ -56,8 +58,8 @@ class ActionLog:
         self.file, self._tell = place.with_name(f".{place.name}.actions"), tell
 
     @contextmanager
-    def asked(self, actor: Actor, action: str, what: str = "") -> Iterator[None]:
-        """Write down a request, and why it was refused."""
+    def recording(self, actor: Actor, action: str, what: str = "") -> Iterator[None]:
+        """Write down a request before what it asks for is done, and why it was refused."""
         self.write(actor, action, what, "asked")
         try:
             yield

@@ -146,7 +146,7 @@ class Api:
         chosen = [v for v in sorted(fabric.present) if node in (None, fabric.names[v])]
         if node is not None and not chosen:
             raise ServiceUnavailable(f"switch {node} is not connected")
-        with self.actions.asked(actor, "reconcile", node or "every switch"):
+        with self.actions.recording(actor, "reconcile", node or "every switch"):
             for vertex in chosen:
                 fabric.present[vertex].wait()
         return _json({"switches": len(chosen)}, 202)
@@ -156,7 +156,7 @@ class Api:
         what = _body(request).get("what")
         if not isinstance(what, str):
             raise BadRequest("what: required a node, a link or a group, such as module:NODE/MODULE")
-        with self.actions.asked(actor, "undrain" if ends else "drain", what):
+        with self.actions.recording(actor, "undrain" if ends else "drain", what):
             answer = self.mover.keeper.drain(what, ends, self.breathe)
         self._remember()
         return _json(answer, 202)
@@ -188,14 +188,14 @@ class Api:
             request.args.get(word) == "1" for word in ("accept_loss", "unverified")
         )
         within, data = _seconds(request.args.get("confirm_within", "0")), request.get_data()
-        with self.actions.asked(actor, "apply", identity_in(data)):
+        with self.actions.recording(actor, "apply", identity_in(data)):
             target = self.mover.receive(data, unverified, self.breathe)
             self.mover.move(target, accept_loss, actor.name, within)
         return _json(self.mover.progress(), 202)
 
     def confirm(self, _: _Request, actor: Actor) -> Response:
         """Keep the build that is on trial."""
-        with self.actions.asked(actor, "confirm", self.mover.fabric.identity):
+        with self.actions.recording(actor, "confirm", self.mover.fabric.identity):
             self.mover.confirm()
         return _json(self.mover.progress())
 
@@ -204,7 +204,7 @@ class Api:
         build = _body(request).get("build", "")
         if not isinstance(build, str):
             raise BadRequest("build: required the identity of a build")
-        with self.actions.asked(actor, "rollback", build or "to the build before"):
+        with self.actions.recording(actor, "rollback", build or "to the build before"):
             self.mover.roll_back(build, actor.name)
         return _json(self.mover.progress(), 202)
 

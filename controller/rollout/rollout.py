@@ -229,7 +229,7 @@ class Rollout:
         return bool(self._carrying(self._round_programs.node.keys() - self.fabric.present))
 
     def _carrying(self, vertices: Iterable[int]) -> list[int]:
-        """Those of these switches that the move's tables lead traffic through."""
+        """The switches among these that the move's tables lead traffic through."""
         old = len(self.programs.update.old.wiring.names)
         return sorted(v for v in self._carries.intersection(vertices) if v < old)
 

@@ -38,16 +38,27 @@ class Framework:
     """The framework's modules that the app uses, and the classes it derives from."""
 
     name: str
+    """The framework's name, of `FRAMEWORKS`."""
     app: Any
+    """The class of apps."""
     datapath: Any
+    """The class of connections."""
     app_manager: ModuleType
+    """Loads and starts apps."""
     controller: ModuleType
+    """Accepts connections."""
     handler: ModuleType
+    """Registers handlers of events, and names the states of connections."""
     ofp_event: ModuleType
+    """The events of OpenFlow messages."""
     ofproto: ModuleType
+    """The constants of OpenFlow 1.3."""
     parser: ModuleType
+    """Reads OpenFlow messages."""
     hub: ModuleType
+    """Green threads."""
     conf: Any
+    """The options of the framework and of apps."""
 
     def error_names(self, type_: int, code: int) -> tuple[str, str]:
         """The constants of an OpenFlow error's type and code."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,7 @@ from controller.openflow.row_overlap import shadowing
 from controller.settings import ForeignRows
 
 SHIFT = np.uint64(COOKIE_SHIFT)
+Surplus = TypeVar("Surplus")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,19 +163,21 @@ def difference(program: FlowProgram, held: Held, foreign: ForeignRows = "keep") 
     Raises:
         Malformed: a row that the switch reports cannot be read.
     """
-    groups, counts, surplus = _group_part(program.groups, held.groups)
-    flows, added, changed, removed = _flow_part(program.flows, held)
-    parts = [*groups, *flows, *(_delete_flow(row) for row in removed)]
+    group_changes = _group_changes(program.groups, held.groups)
+    row_changes = _row_changes(program.flows, held)
+    surplus_rows, surplus_groups = list(row_changes.surplus), list(group_changes.surplus)
+    parts = [*group_changes.messages, *row_changes.messages, *map(_delete_flow, surplus_rows)]
     if foreign == "remove":
         # First: a foreign row may occupy the place of one of our rows.
-        parts = [*(_delete_flow(row) for row in sorted(held.foreign)), *parts]
-        surplus += held.foreign_groups
-    parts += [_delete_group(number) for number in surplus]
+        parts = [*map(_delete_flow, sorted(held.foreign)), *parts]
+        surplus_rows += held.foreign
+        surplus_groups += held.foreign_groups
+    parts += map(_delete_group, surplus_groups)
     return Difference(
         parts=tuple(parts),
-        added=added + counts[0],
-        changed=changed + counts[1],
-        removed=len(removed) + len(surplus) + (len(held.foreign) if foreign == "remove" else 0),
+        added=group_changes.added + row_changes.added,
+        changed=group_changes.changed + row_changes.changed,
+        removed=len(surplus_rows) + len(surplus_groups),
         foreign=len(held.foreign) + len(held.foreign_groups),
         shadowing=_shadowing(program, held) if foreign == "keep" else (),
     )
@@ -190,11 +193,11 @@ def restored(before: Held, now: Held) -> tuple[bytes, ...]:
     wanted = before.groups | {number: now.groups[number] for number in now.foreign_groups}
     groups = (_put_group(*group) for group in sorted(wanted.items()))
     flows = map(_put_flow, sorted(before.rows | before.foreign - now.foreign))
-    return difference(FlowProgram(_each(groups), _each(flows)), now).parts
+    return difference(FlowProgram(_blocks(groups), _blocks(flows)), now).parts
 
 
-def _each(messages: Iterable[bytes]) -> tuple[Block, ...]:
-    """A block each."""
+def _blocks(messages: Iterable[bytes]) -> tuple[Block, ...]:
+    """A block for each message."""
     return tuple(np.frombuffer(one, np.uint8)[None] for one in messages)
 
 
@@ -222,12 +225,24 @@ def _whole(blocks: Iterable[Block]) -> list[bytes]:
     return [block.tobytes() for block in blocks if len(block)]
 
 
-def _group_part(
-    blocks: Sequence[Block], held: dict[int, bytes]
-) -> tuple[list[bytes], tuple[int, int], list[int]]:
-    """Messages that add and change groups, the count of each, and the numbers of surplus groups."""
+@dataclass(frozen=True, slots=True)
+class _Changes(Generic[Surplus]):
+    """The changes of a switch's rows, or of its groups."""
+
+    messages: Sequence[bytes]
+    """The messages that add and change."""
+    added: int
+    """How many are added."""
+    changed: int
+    """How many are changed."""
+    surplus: Sequence[Surplus]
+    """What is to be removed: rows, or the numbers of groups."""
+
+
+def _group_changes(blocks: Sequence[Block], held: dict[int, bytes]) -> _Changes[int]:
+    """The changes that give a switch these groups instead of those that it holds."""
     if not held:
-        return _whole(blocks), (sum(map(len, blocks)), 0), []
+        return _Changes(_whole(blocks), sum(map(len, blocks)), 0, [])
     parts: list[bytes] = []
     added = changed = 0
     surplus = {number for number in held if 0 < number <= OUR_GROUPS}
@@ -242,13 +257,16 @@ def _group_part(
             parts.append(chosen.tobytes())
             added += int(np.count_nonzero(~replaces))
             changed += int(np.count_nonzero(replaces))
-    return parts, (added, changed), sorted(surplus, reverse=True)
+    return _Changes(parts, added, changed, sorted(surplus, reverse=True))
 
 
-def _flow_part(blocks: Sequence[Block], held: Held) -> tuple[list[bytes], int, int, list[bytes]]:
-    """Messages that add rows, the counts of new and replacing ones, and the surplus rows."""
+def _row_changes(blocks: Sequence[Block], held: Held) -> _Changes[bytes]:
+    """The changes that give a switch these rows instead of ours that it holds.
+
+    A row that replaces one in the same place is changed.
+    """
     if not held.blocks:
-        return _whole(blocks), sum(map(len, blocks)), 0, []
+        return _Changes(_whole(blocks), sum(map(len, blocks)), 0, [])
     held_rows, forms = held.rows, [(block, _rows(block)) for block in blocks]
     ours = frozenset(row for _, form in forms for row in form)
     lacking, surplus = ours - held_rows, held_rows - ours
@@ -260,7 +278,7 @@ def _flow_part(blocks: Sequence[Block], held: Held) -> tuple[list[bytes], int, i
         for block, form in forms:
             if kept := [place for place, row in enumerate(form) if row in lacking]:
                 parts.append((block if len(kept) == len(block) else block[kept]).tobytes())
-    return parts, len(lacking) - changed, changed, sorted(surplus)
+    return _Changes(parts, len(lacking) - changed, changed, sorted(surplus))
 
 
 def _alike(

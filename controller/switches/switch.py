@@ -266,7 +266,7 @@ class Switch:
             self.owner.tell(ProfileLowered(name, now.name, text))
 
     def _difference(self, held: reconcile.Held) -> tuple[FlowProgram, reconcile.Difference]:
-        """The program that it is to hold now, and the difference to that."""
+        """The program that the switch is to hold now, and the difference to that."""
         if self.vertex is None:
             raise ValueError("a switch that is not in this build")
         self.generation = generation_of(held.marker)

@@ -74,8 +74,11 @@ class HalfOpen:
 class Entrance:
     """The connections that were accepted, from the first byte to the last.
 
-    most: how many of them may be half-open. tls: None for plain text. heard: the clock by which
-    peers are silent.
+    Args:
+        most: how many of them may be half-open.
+        tls: the files of TLS; None for plain text.
+        rejected: the peers that were turned away.
+        heard: the clock by which peers are silent.
     """
 
     def __init__(
@@ -93,9 +96,9 @@ class Entrance:
         if oldest := self._half_open.enter(address):
             self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
 
-    def identified(self, address: Any, known: bool) -> None:
-        """A peer has sent its datapath id; known: of the build."""
-        if known:
+    def identified(self, address: Any, of_build: bool) -> None:
+        """A peer has sent its datapath id, which is of the build or not."""
+        if of_build:
             self._half_open.leave(address)
         else:
             self._half_open.wait(address)
@@ -192,7 +195,7 @@ def use(framework: Framework, entrance: Entrance, address: Address) -> None:
     cannot be had.
 
     Raises:
-        InputError: so it is.
+        InputError: the address cannot be had.
     """
     import eventlet
 
