@@ -42,7 +42,7 @@ class FabricChild(OpenFlowChild):
         self.fabric.start(CONTROLLER_ADDRESS)
 
     def job(self, pairs: NDArray[np.int64], version: int, probe: bool) -> tuple[Any, ...]:
-        """From collector to collector."""
+        """The class that sends frames from collector to collector, and its arguments."""
         first = PROBE_NUMBERS if probe else self.numbered
         self.numbered += len(pairs)
         return CollectorProber, self.ovs.folder, self.writers[version], pairs, first

@@ -81,9 +81,7 @@ def carry_tcp(
             command += ["-b", f"{rate:.0f}", "-t", f"{seconds:g}", "-P", str(flows.parallel)]
             clients.append(_start(host, command, folder / f"client-{port}.json"))
         for client in clients:
-            assert client.stdin is not None  # noqa: S101
-            client.stdin.write("go\n")
-            client.stdin.close()
+            _let_go(client)
         deadline = monotonic() + seconds + IPERF_PATIENCE
         for client in clients:
             client.wait(max(0.1, deadline - monotonic()))
@@ -112,12 +110,20 @@ def _listening(port: int, host: Node) -> bool:
     return any(f":{port:04X} " in table.read_text() for table in tables)
 
 
+def _let_go(client: subprocess.Popen[str]) -> None:
+    """Tell a client, which waits for a line, to begin."""
+    if client.stdin is None:
+        raise ValueError("a client without standard input")
+    client.stdin.write("go\n")
+    client.stdin.close()
+
+
 def _arrived(file: Path) -> float:
     """Mb/s that the receiver had, from what a client printed."""
     try:
-        found = json.loads(file.read_text())
+        printed = json.loads(file.read_text())
     except ValueError:
-        found = {"error": f"{file.name} is no JSON"}
-    if "error" in found:
-        raise EngineError(f"iperf3: {found['error']}")
-    return float(found["end"]["sum_received"]["bits_per_second"]) / 1e6
+        printed = {"error": f"{file.name} is no JSON"}
+    if "error" in printed:
+        raise EngineError(f"iperf3: {printed['error']}")
+    return float(printed["end"]["sum_received"]["bits_per_second"]) / 1e6

@@ -107,9 +107,10 @@ def _read_requests(
 
 
 class HostAddresses:
-    """Hosts by their numbers in `who`. Of `hosts`, each has a process in its namespace."""
+    """Hosts by their numbers in `who`."""
 
     hosts: list[Any]
+    """The process of each host in its namespace."""
 
     def __init__(self, build: Build, who: HostSample) -> None:
         self.build, self.who = build, who
@@ -120,7 +121,7 @@ class HostAddresses:
         return str(plan.host(*at) if version == 4 else plan.host6(*at))
 
     def ends(self, version: int = 4) -> list[tuple[int, str]]:
-        """Of each host a process in its namespace, and its address."""
+        """A process in the namespace of each host, and the host's address."""
         return [(host.pid, self.address(i, version)) for i, host in enumerate(self.hosts)]
 
     def setup(self, host: int) -> list[str]:
@@ -165,7 +166,7 @@ class InnerChild(ABC):
         """int64[S, ports + 1]: packets that have left each switch by each port to another."""
 
     def job(self, pairs: NDArray[np.int64], version: int, probe: bool) -> tuple[Any, ...]:
-        """What sends over pairs of hosts, int64[n, 2], and what it is made of: UDP."""
+        """The class that sends UDP packets over pairs of hosts, int64[n, 2], and its arguments."""
         port = PROBE_PORT if probe else ROUND_PORT
         return UdpProber, self.network.ends(version), pairs.tolist(), port
 
@@ -175,7 +176,8 @@ class InnerChild(ABC):
 
     def probe_stop(self) -> Probed:
         """End the probe, and tell what it saw."""
-        assert self.probe is not None  # noqa: S101
+        if self.probe is None:
+            raise ValueError("no probe was started")
         return self.probe.stop()
 
 
@@ -195,7 +197,7 @@ class OpenFlowChild(InnerChild):
         """What sends and gets frames as hosts do; to be closed."""
 
     def loads(self) -> NDArray[np.int64]:
-        """By the bridges' counters."""
+        """int64[S, ports + 1]: packets that left each switch, by the bridges' counters."""
         return self.sent("packets")
 
     def sent(self, what: str) -> NDArray[np.int64]:

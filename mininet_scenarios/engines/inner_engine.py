@@ -86,9 +86,10 @@ class InnerProcess:
 
 
 class InnerEngine(Engine):
-    """An engine that asks the process of a module inside to do what it is asked itself."""
+    """An engine that passes its calls to a process in namespaces."""
 
     child: str
+    """The module that runs in the namespaces."""
     starts = "start {:,} switches with {:,} links, and their hosts"
 
     def __init__(self, setup: Setup) -> None:
@@ -173,7 +174,8 @@ class MininetEngine(InnerEngine):
 
     def prompt(self, terminal: str) -> None:
         """Let whoever sits at a terminal look around; Ctrl-C ends a command, not the network."""
-        assert self.inner.process is not None  # noqa: S101
+        if self.inner.process is None:
+            raise ValueError("the engine was not started")
         outer = self.inner.process.pid
         inside = int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
         before = signal.signal(signal.SIGINT, lambda *_: os.kill(inside, signal.SIGINT))

@@ -48,6 +48,7 @@ class ModelEngine(Engine):
 
     name = "model"
     versions: tuple[int, ...] = (4,)  # the tables are the same for both
+    """The versions of the Internet protocol that it can send."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup, self.ground = setup, setup.build
@@ -125,7 +126,8 @@ class ModelEngine(Engine):
 
     def _go(self, last: int) -> None:
         """Through the rounds of a move, to the middle of the last of them (from 1)."""
-        assert self.move is not None  # noqa: S101
+        if self.move is None:
+            raise ValueError("no move is under way")
         for state in self.move.states(last):
             self.walked = self.move.walked(self.walked, state)
             # Long enough for a packet of every pair in every state.
@@ -144,7 +146,8 @@ class ModelEngine(Engine):
 
     def probe_stop(self) -> Probed:
         """The packets sent until now; each took no time."""
-        assert self.probe is not None  # noqa: S101
+        if self.probe is None:
+            raise ValueError("no probe was started")
         self._send_probe()
         probe, self.probe = self.probe, None
         return probe.probed()
@@ -222,5 +225,5 @@ class Moving:
         """Where packets go in a state, in the numbers of the old build; only `first` is of it."""
         table = hops_between(self.update, carried_out)
         first = table[np.maximum(self.node, 0)[:, None], np.maximum(self.node, 0)]
-        there = self.node >= 0
-        return replace(before, first=np.where(there[:, None] & there, first, before.first))
+        in_both = self.node >= 0
+        return replace(before, first=np.where(in_both[:, None] & in_both, first, before.first))

@@ -153,11 +153,11 @@ class FabricNetwork(HostAddresses):
     def _fabric_links(self) -> list[str]:
         """Link up switches; returns the lines for `ip -batch`."""
         lines = []
-        for u, here, v, there in self.build.wiring.each_cable():
-            ends = port_interface(u, here), port_interface(v, there)
-            self.net.addLink(
-                bridge_name(u), bridge_name(v), here, there, intfName1=ends[0], intfName2=ends[1]
-            )
+        for switch, port, far, far_port in self.build.wiring.each_cable():
+            ends = port_interface(switch, port), port_interface(far, far_port)
+            interfaces = {"intfName1": ends[0], "intfName2": ends[1]}
+            bridges = bridge_name(switch), bridge_name(far)
+            self.net.addLink(*bridges, port, far_port, **interfaces)
             lines.append(f"link add name {ends[0]} up type veth peer name {ends[1]}")
             lines.append(f"link set {ends[1]} up")
         return lines
@@ -176,12 +176,13 @@ class FabricNetwork(HostAddresses):
 
 
 class VethFabric(OvsFabric):
-    """Bridges whose cables and hosts' cables are veth pairs; what does not work is down.
+    """Bridges whose cables and hosts' cables are veth pairs.
 
     A cable keeps its names: after a swap the interface `s4-eth2` may be at another switch's port.
     """
 
     down: frozenset[str] = frozenset()
+    """The interfaces that do not work, and are down."""
 
     def interface(self, switch: int, port: int) -> str:
         """The interface that a switch has at a port now."""
@@ -215,13 +216,13 @@ class VethFabric(OvsFabric):
 
     def _plugged(self) -> dict[SwitchPort, str]:
         """Interfaces that are at other ports than their names say."""
-        found: dict[SwitchPort, str] = {}
+        interfaces: dict[SwitchPort, str] = {}
         number = self.build.wiring.names.index
         for wrong in self.outage.miswires:
             ends = [self._end(number(far), number(near)) for near, far in (wrong.one, wrong.other)]
-            names = [found.get(end) or port_interface(*end) for end in ends]
-            found |= dict(zip(ends, reversed(names), strict=True))
-        return found
+            names = [interfaces.get(end) or port_interface(*end) for end in ends]
+            interfaces |= dict(zip(ends, reversed(names), strict=True))
+        return interfaces
 
     def _end(self, switch: int, far: int) -> SwitchPort:
         wiring = self.build.wiring
@@ -231,6 +232,6 @@ class VethFabric(OvsFabric):
         wiring, powered = self.build.wiring, set(self.powered())
         works = self.outage.cabling(self.program, wiring.names)[2]
         dead = np.argwhere((wiring.far >= 0) & ~works).tolist()
-        found = [self.interface(v, int(wiring.port[v, k])) for v, k in dead]
+        interfaces = [self.interface(v, int(wiring.port[v, k])) for v, k in dead]
         ends = [end for end in self.host_ends if end[0] not in powered]
-        return frozenset([*found, *(port_interface(*end) for end in ends)])
+        return frozenset([*interfaces, *(port_interface(*end) for end in ends)])

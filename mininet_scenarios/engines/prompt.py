@@ -50,11 +50,10 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         hops = int(now.first[source, destination])
         names = [self.build.wiring.names[v] for v in now.path(source, destination)]
         shown = " ".join(names[:SHOWN_PAIRS]) + (" …" if len(names) > SHOWN_PAIRS else "")
-        self._say(
-            f"{shown}: {hops} link{'s' * (hops != 1)}"
-            if hops >= 0
-            else f"{shown}: lost ({FAULTS[hops]})"
-        )
+        if hops < 0:
+            self._say(f"{shown}: lost ({FAULTS[hops]})")
+        else:
+            self._say(f"{shown}: {hops} {'link' if hops == 1 else 'links'}")
 
     def do_fail(self, line: str) -> None:
         """Fail A-B | A: cut a link, or take power from a switch."""
@@ -103,17 +102,19 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         return done
 
     def _change(self, line: str, up: bool) -> None:
-        known = self.predicted.walks
+        walks = self.predicted.walks
         elements = find_failures(self.build, line.strip())
         names = self.build.wiring.names
-        nodes = tuple(names[each - known.links] for each in elements if each >= known.links)
-        ends = [known.link_ends[element] for element in elements if element < known.links]
+        # Elements are numbered: links first, then nodes.
+        failed_nodes = [number - walks.links for number in elements if number >= walks.links]
+        nodes = tuple(names[vertex] for vertex in failed_nodes)
+        ends = [walks.link_ends[number] for number in elements if number < walks.links]
         change = PhysicalChange(tuple((names[u], names[v]) for u, v in ends), nodes, up)
         self.fabric.suffer(self.fabric.outage.after(change))
         self.fabric.ovs.appctl("revalidator/wait")
         now = self.predicted.under(self.fabric.outage)
         power = self.fabric.outage.up(names) & self.build.topology.endpoints
-        pairs = power[:, None] & power & ~np.eye(known.switches, dtype=bool)
+        pairs = power[:, None] & power & ~np.eye(walks.switches, dtype=bool)
         lost = int(np.count_nonzero(pairs & (now.fewest < 0)))
         self._say(f"{lost:,} of {int(pairs.sum()):,} pairs of switches lose packets by the tables")
 

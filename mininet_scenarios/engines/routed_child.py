@@ -64,12 +64,13 @@ class RoutedChild(InnerChild):
 
     def apply(self, event: Event) -> None:
         """Take both ends of cables down, or up again."""
-        assert isinstance(event, PhysicalChange)  # noqa: S101
+        if not isinstance(event, PhysicalChange):
+            raise TypeError(f"an event that routers do not have: {event}")
         wiring = self.build.wiring
         for u, v in ((self.vertex[one], self.vertex[other]) for one, other in event.links):
-            for here, there in ((u, v), (v, u)):
-                link = int(np.flatnonzero(wiring.far[here] == there)[0])
-                self.network.set_link(here, link, event.up)
+            for near, far in ((u, v), (v, u)):
+                link = int(np.flatnonzero(wiring.far[near] == far)[0])
+                self.network.set_link(near, link, event.up)
 
     def settle(self, patience: float) -> None:
         """Wait until every router has the routes that it can have."""
@@ -85,8 +86,8 @@ class RoutedChild(InnerChild):
         number = int(np.flatnonzero(wiring.host_port[switch] == port)[0])
         several = np.count_nonzero(wiring.host_port[switch]) > 1
         device = BRIDGE if several else wiring.port_name(switch, port)
-        own = plan.host(switch, number), plan.host6(switch, number) if plan.ipv6 else ""
-        return f"via {own[0]} dev {device}", f"via {own[1]} dev {device}"
+        addresses = plan.host(switch, number), plan.host6(switch, number) if plan.ipv6 else ""
+        return f"via {addresses[0]} dev {device}", f"via {addresses[1]} dev {device}"
 
     def _rule(self, what: str, switch: int) -> None:
         words = ("rule", what, "priority", PRIORITY, "table", TABLE)

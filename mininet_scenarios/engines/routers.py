@@ -37,7 +37,8 @@ class Space:
     def __init__(self) -> None:
         command = ["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert self.process.stdout is not None  # noqa: S101
+        if self.process.stdout is None:
+            raise ValueError("a process without standard output")
         self.process.stdout.readline()
         self.pid = self.process.pid
         self.inside = ["nsenter", "-t", str(self.pid), "-n"]
@@ -83,8 +84,9 @@ class RouterProcesses(ABC):
 
     def next_hops(self, far: int) -> list[str]:
         """The addresses by which it finds another switch, for marked packets, too."""
-        known = [str(IPv6Address(LINK_LOCAL + far + 1)), str(self.build.addressing.gateway(far))]
-        return known + [marked_address(far, 6)] * self.build.forwarding.marks
+        link_local = str(IPv6Address(LINK_LOCAL + far + 1))
+        addresses = [link_local, str(self.build.addressing.gateway(far))]
+        return [*addresses, marked_address(far, 6)] if self.build.forwarding.marks else addresses
 
     @abstractmethod
     def begin(self) -> None:
@@ -100,13 +102,13 @@ class RouterProcesses(ABC):
 
     def routes(self, protocols: tuple[str, ...]) -> list[dict[str, Any]]:
         """The routes of these protocols in the kernel, as `ip -json` has them."""
-        found = []
+        routes = []
         for family in ("-4", "-6"):
             shown = self.space.run(
                 "ip", family, "-details", "-json", "route", "show", "table", "all"
             )
-            found += [route for route in json.loads(shown) if route["protocol"] in protocols]
-        return found
+            routes += [route for route in json.loads(shown) if route["protocol"] in protocols]
+        return routes
 
     def _over(self, dead: set[str], protocols: tuple[str, ...]) -> bool:
         return any(route.get("dev") in dead for route in self.routes(protocols))
@@ -160,15 +162,16 @@ class FrrRouter(RouterProcesses):
         """
         held, wanted = self._held(), self._static(dead)
         if self.learns:
-            found = {str(route["dst"]): _devices(route) for route in self.routes(BGP)}
+            learned = {str(route["dst"]): _devices(route) for route in self.routes(BGP)}
             compiled = self._compiled()
-            right = {dst: dev for dst, dev in found.items() if dst in compiled} == compiled
+            right = {dst: dev for dst, dev in learned.items() if dst in compiled} == compiled
             return bool(dead) or (right and _shares(held) == _shares(wanted))
         return held == wanted if self._tracked() else held.keys() == wanted.keys()
 
     def next_hops(self, far: int) -> list[str]:
-        """Those of marked IPv4 packets, too."""
-        return super().next_hops(far) + [marked_address(far, 4)] * self.build.forwarding.marks
+        """The addresses by which it finds another switch, for marked IPv4 packets, too."""
+        addresses = super().next_hops(far)
+        return [*addresses, marked_address(far, 4)] if self.build.forwarding.marks else addresses
 
     def _tracked(self) -> dict[str, End]:
         """The ends of links that BGP keeps an address for; none without such."""
@@ -195,8 +198,9 @@ class FrrRouter(RouterProcesses):
         return [daemon for daemon, word in words if word in text]
 
     def _static(self, dead: set[str]) -> NextHops:
-        """Of its static routes, the nearest over other interfaces."""
-        tracked, found = self._tracked(), dict[tuple[str, str], dict[int, Counter[End]]]()
+        """The next hops of its static routes: the nearest ones over interfaces that work."""
+        tracked = self._tracked()
+        by_route: dict[tuple[str, str], dict[int, Counter[End]]] = {}
         for _, _, prefix, hop, *rest in (line for line in self._lines() if line[1:2] == ["route"]):
             near, table = rest, "main"
             if "table" in rest:
@@ -204,21 +208,21 @@ class FrrRouter(RouterProcesses):
             end = tracked.get(hop) or ("" if hop == "reject" else "".join(near[:1]), False)
             if end[0] not in dead:
                 far = next((int(word) for word in near if word.isdigit()), 1)
-                found.setdefault((prefix, table), {}).setdefault(far, Counter())[end] += 1
-        return {route: by_distance[min(by_distance)] for route, by_distance in found.items()}
+                by_route.setdefault((prefix, table), {}).setdefault(far, Counter())[end] += 1
+        return {route: by_distance[min(by_distance)] for route, by_distance in by_route.items()}
 
     def _held(self) -> NextHops:
-        """The same in the kernel."""
+        """The next hops of its static routes in the kernel."""
         marked = {line[-1] for line in self._lines() if line[:3] == ["set", "ipv6", "next-hop"]}
-        found: NextHops = {}
+        routes: NextHops = {}
         for route in self.routes(STATIC):
             refused = route.get("type", "unicast") != "unicast"
             hops = [{}] if refused else route.get("nexthops", [route])
-            found[str(route["dst"]), str(route.get("table", "main"))] = Counter(
+            routes[str(route["dst"]), str(route.get("table", "main"))] = Counter(
                 (hop.get("dev", ""), hop.get("gateway", hop.get("via", {}).get("host")) in marked)
                 for hop in hops
             )
-        return found
+        return routes
 
     def _compiled(self) -> dict[str, frozenset[str]]:
         """{prefix: interfaces} of the tables: best paths change until the last session is up."""
@@ -230,17 +234,18 @@ class FrrRouter(RouterProcesses):
         name = self.build.wiring.port_name
         by_class = [frozenset(name(v, port) for port in row if port) for row in ports.tolist()]
         through = {d: by_class[k] for d, k in enumerate(egress) if d != v}
-        found = {str(plan.network(d)): interfaces for d, interfaces in through.items()}
+        by_prefix = {str(plan.network(d)): interfaces for d, interfaces in through.items()}
         if plan.ipv6:
-            found |= {str(plan.network6(d)): interfaces for d, interfaces in through.items()}
-        return found
+            by_prefix |= {str(plan.network6(d)): interfaces for d, interfaces in through.items()}
+        return by_prefix
 
     def _start(self, daemon: str) -> None:
         folder = self.daemons
         command = [str(FRR / daemon), "-z", str(folder / "zserv.api"), "--vty_socket", str(folder)]
         command += ["-i", str(folder / f"{daemon}.pid"), "--vty_port", "0"]
         command += ["--log", f"file:{folder / daemon}.log"]
-        command += ["--bfdctl", str(folder / "bfdd.sock")] * (daemon == "bfdd")
+        if daemon == "bfdd":
+            command += ["--bfdctl", str(folder / "bfdd.sock")]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.space.spawn(command, stdin=subprocess.DEVNULL, **quiet)
         until((folder / f"{daemon}.vty").exists, f"{daemon} of {self.files.name}", ROUTER_PATIENCE)
@@ -367,16 +372,16 @@ class Routers(HostAddresses):
 
     def _cables(self) -> list[str]:
         wiring, lines = self.build.wiring, []
-        for u, here, v, there in wiring.each_cable():
-            near, far = wiring.port_name(u, here), wiring.port_name(v, there)
-            lines.append(_veth(self.switches[u], near, self.switches[v], far))
+        for near, port, far, far_port in wiring.each_cable():
+            interface, far_interface = wiring.port_name(near, port), wiring.port_name(far, far_port)
+            lines.append(_veth(self.switches[near], interface, self.switches[far], far_interface))
         taking_part = zip(self.who.switch.tolist(), self.who.number.tolist(), strict=True)
         who = {end: i for i, end in enumerate(taking_part)}
         for vertex, number in np.argwhere(wiring.host_port > 0).tolist():
             switch, i = self.switches[vertex], who.get((vertex, number))
-            port = wiring.port_name(vertex, int(wiring.host_port[vertex, number]))
-            host = (switch, f"no-{port}") if i is None else (self.hosts[i], "eth0")
-            lines.append(_veth(switch, port, *host))
+            name = wiring.port_name(vertex, int(wiring.host_port[vertex, number]))
+            host = (switch, f"no-{name}") if i is None else (self.hosts[i], "eth0")
+            lines.append(_veth(switch, name, *host))
         return lines
 
     def _meet(self) -> None:
@@ -389,39 +394,42 @@ class Routers(HostAddresses):
         wiring = self.build.wiring
         for v, k in sorted(met):
             far = int(wiring.far[v, k])
-            there = wiring.port_name(far, int(wiring.far_port[v, k]))
-            own = self.lladdrs[far]
-            known = dict.fromkeys(self.routers[v].next_hops(far), own[there, ""])
-            known |= {
-                address: own[end, address] for end, address in own if end == there and address
+            far_interface = wiring.port_name(far, int(wiring.far_port[v, k]))
+            lladdrs = self.lladdrs[far]
+            neighbours = dict.fromkeys(self.routers[v].next_hops(far), lladdrs[far_interface, ""])
+            neighbours |= {
+                address: lladdr
+                for (interface, address), lladdr in lladdrs.items()
+                if interface == far_interface and address
             }
             lines.setdefault(v, []).extend(
                 f"neigh replace {address} lladdr {lladdr} dev {self.name(v, k)} nud permanent"
-                for address, lladdr in known.items()
+                for address, lladdr in neighbours.items()
             )
-        for v, each in lines.items():
-            batch(each, *self.switches[v].inside, "ip")
+        for v, commands in lines.items():
+            batch(commands, *self.switches[v].inside, "ip")
 
 
 def _remember_neighbours() -> None:
-    """In this network namespace."""
-    for known in Path("/proc/sys/net").glob("ipv[46]/neigh/*"):
+    """Have the kernel remember neighbours in this network namespace for hours."""
+    for neighbours in Path("/proc/sys/net").glob("ipv[46]/neigh/*"):
         for setting, value in LASTING.items():
-            (known / setting).write_text(str(value))
+            (neighbours / setting).write_text(str(value))
 
 
 def _lladdrs(space: Space) -> dict[tuple[str, str], str]:
-    """By interface and address there, the Ethernet address; "": of any other one.
+    """The Ethernet address of each interface and IP address; "" stands for any other address.
 
-    Those of a macvlan, which takes marked packets, are at the interface below it.
+    The addresses of a macvlan, which takes marked packets, are listed at the interface below it.
     """
-    found = {}
-    for each in json.loads(space.run("ip", "-json", "address")):
-        here = str(each.get("link") or each["ifname"])
-        others = [""] * (here == each["ifname"])
-        for address in [*(known["local"] for known in each["addr_info"]), *others]:
-            found[here, address] = str(each["address"])
-    return found
+    lladdrs = {}
+    for link in json.loads(space.run("ip", "-json", "address")):
+        interface = str(link.get("link") or link["ifname"])
+        for entry in link["addr_info"]:
+            lladdrs[interface, entry["local"]] = str(link["address"])
+        if interface == link["ifname"]:
+            lladdrs[interface, ""] = str(link["address"])
+    return lladdrs
 
 
 def _all_known(space: Space) -> bool:
@@ -429,5 +437,6 @@ def _all_known(space: Space) -> bool:
     return not any(int(words[4], 16) & IFA_F_TENTATIVE for words in space.read("if_inet6"))
 
 
-def _veth(here: Space, name: str, there: Space, other: str) -> str:
-    return f"link add name {name} netns {here.pid} type veth peer name {other} netns {there.pid}"
+def _veth(space: Space, name: str, other_space: Space, other_name: str) -> str:
+    peer = f"peer name {other_name} netns {other_space.pid}"
+    return f"link add name {name} netns {space.pid} type veth {peer}"

@@ -130,7 +130,7 @@ def widen(pid: int, size: int) -> int:
         OSError: the process is gone, or the kernel refuses (pidfd_getfd(2) needs Linux 5.6).
     """
     process = os.pidfd_open(pid)
-    found = 0
+    sockets = 0
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(FileNotFoundError):
@@ -142,7 +142,7 @@ def widen(pid: int, size: int) -> int:
                 with socket.socket(fileno=copied) as end:
                     if end.family == socket.AF_PACKET:
                         end.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, size)
-                        found += 1
+                        sockets += 1
     finally:
         os.close(process)
-    return found
+    return sockets

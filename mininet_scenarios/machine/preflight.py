@@ -61,8 +61,8 @@ def namespaces() -> list[str]:
 
 def choose_framework(wanted: str | None) -> str | None:
     """The controller framework to use: the wanted one, else Ryu, else os-ken; None without any."""
-    there = [name for name, package in FRAMEWORK_PACKAGES.items() if find_spec(package)]
-    return next((name for name in there if wanted in (None, name)), None)
+    installed = [name for name, package in FRAMEWORK_PACKAGES.items() if find_spec(package)]
+    return next((name for name in installed if wanted in (None, name)), None)
 
 
 def require(engine: str, framework: str | None = None) -> str:
@@ -90,8 +90,8 @@ def require(engine: str, framework: str | None = None) -> str:
         if not chosen:
             lacking(framework or "Ryu or os-ken", install_extra(framework or "os-ken"))
         if not os.access(TUN, os.R_OK | os.W_OK):
-            there = os.path.exists(TUN)  # noqa: PTH110
-            how = ("run as root", "no permission") if there else ("as root: modprobe tun",)
+            exists = os.path.exists(TUN)  # noqa: PTH110
+            how = ("run as root", "no permission") if exists else ("as root: modprobe tun",)
             lacking(f"access to {TUN}", *how)
     if not {"unshare", host[0]} & set(absent) and (refusal := _refused(*host)):
         todo = "run as root" if os.geteuid() else "a container needs --privileged"

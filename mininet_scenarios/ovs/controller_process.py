@@ -56,7 +56,8 @@ class ControllerProcess:
         command += ["--status-file", str(self.status_file)]
         # Predictions are about the tables of the build: only switches repair.
         command += ["--no-repair"]
-        command += ["--unverified"] * self.setup.unverified
+        if self.setup.unverified:
+            command += ["--unverified"]
         self.moving = False
         with suppress(OSError):  # of an earlier run, or controller
             self.status_file.unlink()
@@ -95,7 +96,7 @@ class ControllerProcess:
             if self.process.poll() is not None:
                 raise EngineError(f"the controller has ended: {self._last_words()}")
             status, names = self.status(), _names(build, dark)
-            there, rollout = status.get("programmed", []), status.get("rollout") or {}
+            programmed, rollout = status.get("programmed", []), status.get("rollout") or {}
             ours = self.moving and rollout.get("to") == build.identity
             if ours and rollout["state"] == "failed":
                 refused, self.moving, self.source = rollout["reason"], False, self.before
@@ -103,7 +104,7 @@ class ControllerProcess:
                 build = self.build
                 continue
             arrived = not self.moving or (ours and rollout["state"] == "done")
-            if set(there) == names and status.get("build") == build.identity and arrived:
+            if set(programmed) == names and status.get("build") == build.identity and arrived:
                 self.moving = False
                 break
             errors = [item for item in status.get("errors", {}).items() if item[0] in names]
@@ -113,11 +114,11 @@ class ControllerProcess:
                 raise EngineError("switch {} refused its program: {}".format(*errors[0]))
             if time.monotonic() > deadline:
                 raise EngineError(
-                    f"{len(there)} of {len(names)} switches have their program of build "
+                    f"{len(programmed)} of {len(names)} switches have their program of build "
                     f"{build.identity} after {patience:g} s (the controller's is "
                     f"{status.get('build')}); its last words: {self._last_words()}"
                 )
-            progress(len(there), len(names))
+            progress(len(programmed), len(names))
             time.sleep(PROCESS_POLL)
         return refused
 

@@ -73,11 +73,14 @@ MAGIC = b"plfr"
 
 @dataclass(frozen=True, slots=True)
 class FrameKind:
-    """A kind of packet: its protocol, bytes (at least) and traffic class, DSCP and ECN."""
+    """A kind of packet."""
 
     protocol: str
+    """The protocol."""
     size: int
+    """The bytes of a packet, at least."""
     service: int
+    """The traffic class: DSCP and ECN."""
 
     def __str__(self) -> str:
         """`UDP, 1500 bytes, DSCP 46`."""
@@ -98,17 +101,22 @@ HASHED = FrameKind("TCP", SMALL_PACKET, 0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CraftedFrames:
-    """n frames of a kind from hosts to hosts, int64[n]: as sent, and as they have to arrive.
-
-    In `arriving` the time to live is that of a packet that has crossed no link.
-    """
+    """n frames of a kind from hosts to hosts: as sent, and as they have to arrive."""
 
     kind: FrameKind
+    """The kind of packet."""
     version: int
+    """The version of the Internet protocol."""
     source: NDArray[np.int64]
+    """int64[n], the number of the sending host."""
     destination: NDArray[np.int64]
+    """int64[n], the number of the receiving host."""
     sent: NDArray[np.void]
+    """The frames as they are sent."""
     arriving: NDArray[np.void]
+    """The frames as they have to arrive, with the time to live of a packet that has crossed no
+    link.
+    """
 
     def __len__(self) -> int:
         return len(self.source)
@@ -143,11 +151,14 @@ HostFrame = tuple[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A frame from a host, in words, and the frame that it gets back; None for silence."""
+    """A frame from a host, and the frame that it gets back."""
 
     words: str
+    """The question in words."""
     sent: HostFrame
+    """The frame from the host."""
     answer: bytes | None
+    """The frame that the host gets back; None for silence."""
 
 
 class FrameWriter:
@@ -234,27 +245,31 @@ class FrameWriter:
 
     def questions(self) -> list[Question]:
         """What every host asks, by ARP or neighbour discovery, and one frame that no rule knows."""
-        found, gateway = [], self.gateway.tobytes()
+        questions, gateway = [], self.gateway.tobytes()
         for host, name in enumerate(self.hosts.names):
-            mac, own = self.mac[host].tobytes(), self.address[host].tobytes()
+            mac, address = self.mac[host].tobytes(), self.address[host].tobytes()
             switch = int(self.hosts.switch[host])
             if self.version == 4:
                 router, what = self.plan.gateway(switch).packed, "ARP"
-                probe = _arp(BROADCAST, mac, REQUEST, (mac, bytes(4)), (bytes(6), own))
-                asked = _arp(BROADCAST, mac, REQUEST, (mac, own), (bytes(6), router))
-                answer = _arp(mac, gateway, REPLY, (gateway, router), (mac, own))
+                probe = _arp(BROADCAST, mac, REQUEST, (mac, bytes(4)), (bytes(6), address))
+                request = _arp(BROADCAST, mac, REQUEST, (mac, address), (bytes(6), router))
+                answer = _arp(mac, gateway, REPLY, (gateway, router), (mac, address))
                 unknown = BROADCAST + mac + LOCAL_EXPERIMENT.to_bytes(2, "big") + bytes(46)
-                found.append(Question(f"{name}: unknown frame", (name, unknown), None))
+                questions.append(Question(f"{name}: unknown frame", (name, unknown), None))
             else:
                 router = self.plan.network6(switch)[FIRST_HOST - 1].packed
                 what, option = "neighbour discovery", bytes((SOURCE_LINK_LAYER, 1)) + mac
-                probe = _nd((_group(own)[0], mac), (bytes(16), _group(own)[1]), 0, own, b"")
-                asked = _nd((_group(router)[0], mac), (own, _group(router)[1]), 0, router, option)
+                probe = _nd(
+                    (_group(address)[0], mac), (bytes(16), _group(address)[1]), 0, address, b""
+                )
+                request = _nd(
+                    (_group(router)[0], mac), (address, _group(router)[1]), 0, router, option
+                )
                 option = bytes((TARGET_LINK_LAYER, 1)) + gateway
-                answer = _nd((mac, gateway), (router, own), ND_ANSWER_FLAGS, router, option)
-            found.append(Question(f"{name}: {what} for its own address", (name, probe), None))
-            found.append(Question(f"{name}: {what} for its gateway", (name, asked), answer))
-        return found
+                answer = _nd((mac, gateway), (router, address), ND_ANSWER_FLAGS, router, option)
+            questions.append(Question(f"{name}: {what} for its own address", (name, probe), None))
+            questions.append(Question(f"{name}: {what} for its gateway", (name, request), answer))
+        return questions
 
 
 def checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
@@ -310,14 +325,16 @@ WORDS = {
 
 def _unequal(right: NDArray[np.void], got: NDArray[Any]) -> list[str]:
     """The members that differ, in words."""
-    found = []
+    differences = []
     for part in right.dtype.names or ():
         for name in right[part].dtype.names or ("",):
             one, other = (x[part][name] if name else x[part] for x in (right, got))
             if one.tobytes() != other.tobytes():
                 words = WORDS.get((part, name), f"{part} {name}".strip())
-                found.append(f"{words} {other.tobytes().hex()} instead of {one.tobytes().hex()}")
-    return [words if len(words) < 100 else words.split()[0] + " differs" for words in found]
+                differences.append(
+                    f"{words} {other.tobytes().hex()} instead of {one.tobytes().hex()}"
+                )
+    return [words if len(words) < 100 else words.split()[0] + " differs" for words in differences]
 
 
 def _arp(

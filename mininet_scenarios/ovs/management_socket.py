@@ -91,7 +91,7 @@ class ManagementConnection:
         if not data:
             raise OpenVSwitchError("Open vSwitch hung up a management connection")
         self.incoming += data
-        found, start = list[tuple[int, bytes]](), 0
+        arrived, start = list[tuple[int, bytes]](), 0
         while start + HEADER.size <= len(self.incoming):
             kind, length, _ = header(self.incoming, start)
             if start + length > len(self.incoming):
@@ -103,9 +103,9 @@ class ManagementConnection:
             if kind == MessageType.ERROR:
                 error = openflow.Error.read(whole)
                 raise OpenVSwitchError(f"OpenFlow error of type {error.type}, code {error.code}")
-            found.append((kind, whole))
+            arrived.append((kind, whole))
         del self.incoming[:start]
-        return found
+        return arrived
 
 
 def messages(
@@ -116,16 +116,20 @@ def messages(
     Raises:
         OpenVSwitchError: a switch has hung up, or sent an error.
     """
-    found = []
+    received = []
     with selectors.DefaultSelector() as selector:
         for number, connection in enumerate(connections):
             connection.flush()
-            events = selectors.EVENT_READ | selectors.EVENT_WRITE * bool(connection.outgoing)
+            events = selectors.EVENT_READ
+            if connection.outgoing:
+                events |= selectors.EVENT_WRITE
             selector.register(connection.socket, events, number)
         for key, events in selector.select(patience):
             if events & selectors.EVENT_READ:
-                found += [(key.data, *each) for each in connections[key.data].read()]
-    return found
+                received += [
+                    (key.data, *typed_message) for typed_message in connections[key.data].read()
+                ]
+    return received
 
 
 def settle(
@@ -139,7 +143,7 @@ def settle(
     Raises:
         OpenVSwitchError: one does not answer.
     """
-    found: list[tuple[int, int, bytes]] = []
+    received: list[tuple[int, int, bytes]] = []
     for _ in range(barriers):
         unanswered, deadline = len(connections), time.monotonic() + DAEMON_PATIENCE
         for connection in connections:
@@ -147,10 +151,10 @@ def settle(
         while unanswered:
             heard = messages(connections, 1)
             unanswered -= sum(kind == MessageType.BARRIER_REPLY for _, kind, _ in heard)
-            found += heard
+            received += heard
             if time.monotonic() > deadline:
                 raise OpenVSwitchError(f"{unanswered} bridges do not answer")
-    return found
+    return received
 
 
 def frame_out(data: bytes, port: int, in_port: int = LOCAL) -> bytes:
@@ -197,13 +201,13 @@ def replies(
     connections = [ManagementConnection(folder / f"{bridge}.mgmt") for bridge in names]
     for connection in connections:
         connection.outgoing += request
-    found = [bytearray() for _ in names]
+    bodies = [bytearray() for _ in names]
     for number, answer, data in settle(connections, barriers=1):
         if answer == MessageType.MULTIPART_REPLY:
-            found[number] += multipart.part(data)[1]
+            bodies[number] += multipart.part(data)[1]
     for connection in connections:
         connection.socket.close()
-    return dict(zip(names, map(bytes, found), strict=True))
+    return dict(zip(names, map(bytes, bodies), strict=True))
 
 
 RuleKey = tuple[int, tuple[object, ...]]
@@ -249,5 +253,5 @@ def generations(folder: Path, bridges: Mapping[str, int]) -> dict[int, int]:
 
 @cache
 def _place(row: bytes) -> tuple[object, ...]:
-    """The same rows are read again and again."""
+    """The place of a row; cached, as the same rows are read again and again."""
     return read_row(row).place

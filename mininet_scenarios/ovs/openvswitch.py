@@ -176,14 +176,14 @@ Operation = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port of a bridge: its interface's name, its OpenFlow number and the other end.
-
-    peer is the patch port that it is cabled to, "" for a network interface that is there.
-    """
+    """A port of a bridge."""
 
     name: str
+    """The name of its interface."""
     number: int
+    """Its OpenFlow number."""
     peer: str = ""
+    """The patch port that it is cabled to; "" for an existing network interface."""
 
     def row(self) -> Operation:
         """Its row in the table Interface."""
@@ -195,22 +195,23 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class BridgeRow:
-    """A bridge in the userspace datapath that forwards nothing until it has flows.
-
-    datapath_id is 64 bits. controller is HOST:PORT of its OpenFlow 1.3 controller, "" for none.
-    """
+    """A bridge in the userspace datapath that forwards nothing until it has flows."""
 
     name: str
+    """The name of the bridge."""
     datapath_id: int
+    """Its OpenFlow datapath id, of 64 bits."""
     ports: Sequence[Port]
+    """Its ports."""
     controller: str = ""
+    """HOST:PORT of its OpenFlow 1.3 controller; "" for none."""
 
     def operations(self) -> list[Operation]:
         """What inserts its rows: ports, interfaces, controller, and the bridge as `_id(name)`."""
         local = {"name": self.name, "type": "internal"}
-        made = [*_port_operations(local)]
+        operations = [*_port_operations(local)]
         for port in self.ports:
-            made += _port_operations(port.row())
+            operations += _port_operations(port.row())
         row: Operation = {
             "name": self.name,
             "datapath_type": "netdev",
@@ -231,9 +232,9 @@ class BridgeRow:
                 "inactivity_probe": PROBE,
                 "connection_mode": "out-of-band",
             }
-            made.append(_insert("Controller", target, name))
+            operations.append(_insert("Controller", target, name))
             row["controller"] = _named(name)
-        return [*made, _insert("Bridge", row, _id("bridge", self.name))]
+        return [*operations, _insert("Bridge", row, _id("bridge", self.name))]
 
 
 class Database:
@@ -259,18 +260,18 @@ class Database:
             OpenVSwitchError: it is refused, or an interface could not be opened.
         """
         old, new = ({bridge.name: bridge for bridge in bridges} for bridges in (before, after))
-        made = [new[name] for name in new if name not in old]
-        named = [_named(_id("bridge", bridge.name)) for bridge in made]
-        operations = [row for bridge in made for row in bridge.operations()]
+        new_bridges = [new[name] for name in new if name not in old]
+        named = [_named(_id("bridge", bridge.name)) for bridge in new_bridges]
+        operations = [row for bridge in new_bridges for row in bridge.operations()]
         operations.append(_mutate("Open_vSwitch", [], "bridges", "insert", named))
         gone = self._rows("Bridge", [name for name in old if name not in new])
         operations.append(_mutate("Open_vSwitch", [], "bridges", "delete", gone))
         for name in new.keys() & old.keys():
-            here, there = set(old[name].ports), set(new[name].ports)
-            for port in there - here:
+            old_ports, new_ports = set(old[name].ports), set(new[name].ports)
+            for port in new_ports - old_ports:
                 operations += _port_operations(port.row())
-            added = [_named(_id("port", port.name)) for port in there - here]
-            removed = self._rows("Port", [port.name for port in here - there])
+            added = [_named(_id("port", port.name)) for port in new_ports - old_ports]
+            removed = self._rows("Port", [port.name for port in old_ports - new_ports])
             for how, ports in (("delete", removed), ("insert", added)):
                 if ports:
                     operations.append(_mutate("Bridge", _is(name), "ports", how, ports))
@@ -280,10 +281,10 @@ class Database:
             raise OpenVSwitchError(f"interface {row['name']}: {row['error']}")
 
     def _rows(self, table: str, names: Sequence[str]) -> list[Any]:
-        """Those of these names, by which others refer to them."""
-        asked = [_select(table, _is(name), "_uuid") for name in names]
-        found = self.transact(asked) if asked else []
-        return [row["_uuid"] for answer in found for row in answer["rows"]]
+        """The UUIDs of the rows of these names, by which other rows refer to them."""
+        selections = [_select(table, _is(name), "_uuid") for name in names]
+        answers = self.transact(selections) if selections else []
+        return [row["_uuid"] for answer in answers for row in answer["rows"]]
 
     def apply(self, operations: list[Operation]) -> None:
         """Do it, and wait until the switch has done it.

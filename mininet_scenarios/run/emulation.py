@@ -49,17 +49,18 @@ from mininet_scenarios.verdict.report import Emulated
 
 @dataclass(frozen=True, slots=True)
 class Emulation:
-    """A scenario that is to be run.
-
-    keep: the folder where the build and the logs stay, None for nowhere. unverified: run tables
-    that verification has found wrong too. terminal: for Mininet's prompt at the end, "" for none.
-    """
+    """A scenario that is to be run."""
 
     loaded: LoadedScenario
+    """The scenario and its fabric."""
     keep: Path | None = None
+    """The folder where the build and the logs stay; None for nowhere."""
     unverified: bool = False
+    """Whether tables are run that verification has found wrong."""
     terminal: str = ""
+    """The terminal for Mininet's prompt at the end; "" for none."""
     observer: Observer = field(default_factory=Silent)
+    """Is told of the progress."""
 
     def run(self) -> Emulated:
         """Compile, verify, bring up, check and tear down; of several planes each, and all together.
@@ -195,14 +196,15 @@ def _provenance() -> dict[str, str]:
     return {
         "at": datetime.now().astimezone().isoformat(timespec="seconds"),
         "version": ours,
-        "host": f"{gethostname()}, {system}, {cores} core{'s' * (cores != 1)}",
+        "host": f"{gethostname()}, {system}, {cores} {'core' if cores == 1 else 'cores'}",
     }
 
 
 def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
     """The folders of all planes, compiled and walked."""
     fabric = emulation.loaded.fabric
-    assert fabric is not None  # noqa: S101
+    if fabric is None:
+        raise ValueError("a build folder is not compiled")
     what = "compile all planes, and walk every pair through their tables"
     with emulation.observer.step(what) as progress:
         builds = save_planes(compile_planes(fabric), folder)
@@ -226,9 +228,9 @@ def _each(
         yield replace(emulation, loaded=loaded, keep=keep).run()
 
 
-def _merged(loaded: LoadedScenario, builds: Sequence[Build], found: Sequence[Emulated]) -> Emulated:
+def _merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emulated]) -> Emulated:
     """One result: checks and events of every plane, behind them those of all together."""
-    results = [each.result for each in found]
+    results = [run.result for run in runs]
     whole = Result(
         pairs=sum(result.pairs for result in results),
         delivered=sum(result.delivered for result in results),
@@ -249,10 +251,10 @@ def _merged(loaded: LoadedScenario, builds: Sequence[Build], found: Sequence[Emu
         pairs = len(names) * (len(names) - 1)
         event = f"all planes: {state.what}"
         whole.happened.append(Happened(event, 0.0, pairs, check.required, check.seen))
-    facts: dict[str, Any] = {**found[0].facts, "scenario": loaded.scenario.name}
-    facts["build"] = " and ".join(each.facts["build"] for each in found)
-    facts |= {word: sum(each.facts[word] for each in found) for word in ("switches", "links")}
-    facts["planes"] = [each.as_dict() for each in found]
+    facts: dict[str, Any] = {**runs[0].facts, "scenario": loaded.scenario.name}
+    facts["build"] = " and ".join(run.facts["build"] for run in runs)
+    facts |= {word: sum(run.facts[word] for run in runs) for word in ("switches", "links")}
+    facts["planes"] = [run.as_dict() for run in runs]
     return Emulated(facts, whole)
 
 
@@ -274,7 +276,10 @@ def _together(
     A plane that a moment does not touch is as it was after the last one that did.
     """
     index = {name: i for i, name in enumerate(names)}
-    places = [np.ix_(own, own) for own in ([index[name] for name in some] for some in hosts)]
+    places = [
+        np.ix_(numbers, numbers)
+        for numbers in ([index[name] for name in names_of_plane] for names_of_plane in hosts)
+    ]
     for moment in sorted(set().union(*reached)):
         now = [part[max(m for m in part if m <= moment)] for part in reached]
         told = [part[moment] for part in reached if moment in part]
@@ -289,13 +294,13 @@ def _together(
         yield PairsReached(what, sure, seen)
 
 
-def _check(found: PairsReached, names: Sequence[str]) -> Check:
+def _check(pairs: PairsReached, names: Sequence[str]) -> Check:
     """Whether every pair that a plane can deliver reached each other over one."""
     lost = tuple(
         Mismatch(f"{names[i]} → {names[j]}", "delivered by a plane", "by none")
-        for i, j in np.argwhere(found.sure & ~found.reached).tolist()
+        for i, j in np.argwhere(pairs.sure & ~pairs.reached).tolist()
     )
-    return Check.of(f"all planes, {found.what}", int(np.count_nonzero(found.sure)), lost)
+    return Check.of(f"all planes, {pairs.what}", int(np.count_nonzero(pairs.sure)), lost)
 
 
 def move_scenario(

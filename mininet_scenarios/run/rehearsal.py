@@ -133,10 +133,14 @@ class _Rehearsal:
         self.result.checks += [check for check in right if not check.passed]
 
     def _every_pair(self, version: int, of: str = "") -> None:
-        """With `of` it is another build than the first, of which the scenario says nothing."""
+        """Check every pair of hosts; `of` names another build than the first.
+
+        The scenario expects nothing of other builds than the first.
+        """
         counts = self.examiner.hosts.every_pair()
         over = "" if version == 4 else f" over IPv{version}"
-        name, step = f"{of}every pair{over}", f"{of}pairs" + f"{version}" * (version != 4)
+        name = f"{of}every pair{over}"
+        step = f"{of}pairs" if version == 4 else f"{of}pairs{version}"
         with self._step(step, f"check {of}every ordered pair{over}, {counts.sum():,}") as progress:
             seen = self.engine.send(self.examiner.hosts.names, counts, progress, version)
         expect = self.examiner.usual()
@@ -154,7 +158,8 @@ class _Rehearsal:
         wanted = rules_expected(self.scenario, len(self.examiner.hosts))
         if wanted == "none" or "rules" not in self.abilities:
             return
-        what = f"let packets reach every rule, and compare them{' (new build)' * bool(of)}"
+        which = " (new build)" if of else ""
+        what = f"let packets reach every rule, and compare them{which}"
         with self._step(f"{of}rules", what) as progress:
             done = self.engine.exercise(wanted == "all", progress)
         self.result.exercise = done
@@ -196,7 +201,8 @@ class _Rehearsal:
     def _flow(self, now: Prediction) -> None:
         """Let the flows of the scenario run, and judge what arrives."""
         spec, link_rate = self.scenario.traffic.flows, self.scenario.traffic.link_rate
-        assert spec is not None  # noqa: S101
+        if spec is None:
+            raise ValueError("a scenario without flows")
         hosts = self.examiner.hosts
         flows = host_flows(now.build, hosts, spec, spec.rate or link_rate or 10.0)
         fair, _ = carry(now, hosts, flows, link_rate)
@@ -296,24 +302,24 @@ def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> 
     traffic = PATTERNS[spec.pattern](build.topology, int(count.max()), spec.seed)
     number = np.arange(len(hosts)) - first[hosts.switch]
     flow, at = np.nonzero(traffic.source[:, None] == hosts.switch)
-    there = traffic.destination[flow]
-    flow, at, there = (x[count[there] > 0] for x in (flow, at, there))
+    destination = traffic.destination[flow]
+    flow, at, destination = (x[count[destination] > 0] for x in (flow, at, destination))
     if not len(flow):
         raise InputError.of(
             key="traffic.flows.pattern",
             required="a pattern that has flows on this fabric",
             given=spec.pattern,
         )
-    to = first[there] + number[at] % count[there]
+    to = first[destination] + number[at] % count[destination]
     return Flows(at, to.astype(np.int64), rate * traffic.amount[flow], spec.protocol, spec.parallel)
 
 
-def _judge(scenario: Scenario, found: CarriedRate) -> Check:
-    ratios = found.ratios()
+def _judge(scenario: Scenario, carried: CarriedRate) -> Check:
+    ratios = carried.ratios()
     wanted = scenario.expect.throughput
-    least = OF_FAIR[found.protocol] * ratios["fair"] if wanted is None else wanted
+    least = OF_FAIR[carried.protocol] * ratios["fair"] if wanted is None else wanted
     enough = ratios["carried"] >= least
-    name = f"{found.pattern}: at least {least:.1%} of what is offered arrives"
+    name = f"{carried.pattern}: at least {least:.1%} of what is offered arrives"
     seen = f"{ratios['carried']:.1%}, where max-min fairness gives {ratios['fair']:.1%}"
     told = () if enough else (Mismatch("all flows", f"at least {least:.1%}", seen),)
     return Check(name, 1, int(enough), told)

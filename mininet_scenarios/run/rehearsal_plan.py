@@ -68,11 +68,14 @@ class WrongTables(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedBuild:
-    """A build that the fabric is to hold: of a folder, or compiled and walked, with the report."""
+    """A build that the fabric is to hold."""
 
     build: Build
+    """The build."""
     folder: Path | None = None
+    """The folder that it was read from; None if it was compiled."""
     report: Report | None = None
+    """What its walk found; None if it was read from a folder."""
 
     def placed(self, folder: Path) -> Path:
         """Where it is: in its folder, or saved to this one, and marked if verification passed."""
@@ -86,18 +89,18 @@ class PlannedBuild:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """What is to be rehearsed.
-
-    builds: the first, and those that the fabric moves to. cabled: the one of them that has all of
-    the others, whose names go for all. cases: the events of the timeline. promises: of each move
-    what its plan says, as a check, and in words.
-    """
+    """What is to be rehearsed."""
 
     scenario: Scenario
+    """The scenario."""
     builds: tuple[PlannedBuild, ...]
+    """The first build, and those that the fabric moves to."""
     cabled: Build
+    """The one of them that has all switches and cables of the others, whose names go for all."""
     cases: tuple[Case, ...] = ()
+    """The events of the timeline."""
     promises: tuple[tuple[Check, str], ...] = ()
+    """For each move what its plan promises, as a check and in words."""
 
     def build(self, number: int) -> Build:
         """A build, from 0, as the cabled one names it."""
@@ -166,34 +169,40 @@ def plan(
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
+    """Makes the builds of a rehearsal."""
+
     loaded: LoadedScenario
+    """The scenario and its fabric."""
     unverified: bool
+    """Whether builds are taken that verification has found wrong."""
     observer: Observer
+    """Is told of the progress."""
 
     def builds(self) -> tuple[list[PlannedBuild], dict[int, int]]:
         """The first build and those of the moments, and the number of each moment's."""
         loaded, fabric = self.loaded, self.loaded.fabric
         if loaded.folder:
-            made = [self._known(loaded.folder)]
+            planned = [self._known(loaded.folder)]
         else:
-            assert fabric is not None  # noqa: S101
+            if fabric is None:
+                raise ValueError("a scenario without a fabric")
             what = "compile the fabric and walk every pair through its tables"
             with self.observer.step(what) as progress:
-                made = [self._proved(compile_fabric(fabric), progress)]
+                planned = [self._proved(compile_fabric(fabric), progress)]
         numbers: dict[int, int] = {}
         problems: list[Problem] = []
         for number, moment in enumerate(loaded.scenario.timeline):
             try:
-                found, fabric = self._of(moment, made[-1].build, fabric)
+                target, fabric = self._of(moment, planned[-1].build, fabric)
             except InputError as error:
                 problems += [of_moment(p, number, moment, loaded.document) for p in error.problems]
                 continue
-            if found:
-                numbers[number] = len(made)
-                made.append(found)
+            if target:
+                numbers[number] = len(planned)
+                planned.append(target)
         if problems:
             raise InputError(problems)
-        return made, numbers
+        return planned, numbers
 
     def promise(self, builds: tuple[Build, Build]) -> tuple[Check, str]:
         """Whether every pair arrives in every state of a move, and the promise in words.
@@ -267,8 +276,9 @@ def _grown(build: Build, clusters: str) -> Build:
 
 
 def _with_policy(fabric: LoadedFabric | None, moment: TimelineEntry) -> LoadedFabric:
-    """The same fabric with the routing policy of a moment."""
-    assert moment.policy is not None  # noqa: S101
+    """The fabric with the routing policy of a moment."""
+    if moment.policy is None:
+        raise ValueError("a moment without a policy")
     if fabric is None:
         required = "a fabric before it that is compiled from fabric.yaml"
         todo = "compile it with that policy, and write build: FOLDER"

@@ -158,9 +158,9 @@ class Timeline:
     ) -> None:
         """Open a window, for the probe that runs."""
         ends = self.whole.hosts.ends(self.probed or ())
-        known, at = (ends >= 0).all(axis=1), tuple(self.whole.hosts.switch[ends].T)
-        fewest = np.where(known, prediction.fewest[at], SILENT)
-        most = np.where(known, prediction.most[at], 0)
+        present, at = (ends >= 0).all(axis=1), tuple(self.whole.hosts.switch[ends].T)
+        fewest = np.where(present, prediction.fewest[at], SILENT)
+        most = np.where(present, prediction.most[at], 0)
         self.windows.append(Window(what, begin, fewest, most, case))
 
     def _ask(self, case: Case, now: Prediction) -> tuple[NDArray[Any], ...]:
@@ -207,15 +207,17 @@ class Timeline:
         self.probed, self.interval = hosts.pairs(pairs), probe.interval
         if any(isinstance(case.event, BuildChange) for case in self.plan.cases):
             sure = hosts.pairs(pairs[(self.whole.fewest >= 0)[tuple(pairs.T)]])
-            found = clean_interval(self.engine, sure, probe.interval, self.step)
-            self.interval, self.result.slowed = found
+            self.interval, self.result.slowed = clean_interval(
+                self.engine, sure, probe.interval, self.step
+            )
         self.engine.probe_start(self.probed, self.interval)
         self.begin = self.engine.now()
         self.engine.wait(LEAD)
 
     def _stop_probe(self) -> None:
         """Judge every window, and add to the result what was seen, and what each event lost."""
-        assert self.probed is not None  # noqa: S101
+        if self.probed is None:
+            raise ValueError("no probe was started")
         result = self.result
         self.engine.wait(LEAD)
         ends = [*(window.begin for window in self.windows[1:]), self.engine.now() + GUARD]
@@ -254,27 +256,34 @@ STRETCHES = 240
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """From an event, at `begin` on the engine's clock, to the next; case is None for an undo.
-
-    fewest, most: int16[n], what the tables say of the probe's pairs (`Prediction`); of those whose
-    hosts are not there, that they may be lost.
-    """
+    """The time from an event to the next."""
 
     what: str
+    """What the event is called in reports."""
     begin: float
+    """When the event happened, on the engine's clock."""
     fewest: NDArray[np.int16]
+    """int16[n], the fewest links over which the tables lead the packets of the probe's pairs
+    (`Prediction`); of pairs whose hosts are missing, that packets may be lost.
+    """
     most: NDArray[np.int16]
+    """int16[n], the most links of these packets."""
     case: Case | None = None
+    """The event; None where one is undone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    """The packets of one window: pair (int[n]), seconds since the event, whether they came."""
+    """The packets of one window."""
 
     names: list[str]
+    """The names of the pairs."""
     pair: NDArray[np.int64]
+    """int64[n], the pair of each packet."""
     since: NDArray[np.float64]
+    """float64[n], seconds from the event until the packet was sent."""
     came: NDArray[np.bool_]
+    """bool[n], whether the packet arrived."""
 
     def count(self, some: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How many of these each pair has."""

@@ -39,8 +39,11 @@ class Mismatch:
     """A pair or a link that did not behave as expected."""
 
     where: str
+    """The pair or the link."""
     expected: str
+    """What was expected, in words."""
     seen: str
+    """What was seen, in words."""
 
     def __str__(self) -> str:
         """`h0 → h9: expected 2 hops, seen 3 hops`."""
@@ -49,12 +52,16 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expectation: its number of cases, how many passed, and the mismatches."""
+    """One expectation, and how far it was met."""
 
     name: str
+    """What is expected."""
     required: int
+    """The number of cases."""
     seen: int
+    """The number of cases that passed."""
     mismatches: tuple[Mismatch, ...] = ()
+    """The cases that did not pass."""
 
     @classmethod
     def of(cls, name: str, cases: int, mismatches: tuple[Mismatch, ...]) -> Check:
@@ -69,19 +76,20 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """One exercise of every rule.
-
-    rules: flows and group buckets of the program. due: those that packets can reach, and must have.
-    missed: those of them that none has. waiting: in words, those that no packet reaches as long as
-    every port is up. checks: of packets, compared whole where they arrive, and of the shares of
-    ports, or of links in a fabric that marks packets.
-    """
+    """One exercise of every rule."""
 
     rules: int
+    """The number of flows and group buckets of the program."""
     due: int
+    """How many of them packets can reach, and must have reached."""
     missed: tuple[str, ...]
+    """Those of the due rules that no packet has reached."""
     waiting: tuple[str, ...]
+    """The rules that no packet reaches as long as every port is up, in words."""
     checks: tuple[Check, ...]
+    """Checks of packets, compared whole where they arrive, and of the shares of ports (or of links
+    in a fabric that marks packets).
+    """
 
     @property
     def exercised(self) -> int:
@@ -113,11 +121,14 @@ class EngineError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HostSample:
-    """The H hosts that take part: switch (int64[H]) and number at that switch (int64[H])."""
+    """The H hosts that take part."""
 
     switch: NDArray[np.int64]
+    """int64[H], the switch of each host."""
     number: NDArray[np.int64]
+    """int64[H], the number of each host at its switch."""
     names: tuple[str, ...]
+    """The names of the hosts."""
 
     @classmethod
     def of(cls, build: Build, most: int | None = None) -> HostSample:
@@ -145,7 +156,7 @@ class HostSample:
         return np.array([number.get(name, SILENT) for name in names], np.int64)
 
     def ends(self, pairs: Sequence[HostPair]) -> NDArray[np.int64]:
-        """int64[n, 2], the same of pairs."""
+        """int64[n, 2]: the numbers of both hosts of each pair, SILENT for one that is missing."""
         return self.numbers([name for pair in pairs for name in pair]).reshape(-1, 2)
 
     def pairs(self, numbers: NDArray[np.int64]) -> list[HostPair]:
@@ -161,25 +172,28 @@ class HostSample:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The parameters of an engine.
-
-    builds: the one that the fabric begins with, and those that it moves to; folders: where they
-    are. cabled: the number of the one that is cabled, and has all that any of them has. work: for
-    logs, and gone with the run where `temporary`. hosts: how many of each switch's hosts take part,
-    None for all. patience: seconds until every switch must have its program. rate: of every link
-    between switches, in Mb/s; None for as fast as they go.
-    """
+    """The parameters of an engine."""
 
     builds: tuple[Build, ...]
+    """The build that the fabric begins with, and those that it moves to."""
     folders: tuple[Path, ...]
+    """The folders of the builds."""
     work: Path
+    """The folder for logs."""
     cabled: int = 0
+    """The number of the build that is cabled, which has all switches and links of the others."""
     hosts: int | None = None
+    """How many of each switch's hosts take part; None for all."""
     framework: str = ""
+    """The controller's framework; "" for the first that is installed."""
     unverified: bool = False
+    """Whether builds are taken that verification has found wrong."""
     temporary: bool = True
+    """Whether the folder for logs is removed after the run."""
     patience: float = 60
+    """Seconds until every switch must have its program."""
     rate: float | None = None
+    """The rate of every link between switches, in Mb/s; None for as fast as they go."""
 
     @property
     def build(self) -> Build:
@@ -189,72 +203,79 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The results of a round of packets between H hosts.
-
-    arrived: int64[H, H], of the packets from host to host. shortest and longest: int64[H, H], over
-    how many links (by their time to live), SILENT where none came. loads: by switch
-    int64[ports + 1], packets that left it by each port meanwhile.
-    """
+    """The results of a round of packets between H hosts."""
 
     arrived: Counts
+    """int64[H, H], how many packets arrived from host to host."""
     shortest: NDArray[np.int64]
+    """int64[H, H], the fewest links that one of them crossed, by its time to live; SILENT where
+    none came.
+    """
     longest: NDArray[np.int64]
+    """int64[H, H], the most links that one of them crossed; SILENT where none came."""
     loads: Mapping[str, NDArray[np.int64]]
+    """For each switch int64[ports + 1], the packets that left it by each port meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diversion:
-    """A wrong table on purpose: egress class `egress` of `switch` leaves by `port`."""
+    """A wrong table on purpose."""
 
     switch: str
+    """The switch with the wrong table."""
     egress: int
+    """The egress class that is diverted."""
     port: int
+    """The port by which it leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhysicalChange:
-    """Cables, by the two switches of each, are cut or mended; switches lose power or have it again.
+    """Cables are cut or mended; switches lose power or have it again.
 
-    All links of such a switch and those of its hosts are down at both ends. With power again it
-    comes back without tables, and asks the controller for them.
+    All links of a switch without power and those of its hosts are down at both ends. With power
+    again it comes back without tables, and asks the controller for them.
     """
 
     links: tuple[tuple[str, str], ...] = ()
+    """The cables, by the two switches of each."""
     switches: tuple[str, ...] = ()
+    """The switches."""
     up: bool = False
+    """Whether cables are mended and power returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Miswire:
-    """The cables u–v (`one`) and x–y (`other`) change places at v and y: now u–y and x–v.
-
-    Whole again with `repaired`: the same two cables, back where they belong.
-    """
+    """The cables u–v and x–y change places at v and y: now u–y and x–v."""
 
     one: tuple[str, str]
+    """The cable u–v."""
     other: tuple[str, str]
+    """The cable x–y."""
     repaired: bool = False
+    """Whether the same two cables are put back where they belong."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerChange:
-    """The controller is killed (SIGKILL), or started again.
-
-    round: of the move that is under way, from 1: it is killed when that has begun; None for now.
-    """
+    """The controller is killed (SIGKILL), or started again."""
 
     running: bool
+    """Whether it is started."""
     round: int | None = None
+    """The round, from 1, of the move under way at whose beginning it is killed; None for now."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildChange:
-    """The fabric is to move to a build, by its number, in rounds (docs/how-to/move.md).
+    """The fabric is to move to a build in rounds (docs/how-to/move.md).
 
     Where no controller runs, the next one that is started has that build.
     """
 
     build: int
+    """The number of the build."""
 
 
 Event = PhysicalChange | Miswire | ControllerChange | BuildChange
@@ -262,17 +283,16 @@ Event = PhysicalChange | Miswire | ControllerChange | BuildChange
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """The packets of a probe, one row each, in the order of sending.
-
-    pair: int64[n], which of the pairs. sent and received: float64[n], `Engine.now` when it left its
-    host and when it came to the other; NaN where it never did. hops: int16[n], links it has
-    crossed, SILENT where it never came.
-    """
+    """The packets of a probe, one row each, in the order of sending."""
 
     pair: NDArray[np.int64]
+    """int64[n], which of the pairs the packet belongs to."""
     sent: NDArray[np.float64]
+    """float64[n], `Engine.now` when it left its host."""
     received: NDArray[np.float64]
+    """float64[n], `Engine.now` when it came to the other host; NaN where it never did."""
     hops: NDArray[np.int16]
+    """int16[n], the links that it has crossed; SILENT where it never came."""
 
     @classmethod
     def of(
@@ -289,16 +309,18 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """n flows between some hosts: source and destination, int64[n], their numbers; rate,
-    float64[n], what each offers in Mb/s; tcp takes what it gets up to that. parallel: connections
-    a flow.
-    """
+    """n flows between some hosts."""
 
     source: NDArray[np.int64]
+    """int64[n], the number of the sending host."""
     destination: NDArray[np.int64]
+    """int64[n], the number of the receiving host."""
     rate: NDArray[np.float64]
+    """float64[n], what each flow offers in Mb/s. TCP takes what it gets up to that."""
     protocol: Literal["udp", "tcp"] = "udp"
+    """The transport protocol."""
     parallel: int = 1
+    """The connections of a flow."""
 
 
 Rates = NDArray[np.float64]
@@ -306,14 +328,18 @@ Rates = NDArray[np.float64]
 
 
 class Engine(ABC):
-    """What brings a build up and sends packets over it, with switches and hosts by their names."""
+    """An engine brings a build up and sends packets over it. Switches and hosts are known by their
+    names.
+    """
 
     name: str
+    """The name of the engine."""
     build: Build
+    """The build that is cabled."""
     hosts: HostSample
-    """Those that take part, by which it numbers them itself."""
+    """The hosts that take part, by which the engine numbers them itself."""
     versions: tuple[int, ...]
-    """Of the Internet protocol, that it can send."""
+    """The versions of the Internet protocol that it can send."""
 
     @abstractmethod
     def start(self, step: Step) -> None:
@@ -324,21 +350,24 @@ class Engine(ABC):
     ) -> Observation:
         """Send packets between these hosts, from all at once, and see which arrive."""
         number = self.hosts.numbers(hosts)
-        there = np.flatnonzero(number >= 0)
-        asked, own = (np.ix_(some, some) for some in (there, number[there]))
+        taking_part = np.flatnonzero(number >= 0)
+        among_hosts, among_all = (np.ix_(some, some) for some in (taking_part, number[taking_part]))
         whole = np.zeros((len(self.hosts),) * 2, np.int64)
-        whole[own] = counts[asked]
-        *found, loads = self.exchange(whole, progress, version)
+        whole[among_all] = counts[among_hosts]
+        *columns, loads = self.exchange(whole, progress, version)
         arrived, shortest, longest = (np.full_like(counts, fill) for fill in (0, SILENT, SILENT))
-        for table, values in zip((arrived, shortest, longest), found, strict=True):
-            table[asked] = values[own]
+        for table, values in zip((arrived, shortest, longest), columns, strict=True):
+            table[among_hosts] = values[among_all]
         by_name = dict(zip(self.build.wiring.names, loads, strict=True))
         return Observation(arrived, shortest, longest, by_name)
 
     @abstractmethod
     def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
-        """The same between all hosts that take part: arrived, shortest, longest, and int64[S,
-        ports + 1], the loads.
+        """Send packets between all hosts that take part, int64[H, H].
+
+        Returns:
+            `arrived`, `shortest` and `longest` of an `Observation`, and int64[S, ports + 1], the
+            packets that left each switch by each port.
         """
 
     @abstractmethod
@@ -383,7 +412,7 @@ class Engine(ABC):
     def carry(
         self, hosts: Sequence[str], flows: Flows, seconds: float
     ) -> tuple[Rates, Mapping[str, Rates]]:
-        """Run all flows between these hosts at once for `seconds`: of each, and by switch."""
+        """Run all flows between these hosts at once for `seconds`; the rates of flows and ports."""
         number = self.hosts.numbers(hosts)
         source, destination = number[flows.source], number[flows.destination]
         rate, loads = self.flow(replace(flows, source=source, destination=destination), seconds)
@@ -391,7 +420,11 @@ class Engine(ABC):
 
     @abstractmethod
     def flow(self, flows: Flows, seconds: float) -> tuple[Rates, Rates]:
-        """The same between the hosts that take part."""
+        """Run all flows for `seconds`; the hosts are numbered as in `hosts`.
+
+        Returns:
+            float64[n], the rate of each flow, and float64[S, ports + 1], out of each port.
+        """
 
     @abstractmethod
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
@@ -437,13 +470,14 @@ LINK_DOWN = np.array([-4])
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Cables that are cut, by their two switches, names ascending, switches without power, and
-    pairs of cables that have changed places.
-    """
+    """What is out of order."""
 
     links: frozenset[Link] = field(default_factory=frozenset)
+    """The cables that are cut, by their two switches with ascending names."""
     switches: frozenset[str] = field(default_factory=frozenset)
+    """The switches without power."""
     miswires: tuple[Miswire, ...] = ()
+    """The pairs of cables that have changed places."""
 
     def after(self, event: Event) -> Outage:
         """The outage after one more event."""

@@ -72,113 +72,134 @@ Seed = Annotated[Whole, Field(ge=0)]
 
 
 class Expect(Model):
-    """Expectations; a missing one is derived from the build.
-
-    delivered: ordered pairs of hosts that reach each other (those that the tables deliver).
-    max_hops: links on the longest path (before anything happens the graph's diameter). minimal:
-    whether every path is a shortest one (with minimal routing, before anything happens). paths:
-    nodes that a packet from the first to the last of them passes.
-    """
+    """Expectations. A missing one is derived from the build."""
 
     delivered: Count | None = None
+    """The ordered pairs of hosts that reach each other. Default: those that the tables deliver."""
     max_hops: Annotated[Whole, Field(ge=0, le=64)] | None = None
+    """The links on the longest path. Default, before anything happens: the graph's diameter."""
     minimal: bool | None = None
+    """Whether every path is a shortest one. Default, before anything happens, with minimal routing:
+    true.
+    """
     paths: tuple[Annotated[tuple[Line, ...], BeforeValidator(_links)], ...] = ()
+    """The nodes that a packet from the first to the last of them passes."""
 
 
 class ExpectAtTop(Expect):
-    """Of the whole scenario.
-
-    throughput: which part of what all flows offer must arrive (of what max-min fairness gives 0.85,
-    with TCP 0.75). rules: which of the OpenFlow program packets must reach, before anything happens
-    and after a move (`reachable` in small fabrics, else none).
-    """
+    """Expectations of the whole scenario."""
 
     throughput: Number | None = None
+    """The part that must arrive of what all flows offer. Default: 0.85 of what max-min fairness
+    gives, with TCP 0.75.
+    """
     rules: RulesExpected | None = None
+    """The rules of the OpenFlow program that packets must reach, before anything happens and after
+    a move. Default: `reachable` in small fabrics, else `none`.
+    """
 
 
 class ExpectInMoment(Expect):
-    """From an event on, of the probe.
-
-    lost: of a pair that the tables deliver, the most packets that may go missing. converged_within:
-    seconds after the event from which none may (1).
-    """
+    """Expectations of the probe from an event on."""
 
     lost: Count | None = None
+    """The most packets that may go missing of a pair that the tables deliver."""
     converged_within: Number | None = None
+    """Seconds after the event from which no packet may go missing. Default: 1."""
 
 
 class Probe(Model):
-    """Numbered packets at a constant rate while the timeline runs, one way, over some pairs.
-
-    interval: seconds between two packets of a pair. pairs: how many, by chance; 0 for all.
-    """
+    """Numbered packets at a constant rate while the timeline runs, one way, over some pairs."""
 
     interval: Annotated[Number, Field(ge=0.001, le=10)] = 0.05
+    """Seconds between two packets of a pair."""
     pairs: Annotated[Whole, Field(ge=0, le=100_000)] = 64
+    """How many pairs, drawn by chance; 0 for all."""
     seed: Seed = 1
+    """The seed of the draw."""
 
 
 class FlowSpec(Model):
-    """Flows between hosts, by a pattern of `polarfab throughput`, each host of a switch its own.
-
-    rate: Mb/s that each host offers (the rate of a link). parallel: TCP connections that a flow is
-    divided into, for switches that choose a path per connection. seconds: how long.
-    """
+    """Flows between hosts, by a pattern of `polarfab throughput`, each host of a switch its own."""
 
     pattern: Pattern
+    """The pattern of `polarfab throughput`."""
     rate: Annotated[Number, Field(gt=0)] | None = None
+    """Mb/s that each host offers. Default: the rate of a link."""
     protocol: Literal["udp", "tcp"] = "udp"
+    """The transport protocol."""
     parallel: Annotated[Whole, Field(ge=1, le=32)] = 1
+    """TCP connections that a flow is divided into, for switches that choose a path per connection.
+    """
     seconds: Annotated[Number, Field(ge=1, le=600)] = 4.0
+    """How long the flows last."""
     seed: Seed = 0
+    """The seed of patterns that are drawn by chance."""
 
 
 class TrafficSpec(Model):
-    """Traffic besides the pings. link_rate: Mb/s of every link between switches (no limit)."""
+    """Traffic besides the pings."""
 
     probe: Probe | None = None
+    """A probe while the timeline runs."""
     flows: FlowSpec | None = None
+    """Flows between hosts."""
     link_rate: Annotated[Number, Field(ge=0.1, le=100_000)] | None = None
+    """Mb/s of every link between switches. Default: no limit."""
 
 
 class TimelineEntry(Model):
     """One event of a timeline, and what is expected from then on.
 
-    Exactly one of: link_down, link_up (links A-B); node_down, node_up (nodes); rack_down, rack_up
-    (racks of the fabric's layout: all their nodes); group_down, group_up (what shares a risk, such
-    as module:N/M, trunk:C0-C1 or risk:NAME of the inventory); plane_down, plane_up (all nodes of
-    one of several planes, from 1); miswire (two links A-B and C-D whose cables are swapped at B and
-    D), rewire (the same two, corrected); controller; each (every link, node or group of a kind
-    fails and comes back, one after the other; a sample of so many by chance).
-
-    at: seconds after the timeline began; without it the event waits until the fabric has dealt with
-    the one before.
+    Exactly one of the keys up to `expand` says what happens.
     """
 
     link_down: Elements | None = None
+    """Links A-B that are cut."""
     link_up: Elements | None = None
+    """Links A-B that are mended."""
     node_down: Elements | None = None
+    """Nodes that lose power."""
     node_up: Elements | None = None
+    """Nodes that have power again."""
     rack_down: Name | None = None
+    """A rack of the fabric's layout: all its nodes lose power."""
     rack_up: Name | None = None
+    """A rack of the fabric's layout: all its nodes have power again."""
     group_down: Line | None = None
+    """What shares a risk is cut, such as module:N/M, trunk:C0-C1 or risk:NAME of the inventory."""
     group_up: Line | None = None
+    """What shares a risk is mended."""
     plane_down: PlaneNumber | None = None
+    """All nodes of one of several planes, from 1, lose power."""
     plane_up: PlaneNumber | None = None
+    """All nodes of one of several planes, from 1, have power again."""
     miswire: Pair | None = None
+    """Two links A-B and C-D whose cables are swapped at B and D."""
     rewire: Pair | None = None
+    """Two links whose swapped cables are put right."""
     controller: Literal["killed", "started"] | None = None
+    """The controller is killed or started."""
     each: Literal["link", "node", "module", "cage", "rack", "trunk", "risk"] | None = None
+    """Every link, node or group of a kind fails and comes back, one after the other."""
     build: Place | None = None
+    """A build that the fabric moves to."""
     policy: RoutingSpec | None = None
+    """The fabric moves to the same fabric with this routing."""
     expand: Annotated[str, Field(pattern=r"^[a-z]+(:[0-9]{1,4})?$")] | None = None
+    """The fabric moves to the expanded fabric."""
     in_round: Annotated[Whole, Field(ge=1, le=64)] | None = None
+    """The round of the move at whose beginning the controller is killed."""
     sample: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
+    """How many of `each` fail, drawn by chance. Default: all."""
     seed: Seed = 1
+    """The seed of the draw."""
     at: Number | None = None
+    """Seconds after the timeline began. Without it the event waits until the fabric has dealt with
+    the one before.
+    """
     expect: ExpectInMoment = ExpectInMoment.model_construct()
+    """What is expected from the event on."""
 
     def happens(self) -> list[str]:
         """The names of the given events."""
@@ -192,57 +213,66 @@ MOVES = ("build", "policy", "expand")
 
 
 class Scenario(Model):
-    """One rehearsal, of a fabric that `InlineScenario` or `ReferringScenario` says.
-
-    hosts: how many of each switch's hosts take part (all). patience: seconds until every switch
-    must have its program, and until it has dealt with an event.
-    """
+    """One rehearsal of the fabric that `InlineScenario` or `ReferringScenario` names."""
 
     name: Name
+    """The name of the scenario."""
     engine: EngineName = "auto"
+    """What carries the packets."""
     framework: FrameworkName | None = None
+    """The controller's framework. Default: the first that is installed."""
     hosts: Annotated[Whole, Field(ge=1, le=1024)] | None = None
+    """How many of each switch's hosts take part. Default: all."""
     traffic: TrafficSpec = TrafficSpec.model_construct()
+    """Traffic besides the pings."""
     timeline: tuple[TimelineEntry, ...] = ()
+    """The events, in order."""
     expect: ExpectAtTop = ExpectAtTop.model_construct()
+    """What is expected of the whole scenario."""
     prove_checker: bool = True
+    """Whether a wrong table is put in place at first, to see that the checks find it."""
     patience: Annotated[Whole, Field(ge=1, le=3600)] = 60
+    """Seconds until every switch must have its program, and until it has dealt with an event."""
 
 
 SHIPPED = Path(__file__).parents[1] / "library"
 
 
 class InlineScenario(Scenario):
-    """A scenario that contains its fabric, with the keys of fabric.yaml."""
+    """A scenario that contains its fabric."""
 
     fabric: FabricSpec
+    """The fabric, with the keys of fabric.yaml."""
 
 
 class ReferringScenario(Scenario):
-    """The fabric is a fabric.yaml or a build folder, its name relative to the scenario's."""
+    """A scenario that names its fabric."""
 
     fabric: str
+    """A fabric.yaml or a build folder; its path is relative to the scenario's."""
 
 
 class ScenarioFile(Scenario):
     """A scenario: what `polarfab emulate` brings up, does to it, and expects of it."""
 
     fabric: FabricSpec | str
+    """The fabric, with the keys of fabric.yaml; or the path of a fabric.yaml or a build folder."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedScenario:
-    """A scenario and what it rehearses: a build folder, or else a fabric still to compile.
-
-    document is its file, for messages about what it says; None where there is none. others:
-    the other planes, where it is about one of several: what happens to them is left out.
-    """
+    """A scenario and what it rehearses: a build folder, or else a fabric still to compile."""
 
     scenario: Scenario
+    """The scenario."""
     folder: Path | None = None
+    """The build folder; None for a fabric still to compile."""
     fabric: LoadedFabric | None = None
+    """The fabric still to compile; None for a build folder."""
     document: Document | None = field(default=None, repr=False)
+    """The scenario's file, for messages about it; None without one."""
     others: tuple[Build, ...] = field(default=(), repr=False)
+    """The other planes, if the scenario is about one of several. Their events are left out."""
 
 
 def schema() -> dict[str, Any]:
@@ -341,11 +371,11 @@ def _in_a_move(scenario: Scenario, number: int) -> bool:
 
 
 def _shipped(name: str) -> Path:
-    known = shipped()
-    if name not in known:
+    scenarios = shipped()
+    if name not in scenarios:
         required = "a scenario file, a build or the name of a scenario"
-        todo = did_you_mean(name, known, "polarfab emulate has the names")
+        todo = did_you_mean(name, scenarios, "polarfab emulate has the names")
         if Path(name).is_dir():
             todo = "name a file in it; polarfab emulate lists the scenarios that are there"
         raise InputError.of(required, name, todo, key="SCENARIO")
-    return known[name]
+    return scenarios[name]

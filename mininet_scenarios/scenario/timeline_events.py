@@ -35,13 +35,20 @@ Link = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One event: what it is called in reports, and `group`, what its checks are counted under."""
+    """One event of a timeline."""
 
     what: str
+    """What the event is called in reports."""
     group: str
+    """What its checks are counted under."""
     event: Event
+    """The event, as an engine applies it."""
     expect: ExpectInMoment
+    """What is expected from the event on."""
     at: float | None = None
+    """Seconds after the timeline began; None to wait until the fabric has dealt with the event
+    before.
+    """
     undo: Event | None = None
     """What follows when its checks are done, unchecked."""
     moment: int = 0
@@ -76,23 +83,23 @@ def cases(
         InputError: it names what no plane has; all of it, with lines.
     """
     reader = _MomentReader(build)
-    found: list[Case] = []
+    events: list[Case] = []
     problems: list[Problem] = []
     for number, moment in enumerate(scenario.timeline):
         try:
             if moves and number in moves:
                 to, other = moves[number]
-                found.append(replace(_move(moment, to), moment=number))
+                events.append(replace(_move(moment, to), moment=number))
                 reader = _MomentReader(as_cabled(other, ground or build))
                 continue
-            found += [replace(case, moment=number) for case in reader.cases(moment)]
+            events += [replace(case, moment=number) for case in reader.cases(moment)]
         except InputError as error:
             if any(_MomentReader(other).knows(moment) for other in others):
                 continue
             problems += [of_moment(p, number, moment, document) for p in error.problems]
     if problems:
         raise InputError(problems)
-    return tuple(found)
+    return tuple(events)
 
 
 def of_moment(
@@ -152,28 +159,30 @@ class _MomentReader:
         except InputError:
             return False
 
-    def _elements(self, kind: str, said: Any) -> Elements:
-        """What of the fabric `said` names, by the kind of its key."""
+    def _elements(self, kind: str, value: Any) -> Elements:
+        """The elements of the fabric that a value names, by the kind of its key."""
         if kind == "link":
-            links = tuple(self._link(word) for word in said)
-            return f"link{'s' * (len(links) > 1)} {', '.join(said)}", links, ()
+            links = tuple(self._link(word) for word in value)
+            noun = "links" if len(links) > 1 else "link"
+            return f"{noun} {', '.join(value)}", links, ()
         if kind == "node":
-            nodes = self._names(find_switch(self.build, word) for word in said)
-            return f"node{'s' * (len(nodes) > 1)} {', '.join(said)}", (), nodes
+            nodes = self._names(find_switch(self.build, word) for word in value)
+            noun = "nodes" if len(nodes) > 1 else "node"
+            return f"{noun} {', '.join(value)}", (), nodes
         if kind == "group":
-            return self._of_group(find(self.build.wiring, self.build.hardware, said))
+            return self._of_group(find(self.build.wiring, self.build.hardware, value))
         if kind == "rack":
             racks = layout(self.build.topology)
-            if said not in racks.names:
-                todo = did_you_mean(said, racks.names)
-                raise InputError.of(f"one of {', '.join(racks.names)}", said, todo)
-            members = racks.members(racks.names.index(said)).tolist()
-            return f"rack {said}", (), self._names(members)
-        known = self.build.hardware
-        if said != max(known.plane if known else 0, 1):
-            raise InputError.of("a plane that the fabric has", str(said))
-        there = np.flatnonzero(self.build.topology.present).tolist()
-        return f"plane {said}", (), self._names(there)
+            if value not in racks.names:
+                todo = did_you_mean(value, racks.names)
+                raise InputError.of(f"one of {', '.join(racks.names)}", value, todo)
+            members = racks.members(racks.names.index(value)).tolist()
+            return f"rack {value}", (), self._names(members)
+        hardware = self.build.hardware
+        if value != max(hardware.plane if hardware else 0, 1):
+            raise InputError.of("a plane that the fabric has", str(value))
+        vertices = np.flatnonzero(self.build.topology.present).tolist()
+        return f"plane {value}", (), self._names(vertices)
 
     def _swap(self, moment: TimelineEntry, words: tuple[str, ...], repaired: bool) -> Case:
         one, other = (self._link(word) for word in words)
@@ -191,23 +200,23 @@ class _MomentReader:
 
     def _each(self, moment: TimelineEntry, kind: str) -> Iterator[Case]:
         wiring = self.build.wiring
-        known: list[Elements]
+        elements: list[Elements]
         if kind in GROUP_KINDS:
-            known = [self._of_group(g) for g in groups(wiring, self.build.hardware, kind)]
+            elements = [self._of_group(g) for g in groups(wiring, self.build.hardware, kind)]
         elif kind == "link":
             links = map(self._names, wiring.link_ends().tolist())
-            known = [(f"link {one}-{other}", ((one, other),), ()) for one, other in links]
+            elements = [(f"link {one}-{other}", ((one, other),), ()) for one, other in links]
         else:
             nodes = self._names(np.flatnonzero(self.build.topology.present).tolist())
-            known = [(f"node {name}", (), (name,)) for name in nodes]
-        if moment.sample and moment.sample < len(known):
+            elements = [(f"node {name}", (), (name,)) for name in nodes]
+        if moment.sample and moment.sample < len(elements):
             random = np.random.default_rng(moment.seed)
-            some = np.sort(random.permutation(len(known))[: moment.sample])
-            known = [known[n] for n in some.tolist()]
-        for name, links_of, nodes_of in known:
+            some = np.sort(random.permutation(len(elements))[: moment.sample])
+            elements = [elements[n] for n in some.tolist()]
+        for name, links_of, nodes_of in elements:
             down = PhysicalChange(links_of, nodes_of)
             up = replace(down, up=True)
-            group = f"each {kind} down, {len(known)}"
+            group = f"each {kind} down, {len(elements)}"
             yield Case(f"{name} down", group, down, moment.expect, undo=up)
 
     def _link(self, word: str) -> Link:
@@ -247,16 +256,16 @@ def as_cabled(build: Build, ground: Build) -> Build:
         return build
     nodes, wiring = Matching.of(build, ground), build.wiring
     names, host_names = list(wiring.names), list(wiring.host_names)
-    for here, there in zip(nodes.before.tolist(), nodes.after.tolist(), strict=True):
-        if here >= 0 and there >= 0:
-            names[here] = ground.wiring.names[there]
-    own, other = HostTable.of(build), HostTable.of(ground)
-    kept = kept_hosts(own, other)
-    for row, there in enumerate(kept.tolist()):
-        if there >= 0:
-            place = int(own.vertex[row]) * wiring.host_port.shape[1] + int(own.host[row])
-            at = int(other.vertex[there]) * ground.wiring.host_port.shape[1]
-            host_names[place] = ground.wiring.host_names[at + int(other.host[there])]
+    for vertex, cabled_vertex in zip(nodes.before.tolist(), nodes.after.tolist(), strict=True):
+        if vertex >= 0 and cabled_vertex >= 0:
+            names[vertex] = ground.wiring.names[cabled_vertex]
+    hosts, cabled_hosts = HostTable.of(build), HostTable.of(ground)
+    kept = kept_hosts(hosts, cabled_hosts)
+    for row, cabled_vertex in enumerate(kept.tolist()):
+        if cabled_vertex >= 0:
+            place = int(hosts.vertex[row]) * wiring.host_port.shape[1] + int(hosts.host[row])
+            at = int(cabled_hosts.vertex[cabled_vertex]) * ground.wiring.host_port.shape[1]
+            host_names[place] = ground.wiring.host_names[at + int(cabled_hosts.host[cabled_vertex])]
     return replace(build, wiring=replace(wiring, names=tuple(names), host_names=tuple(host_names)))
 
 

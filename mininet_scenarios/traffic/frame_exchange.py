@@ -82,11 +82,11 @@ def exchanged(
             awaited = missing & {due[number] for number in (waiting if last else wave)}
             left = still = patience if last else STILL
             while awaited & missing and left > 0:
-                asked = time.monotonic()
+                since = time.monotonic()
                 heard += (more := ends.hear(left))
                 new = missing & set(map(came, more))
                 missing -= new
-                left = still if new else left - (time.monotonic() - asked)
+                left = still if new else left - (time.monotonic() - since)
                 if not more:
                     break
         waiting = [number for number in waiting if due[number] in missing]

@@ -164,7 +164,7 @@ class UdpProber(Prober):
         sockets = {host: _socket(*ends[host], port) for host in used}
         self.of_file = {end.fileno(): end for end in sockets.values()}
         self.to = [(sockets[s], (ends[d][1], port)) for s, d in pairs]
-        self.own = os.urandom(4)
+        self.signature = os.urandom(4)
         self.poll = select.epoll()
         for file in self.of_file:
             self.poll.register(file, select.EPOLLIN)
@@ -182,7 +182,7 @@ class UdpProber(Prober):
             end, address = self.to[pair]
             self.sent.append(time.monotonic())
             with suppress(OSError):
-                end.sendto(PACKET.pack(self.own, pair, number) + self.filling[pair], address)
+                end.sendto(PACKET.pack(self.signature, pair, number) + self.filling[pair], address)
 
     def hear(self, patience: float) -> None:
         """By the hosts' sockets."""
@@ -192,7 +192,7 @@ class UdpProber(Prober):
                     data, more, _, _ = self.of_file[file].recvmsg(PACKET.size, 64)
                 except OSError:
                     break
-                if len(data) == PACKET.size and data.startswith(self.own):
+                if len(data) == PACKET.size and data.startswith(self.signature):
                     _, pair, number = PACKET.unpack(data)
                     # From a host of the same router: not even that took from its time to live.
                     hops = max(0, hops_of(int.from_bytes(more[0][2][:4], sys.byteorder)))

@@ -45,7 +45,7 @@ from mininet_scenarios.scenario.engine import (
     Progress,
 )
 from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
-from mininet_scenarios.verdict.predict import Prediction, crossed
+from mininet_scenarios.verdict.predict import FlowSpread, Prediction
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
 FLOWS_AGAIN, MOST_ROUNDS = 64, 7
@@ -127,14 +127,14 @@ class RuleExercise:
 
     def _ask(self) -> None:
         """Hosts' own questions, and their answers, as they have to be."""
-        asked = [q for writer in self.writers.values() for q in writer.questions()]
-        due = [q.answer and (q.sent[0], q.answer) for q in asked]
-        heard, _ = exchanged(self.ends, [q.sent for q in asked], due, came=lambda frame: frame)
-        self.frames += len(asked)
-        for question, answer in zip(asked, due, strict=True):
+        questions = [q for writer in self.writers.values() for q in writer.questions()]
+        due = [q.answer and (q.sent[0], q.answer) for q in questions]
+        heard, _ = exchanged(self.ends, [q.sent for q in questions], due, came=lambda frame: frame)
+        self.frames += len(questions)
+        for question, answer in zip(questions, due, strict=True):
             host = question.sent[0]
             if answer and answer not in heard:
-                others = [data for there, data in heard if there == host]
+                others = [data for receiver, data in heard if receiver == host]
                 near = next((d for d in others if len(d) == len(answer[1])), b"")
                 seen = f"answered by {near.hex()}" if near else "no answer"
                 self.wrong.append(Mismatch(question.words, "answered by the switch", seen))
@@ -169,14 +169,14 @@ class RuleExercise:
 
     def _judge(self, frames: CraftedFrames, number: int, host: str, got: bytes) -> None:
         """One that arrived at a host."""
-        there = int(frames.destination[number])
-        if host != self.hosts.names[there]:
+        receiver = int(frames.destination[number])
+        if host != self.hosts.names[receiver]:
             self._differs(frames, number, "delivered", f"at {host}")
             return
         links, words = frames.difference(number, got)
-        ends = self.hosts.switch[frames.source[number]], self.hosts.switch[there]
-        known = self.rules.prediction
-        fewest, most = int(known.fewest[ends]), int(known.most[ends])
+        ends = self.hosts.switch[frames.source[number]], self.hosts.switch[receiver]
+        prediction = self.rules.prediction
+        fewest, most = int(prediction.fewest[ends]), int(prediction.most[ends])
         if words:
             self._differs(frames, number, "as it was sent", words)
         elif not fewest <= links <= most:
@@ -205,9 +205,9 @@ class RuleExercise:
         before, sent = self._counted(), self._sent()
         flows = self._flow(wanted, FIRST_HASHED)
         self.after = self._counted()
-        checks, known = [self._group_shares(chosen, before)], self.rules.prediction
+        checks, prediction = [self._group_shares(chosen, before)], self.rules.prediction
         if pipeline.whole and len(flows.rate):
-            checks.append(link_shares(known, self.hosts, flows, self._sent() - sent, SIGMAS))
+            checks.append(link_shares(prediction, self.hosts, flows, self._sent() - sent, SIGMAS))
         return checks
 
     def _group_shares(self, chosen: Groups, before: dict[RuleKey, int]) -> Check:
@@ -253,9 +253,9 @@ class RuleExercise:
             rows = [row[1:] for row in sorted(chosen) if row[0] == version and row[1] != row[2]]
             if rows:
                 source, destination, ports = np.array(rows).T
-                here, there = self.first_host[source], self.first_host[destination]
-                times = self._send(writer.of_kind(HASHED, here, there, ports, self.frames))
-                done.append(np.stack((here, there, np.array(times))))
+                sender, receiver = self.first_host[source], self.first_host[destination]
+                times = self._send(writer.of_kind(HASHED, sender, receiver, ports, self.frames))
+                done.append(np.stack((sender, receiver, np.array(times))))
         source, destination, times = np.concatenate(done, axis=1)
         return Flows(source, destination, times.astype(np.float64))
 
@@ -272,9 +272,9 @@ class RuleExercise:
         try:
             for number in range(max(map(len, steps))):
                 now = [
-                    (switch, *there[number])
-                    for switch, there in zip(switches, steps, strict=True)
-                    if number < len(there)
+                    (switch, *steps_of_switch[number])
+                    for switch, steps_of_switch in zip(switches, steps, strict=True)
+                    if number < len(steps_of_switch)
                 ]
                 self.fabric.hold(away={(vertex[at], port) for at, down, _ in now for port in down})
                 for at, _, sent in now:
@@ -363,26 +363,26 @@ UNEVEN_HASH = 0.03
 
 
 def link_shares(
-    known: Prediction, hosts: HostSample, flows: Flows, seen: NDArray[np.int64], sigmas: float
+    prediction: Prediction, hosts: HostSample, flows: Flows, seen: NDArray[np.int64], sigmas: float
 ) -> Check:
     """Whether every link carried as many of the flows as their shares say, but for chance.
 
     Args:
-        known: where packets go.
+        prediction: where packets go.
         hosts: the ends of flows.
         flows: with how many packets of different ports each had for a rate.
         seen: int64[S, ports + 1], packets out of each port meanwhile.
         sigmas: standard deviations that a count may be off.
     """
-    arc, flow, share, _ = crossed(known, hosts, flows)
-    place, part = np.unique(arc * len(flows.rate) + flow, return_inverse=True)
-    chance = np.bincount(part, share)
+    spread = FlowSpread.of(prediction, hosts, flows)
+    place, part = np.unique(spread.arc * len(flows.rate) + spread.flow, return_inverse=True)
+    chance = np.bincount(part, spread.share)
     arc, flow = np.divmod(place, len(flows.rate))
-    amount, arcs = flows.rate[flow], known.arcs
-    mean = known.by_port(np.bincount(arc, amount * chance, arcs))
-    variance = known.by_port(np.bincount(arc, amount * chance * (1 - chance), arcs))
+    amount, arcs = flows.rate[flow], prediction.arcs
+    mean = prediction.by_port(np.bincount(arc, amount * chance, arcs))
+    variance = prediction.by_port(np.bincount(arc, amount * chance * (1 - chance), arcs))
     off = np.abs(seen - mean) > sigmas * np.sqrt(variance) + 1 + UNEVEN_HASH * mean
-    wiring, wrong = known.build.wiring, list[Mismatch]()
+    wiring, wrong = prediction.build.wiring, list[Mismatch]()
     switch, link = np.nonzero(wiring.far >= 0)
     for s, k in zip(switch.tolist(), link.tolist(), strict=True):
         port = int(wiring.port[s, k])

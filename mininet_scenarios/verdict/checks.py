@@ -59,17 +59,22 @@ class Examiner:
         self,
         what: str,
         expect: Expect,
-        asked: NDArray[np.bool_],
+        sent: NDArray[np.bool_],
         longest: NDArray[np.int64],
         engine: Engine,
     ) -> list[Check]:
         """What is expected of a round, whatever the tables say.
 
-        asked: bool[H, H], pairs that were. longest: of an `Observation`.
+        Args:
+            what: the round, in names of checks.
+            expect: the expectations.
+            sent: bool[H, H], the pairs that packets were sent between.
+            longest: of an `Observation`.
+            engine: tells the paths of packets.
         """
-        checks, lost = list[Check](), asked & (longest == SILENT)
+        checks, lost = list[Check](), sent & (longest == SILENT)
         if expect.delivered is not None:
-            delivered = int(np.count_nonzero(asked & ~lost))
+            delivered = int(np.count_nonzero(sent & ~lost))
             short: tuple[Mismatch, ...] = ()
             if delivered != expect.delivered:
                 tables = [
@@ -117,19 +122,20 @@ class Examiner:
         return Check.of(f"{what}: paths", len(routes), mismatches)
 
     def _arrived(self, name: str, counts: Counts, seen: Observation) -> Check:
-        """Of pairs that arrive by some paths alone nothing is known."""
+        """Check which packets arrived, but for pairs that arrive by some of their paths only."""
         sure, never = self.fewest >= 0, self.most < 0
-        expected, asked = np.where(sure, counts, 0), (counts > 0) & (sure | never)
-        wrong = asked & (seen.arrived != expected)
+        expected, judged = np.where(sure, counts, 0), (counts > 0) & (sure | never)
+        wrong = judged & (seen.arrived != expected)
         mismatches = self._pairs(wrong, _packets(expected[wrong]), _packets(seen.arrived[wrong]))
-        return Check.of(name, int(np.count_nonzero(asked)), mismatches)
+        return Check.of(name, int(np.count_nonzero(judged)), mismatches)
 
     def _hops(self, name: str, counts: Counts, seen: Observation) -> Check:
-        asked = (counts > 0) & (seen.longest != SILENT)
+        arrived = (counts > 0) & (seen.longest != SILENT)
         right = (seen.shortest >= self.fewest) & (seen.longest <= self.most)
-        wrong = asked & ~right
-        expected, found = _hops(self.fewest[wrong], self.most[wrong]), _hops(seen.longest[wrong])
-        return Check.of(name, int(np.count_nonzero(asked)), self._pairs(wrong, expected, found))
+        wrong = arrived & ~right
+        expected = _hops(self.fewest[wrong], self.most[wrong])
+        mismatches = self._pairs(wrong, expected, _hops(seen.longest[wrong]))
+        return Check.of(name, int(np.count_nonzero(arrived)), mismatches)
 
     def _links(self, name: str, counts: Counts, seen: Observation) -> Check:
         wiring = self.build.wiring
@@ -157,10 +163,10 @@ class Examiner:
 
     def within(self, name: str, most: NDArray[np.int64], longest: NDArray[np.int64]) -> Check:
         """Which of the longest paths seen have at most so many links, int64[H, H]."""
-        there = longest != SILENT
-        beyond = there & (longest > most)
+        arrived = longest != SILENT
+        beyond = arrived & (longest > most)
         mismatches = self._pairs(beyond, _hops(most[beyond]), _hops(longest[beyond]))
-        return Check.of(name, int(np.count_nonzero(there)), mismatches)
+        return Check.of(name, int(np.count_nonzero(arrived)), mismatches)
 
     def _of_hosts(self, of_switches: NDArray[np.integer]) -> NDArray[np.int64]:
         """int64[H, H] from a value for each pair of switches."""
@@ -177,26 +183,28 @@ class Examiner:
         )
 
     def _link(self, switch: int, link: int) -> str:
-        w = self.build.wiring
-        far, port, far_port = (int(x[switch, link]) for x in (w.far, w.port, w.far_port))
-        here, there = w.port_name(switch, port), w.port_name(far, far_port)
-        return f"link {w.names[switch]} {here} → {w.names[far]} {there}"
+        wiring = self.build.wiring
+        far, port, far_port = (
+            int(x[switch, link]) for x in (wiring.far, wiring.port, wiring.far_port)
+        )
+        port_name, far_port_name = wiring.port_name(switch, port), wiring.port_name(far, far_port)
+        return f"link {wiring.names[switch]} {port_name} → {wiring.names[far]} {far_port_name}"
 
 
-def histogram(hops: NDArray[np.int64], asked: NDArray[np.bool_]) -> dict[int, int]:
+def histogram(hops: NDArray[np.int64], pairs: NDArray[np.bool_]) -> dict[int, int]:
     """How many of the pairs take how many hops; those that don't arrive are left out."""
-    values, counts = np.unique(hops[asked & (hops >= 0)], return_counts=True)
+    values, counts = np.unique(hops[pairs & (hops >= 0)], return_counts=True)
     return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
 
 def _packets(counts: NDArray[np.int64]) -> list[str]:
-    return [f"{n} packet{'s' * (n != 1)}" for n in counts.tolist()]
+    return ["1 packet" if n == 1 else f"{n} packets" for n in counts.tolist()]
 
 
 def _hops(hops: NDArray[np.int64], most: NDArray[np.int64] | None = None) -> list[str]:
     limits = hops if most is None else most
     return [
-        FAULTS.get(h, f"{_between(h, limit)} hop{'s' * (limit != 1)}")
+        FAULTS.get(h, f"{_between(h, limit)} {'hop' if limit == 1 else 'hops'}")
         for h, limit in zip(hops.tolist(), limits.tolist(), strict=True)
     ]
 
@@ -207,39 +215,46 @@ def _between(least: int, most: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """An event, and how the fabric was from then on.
-
-    at: seconds after the timeline began, when it had happened. pairs: ordered pairs of hosts that
-    could be asked; expected: those that the tables deliver for certain; reached: those that were
-    delivered; all None where they were not asked. lost: probe packets of pairs that the tables
-    deliver which never came; worst: the most of one pair; converged: seconds from the event until
-    the last of them was sent, 0 where none was lost; None without a probe.
-    """
+    """An event, and how the fabric was from then on."""
 
     what: str
+    """What the event is called."""
     at: float
+    """Seconds after the timeline began, when it had happened."""
     pairs: int | None = None
+    """The ordered pairs of hosts that could be sent packets; None if none were sent."""
     expected: int | None = None
+    """The pairs that the tables deliver for certain; None if no packets were sent."""
     reached: int | None = None
+    """The pairs that were delivered; None if no packets were sent."""
     max_hops: int | None = None
+    """The links on the longest path that was seen."""
     lost: int | None = None
+    """The probe packets of pairs that the tables deliver which never came; None without a probe."""
     worst: int | None = None
+    """The most such packets of one pair; None without a probe."""
     converged: float | None = None
+    """Seconds from the event until the last of them was sent, 0 if none was lost; None without a
+    probe.
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CarriedRate:
-    """What flows offered, what arrived, and what max-min fairness gives: float64[n] each, Mb/s.
-
-    loads: float64[E], Mb/s over each direction of each link.
-    """
+    """The rates of flows, in Mb/s."""
 
     pattern: str
+    """The pattern of the flows."""
     protocol: str
+    """The transport protocol."""
     offered: NDArray[np.float64]
+    """float64[n], what each flow offered."""
     carried: NDArray[np.float64]
+    """float64[n], what arrived of each flow."""
     fair: NDArray[np.float64]
+    """float64[n], what max-min fairness gives each flow."""
     loads: NDArray[np.float64]
+    """float64[E], the rate over each direction of each link."""
 
     def ratios(self) -> dict[str, float]:
         """The parts of what was offered that arrived, and that fairness gives."""
@@ -252,14 +267,14 @@ class CarriedRate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Watched:
-    """What a probe saw: for each stretch of time, begin in seconds after the timeline began.
-
-    sent and received: int64[n], packets sent in each stretch, and those of them that came.
-    """
+    """The packets of a probe, counted by stretches of time after the timeline began."""
 
     stretch: float
+    """The seconds of a stretch."""
     sent: NDArray[np.int64]
+    """int64[n], the packets sent in each stretch."""
     received: NDArray[np.int64]
+    """int64[n], those of them that came."""
 
     def as_dict(self) -> dict[str, Any]:
         """Counts, in all and by stretches."""
@@ -274,47 +289,58 @@ class Watched:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairsReached:
-    """Who reaches whom after an event: bool[H, H] twice, over the hosts that took part.
-
-    sure: ordered pairs that the tables deliver, there and back; reached: those of them that were.
-    """
+    """The pairs of hosts that reach each other after an event."""
 
     what: str
+    """What the event is called."""
     sure: NDArray[np.bool_]
+    """bool[H, H], the ordered pairs that the tables deliver, there and back."""
     reached: NDArray[np.bool_]
+    """bool[H, H], those of them that were delivered there and back."""
 
     @classmethod
     def of(cls, what: str, sure: NDArray[np.bool_], reached: NDArray[np.bool_]) -> PairsReached:
-        """Those of the pairs that are delivered both ways."""
+        """The pairs that are delivered both ways."""
         both = sure & sure.T
         return cls(what, both, reached & both)
 
 
 @dataclass(slots=True)
 class Result:
-    """What a rehearsal found. predicted_hops and seen_hops count the pairs by their links.
-
-    predicted_hops is empty where alternates leave that to the switches. loads: int64[E], packets
-    over each direction of each link in the round of all pairs. slowed: intervals at which the
-    probe by itself lost packets, so that a longer one was taken. reached: by the number of the
-    timeline's moment, -1 before it; without moments whose events are undone, None where
-    nothing was asked.
-    """
+    """The result of a rehearsal."""
 
     pairs: int
+    """The ordered pairs of hosts that take part."""
     delivered: int = 0
+    """How many of them were delivered at first."""
     predicted_hops: dict[int, int] = field(default_factory=dict)
+    """The number of pairs by the links that the tables predict; empty if alternates leave that to
+    the switches.
+    """
     seen_hops: dict[int, int] = field(default_factory=dict)
+    """The number of pairs by the links that their packets crossed."""
     caught: str = ""
+    """How the checks found a wrong table that was put in place on purpose; "" without one."""
     checks: list[Check] = field(default_factory=list)
+    """All checks."""
     seconds: dict[str, float] = field(default_factory=dict)
+    """The duration of each step."""
     happened: list[Happened] = field(default_factory=list)
+    """The events of the timeline."""
     slowed: list[str] = field(default_factory=list)
+    """The intervals at which the probe by itself lost packets, so that a longer one was taken."""
     loads: NDArray[np.int64] | None = None
+    """int64[E], the packets over each direction of each link in the round of all pairs."""
     watched: Watched | None = None
+    """The packets of the probe; None without one."""
     throughput: CarriedRate | None = None
+    """The rates of the flows; None without flows."""
     exercise: Exercise | None = None
+    """The exercise of every rule; None without one."""
     reached: dict[int, PairsReached | None] = field(default_factory=dict)
+    """The pairs that reach each other, by the number of the timeline's event, -1 before it. Events
+    that are undone are left out. None if no packets were sent.
+    """
 
     @property
     def passed(self) -> bool:
@@ -323,7 +349,7 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        found = self.throughput
+        flows = self.throughput
         return {
             "passed": self.passed,
             "pairs": self.pairs,
@@ -333,13 +359,13 @@ class Result:
             "checks": [{**asdict(check), "passed": check.passed} for check in self.checks],
             "timeline": [asdict(event) for event in self.happened],
             "probe": self.watched.as_dict() | {"slowed": self.slowed} if self.watched else None,
-            "throughput": found
+            "throughput": flows
             and {
-                "pattern": found.pattern,
-                "protocol": found.protocol,
-                "flows": len(found.offered),
-                "offered_mbps": round(float(found.offered.sum()), 3),
-                **found.ratios(),
+                "pattern": flows.pattern,
+                "protocol": flows.protocol,
+                "flows": len(flows.offered),
+                "offered_mbps": round(float(flows.offered.sum()), 3),
+                **flows.ratios(),
             },
             "rules": self.exercise and self.exercise.as_dict(),
             "seconds": self.seconds,

@@ -29,22 +29,27 @@ PATHS_AT_ONCE = 1 << 17
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """Where the tables lead packets in a fabric of S switches with K links, while `outage` is the
-    case.
+    """The paths of packets by the tables, in a fabric of S switches with K links, under an outage.
 
-    first: int16[S, S], links from each switch to each other by the first of its paths that is up,
-    negative where packets don't arrive (`FAULTS`). fewest and most: int16[S, S], the same over all
-    paths; fewest is negative where one of them fails, most where all of them do. A link of a switch
-    is an *arc*, s·K + k.
+    A link of a switch is an *arc*, s·K + k.
     """
 
     build: Build
+    """The build."""
     walks: Walks
+    """The walks of its tables."""
     outage: Outage
+    """What is out of order."""
     tabulated: TabulatedHops
+    """The hops of every pair by the tables."""
     first: NDArray[np.int16]
+    """int16[S, S], the links from each switch to each other by the first of its paths that is up;
+    negative where packets don't arrive (`FAULTS`).
+    """
     fewest: NDArray[np.int16]
+    """int16[S, S], the fewest links over all paths; negative where one of them fails."""
     most: NDArray[np.int16]
+    """int16[S, S], the most links over all paths; negative where all of them fail."""
 
     @classmethod
     def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
@@ -52,11 +57,11 @@ class Prediction:
         return _predict(Walks.of(build), outage or Outage())
 
     def under(self, outage: Outage) -> Prediction:
-        """The same tables while something else is wrong."""
+        """The prediction of the same tables under another outage."""
         return _predict(self.walks, outage)
 
     def with_port(self, switch: int, egress: int, port: int) -> Prediction:
-        """The same where a class of a switch has another port; one to a host is always up."""
+        """The prediction where a class of a switch has another port; one to a host is always up."""
         classes, wiring = self.build.tables.classes, self.build.wiring
         ports = classes.port.copy()
         ports[switch, egress] = port
@@ -91,8 +96,8 @@ class Prediction:
         """
         up, hops = self.outage.up(self.build.wiring.names), self.tabulated
         lit = np.flatnonzero(up[source] & up[destination] & (source != destination))
-        found = (hops.first_paths if first else hops.paths)(source[lit], destination[lit])
-        return replace(found, pair=lit[found.pair])
+        paths = (hops.first_paths if first else hops.paths)(source[lit], destination[lit])
+        return replace(paths, pair=lit[paths.pair])
 
     def loads(self, packets: Loads) -> Loads:
         """int64[S, ports + 1]: packets out of each port when packets[s, d] go from s to d.
@@ -164,8 +169,8 @@ class Prediction:
         """
         number = {name: v for v, name in enumerate(other.build.wiring.names)}
         vertex = np.array([number.get(name, LOST) for name in self.build.wiring.names])
-        there = (vertex[:, None] >= 0) & (vertex >= 0)
-        later = np.where(there, other.fewest[vertex[:, None], vertex], LOST)
+        in_both = (vertex[:, None] >= 0) & (vertex >= 0)
+        later = np.where(in_both, other.fewest[vertex[:, None], vertex], LOST)
         sure = (self.fewest >= 0) & (later >= 0)
         fewest = np.where(sure, np.minimum(self.fewest, 1), LOST).astype(np.int16)
         bound = max(0, int(self.most.max())) + max(0, int(other.most.max()))
@@ -201,16 +206,18 @@ def _predict(
     able &= ~np.eye(len(up), dtype=np.bool_)
     if walks.build.forwarding.intermediates:
         first = tabulated.legs[1].hops.reshape(able.shape)
-        found = (np.where(able, hops, nothing) for hops in (first, *tabulated.hops_over()))
-        return Prediction(walks.build, walks, outage, tabulated, *found)
+        tables = (np.where(able, hops, nothing) for hops in (first, *tabulated.hops_over()))
+        return Prediction(walks.build, walks, outage, tabulated, *tables)
     begun = (usual.first, usual.fewest, usual.most) if usual else (nothing,) * 3
-    known = Prediction(walks.build, walks, outage, tabulated, *(each.copy() for each in begun))
-    for source, destination, paths in known._blocks((able & np.asarray(led)).astype(np.int64)):
+    prediction = Prediction(
+        walks.build, walks, outage, tabulated, *(table.copy() for table in begun)
+    )
+    for source, destination, paths in prediction._blocks((able & np.asarray(led)).astype(np.int64)):
         begin = np.unique(paths.pair, return_index=True)[1]
-        known.first[source, destination] = paths.hops[begin]
-        known.fewest[source, destination] = np.minimum.reduceat(paths.hops, begin)
-        known.most[source, destination] = np.maximum.reduceat(paths.hops, begin)
-    return known
+        prediction.first[source, destination] = paths.hops[begin]
+        prediction.fewest[source, destination] = np.minimum.reduceat(paths.hops, begin)
+        prediction.most[source, destination] = np.maximum.reduceat(paths.hops, begin)
+    return prediction
 
 
 HOST_LINKS = 10_000.0
@@ -227,27 +234,41 @@ def carry(
     whole. Links between switches carry `rate` each way, hosts' links any amount. What a path loses
     counts as sent, and not as arrived.
     """
-    arcs, flow, share, arrives = crossed(walked, hosts, flows)
+    spread = FlowSpread.of(walked, hosts, flows)
     capacity = np.full(walked.arcs, np.inf if rate is None else rate)
     demand = np.minimum(flows.rate, HOST_LINKS if rate is None else np.inf)
-    fair = max_min(arcs, flow, share, capacity, np.where(arrives > 0, demand, 0))
+    demand = np.where(spread.arrives > 0, demand, 0)
+    fair = max_min(spread.arc, spread.flow, spread.share, capacity, demand)
     loads = np.zeros(walked.arcs)
-    np.add.at(loads, arcs, share * fair[flow])
-    return fair * arrives, walked.by_port(loads)
+    np.add.at(loads, spread.arc, spread.share * fair[spread.flow])
+    return fair * spread.arrives, walked.by_port(loads)
 
 
-def crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[NDArray[Any], ...]:
-    """int64[m], int64[m], float64[m]: an arc, a flow over it, its share there; and float64[n], what
-    part of each flow arrives.
-    """
-    source, destination = hosts.switch[flows.source], hosts.switch[flows.destination]
-    paths = walked.paths(source, destination)
-    hop, path = np.nonzero(paths.arcs >= 0)
-    home = np.where(paths.hops >= 0, paths.part, 0)
-    arrives = np.bincount(paths.pair, home, len(source))
-    # Hosts of one switch reach each other over no link.
-    arrives[(source == destination) & walked.outage.up(walked.build.wiring.names)[source]] = 1
-    return paths.arcs[hop, path].astype(np.int64), paths.pair[path], paths.part[path], arrives
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowSpread:
+    """The arcs that n flows cross, by the paths of the tables and their weights: m rows."""
+
+    arc: NDArray[np.int64]
+    """int64[m], an arc."""
+    flow: NDArray[np.int64]
+    """int64[m], a flow over it."""
+    share: NDArray[np.float64]
+    """float64[m], the share of the flow that crosses the arc on one path."""
+    arrives: NDArray[np.float64]
+    """float64[n], the part of each flow that arrives."""
+
+    @classmethod
+    def of(cls, walked: Prediction, hosts: HostSample, flows: Flows) -> FlowSpread:
+        """Follow the flows of these hosts."""
+        source, destination = hosts.switch[flows.source], hosts.switch[flows.destination]
+        paths = walked.paths(source, destination)
+        hop, path = np.nonzero(paths.arcs >= 0)
+        home = np.where(paths.hops >= 0, paths.part, 0)
+        arrives = np.bincount(paths.pair, home, len(source)).astype(np.float64)
+        # Hosts of one switch reach each other over no link.
+        arrives[(source == destination) & walked.outage.up(walked.build.wiring.names)[source]] = 1
+        arcs = paths.arcs[hop, path].astype(np.int64)
+        return cls(arcs, paths.pair[path], paths.part[path], arrives)
 
 
 def by_port(wiring: Wiring, of_links: NDArray[N]) -> NDArray[N]:

@@ -35,12 +35,14 @@ INKS = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Emulated:
-    """What was run (scenario, engine, framework, build, topology, counts), when, where and by which
-    version, and what it found.
-    """
+    """A rehearsal that was run, and its result."""
 
     facts: dict[str, Any]
+    """What was run (scenario, engine, framework, build, topology, counts), when, where and by which
+    version.
+    """
     result: Result
+    """The result."""
 
     @property
     def passed(self) -> bool:
@@ -69,11 +71,11 @@ class Emulated:
         """
         whole = [where / f"report{form}" for form in FORMS]
         files = [where] if where.suffix in FORMS else whole
-        made = {".html": self.html, ".xml": self.junit, ".json": self.json}
+        writers = {".html": self.html, ".xml": self.junit, ".json": self.json}
         try:
             for file in files:
                 file.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(file, [made[file.suffix](command).encode()])
+                replace_file(file, [writers[file.suffix](command).encode()])
         except OSError as error:
             required, given = "a place that can be written", error.strerror or str(error)
             raise InputError.of(required, given, file=str(where), key="report") from error
@@ -143,14 +145,14 @@ class Emulated:
 
 def panels(result: Result) -> list[Panel]:
     """What can be plotted of a result."""
-    found = []
+    panels = []
     if watched := result.watched:
         busy = np.flatnonzero(watched.sent)
         arrived = 100 * watched.received[busy] / watched.sent[busy]
         seconds = tuple((busy * watched.stretch).tolist())
         curves = (Curve("", seconds, tuple(arrived.tolist())),)
         up = "% of packets that arrived"
-        found.append(Panel("Reachability over time", "seconds", up, curves, top=105))
+        panels.append(Panel("Reachability over time", "seconds", up, curves, top=105))
     happened = result.happened
     missing = [(e.pairs or 0) - (e.reached or 0) for e in happened]
     for title, up, values in (
@@ -165,14 +167,14 @@ def panels(result: Result) -> list[Panel]:
         if any(values):
             edges = np.arange(len(values) + 1) + 0.5
             across = "event, by its number in the timeline"
-            found.append(_bars(title, across, up, edges, np.array(values, np.float64)))
+            panels.append(_bars(title, across, up, edges, np.array(values, np.float64)))
     if result.loads is not None:
         loads = result.loads.astype(np.float64)
-        found.append(_histogram("Load per link, all pairs", "packets", loads))
+        panels.append(_histogram("Load per link, all pairs", "packets", loads))
     if result.throughput is not None:
         loads = np.round(result.throughput.loads, 3)
-        found.append(_histogram("Load per link, flows", "Mb/s", loads))
-    return found
+        panels.append(_histogram("Load per link, flows", "Mb/s", loads))
+    return panels
 
 
 def _bars(

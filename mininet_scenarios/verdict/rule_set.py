@@ -40,26 +40,30 @@ Pairs = set[tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A flow of a switch, by its table, priority and match; or a bucket, by group and number."""
+    """A flow of a switch, or a bucket of one of its groups."""
 
     switch: int
+    """The switch."""
     key: tuple[object, ...]
+    """A flow's table, priority and match; or a bucket's group and number."""
     words: str = field(compare=False)
+    """The rule in words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupRules:
-    """A group: the ports that its buckets watch and their rules, and its weights.
-
-    entry: the port on which packets come that are led here, 0 for any. port is 0 for the bucket
-    that leads to the enter group.
-    """
+    """A group: its ports, weights and buckets."""
 
     role: int
+    """The role of the group's class."""
     entry: int
+    """The port on which the packets come that are led here; 0 for any."""
     port: tuple[int, ...]
+    """The ports that the buckets watch; 0 for the bucket that leads to the enter group."""
     weight: tuple[int, ...]
+    """The weights of the buckets."""
     buckets: tuple[Rule, ...]
+    """The rules of the buckets."""
 
 
 class RuleSet:
@@ -287,12 +291,12 @@ class RuleSet:
         shift = bits - np.minimum(length.astype(np.uint64), bits)
         # Cut to a prefix's length: shifts of 64 bits are none.
         wanted = network.astype(np.uint64) >> shift
-        found = np.full((order, order), -1, np.int64)
+        numbers = np.full((order, order), -1, np.int64)
         inside = (blocks.astype(np.uint64)[:, None] >> shift) == wanted
         for switch in np.flatnonzero(self.build.topology.present).tolist():
             prefix = self.pipeline.routes(switch)[0]
             ranked = prefix[np.argsort(-length[prefix].astype(np.int64), kind="stable")]
             if len(ranked):
                 matches = inside[:, ranked]
-                found[switch] = np.where(matches.any(axis=1), ranked[matches.argmax(axis=1)], -1)
-        return found
+                numbers[switch] = np.where(matches.any(axis=1), ranked[matches.argmax(axis=1)], -1)
+        return numbers

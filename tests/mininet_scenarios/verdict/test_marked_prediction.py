@@ -9,7 +9,7 @@ import pytest
 
 from mininet_scenarios.scenario.engine import Flows, HostSample, Outage, PhysicalChange
 from mininet_scenarios.traffic.rule_exercise import link_shares
-from mininet_scenarios.verdict.predict import Prediction, carry, crossed
+from mininet_scenarios.verdict.predict import FlowSpread, Prediction, carry
 from tests.compilers.routing.makers import loads_by_hand, marked, paths_by_hand
 
 
@@ -45,11 +45,11 @@ def test_flows_are_shared_as_by_hand_and_a_count_that_is_off_is_named() -> None:
     known, hosts, order = Prediction.of(build), HostSample.of(build), 21
     source, destination = np.nonzero(1 - np.eye(order, dtype=np.int64))
     flows = Flows(source, destination, np.full(len(source), 100.0))
-    arc, flow, share, arrives = crossed(known, hosts, flows)
-    assert (arrives > 1 - 1e-9).all()
+    spread = FlowSpread.of(known, hosts, flows)
+    assert (spread.arrives > 1 - 1e-9).all()
     by_hand, far = loads_by_hand("polarfly", 4), build.wiring.far
     found = np.zeros((known.arcs, len(source)))
-    np.add.at(found, (arc, flow), share)
+    np.add.at(found, (spread.arc, spread.flow), spread.share)
     for a in np.flatnonzero(far >= 0).tolist():
         link = a // far.shape[1], int(far.ravel()[a])
         assert found[a] == pytest.approx(by_hand[link][source, destination])
