@@ -24,6 +24,13 @@ def cables(fabric: Fabric, rack: str = "") -> CableSchedule:
 
     Raises:
         InputError: there is no such rack, or the inventory cannot hold the fabric.
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> polarfab.cables(fabric)
+        <CableSchedule lab: 24 cables>
     """
     from compilers.cabling.cable_schedule import CableSchedule
     from compilers.planes import cabled_planes
@@ -44,17 +51,17 @@ def cable_paths(fabric: Fabric, links: Iterable[tuple[int, int]]) -> list[str]:
     from compilers.cabling.cable_plan import cables_of, hardware_of
     from compilers.cabling.panel_plan import layer1, panel_plan, require_whole
 
-    if not (asked := list(links)):
+    if not (wanted := list(links)):
         return []
     build = fabric.build
-    known = hardware_of(build)
-    require_whole(known)
-    plan = panel_plan(build.topology, build.wiring, known)
-    if plan is None and not any(facts.plug for facts in known.types):
+    hardware = hardware_of(build)
+    require_whole(hardware)
+    plan = panel_plan(build.topology, build.wiring, hardware)
+    if plan is None and not any(facts.plug for facts in hardware.types):
         todo = "add `panels: {trunk: mpo24}` to the inventory, or `shuffle` to a node type"
         raise InputError.of("a fabric with panels or shuffled fibres", fabric.name, todo)
-    planned = plan.cables if plan else cables_of(build.wiring, known)
-    return [line for link in asked for line in layer1(build.wiring, planned, plan, *link)]
+    planned = plan.cables if plan else cables_of(build.wiring, hardware)
+    return [line for link in wanted for line in layer1(build.wiring, planned, plan, *link)]
 
 
 def lost_links(fabric: Fabric) -> tuple[LostLinks, ...]:
@@ -64,6 +71,13 @@ def lost_links(fabric: Fabric) -> tuple[LostLinks, ...]:
 
     Raises:
         InputError: the inventory cannot hold the fabric.
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> polarfab.lost_links(fabric)[0].links
+        ()
     """
     from compilers.wiring.lost_links import LostLinks
     from compilers.wiring.placed_fabric import each_plane

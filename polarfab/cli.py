@@ -66,15 +66,16 @@ class Verbs(click.Group):
         if cmd_name == "help":
             return _help
         command = verb(cmd_name)
-        for each in command.commands.values() if isinstance(command, click.Group) else [command]:
-            if "--quiet" not in {word for option in each.params for word in option.opts}:
-                each.params += volume_options()
-            for param in each.params:
+        verbs = command.commands.values() if isinstance(command, click.Group) else [command]
+        for subcommand in verbs:
+            if "--quiet" not in {word for option in subcommand.params for word in option.opts}:
+                subcommand.params += volume_options()
+            for param in subcommand.params:
                 be_strict(param)
             if ctx.resilient_parsing:
                 from polarfab.completion import ready_for_completion
 
-                ready_for_completion(each)
+                ready_for_completion(subcommand)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -170,7 +171,8 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt) as error:
         end_interrupted(error)
     except SystemExit as error:
-        print(*notes(error), sep="\n", end="\n" * bool(notes(error)), file=sys.stderr)
+        for note in notes(error):
+            print(note, file=sys.stderr)
         raise
     except MemoryError as error:
         sys.exit(_refused(MemoryError(f"this machine has too little memory for that: {error}")))
@@ -185,8 +187,8 @@ def _terminated(number: int, _frame: FrameType | None) -> None:
 
     No other signal cuts that short: a closed terminal is reported by the shell and by the kernel.
     """
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, lambda *_: None)  # not SIG_IGN, which commands would inherit
+    for hangup in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(hangup, lambda *_: None)  # not SIG_IGN, which commands would inherit
     sys.exit(128 + number)
 
 

@@ -32,8 +32,8 @@ class KnownName(click.ParamType):  # type: ignore[type-arg]
 
     name = "name"
 
-    def __init__(self, module: str, known: str) -> None:
-        self.module, self.known = module, known
+    def __init__(self, module: str, registry: str) -> None:
+        self.module, self.registry = module, registry
 
     def shell_complete(
         self,
@@ -42,7 +42,7 @@ class KnownName(click.ParamType):  # type: ignore[type-arg]
         incomplete: str,
     ) -> list[CompletionItem]:
         """The names that begin so."""
-        names = getattr(import_module(self.module), self.known)
+        names = getattr(import_module(self.module), self.registry)
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
@@ -65,8 +65,8 @@ class BuildFolder(click.Path):
         names = (
             KNOWN_NAMES["FAMILY"].shell_complete(ctx, param, incomplete) if self.families else []
         )
-        found = sorted(glob(f"{escape(incomplete)}*/manifest.json"))  # noqa: PTH207 - as typed
-        builds = [CompletionItem(Path(manifest).parent.as_posix()) for manifest in found]
+        paths = sorted(glob(f"{escape(incomplete)}*/manifest.json"))  # noqa: PTH207 - as typed
+        builds = [CompletionItem(Path(manifest).parent.as_posix()) for manifest in paths]
         return names + builds or super().shell_complete(ctx, param, incomplete)
 
 
@@ -77,8 +77,8 @@ class ScenarioName(click.Path):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The names that begin so."""
-        found = sorted(Path(_scenarios[0], "library").glob(f"{escape(incomplete)}*.yaml"))
-        names = [CompletionItem(path.stem) for path in found]
+        paths = sorted(Path(_scenarios[0], "library").glob(f"{escape(incomplete)}*.yaml"))
+        names = [CompletionItem(path.stem) for path in paths]
         return names or super().shell_complete(ctx, param, incomplete)
 
 

@@ -51,6 +51,11 @@ def draw(
 
     Raises:
         InputError: no such form, layout or rack, or the fabric is too large.
+
+    Example:
+        >>> import polarfab
+        >>> polarfab.draw(polarfab.topology("polarfly", q=3)).startswith("<svg")
+        True
     """
     from compilers.drawing.picture import draw, of_build, of_topology
 
@@ -80,6 +85,13 @@ def chart(
 
     Raises:
         InputError: no such chart, form or pattern, or no build to move from.
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> polarfab.chart(fabric, "load").startswith("<svg")
+        True
     """
     from compilers.drawing.picture import draw_chart
     from compilers.memory_bound import FLOWS, MemoryBound

@@ -22,14 +22,14 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
         """The seconds of a text such as 10m."""
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"([1-9][0-9]{0,6})([smhd])", value, re.ASCII)
-        if found is None:
+        match = re.fullmatch(r"([1-9][0-9]{0,6})([smhd])", value, re.ASCII)
+        if match is None:
             raise InputError.of(
                 "a number with s, m, h or d, such as 10m",
                 value,
                 key="".join(param.opts[:1]) if param else "",
             )
-        return int(found[1]) * UNITS[found[2]]
+        return int(match[1]) * UNITS[match[2]]
 
 
 def in_words(seconds: float) -> str:

@@ -18,13 +18,20 @@ def to_networkx(fabric: Fabric) -> Graph[int]:
     A node has `name`, `kind`, `coordinates` (a tuple of integers), `rack` and `hosts`; vertices
     that a damaged fabric lacks are left out. An edge has `ports` (vertex to the port's name at it),
     `length` (metres; of parallel cables the longest) and `cables` (how many are parallel).
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> print(polarfab.to_networkx(fabric))
+        Graph named 'lab' with 13 nodes and 24 edges
     """
     import networkx
 
     from compilers.cabling.cable_plan import cables_of, hardware_of
 
     build = fabric.build
-    topology, wiring, known = build.topology, build.wiring, hardware_of(build)
+    topology, wiring, hardware = build.topology, build.wiring, hardware_of(build)
     graph: Graph[int] = networkx.Graph(name=build.name, build=build.identity)
     hosts = (wiring.host_port > 0).sum(axis=1).tolist()
     for v in topology.present.nonzero()[0].tolist():
@@ -33,17 +40,17 @@ def to_networkx(fabric: Fabric) -> Graph[int]:
             name=wiring.names[v],
             kind=topology.kinds[topology.kind[v]],
             coordinates=tuple(topology.coordinates[v].tolist()),
-            rack=known.rack_names[known.rack[v]],
+            rack=hardware.rack_names[hardware.rack[v]],
             hosts=hosts[v],
         )
-    cables = cables_of(wiring, known)
+    cables = cables_of(wiring, hardware)
     rows = (cables.ends.tolist(), cables.ports.tolist(), cables.length.tolist())
-    for (u, v), (here, there), length in zip(*rows, strict=True):
+    for (u, v), (port, far_port), length in zip(*rows, strict=True):
         before = graph.get_edge_data(u, v, {"length": 0.0, "cables": 0})
         graph.add_edge(
             u,
             v,
-            ports={u: wiring.port_name(u, here), v: wiring.port_name(v, there)},
+            ports={u: wiring.port_name(u, port), v: wiring.port_name(v, far_port)},
             length=max(length, before["length"]),
             cables=before["cables"] + 1,
         )
@@ -77,6 +84,13 @@ def netbox(
 
     Raises:
         InputError: the inventory cannot hold the fabric, or it began as a build.
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> list(polarfab.netbox(fabric))[0]
+        'device-types/generated.yaml'
     """
     from compilers.cabling.netbox_export import files
     from compilers.memory_bound import MemoryBound

@@ -39,13 +39,20 @@ if TYPE_CHECKING:
 class Fabric:
     """A fabric, immutable. What needs tables compiles them, once.
 
-    loaded: spec and inventory, None where it began as a build. folder: where its build is, None in
-    memory. compiled: the build of each plane in memory.
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> fabric.compile()
+        <Fabric lab: polarfly q=3, 13 nodes, 24 links>
     """
 
     loaded: LoadedFabric | None = None
+    """The spec and the inventory; None for a fabric that began as a build."""
     folder: Path | None = None
+    """The folder of its build; None for a fabric in memory."""
     compiled: tuple[Build, ...] = ()
+    """The build of each plane; empty before it is compiled."""
     _judged: list[Verification] = field(default_factory=list, init=False)
 
     @classmethod
@@ -62,6 +69,12 @@ class Fabric:
 
         Raises:
             InputError: every mistake in either.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> polarfab.Fabric.from_spec(lab)
+            <Fabric lab: not compiled>
         """
         from compilers.spec.fabric_file import load_fabric
 
@@ -73,6 +86,16 @@ class Fabric:
 
         Raises:
             InputError: it is no build folder, or damaged.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> from tempfile import TemporaryDirectory
+            >>> with TemporaryDirectory() as folder:
+            ...     saved = fabric.save(f"{folder}/build")
+            ...     polarfab.Fabric.load(f"{folder}/build").name
+            'lab'
         """
         from compilers.tables.folders.build_folder import load_planes
 
@@ -80,7 +103,15 @@ class Fabric:
 
     @classmethod
     def of(cls, *builds: Build) -> Fabric:
-        """The fabric of builds in memory, one a plane."""
+        """The fabric of builds in memory, one a plane.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> polarfab.Fabric.of(*fabric.builds).name
+            'lab'
+        """
         return cls(compiled=builds)
 
     def __repr__(self) -> str:
@@ -160,7 +191,7 @@ class Fabric:
         return tuple(Fabric(None, *plane) for plane in zip(folders, zip(self.builds), strict=True))
 
     def compile(self, cables_of: Fabric | None = None) -> Fabric:
-        """The same fabric with its tables, in memory.
+        """The fabric with its tables, in memory.
 
         Args:
             cables_of: an earlier build, whose nodes, links and hosts keep vertices and ports as
@@ -169,6 +200,13 @@ class Fabric:
         Raises:
             InputError: the inventory cannot hold the fabric; every problem of a step at once. Or
                 the earlier build has another number of planes.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> len(fabric.compile().build.wiring.names)
+            13
         """
         from compilers.pipeline import compile_fabric
         from compilers.planes import compile_planes
@@ -202,6 +240,15 @@ class Fabric:
         Raises:
             InputError: the folder holds something else, or cannot be written or marked, or the
                 proof fails or needs more memory than there is; an earlier build is kept.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> from tempfile import TemporaryDirectory
+            >>> with TemporaryDirectory() as folder:
+            ...     fabric.save(f"{folder}/build").folder.name
+            'build'
         """
         from compilers.tables.folders.build_folder import load_planes, write_planes
         from compilers.tables.folders.generations import followed
@@ -216,7 +263,9 @@ class Fabric:
             if callable(prove):
                 prove(written)
             elif prove:
-                marked = (found.mark(written.builds, written.folders) for found in judged)
+                marked = (
+                    verification.mark(written.builds, written.folders) for verification in judged
+                )
                 written._judged.extend(marked)
                 for verification in written._judged or [written.verify()]:
                     verification.require_marked()
@@ -251,6 +300,13 @@ class Fabric:
         Raises:
             InputError: there is no such kind of failure, no such method, no such scheduler, or too
                 little memory.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> fabric.verify().passed
+            True
         """
         from compilers.memory_bound import CHANNELS, MemoryBound
         from compilers.proof.proof_options import ProofOptions
@@ -286,6 +342,14 @@ class Fabric:
 
         Raises:
             InputError: verification has not passed on it.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> with fabric.usable() as verified:
+            ...     verified.folder.name
+            'build'
         """
         from tempfile import TemporaryDirectory
 
@@ -311,11 +375,18 @@ class Fabric:
 
         Args:
             source: a node's name, a vertex number, a host's name or an address.
-            destination: the same.
+            destination: likewise.
             fail: what is down: nodes, links as `A-B`, and groups such as `module:A/0`.
 
         Raises:
             InputError: there is no such node, link, host or address.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> fabric.explain(0, 5).minimal
+            (0, 1, 5)
         """
         from compilers.proof.explanation import explain, find_failures, find_switch
 
@@ -355,16 +426,27 @@ class Fabric:
             EmittedWrongError: the files say something else than the tables.
             InputError: there is no such target, or it cannot do what the fabric asks for, an
                 option, a template or a node is wrong, or verification has not passed.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> from tempfile import TemporaryDirectory
+            >>> with TemporaryDirectory() as folder:
+            ...     fabric.render("frr", f"{folder}/configs")[0].nodes
+            13
         """
         from compilers.memory_bound import MemoryBound
         from compilers.targets.rendering.plane_rendering import PlaneRendering
 
         if not nodes:
             MemoryBound.of_build(self.builds[0]).require()
-        own = Path(templates) if templates else None
+        own_templates = Path(templates) if templates else None
         with self.usable(unverified) as fabric:
-            given = (own, options, nodes, progress, check, accept)
-            return PlaneRendering(fabric.builds, target, *given).into(Path(folder))
+            rendering = PlaneRendering(
+                fabric.builds, target, own_templates, options, nodes, progress, check, accept
+            )
+            return rendering.into(Path(folder))
 
     def check_emitted(
         self,
@@ -381,6 +463,16 @@ class Fabric:
 
         Raises:
             InputError: there is nothing that can be read back.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> from tempfile import TemporaryDirectory
+            >>> with TemporaryDirectory() as folder:
+            ...     rendered = fabric.render("frr", folder, check=False)
+            ...     fabric.check_emitted(folder)[0].passed
+            True
         """
         from compilers.targets.rendering.plane_rendering import check_planes
 
@@ -391,6 +483,13 @@ class Fabric:
 
         Raises:
             InputError: the fabric asks for what OpenFlow switches cannot do.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> fabric.check_messages()[0].passed
+            True
         """
         from compilers.targets.openflow.emitted_messages import check_messages
 
@@ -404,6 +503,13 @@ class Fabric:
 
         Raises:
             InputError: the fabric does not grow so, or lacks ports or addresses for it.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> fabric.expand("quadric:1").build.topology.graph.order
+            17
         """
         from compilers.expansion.growth_report import GrowthReport
 
@@ -421,7 +527,15 @@ class Fabric:
         return GrowthReport.of_rest(self.build, larger.build)
 
     def diff(self, other: Fabric) -> Comparison:
-        """What another fabric has that this one has not, and the other way round."""
+        """What another fabric has that this one has not, and the other way round.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> fabric.diff(fabric)
+            <Comparison: 0 nodes added, 0 removed; 0 cables added, 0 removed; 0 switches change>
+        """
         from compilers.update.compare import compare
 
         return compare(self.build, other.build)
@@ -439,6 +553,13 @@ class Fabric:
 
         Raises:
             InputError: no order of rows is safe.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> fabric.plan(fabric).lossless
+            True
         """
         from compilers.update.move_report import MoveReport
 

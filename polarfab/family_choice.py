@@ -86,9 +86,11 @@ def chosen_fabric(subject: str, given: Mapping[str, Any]) -> Fabric | None:
     if is_family(subject):
         return None
     if subject != "-" and not Path(subject).exists():
-        known = known_families()
-        todo = did_you_mean(subject, known, "no file or folder is called so")
-        raise InputError.of(f"a build, a fabric.yaml or one of {', '.join(known)}", subject, todo)
+        families = known_families()
+        todo = did_you_mean(subject, families, "no file or folder is called so")
+        raise InputError.of(
+            f"a build, a fabric.yaml or one of {', '.join(families)}", subject, todo
+        )
     surplus = [
         Problem("none with a fabric.yaml or a build", str(value), key=name)
         for name, value in given.items()

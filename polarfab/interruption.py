@@ -21,5 +21,5 @@ def end_interrupted(error: BaseException | None = None) -> NoReturn:
 
 def notes(error: BaseException | None) -> list[str]:
     """What was noted on an exception, or on the one that it came from: what it has left."""
-    found = [getattr(one, "__notes__", []) for one in (error, error and error.__cause__)]
-    return [note for each in found for note in each]
+    lists = [getattr(one, "__notes__", []) for one in (error, error and error.__cause__)]
+    return [note for listed in lists for note in listed]

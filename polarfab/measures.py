@@ -42,6 +42,12 @@ def analyse(
     Raises:
         InputError: there is no such analysis, it is not for this graph, lacks a library, or takes
             more memory than there is; or there is no such scheduler.
+
+    Example:
+        >>> import polarfab
+        >>> graph = polarfab.topology("polarfly", q=3)
+        >>> polarfab.analyse(graph, ["distances"])["distances"].facts["diameter"]
+        2
     """
     from compilers.evaluation.analysis.analyses import Options, applicable, check
     from compilers.evaluation.analysis.analyses import analyse as analysed
@@ -79,6 +85,13 @@ def throughput(
 
     Raises:
         InputError: there is no such pattern, no such scheduler, or too little memory.
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> polarfab.throughput(fabric, ["uniform"])[0].minimal.share
+        1.0
     """
     from compilers.evaluation.saturation import saturations
     from compilers.memory_bound import FLOWS, MemoryBound

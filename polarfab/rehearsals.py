@@ -38,6 +38,13 @@ def emulate(
         InputError: the scenario or its fabric is wrong, or the machine lacks something.
         WrongTables: verification has not passed on a build.
         EngineError: an engine could not do its part.
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> polarfab.emulate(fabric, engine="model").passed
+        True
     """
     from mininet_scenarios.run.emulation import Emulation, chosen
     from mininet_scenarios.run.rehearsal_plan import Silent
@@ -72,6 +79,14 @@ def rehearse(
         pairs: how many pairs send all the time; 0 is all.
 
     What is raised is that of `emulate`.
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> larger = polarfab.Fabric.of(fabric.expand("quadric:1").build)
+        >>> polarfab.rehearse(fabric, larger, engine="model").passed
+        True
     """
     from mininet_scenarios.run.emulation import Emulation, move_scenario
 

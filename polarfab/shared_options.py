@@ -32,7 +32,7 @@ _READ = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 def together(*options: Decorator[Any]) -> Decorator[Any]:
     """Options as one decorator, in this order in the help."""
-    return lambda verb: reduce(lambda made, option: option(made), reversed(options), verb)
+    return lambda verb: reduce(lambda command, option: option(command), reversed(options), verb)
 
 
 def be_strict(param: click.Parameter) -> None:
@@ -216,7 +216,8 @@ def shared(name: str, more: str = "", *other: str, **facts: Any) -> Decorator[An
     if usual is not None:
         declared["callback"] = lambda _context, _option, value: usual if value is None else value
         more += f"  [default: {usual}]"
-    text = "".join([declared.pop("help"), "; " * bool(more.strip()), more])
+    text = declared.pop("help")
+    text += f"; {more}" if more.strip() else more
     words, sign, default = text.partition("  [")
     return click.option(name, *other, help=f"{words.rstrip(';. ')}.{sign}{default}", **declared)
 
@@ -246,9 +247,13 @@ class ControllerAddress(NamedTuple):
     """How a running controller is reached."""
 
     url: str
+    """The URL of its management API."""
     token_file: Path | None
+    """The file whose first line is a token."""
     authority: Path | None
+    """The authority of its certificate (PEM), for https."""
     named: bool = True
+    """Whether the user named the URL."""
 
     def client(self) -> Client:
         """A client of its management API.

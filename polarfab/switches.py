@@ -31,6 +31,10 @@ def running(
 
     Raises:
         InputError: it does not answer, or refuses.
+
+    Example:
+        >>> import polarfab
+        >>> fabric = polarfab.running("http://127.0.0.1:8080")  # doctest: +SKIP
     """
     from controller.rollout.build_archive import unpack
     from polarfab.controller_client import Client
@@ -54,12 +58,26 @@ def apply(
 ) -> dict[str, Any]:
     """Have a controller move its fabric to this one; returns how the move ended.
 
-    url, token_file and authority are as for `running`; with accept_loss it goes on although
-    pairs of hosts lose packets; progress is called with (rounds done, all rounds); unless
-    it is confirmed within confirm_within seconds the fabric goes back, 0: it stays.
+    Args:
+        fabric: verified, or in memory.
+        url: of the controller's management API.
+        token_file: its first line is a token that the controller accepts.
+        authority: of the controller's certificate (PEM), for https.
+        accept_loss: go on although pairs of hosts lose packets.
+        unverified: take tables that verification has not passed on.
+        progress: called with (rounds done, all rounds).
+        confirm_within: seconds in which the move has to be confirmed, or the fabric goes back;
+            0: it stays.
 
     Raises:
         InputError: it does not answer, or refuses.
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> polarfab.apply(fabric, "http://127.0.0.1:8080", "tokens")["state"]  # doctest: +SKIP
+        'done'
     """
     from controller.rollout.build_archive import pack
     from polarfab.controller_client import Client
@@ -88,6 +106,13 @@ def check_routes(
 
     Raises:
         InputError: a file cannot be read or names no switch, or the target has no routes.
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> polarfab.check_routes(fabric, ["routes/"], "frr").good  # doctest: +SKIP
+        True
     """
     from compilers.audit.route_report import RouteReport
 
@@ -119,6 +144,14 @@ def push(
     Raises:
         InputError: there is no such target or switch, ssh would take the name of one for
             another address, verification has not passed, or there are no rounds.
+
+    Example:
+        >>> import polarfab
+        >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+        >>> fabric = polarfab.Fabric.from_spec(lab)
+        >>> from controller.devices.device_push import PushSettings
+        >>> polarfab.push(fabric, "frr", PushSettings(dry=True)).good  # doctest: +SKIP
+        True
     """
     from compilers.targets.rendering.plane_rendering import PlaneRendering
     from controller.devices.device_push import DevicePush
@@ -143,4 +176,4 @@ def _named(fabric: Fabric) -> Iterator[None]:
         place = str(fabric.folder or "")
         if not place or any(not problem.key.startswith("routing.") for problem in error.problems):
             raise
-        raise InputError(replace(each, file=place) for each in error.problems) from None
+        raise InputError(replace(problem, file=place) for problem in error.problems) from None

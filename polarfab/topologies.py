@@ -21,6 +21,11 @@ def topology(family: str, **parameters: int | str | None) -> Topology:
     Raises:
         InputError: there is no such family, its parameters have no construction, or memory cannot
             hold it.
+
+    Example:
+        >>> import polarfab
+        >>> polarfab.topology("polarfly", q=7).graph.order
+        57
     """
     from compilers.memory_bound import require_graph
     from compilers.topology.families import build_topology
@@ -69,20 +74,19 @@ def design(
     Raises:
         InputError: there is no such family or figure, the prices have mistakes, or all that fit
             cost more than the budget.
+
+    Example:
+        >>> import polarfab
+        >>> [candidate.name for candidate in polarfab.design(radix=8, families=["polarfly"])]
+        ['polarfly q=7']
     """
     from compilers.evaluation.comparison import designs
     from compilers.evaluation.comparison.candidates import candidate
     from compilers.evaluation.comparison.prices import prices as read_prices
 
-    if radix is None:
-        radixes = None
-    elif isinstance(radix, Iterable):
-        radixes = [*radix]
-    else:
-        radix = int(radix)  # NumPy's integers are no int
-        radixes = [radix]
+    radixes = None if radix is None else [*radix] if isinstance(radix, Iterable) else [int(radix)]
     require_within(
-        *(("radix", each, 0, 10**5) for each in radixes or ()),
+        *(("radix", value, 0, 10**5) for value in radixes or ()),
         ("min_nodes", min_nodes, 0, 10**9),
         ("links_per_module", 1 if links_per_module is None else links_per_module, 1, 10**5),
         ("hosts", 1 if hosts is None else hosts, 1, 10**9),
@@ -96,11 +100,10 @@ def design(
         among = designs.families(families, baselines)
         held = designs.within_budget(designs.holding(sizing, radixes, among, cost), budget)
         return designs.ranked(designs.cheapest(held) if best else held, sort or "price")
-    found = designs.chosen(
-        radix if isinstance(radix, int) else radixes, min_nodes, families, baselines
-    )
-    kept = designs.largest(found) if best else found
-    return designs.ranked([candidate(each, cost) for each in kept], sort or "nodes")
+    exact = radixes if radix is None or isinstance(radix, Iterable) else int(radix)
+    fitting = designs.chosen(exact, min_nodes, families, baselines)
+    kept = designs.largest(fitting) if best else fitting
+    return designs.ranked([candidate(chosen, cost) for chosen in kept], sort or "nodes")
 
 
 def require_within(*bounds: tuple[str, int, int, int]) -> None:

@@ -17,11 +17,14 @@ from inventory.problems import InputError, did_you_mean
 
 
 class Section(NamedTuple):
-    """Verbs under one heading of `polarfab --help`, and the folder of their modules."""
+    """Verbs under one heading of `polarfab --help`."""
 
     heading: str
+    """The heading."""
     folder: str
+    """The folder of their modules."""
     verbs: dict[str, str]
+    """The verbs, with what each does."""
 
 
 SECTIONS = (
@@ -130,6 +133,6 @@ def verb(name: str) -> click.Command:
         todo = did_you_mean(name, verb_names(), "polarfab --help lists them")
         raise InputError.of("a verb", name, todo)
     entry = registered(GROUP)[name][0]
-    if not isinstance(found := load(entry), click.Command):
+    if not isinstance(loaded := load(entry), click.Command):
         raise broken(entry, f"{entry.value} is no click.Command")
-    return found
+    return loaded

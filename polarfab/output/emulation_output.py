@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from polarfab.output.verb_output import (
+    counted,
     painted,
     print_facts,
     print_json,
@@ -73,7 +74,7 @@ def run(
         say(f"{loaded.folder} may be unverified: its tables may lose packets or loop")
     observer = Silent() if as_json else Narrator()
     try:
-        found = Emulation(loaded, keep, unverified, terminal, observer).run()
+        emulated = Emulation(loaded, keep, unverified, terminal, observer).run()
     except EngineError as error:
         warn(f"the emulation failed: {error}")
         say(f"the logs are in {keep}" if keep else "run it with --keep DIR to keep the logs")
@@ -82,16 +83,17 @@ def run(
         stop_if_wrong(error.build, error.report)
         raise
     if as_json:
-        print_json(found.as_dict())
+        print_json(emulated.as_dict())
     else:
-        _print(found)
+        _print(emulated)
     if report:
-        words = ["polarfab", *again, "--engine", found.facts["engine"]]
-        words += ["--framework", framework] if (framework := found.facts["framework"]) else []
-        words += ["--unverified"] * unverified
-        for file in found.write(report, shlex.join(words)):
+        words = ["polarfab", *again, "--engine", emulated.facts["engine"]]
+        words += ["--framework", framework] if (framework := emulated.facts["framework"]) else []
+        if unverified:
+            words.append("--unverified")
+        for file in emulated.write(report, shlex.join(words)):
             say(f"reported in {file}")
-    if not found.passed:
+    if not emulated.passed:
         raise click.exceptions.Exit(1)
 
 
@@ -112,10 +114,10 @@ def _print_timeline(result: Result) -> None:
     print_table(title, columns, rows)
 
 
-def _print(found: Emulated) -> None:
+def _print(emulated: Emulated) -> None:
     from mininet_scenarios.verdict.checks import rules_in_words
 
-    facts, result = found.facts, found.result
+    facts, result = emulated.facts, emulated.result
     engine = f"{facts['engine']}, {facts['framework']}" if facts["framework"] else facts["engine"]
     checks = [
         [check.name, check.required, check.seen, "pass" if check.passed else "FAIL"]
@@ -129,7 +131,7 @@ def _print(found: Emulated) -> None:
     predicted, seen = result.predicted_hops, result.seen_hops
     hops = [
         (
-            f"over {h} link{'s' * (h != 1)}",
+            f"over {counted(h, 'link')}",
             f"{seen.get(h, 0):,} pairs"
             + (f", {predicted.get(h, 0):,} predicted" if predicted else ""),
         )

@@ -27,7 +27,7 @@ def tell(*problems: Problem) -> int:
         warn(f"error: {problem}")
     if wants_json(sys.argv):
         order = ("file", "line", "key", "required", "given", "todo")
-        rows = [{word: asdict(each)[word] for word in order} for each in problems]
+        rows = [{word: asdict(problem)[word] for word in order} for problem in problems]
         try:
             click.echo(json.dumps({"problems": rows}))
         except OSError:
@@ -53,9 +53,9 @@ def usage_problem(error: click.ClickException) -> Problem:
     match error:
         case click.MissingParameter() if param:
             return Problem("a value", "none", seen, key=_name(param, context))
-        case click.BadOptionUsage() if found := re.search(r" requires (an|\d+) arg", error.message):
+        case click.BadOptionUsage() if match := re.search(r" requires (an|\d+) arg", error.message):
             wanted, given = (
-                ("a value", "none") if found[1] == "an" else (f"{found[1]} words", "fewer")
+                ("a value", "none") if match[1] == "an" else (f"{match[1]} words", "fewer")
             )
             return Problem(wanted, given, "--help shows what it takes", key=error.option_name)
         case click.NoSuchOption():
@@ -67,20 +67,22 @@ def usage_problem(error: click.ClickException) -> Problem:
             wanted = several or _wanted(param.type)
             return Problem(wanted, given, todo, key=_name(param, context))
     text = error.format_message().rstrip(".")
-    if context and (found := re.match(r"No such command '(.*?)'", text)):
+    if context and (match := re.match(r"No such command '(.*?)'", text)):
         words = context.command.list_commands(context)
-        return Problem(f"one of {', '.join(words)}", found[1], did_you_mean(found[1], words, seen))
-    if found := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", text):
-        return _surplus(found[1], context, seen) if context else Problem("no more words", found[1])
-    own = not text[:1].isupper()  # says itself what to do; click's sentences do not
-    return Problem("", "", text if own or not seen else f"{text}; {seen}")
+        return Problem(f"one of {', '.join(words)}", match[1], did_you_mean(match[1], words, seen))
+    if match := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", text):
+        return _surplus(match[1], context, seen) if context else Problem("no more words", match[1])
+    ours = not text[:1].isupper()  # says itself what to do; click's sentences do not
+    return Problem("", "", text if ours or not seen else f"{text}; {seen}")
 
 
 def _surplus(words: str, context: click.Context, seen: str) -> Problem:
     """More words than the verb takes; where it writes something they were likely meant for -o."""
-    options = {word for each in context.command.params for word in each.opts}
-    arguments = (each for each in context.command.params if isinstance(each, click.Argument))
-    takes = " ".join(each.make_metavar(context) for each in arguments)
+    options = {word for parameter in context.command.params for word in parameter.opts}
+    arguments = (
+        parameter for parameter in context.command.params if isinstance(parameter, click.Argument)
+    )
+    takes = " ".join(parameter.make_metavar(context) for parameter in arguments)
     given = f"{takes}; given {words} as well" if takes else f"no argument; given {words}"
     todo = f"did you mean -o {words}?" if "-o" in options else seen
     return Problem("", f"{context.command_path.partition(' ')[2]} takes {given}", todo)
@@ -103,10 +105,10 @@ def _name(param: click.Parameter, context: click.Context | None) -> str:
 
 def _given(message: str) -> str:
     """The value in click's `'x' is not a valid integer`, `File 'x' does not exist` and the like."""
-    found = re.match(r"(?:\w+ )?'(.*)' |(\S+) is not ", message)
-    if found is None:
+    match = re.match(r"(?:\w+ )?'(.*)' |(\S+) is not ", message)
+    if match is None:
         return message.rstrip(".") or "an empty word"
-    return next(word for word in found.groups() if word is not None) or "an empty word"
+    return next(word for word in match.groups() if word is not None) or "an empty word"
 
 
 def _wanted(kind: click.ParamType[Any]) -> str:

@@ -18,8 +18,8 @@ def earlier_build(fabric: Fabric, named: Path | None, output: Path) -> Fabric | 
     from compilers.tables.folders.generations import fabric_in
     from polarfab.fabric import Fabric
 
-    known = fabric.loaded.inventory if fabric.loaded else None
-    if named is None and known and known.installed:
+    inventory = fabric.loaded.inventory if fabric.loaded else None
+    if named is None and inventory and inventory.installed:
         if fabric_in(output) == fabric.name:
             named = output
         else:
@@ -35,19 +35,19 @@ def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
     from polarfab.cabling import lost_links
 
     every: dict[str, list[str]] = {"lost_links": [], "lost_hosts": []}
-    known = fabric.loaded.inventory if fabric.loaded else None
-    if not known:
+    inventory = fabric.loaded.inventory if fabric.loaded else None
+    if not inventory:
         return every
-    spare = len(known.nodes) > sum(len(build.wiring.names) for build in fabric.builds)
-    if not (spare or known.dead_links or any(node.disabled_ports for node in known.nodes)):
+    spare = len(inventory.nodes) > sum(len(build.wiring.names) for build in fabric.builds)
+    if not (spare or inventory.dead_links or any(node.disabled_ports for node in inventory.nodes)):
         return every
-    for found in lost_links(fabric):
-        for word, lost in (("link", found.links), ("host", found.hosts)):
+    for lost_of_plane in lost_links(fabric):
+        for word, lost in (("link", lost_of_plane.links), ("host", lost_of_plane.hosts)):
             every[f"lost_{word}s"] += lost
-            for each in lost[:NAMED]:
-                warn(f"lost {word}: {each}")
+            for name in lost[:NAMED]:
+                warn(f"lost {word}: {name}")
             if (more := len(lost) - NAMED) > 0:
                 warn(f"and {more:,} more")
-        if cost := found.cost():
+        if cost := lost_of_plane.cost():
             warn(f"without them: {cost}")
     return every

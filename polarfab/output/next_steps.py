@@ -50,11 +50,11 @@ def say_next(context: click.Context) -> None:
 
 def next_lines(verb: str, given: dict[str, Any]) -> list[str]:
     """The commands that follow a verb with these parameters."""
-    known = {word: shlex.quote(str(value)) for word, value in given.items() if value}
+    words = {word: shlex.quote(str(value)) for word, value in given.items() if value}
     lines = []
     for step in NEXT_STEPS.get(verb, ()):
         try:
-            lines.append(step.format_map(known))
+            lines.append(step.format_map(words))
         except KeyError:
             continue
     return lines

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from inventory.problems import InputError
+from polarfab.output.verb_output import counted
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
@@ -24,7 +25,7 @@ def side_by_side(one: Fabric, other: Fabric) -> tuple[tuple[Fabric, Fabric], ...
     """
     counts = [len(fabric.builds) for fabric in (one, other)]
     if counts[0] != counts[1]:
-        required, given = (f"{n} plane{'s' * (n > 1)}" for n in counts)
+        required, given = (counted(n, "plane") for n in counts)
         todo = "name folders with as many planes, or a plane of each, such as BUILD/plane-1"
         raise InputError.of(
             f"{required}, as in {one.folder or one.name}", given, todo, str(other.folder or "")
@@ -32,15 +33,15 @@ def side_by_side(one: Fabric, other: Fabric) -> tuple[tuple[Fabric, Fabric], ...
     return tuple(zip(one.planes, other.planes, strict=True))
 
 
-def of_each_plane(fabric: Fabric, asked: Callable[[Fabric], Found]) -> list[Found]:
-    """What is asked of each plane; planes that forward alike are asked once."""
+def of_each_plane(fabric: Fabric, measure: Callable[[Fabric], Found]) -> list[Found]:
+    """A measurement of each plane; planes that forward alike are measured once."""
     from compilers.tables.build_codec import first_alike
 
-    planes, found = fabric.planes, list[Found]()
+    planes, results = fabric.planes, list[Found]()
     for number, plane in enumerate(planes):
         like = first_alike(fabric.builds, number)
-        found.append(asked(plane) if like is None else found[like])
-    return found
+        results.append(measure(plane) if like is None else results[like])
+    return results
 
 
 def merged_reports(
@@ -56,8 +57,8 @@ def merged_reports(
 def alike(switches: Sequence[dict[str, Any]]) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Columns and rows of a table of switches: how many have the same numbers, and these."""
     words = [word for word in switches[0] if word != "node"]
-    found = Counter(tuple(switch[word] for word in words) for switch in switches)
-    return ["switches", *words], [(count, *key) for key, count in sorted(found.items())]
+    counts = Counter(tuple(switch[word] for word in words) for switch in switches)
+    return ["switches", *words], [(count, *key) for key, count in sorted(counts.items())]
 
 
 def say_plane(name: str, planes: int) -> None:

@@ -108,8 +108,9 @@ def chosen_format(form: str | None, as_json: bool, usual: str = "table") -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 host`, `2 hosts`."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    """`1 host`, `2 hosts`, `2 switches`."""
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def print_json(value: Any) -> None:
@@ -168,7 +169,7 @@ def print_facts(
 ) -> None:
     """Two columns, a name and a value per line, on stdout; with --verbose `more` of them."""
     facts = list(facts)
-    facts += [each for each in more if volume() > 0 and each[0] not in dict(facts)]
+    facts += [fact for fact in more if volume() > 0 and fact[0] not in dict(facts)]
     rows = [(in_words(name), _cell(value)) for name, value in facts]
     if not _print_plain(title, rows):
         _print_folded(title, rows)
@@ -265,7 +266,7 @@ def file_form(output: Path, *forms: str) -> str:
     """
     form = output.suffix.removeprefix(".")
     if form not in forms:
-        required = " or ".join(f"FILE.{each}" for each in forms)
+        required = " or ".join(f"FILE.{form_of_file}" for form_of_file in forms)
         raise InputError.of(key="output", required=required, given=str(output))
     return form
 
@@ -317,9 +318,11 @@ def write_new_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     """
     files = [folder / name for name in texts]
     todo = "name another folder, or move it away"
-    there = [Problem("a new file", "one that is there", todo, str(f)) for f in files if f.exists()]
-    if there:
-        raise InputError(there)
+    present = [
+        Problem("a new file", "one that is there", todo, str(f)) for f in files if f.exists()
+    ]
+    if present:
+        raise InputError(present)
     for file, text in zip(files, texts.values(), strict=True):
         write_file(file, [text], folders=True)
         say(f"written: {file}")
@@ -329,8 +332,8 @@ def write_new_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
 def say_unread(switches: Sequence[str]) -> None:
     """How many switches had no file, and the first of them."""
     if switches:
-        few = ", ".join(switches[:3]) + ", …" * (len(switches) > 3)
-        warn(f"{len(switches):,} switch{'es' * (len(switches) != 1)} without a file: {few}")
+        first = ", ".join([*switches[:3], "…"] if len(switches) > 3 else switches)
+        warn(f"{counted(len(switches), 'switch')} without a file: {first}")
 
 
 def say(message: str) -> None:
@@ -344,12 +347,12 @@ def named_options(text: str) -> str:
 
     `hosts_per_node` becomes --hosts-per-node, and `set wcmp=on` becomes --set wcmp=on.
     """
-    known = _options()
-    return re.sub(
-        r"`([a-z_]+)((?: [^`]*)?)`",
-        lambda m: f"{known.get(m[1], m[0])}{m[2] * (m[1] in known)}",
-        text,
-    )
+    options = _options()
+
+    def named(match: re.Match[str]) -> str:
+        return f"{options[match[1]]}{match[2]}" if match[1] in options else match[0]
+
+    return re.sub(r"`([a-z_]+)((?: [^`]*)?)`", named, text)
 
 
 def named_problem(problem: Problem) -> Problem:
@@ -358,11 +361,11 @@ def named_problem(problem: Problem) -> Problem:
     The keys of YAML files are those of the file. `set lmc` is one of the values NAME=VALUE of an
     option; `target NAME` is a thing, and no option.
     """
-    known = {} if problem.file.endswith((".yaml", ".yml")) else _options()
+    options = {} if problem.file.endswith((".yaml", ".yml")) else _options()
     return replace(
         problem,
         key=re.sub(
-            r"(?:^|(?<=, ))[a-z_]+(?: |(?=$|,))", lambda m: known.get(m[0], m[0]), problem.key
+            r"(?:^|(?<=, ))[a-z_]+(?: |(?=$|,))", lambda m: options.get(m[0], m[0]), problem.key
         ),
         required=named_options(problem.required),
         given=named_options(problem.given),
@@ -372,8 +375,8 @@ def named_problem(problem: Problem) -> Problem:
 
 def _options() -> dict[str, str]:
     context = click.get_current_context(silent=True)
-    found: dict[str, str] = context.meta.get("options", {}) if context else {}
-    return found
+    options: dict[str, str] = context.meta.get("options", {}) if context else {}
+    return options
 
 
 def warn(message: str) -> None:

@@ -21,13 +21,13 @@ def counts(report: Report) -> list[tuple[str, object]]:
     from compilers.proof.proved import Proved
 
     most, mean = report.max_hops, report.mean_hops
-    found: list[tuple[str, object]] = [
+    facts: list[tuple[str, object]] = [
         ("pairs delivered", f"{report.delivered:,} of {report.pairs:,}"),
         ("hops", f"at most {most}, {mean:.2f} on average" if mean else most),
     ]
     if report.passed:
-        found.append(("proved", Proved.of(report.proved, report.promised)))
-    return found
+        facts.append(("proved", Proved.of(report.proved, report.promised)))
+    return facts
 
 
 def walks(builds: Sequence[Build], quick: bool) -> str:

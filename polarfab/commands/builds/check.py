@@ -52,7 +52,7 @@ def spec(fabric_file: str, inventory: Path | None, cables_of: Path | None, as_js
     lost = warn_of_losses(fabric)
     build = fabric.builds[0]
     hardware = build.hardware
-    placed = {name for each in fabric.builds for name in each.wiring.names}
+    placed = {name for plane in fabric.builds for name in plane.wiring.names}
     nodes = fabric.loaded.inventory.nodes if fabric.loaded and fabric.loaded.inventory else ()
     spares = [node.name for node in nodes if node.name not in placed]
     facts = {
@@ -71,7 +71,7 @@ def spec(fabric_file: str, inventory: Path | None, cables_of: Path | None, as_js
         print_json(facts)
     else:
         shown = {"hosts": facts["hosts"], "switches": facts["nodes"], "links": facts["links"]}
-        shown |= {word: len(each) for word, each in lost.items() if each}
+        shown |= {word: len(names) for word, names in lost.items() if names}
         shown |= {"racks": facts["racks"], "spare switches": ", ".join(spares) or "none"}
         print_facts(
             f"{fabric_file}: in order",
@@ -108,14 +108,14 @@ def wiring(folder: Path, facts: tuple[Path, ...], adopt: Path | None, as_json: b
     from polarfab.cabling import check_wiring
     from polarfab.fabric import Fabric
 
-    found = check_wiring(Fabric.load(folder), facts)
+    report = check_wiring(Fabric.load(folder), facts)
     if adopt is not None:
-        _adopt(found, adopt)
+        _adopt(report, adopt)
     if as_json:
-        print_json(found.as_dict())
+        print_json(report.as_dict())
     else:
-        _print_wiring(found)
-    if not found.good:
+        _print_wiring(report)
+    if not report.good:
         raise click.exceptions.Exit(1)
 
 
@@ -130,10 +130,10 @@ def _lacking(report: dict[str, Any]) -> set[str]:
     return {cable[end]["node"] for cable in report["missing"] for end in ("a", "b")}
 
 
-def _adopt(found: WiringReport, output: Path) -> None:
+def _adopt(report: WiringReport, output: Path) -> None:
     """Write what an inventory needs to have the fabric compiled as it is wired."""
-    write_file(output, found.inventory(), "name another one with --as-wired")
-    taken, ports = found.adopted(), found.ports
+    write_file(output, report.inventory(), "name another one with --as-wired")
+    taken, ports = report.adopted(), report.ports
     say_written(output, ": put it into the inventory in place of its cables, and compile")
     if taken.dead_links:
         say(f"{len(taken.dead_links):,} links of the fabric are not there: they are in dead_links")
@@ -142,13 +142,13 @@ def _adopt(found: WiringReport, output: Path) -> None:
         say(f"{len(taken.useless):,} cables join what the fabric does not, the first {first}")
 
 
-def _print_wiring(found: WiringReport) -> None:
-    report, audit = found.as_dict(), found.audit
+def _print_wiring(wiring: WiringReport) -> None:
+    report, audit = wiring.as_dict(), wiring.audit
     counts = [(word, report[word]) for word in ("planned", "right")]
     counts += [(word, len(report[word])) for word in ("missing", "extra", "misplaced")]
     counts += [("not seen", report["not_seen"]), ("nodes absent", len(audit.absent))]
     counts += [("other ports", len(report["other_ports"])), ("moves to repair", len(audit.moves))]
-    print_facts(f"{found.name}: cables as wired", counts)
+    print_facts(f"{wiring.name}: cables as wired", counts)
     if empty := report["empty_tables"]:
         click.echo(f"tables without a neighbour: {_names(empty)}; is LLDP on, and are ports up?")
     if dark := [name for name in report["absent_nodes"] if name in _lacking(report)]:
@@ -166,8 +166,8 @@ def _print_wiring(found: WiringReport) -> None:
         text = (
             f"not of this fabric: {stranger['neighbour']} at {stranger['node']} {stranger['port']}"
         )
-        if there := stranger.get("planned"):
-            text += f", whose cable should lead to {there['node']} {there['port']}"
+        if planned := stranger.get("planned"):
+            text += f", whose cable should lead to {planned['node']} {planned['port']}"
         click.echo(text)
     for entry in report["unknown_ports"][:MOST_LINES]:
         click.echo(f"no such port in the plan: {entry['node']} {entry['port']}")
@@ -204,23 +204,23 @@ def routes(
 
     fabric = Fabric.load(folder)
     with progress("comparing") as bar:
-        found = check_routes(fabric, files, target or "", read(words), bar)
+        report = check_routes(fabric, files, target or "", read(words), bar)
     if as_json:
-        print_json(found.as_dict())
+        print_json(report.as_dict())
     else:
-        _print_routes(found)
-    if not found.good:
+        _print_routes(report)
+    if not report.good:
         raise click.exceptions.Exit(1)
 
 
-def _print_routes(found: RouteReport) -> None:
-    counts: list[tuple[str, object]] = [("switches", found.switches), ("routes", found.routes)]
-    counts += [(kind, count) for kind, count in found.counts().items() if count]
-    print_facts(f"{found.name}: routes as held, target {found.target}", counts)
-    if found.differences:
+def _print_routes(report: RouteReport) -> None:
+    counts: list[tuple[str, object]] = [("switches", report.switches), ("routes", report.routes)]
+    counts += [(kind, count) for kind, count in report.counts().items() if count]
+    print_facts(f"{report.name}: routes as held, target {report.target}", counts)
+    if report.differences:
         columns = ("switch", "what", "prefix", "wanted", "found")
-        print_table("differences", columns, [one.row() for one in found.differences])
-    say_unread(found.unread)
+        print_table("differences", columns, [one.row() for one in report.differences])
+    say_unread(report.unread)
 
 
 command = Words(

@@ -57,16 +57,16 @@ def command(
     from polarfab.fabric import Fabric
 
     start = perf_counter()
-    found: Verification | None = None
+    verification: Verification | None = None
 
     def prove(written: Fabric) -> None:
-        nonlocal found
+        nonlocal verification
         with progress(walks(written.builds, quick)) as bar:
-            found = written.verify(
+            verification = written.verify(
                 failures=() if quick else None,
                 progress=bar,
             )
-        found.require_marked()
+        verification.require_marked()
 
     fabric = Fabric.from_spec(fabric_file)
     before = fabric_in(output)
@@ -78,7 +78,7 @@ def command(
         _say_less(build)
         for note in profile_notes(build):
             say(note)
-    reports = found.reports if found else [None] * len(fabric.builds)
+    reports = verification.reports if verification else [None] * len(fabric.builds)
     facts = [_facts(*pair) for pair in zip(fabric.planes, reports, strict=True)]
     seconds = round(perf_counter() - start, 3)
     where = {"folder": str(output), "seconds": seconds}
@@ -89,7 +89,9 @@ def command(
     elif volume() >= 0:
         title = f"{fabric.name}: {fabric.topology.title()}"
         print_facts(title, _first(facts[0], reports[0], where), (facts[0] | where).items())
-    for build, report in zip(fabric.builds, found.reports if found else (), strict=False):
+    for build, report in zip(
+        fabric.builds, verification.reports if verification else (), strict=False
+    ):
         stop_if_wrong(build, report)
 
 
@@ -97,9 +99,9 @@ def _first(
     facts: dict[str, Any], report: Report | None, where: dict[str, Any]
 ) -> list[tuple[str, object]]:
     """What a newcomer asks; the rest is for --verbose."""
-    found = [("hosts", facts["hosts"]), ("switches", facts["nodes"]), ("links", facts["links"])]
+    size = [("hosts", facts["hosts"]), ("switches", facts["nodes"]), ("links", facts["links"])]
     proved = counts(report) if report else [("verified", facts["verified"])]
-    return [*found, *proved, ("folder", f"{where['folder']}, in {where['seconds']} s")]
+    return [*size, *proved, ("folder", f"{where['folder']}, in {where['seconds']} s")]
 
 
 def _say_replaced(before: str, name: str, output: Path) -> None:
@@ -128,16 +130,16 @@ def _say_less(build: Build) -> None:
     """Say what `routing.on_missing: minimal` took back."""
     from compilers.spec.policy import EQUAL_COST
 
-    done = {
+    taken = {
         "balance": build.balance,
         "protect": build.forwarding.protect,
         "minimal_share": EQUAL_COST,
         "demand": "equal shares",
     }
-    for word, value in done.items():
-        if asked := build.policy.get(f"asked_{word}"):
+    for word, value in taken.items():
+        if requested := build.policy.get(f"asked_{word}"):
             say(
-                f"routing.{word}: {value} in place of {asked}, which not every "
+                f"routing.{word}: {value} in place of {requested}, which not every "
                 "target and node type can do (routing.on_missing)"
             )
 

@@ -45,27 +45,27 @@ def command(
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
-    found = fabric.explain(source, destination, failures)
+    explanation = fabric.explain(source, destination, failures)
     methods = fabric.proved[0].methods
     build = _as_called(fabric.build, target) if target else fabric.build
-    links = [(hop.switch, hop.next_switch) for hop in found.hops] if layer1 else ()
+    links = [(hop.switch, hop.next_switch) for hop in explanation.hops] if layer1 else ()
     through = cable_paths(fabric, links)
     if as_json:
         extra = {"through": through} if layer1 else {}
-        print_json({**found.as_dict(build), **extra, "proved": methods})
+        print_json({**explanation.as_dict(build), **extra, "proved": methods})
     else:
-        hops = [list(hop.named(build).values()) for hop in found.hops]
+        hops = [list(hop.named(build).values()) for hop in explanation.hops]
         columns = ["from", "port", "to", "port", "channel"]
         print_table(f"{source} to {destination}: {counted(len(hops), 'link')}", columns, hops)
         for line in through:
             click.echo(line)
-        _print_paths(build, found, " and ".join(failures))
-        _print_methods(methods, bool(found.failing))
-        if found.failing and not fabric.proved[0].promised:
+        _print_paths(build, explanation, " and ".join(failures))
+        _print_methods(methods, bool(explanation.failing))
+        if explanation.failing and not fabric.proved[0].promised:
             click.echo("`protect: none`: while something is down, packets may be lost")
-    if found.fault:
-        warn(f"wrong: {found.fault}")
-    if not found.passed:
+    if explanation.fault:
+        warn(f"wrong: {explanation.fault}")
+    if not explanation.passed:
         raise click.exceptions.Exit(1)
 
 
@@ -84,27 +84,31 @@ def _print_methods(methods: Mapping[str, str], failed: bool) -> None:
     for survived in (False, True):
         when = ", with nothing down" if failed and not survived else ""
         for method in ("local proof", "walk"):
-            found = [
+            proved = [
                 word if not survived else kind_words(word)
                 for word, by in methods.items()
                 if by == method and (word not in ("delivery", "alternates")) == survived
             ]
-            if found:
-                click.echo(f"proved of every pair{when}, by {method}: {', '.join(found)}")
+            if proved:
+                click.echo(f"proved of every pair{when}, by {method}: {', '.join(proved)}")
 
 
-def _print_paths(build: Build, found: Explanation, failed: str) -> None:
+def _print_paths(build: Build, explanation: Explanation, failed: str) -> None:
     """The alternates with their weights, and the paths under failures."""
     names = build.wiring.names
 
     def line(path: tuple[int, ...]) -> str:
         return " ".join(names[v] for v in path)
 
-    if found.alternates:
-        paths = [found.minimal] * (found.weights[0] > 0) + list(found.alternates)
-        weights = [weight for weight in found.weights if weight]
+    if explanation.alternates:
+        paths = [*explanation.alternates]
+        if explanation.weights[0] > 0:
+            paths.insert(0, explanation.minimal)
+        weights = [weight for weight in explanation.weights if weight]
         rows = [[line(path), weight] for path, weight in zip(paths, weights, strict=True)]
         print_table("shared by", ["path", "weight"], rows)
-    if found.failing:
-        failing = [[line(one.path), len(one.path) - 1, one.fault or "–"] for one in found.failing]
+    if explanation.failing:
+        failing = [
+            [line(one.path), len(one.path) - 1, one.fault or "–"] for one in explanation.failing
+        ]
         print_table(f"with {failed} down", ["path", "links", "wrong"], failing)

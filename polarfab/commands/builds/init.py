@@ -87,14 +87,14 @@ def _asked(given: dict[str, Any], hosts: int | None) -> tuple[str, dict[str, Any
     family = click.prompt(
         "Family", type=click.Choice([*FAMILIES]), default=next(iter(FAMILIES)), err=True
     )
-    asked: dict[str, tuple[str, click.ParamType[Any]]] = {
+    questions: dict[str, tuple[str, click.ParamType[Any]]] = {
         "q": ("q, a prime power; a switch has about q + 1 links", click.INT),
         "supernode": ("Supernode", click.Choice([*SUPERNODE_KINDS])),
         "degree": ("Degree of the supernode", click.INT),
     }
     for word in FAMILIES[family].parameters:
         if given.get(word) is None:
-            text, kind = asked[word]
+            text, kind = questions[word]
             given[word] = click.prompt(text, type=kind, err=True)
     if hosts is None:
         hosts = click.prompt("Hosts per switch", type=click.IntRange(0, 1024), default=1, err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -78,8 +78,6 @@ def command(
         polarfab throughput build --guarantee -o worst.csv
         polarfab throughput build --pattern worst.csv
     """
-    from compilers.drawing.plots import ROUTINGS
-    from compilers.spec.balances import own_balances_with
     from polarfab.fabric import Fabric
     from polarfab.measures import throughput
 
@@ -93,47 +91,64 @@ def command(
     builds = fabric.builds
     hosts = hosts_per_node or max(1, builds[0].wiring.host_port.shape[1])
     with progress("following traffic") as bar:
-        given = names, hosts, seed, bar, scheduler
-        each = of_each_plane(fabric, lambda plane: throughput(plane, *given))
-    counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
+        planes = of_each_plane(
+            fabric, lambda plane: throughput(plane, names, hosts, seed, bar, scheduler)
+        )
     title = f"{builds[0].topology.title()}, {counted(hosts, 'host')} per node"
+    counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
     if not hosts_per_node and len(counts) > 1:
         title += f", as if every node had as many ({min(counts)} to {max(counts)})"
     if output:
-        _plot(each[0], title, output, form)
+        _plot(planes[0], title, output, form)
     if as_json:
-        reports = [
-            {"name": build.name, "hosts_per_node": hosts, "patterns": [*map(asdict, found)]}
-            for build, found in zip(builds, each, strict=True)
-        ]
-        sums = [
-            {
-                "pattern": found[0].pattern,
-                **{routing: _mean(found, routing) for routing in ROUTINGS},
-            }
-            | _of_optimum(found)
-            for found in zip(*each, strict=True)
-        ]
-        whole = {"name": fabric.name, "ports": len(builds), "patterns": sums}
-        print_json(merged_reports([build.name for build in builds], reports, whole))
-        return
+        print_json(_facts(fabric, hosts, planes))
+    else:
+        _print(builds, title, planes)
+
+
+def _facts(
+    fabric: Fabric, hosts: int, planes: Sequence[Sequence[PatternThroughput]]
+) -> dict[str, Any]:
+    """For JSON: the patterns of each plane, and of all planes together."""
+    from compilers.drawing.plots import ROUTINGS
+
+    names = [build.name for build in fabric.builds]
+    reports = [
+        {"name": name, "hosts_per_node": hosts, "patterns": [*map(asdict, patterns)]}
+        for name, patterns in zip(names, planes, strict=True)
+    ]
+    together = []
+    for pattern in zip(*planes, strict=True):
+        means = {routing: _mean(pattern, routing) for routing in ROUTINGS}
+        together.append({"pattern": pattern[0].pattern, **means} | _of_optimum(pattern))
+    whole = {"name": fabric.name, "ports": len(names), "patterns": together}
+    return merged_reports(names, reports, whole)
+
+
+def _print(
+    builds: Sequence[Build], title: str, planes: Sequence[Sequence[PatternThroughput]]
+) -> None:
+    """For people: a table of each plane, and of all planes together."""
+    from compilers.drawing.plots import ROUTINGS
+    from compilers.spec.balances import own_balances_with
+
     carrying = own_balances_with(lambda forwarding: forwarding.intermediates)[0]
-    for build, found in zip(builds, each, strict=True):
+    for build, patterns in zip(builds, planes, strict=True):
         print_table(
             f"{build.name}: {title}; saturation",
             ["pattern", "flows", *ROUTINGS.values(), carrying, *OPTIMUM, "hottest minimal link"],
-            [_row(build, one, tuple(ROUTINGS)) for one in found],
+            [_row(build, pattern, tuple(ROUTINGS)) for pattern in patterns],
         )
     if len(builds) > 1:
-        rows = [
-            [found[0].pattern, *(_percent(_mean(found, routing)) for routing in ROUTINGS)]
-            if any(one.flows for one in found)
-            else [found[0].pattern, *["–"] * len(ROUTINGS)]
-            for found in zip(*each, strict=True)
-        ]
+        rows = []
+        for pattern in zip(*planes, strict=True):
+            cells = ["–"] * len(ROUTINGS)
+            if any(one.flows for one in pattern):
+                cells = [_percent(_mean(pattern, routing)) for routing in ROUTINGS]
+            rows.append([pattern[0].pattern, *cells])
         over = f"all {len(builds)} planes: of what a host's {len(builds)} ports carry together"
         print_table(over, ["pattern", *ROUTINGS.values()], rows)
-    if all(one.as_emitted is None for found in each for one in found):
+    if all(pattern.as_emitted is None for patterns in planes for pattern in patterns):
         say("the build has no alternates: routing: {balance: compact-valiant} compares with them")
 
 
@@ -145,51 +160,57 @@ def _guarantee(fabric: Fabric, hosts: int, output: Path | None, as_json: bool) -
         file_form(output, "csv")
     builds = fabric.builds
     with progress("looking at links") as bar:
-        found = of_each_plane(fabric, lambda plane: guarantee(plane, hosts, bar))
+        guarantees = of_each_plane(fabric, lambda plane: guarantee(plane, hosts, bar))
     if output:
-        least = min(range(len(found)), key=lambda number: found[number].share)
-        write_file(output, traffic_csv(builds[least], found[least]))
-        say(f"{output}: a traffic that fills {link_name(builds[least], found[least])}")
+        least = min(range(len(guarantees)), key=lambda number: guarantees[number].share)
+        write_file(output, traffic_csv(builds[least], guarantees[least]))
+        say(f"{output}: a traffic that fills {link_name(builds[least], guarantees[least])}")
     if as_json:
-        named = zip(builds, found, strict=True)
-        reports = [{"name": plane.name, "guarantee": guarantee_json(one)} for plane, one in named]
-        whole = {"name": fabric.name, "share": sum(one.share for one in found) / len(found)}
+        named = zip(builds, guarantees, strict=True)
+        reports = [
+            {"name": plane.name, "guarantee": guarantee_json(share)} for plane, share in named
+        ]
+        whole = {
+            "name": fabric.name,
+            "share": sum(plane.share for plane in guarantees) / len(guarantees),
+        }
         print_json(merged_reports([build.name for build in builds], reports, whole))
         return
     title = f"{builds[0].topology.title()}: what every host gets under any traffic"
-    print_guarantees(title, builds, found)
+    print_guarantees(title, builds, guarantees)
 
 
-def _mean(found: Sequence[PatternThroughput], routing: str) -> float | None:
+def _mean(planes: Sequence[PatternThroughput], routing: str) -> float | None:
     """What hosts can send over all planes, as a share of their ports; None where one lacks it."""
-    shares = [one.share for each in found if (one := getattr(each, routing))]
-    return sum(shares) / len(shares) if len(shares) == len(found) else None
+    shares = [one.share for plane in planes if (one := getattr(plane, routing))]
+    return sum(shares) / len(shares) if len(shares) == len(planes) else None
 
 
-def _of_optimum(each: Sequence[PatternThroughput]) -> dict[str, float | None]:
+def _of_optimum(planes: Sequence[PatternThroughput]) -> dict[str, float | None]:
     """The mean of the planes' optima, and the part of it that is emitted over all."""
-    optima = [one.optimum for one in each if one.optimum]
+    optima = [one.optimum for one in planes if one.optimum]
     if not optima:
         return {"optimum": None, "share_of_optimum": None}
-    emitted = [one.emitted.share for one in each]
+    emitted = [one.emitted.share for one in planes]
     optimum = sum(optima) / len(optima)
     return {"optimum": optimum, "share_of_optimum": sum(emitted) / len(emitted) / optimum}
 
 
-def _row(build: Build, found: PatternThroughput, routings: tuple[str, ...]) -> list[object]:
+def _row(build: Build, measured: PatternThroughput, routings: tuple[str, ...]) -> list[object]:
     names = build.wiring.names
-    if not found.flows:
-        return [found.pattern, 0, *["–"] * (len(routings) + len(OPTIMUM) + 2)]
-    shares = [_share(getattr(found, routing)) for routing in routings]
-    u, v = found.minimal.hottest
-    reached = [one.share for routing in routings if (one := getattr(found, routing))]
-    bounded = max(reached) < REACHED * (found.optimum or 0)
-    optimum = "≤ " * bounded + _percent(found.optimum), _percent(found.share_of_optimum)
+    if not measured.flows:
+        return [measured.pattern, 0, *["–"] * (len(routings) + len(OPTIMUM) + 2)]
+    shares = [_share(getattr(measured, routing)) for routing in routings]
+    u, v = measured.minimal.hottest
+    reached = [one.share for routing in routings if (one := getattr(measured, routing))]
+    bounded = max(reached) < REACHED * (measured.optimum or 0)
+    sign = "≤ " if bounded else ""
+    optimum = f"{sign}{_percent(measured.optimum)}", _percent(measured.share_of_optimum)
     return [
-        found.pattern,
-        found.flows,
+        measured.pattern,
+        measured.flows,
         *shares,
-        _share(found.valiant),
+        _share(measured.valiant),
         *optimum,
         f"{names[u]} – {names[v]}",
     ]
@@ -203,9 +224,9 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{share:.1%}"
 
 
-def _plot(found: Sequence[PatternThroughput], title: str, plot: Path, form: str) -> None:
+def _plot(patterns: Sequence[PatternThroughput], title: str, plot: Path, form: str) -> None:
     from compilers.drawing.plots import acceptance
     from compilers.drawing.plots import plot as drawn
 
-    write_file(plot, drawn(acceptance(found, title), form))
+    write_file(plot, drawn(acceptance(patterns, title), form))
     say(f"plotted in {plot}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 
 from inventory.problems import InputError
 from polarfab.output.verb_output import (
+    counted,
     json_option,
     print_facts,
     print_json,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from compilers.proof.walks.delivery import Report
     from compilers.readers.emitted_report import EmittedReport
     from compilers.tables.build import Build
+    from polarfab.fabric import Fabric
 
 OPENFLOW = "openflow"
 """Names the messages of the controller, in the place of a folder."""
@@ -151,7 +154,6 @@ def command(
     `--emitted openflow` so have the messages that the controller sends (a folder of that name is
     ./openflow).
     """
-    from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
@@ -159,7 +161,7 @@ def command(
         raise click.UsageError("--quick tries no failures, and --failures names some")
     with progress(walks(fabric.builds, quick)) as bar:
         kinds = failures or (() if quick else None)
-        found = fabric.verify(
+        verification = fabric.verify(
             failures=kinds,
             sample=sample,
             seed=seed,
@@ -168,40 +170,57 @@ def command(
             method=method,
             scheduler=scheduler,
         )
-    if found.unmarked:
-        say(found.unmarked)
+    if verification.unmarked:
+        say(verification.unmarked)
     files: tuple[EmittedReport, ...] = ()
-    if emitted and found.passed:
+    if emitted and verification.passed:
         with progress("reading back what was emitted") as bar:
-            if str(emitted) == OPENFLOW:
-                files = fabric.check_messages(bar)
-            else:
-                files = fabric.check_emitted(emitted, target or "", read(words), bar, accept)
+            files = _check_emitted(fabric, emitted, target or "", words, bar, accept)
     if as_json:
-        print_json({**found.as_dict(), **_emitted_facts(files)})
-    for build, report in zip(fabric.builds, found.reports, strict=True):
+        print_json({**verification.as_dict(), **_emitted_facts(files)})
+    for build, report in zip(fabric.builds, verification.reports, strict=True):
         if not as_json:
             _print(build, report, method)
             _say_losses(build, report)
         stop_if_wrong(build, report)
-    for each in files:
-        if not as_json:
-            facts = [
-                (key, value)
-                for key, value in each.as_dict().items()
-                if key not in ("examples", "unproved")
-            ]
-            print_facts(f"emitted: {emitted}", facts)
-        say_emitted(each)
-        if not each.passed and not words and str(emitted) != OPENFLOW:
-            say("files that were rendered with --set: give the same --set to verify")
-    if not found.passed or not all(each.passed for each in files):
+    _tell_emitted(str(emitted), files, with_options=bool(words), as_json=as_json)
+    if not verification.passed or not all(report.passed for report in files):
         raise click.exceptions.Exit(1)
+
+
+def _check_emitted(
+    fabric: Fabric,
+    emitted: Path,
+    target: str,
+    words: tuple[str, ...],
+    bar: Callable[[int, int], None] | None,
+    accept: tuple[str, ...],
+) -> tuple[EmittedReport, ...]:
+    """Read back the controller's messages, or the files in a folder."""
+    from compilers.targets.options import read
+
+    if str(emitted) == OPENFLOW:
+        return fabric.check_messages(bar)
+    return fabric.check_emitted(emitted, target, read(words), bar, accept)
+
+
+def _tell_emitted(
+    emitted: str, files: Sequence[EmittedReport], with_options: bool, as_json: bool
+) -> None:
+    """What the emitted files say, for people; with_options: whether --set was given."""
+    for report in files:
+        if not as_json:
+            facts = report.as_dict().items()
+            shown = [(key, value) for key, value in facts if key not in ("examples", "unproved")]
+            print_facts(f"emitted: {emitted}", shown)
+        say_emitted(report)
+        if not report.passed and not with_options and emitted != OPENFLOW:
+            say("files that were rendered with --set: give the same --set to verify")
 
 
 def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
     """What the files say, of one plane or of several; nothing where none were read."""
-    facts = [each.as_dict() for each in files]
+    facts = [report.as_dict() for report in files]
     return {"emitted": facts[0] if len(facts) == 1 else facts} if facts else {}
 
 
@@ -209,7 +228,7 @@ def _print(build: Build, report: Report, method: str) -> None:
     """Tables for people."""
     from compilers.proof.failures.risk_cases import kind_words
 
-    apart = (
+    separate = (
         "legs",
         "alternates",
         "channels",
@@ -218,9 +237,11 @@ def _print(build: Build, report: Report, method: str) -> None:
         "proved",
         "findings",
     )
-    facts = [(key, value) for key, value in report.as_dict().items() if key not in apart]
+    facts = [(key, value) for key, value in report.as_dict().items() if key not in separate]
     facts += [
-        (f"pairs over {h} link{'s' * (h != 1)}", n) for h, n in enumerate(report.hop_counts) if n
+        (f"pairs over {counted(hops, 'link')}", pairs)
+        for hops, pairs in enumerate(report.hop_counts)
+        if pairs
     ]
     if report.legs:
         facts.append(("counted", "legs: minimal paths to an intermediate, or from one"))

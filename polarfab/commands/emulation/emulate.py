@@ -93,6 +93,7 @@ def _list(as_json: bool) -> None:
 
 
 def _topology(loaded: LoadedScenario) -> str:
-    assert loaded.fabric is not None  # noqa: S101
+    if loaded.fabric is None:
+        raise ValueError("a scenario of a build folder has no fabric.yaml")
     spec = loaded.fabric.spec.topology
     return " ".join([spec.family, *(f"{k}={v}" for k, v in spec.parameters().items())])

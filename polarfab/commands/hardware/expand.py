@@ -62,19 +62,19 @@ def command(
     if (clusters is None) == (old is None):
         raise click.UsageError("say either --clusters or --from OLDBUILD")
     fabric = fabric_at(folder)
-    found = _remaining(fabric_at(str(old)), fabric) if old else _grown(fabric, clusters or "")
+    growths = _remaining(fabric_at(str(old)), fabric) if old else _grown(fabric, clusters or "")
     if output is not None:
-        _write(found, output)
+        _write(growths, output)
     if as_json:
-        names = [each.build.name for each in found]
+        names = [growth.build.name for growth in growths]
         added = {
-            "nodes_added": sum(len(each.facts["nodes_added"]) for each in found),
-            "cables_added": sum(each.facts["cables_added"] for each in found),
+            "nodes_added": sum(len(growth.facts["nodes_added"]) for growth in growths),
+            "cables_added": sum(growth.facts["cables_added"] for growth in growths),
         }
-        print_json(merged_reports(names, [each.as_dict() for each in found], added))
+        print_json(merged_reports(names, [growth.as_dict() for growth in growths], added))
     else:
-        for each in found:
-            _print(each.facts, "grown" if clusters else "more of it installed")
+        for growth in growths:
+            _print(growth.facts, "grown" if clusters else "more of it installed")
 
 
 def _remaining(fabric: Fabric, whole: Fabric) -> list[GrowthReport]:
@@ -86,14 +86,14 @@ def _grown(fabric: Fabric, clusters: str) -> list[GrowthReport]:
     from compilers.expansion.growth_report import GrowthReport
     from polarfab.fabric import Fabric
 
-    planes, found = fabric.planes, list[GrowthReport]()
+    planes, grown = fabric.planes, list[GrowthReport]()
     for number, plane in enumerate(planes, 1):
-        beside = [*(Fabric.of(each.build) for each in found), *planes[number:]]
-        found.append(plane.expand(clusters, beside))
-    return found
+        beside = [*(Fabric.of(growth.build) for growth in grown), *planes[number:]]
+        grown.append(plane.expand(clusters, beside))
+    return grown
 
 
-def _write(found: Sequence[GrowthReport], output: Path) -> None:
+def _write(growths: Sequence[GrowthReport], output: Path) -> None:
     from compilers.expansion.growth_report import added_cables
     from polarfab.fabric import Fabric
 
@@ -104,9 +104,9 @@ def _write(found: Sequence[GrowthReport], output: Path) -> None:
         verification.require_marked()
         reports.extend(verification.reports)
 
-    fabric = Fabric.of(*(each.build for each in found)).save(output, prove)
+    fabric = Fabric.of(*(growth.build for growth in growths)).save(output, prove)
     cables = output.with_name(f"{output.name}-added-cables.csv")
-    write_file(cables, added_cables(found))
+    write_file(cables, added_cables(growths))
     say(f"written: {output}, {cables}")
     for build, report in zip(fabric.builds, reports, strict=True):
         stop_if_wrong(build, report)

@@ -54,9 +54,9 @@ def export(
     from polarfab.exports import netbox
     from polarfab.fabric import Fabric
 
-    made = Fabric.from_spec(fabric)
-    files = netbox(made, site, role, target or "")
-    write_files(output, "netbox", made.name, files)
+    loaded = Fabric.from_spec(fabric)
+    files = netbox(loaded, site, role, target or "")
+    write_files(output, "netbox", loaded.name, files)
     if as_json:
         print_json({"folder": str(output), "files": list(files)})
 
@@ -86,18 +86,18 @@ def import_(paths: tuple[Path, ...], output: Path, roles: tuple[str, ...], as_js
 
     if output.exists():
         given = "a folder" if output.is_dir() else "one that is there"
-        todo = "name another with -o" + ", or remove it" * output.is_file()
+        todo = "name another with -o, or remove it" if output.is_file() else "name another with -o"
         raise InputError.of("a new file", given, todo, str(output))
     if as_json and str(output) == "-":
         raise click.UsageError("--json is printed where -o - writes; leave one of them out")
-    found = read_netbox(paths, roles)
-    text = yaml.safe_dump(found.data, sort_keys=False, width=100, default_flow_style=None)
+    imported = read_netbox(paths, roles)
+    text = yaml.safe_dump(imported.data, sort_keys=False, width=100, default_flow_style=None)
     write_file(output, [text])
-    if "nodes" in found.data:
-        _check(output, found.data)
-    counts = {word: len(found.data.get(word, ())) for word in ("node_types", "racks", "nodes")}
-    left_out = found.left_out
-    counts |= {"cables": len(found.data.get("cables", ())), "cables_left_out": left_out.cables}
+    if "nodes" in imported.data:
+        _check(output, imported.data)
+    counts = {word: len(imported.data.get(word, ())) for word in ("node_types", "racks", "nodes")}
+    left_out = imported.left_out
+    counts |= {"cables": len(imported.data.get("cables", ())), "cables_left_out": left_out.cables}
     counts["devices_left_out"] = sum(map(len, left_out.devices.values()))
     counts["interfaces_left_out"] = left_out.interfaces.total()
     counts["breakout_cables_left_out"] = len(left_out.breakouts)

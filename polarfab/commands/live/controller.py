@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 from socket import gethostname
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from controller import API
 from polarfab.output.verb_output import say
 from polarfab.output.verification_output import say_caveats
 from polarfab.shared_options import shared
+
+if TYPE_CHECKING:
+    from controller.settings import Settings
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -148,11 +152,7 @@ def command(
     refuses keeps what it had and is reported. A datapath id that is not in the build gets nothing.
     SIGHUP reads BUILD again.
     """
-    from controller.app import serve
     from controller.settings import Address, Damping, Duties, Settings, StoreGroup, Tls
-    from controller.switches import framework as frameworks
-    from controller.switches.current import read_build
-    from polarfab.fabric import Fabric
 
     settings = Settings(
         listen=Address.parse(listen, "--listen"),
@@ -167,8 +167,7 @@ def command(
         as_json=as_json,
         audit=audit,
         duties=Duties(
-            repair=repair,
-            # Other apps may have LLDP of their own.
+            repair=repair,  # other apps may have LLDP of their own
             discover=repair and not apps if discover is None else discover,
             patience=patience,
             arrival=arrival,
@@ -178,14 +177,24 @@ def command(
         unverified=unverified,
         apps=apps,
     )
-    if unverified:
+    _serve(folder, framework, settings)
+
+
+def _serve(folder: Path, framework: str | None, settings: Settings) -> None:
+    """Run the controller of the build in a folder until it is ended."""
+    from controller.app import serve
+    from controller.switches import framework as frameworks
+    from controller.switches.current import read_build
+    from polarfab.fabric import Fabric
+
+    if settings.unverified:
         say(f"{folder} may be unverified: it is not proved that its tables deliver every packet")
     else:
         say_caveats(Fabric.load(folder))
-    chosen = frameworks.load(framework)
 
     def write(line: str) -> None:
         with suppress(BrokenPipeError):
             click.echo(line)
 
-    serve(chosen, lambda: read_build(folder, unverified), settings, write, folder)
+    chosen = frameworks.load(framework)
+    serve(chosen, lambda: read_build(folder, settings.unverified), settings, write, folder)

@@ -44,9 +44,9 @@ def command(
     *before, what = named
     if before:
         given = " ".join(named)
-        asked = f"drain {what} --build {before[0]} --target TARGET --set routing=bgp"
+        drain = f"drain {what} --build {before[0]} --target TARGET --set routing=bgp"
         todo = (
-            f"for routers: polarfab {asked}" if Path(before[0]).is_dir() else "drain them in turn"
+            f"for routers: polarfab {drain}" if Path(before[0]).is_dir() else "drain them in turn"
         )
         raise click.UsageError(f"required one link, node or group, given {given}; {todo}")
     if (folder is None) != (target is None):

@@ -12,6 +12,7 @@ import click
 
 from polarfab.output.plane_output import merged_reports, say_plane, side_by_side
 from polarfab.output.verb_output import (
+    counted,
     json_option,
     print_facts,
     print_json,
@@ -67,15 +68,15 @@ def command(
         held = Fabric.load(old) if old else _running(controller)
         pairs = side_by_side(held, new)
         with progress("planning") as bar:
-            found = [one.plan(other, progress=bar).as_dict() for one, other in pairs]
+            reports = [one.plan(other, progress=bar).as_dict() for one, other in pairs]
     names = [other.name for _, other in pairs]
-    lossless = all(report["lossless"] for report in found)
+    lossless = all(report["lossless"] for report in reports)
     if as_json:
-        print_json(merged_reports(names, found, {"lossless": lossless}))
+        print_json(merged_reports(names, reports, {"lossless": lossless}))
     else:
-        for name, report in zip(names, found, strict=True):
+        for name, report in zip(names, reports, strict=True):
             say_plane(name, len(names))
-            _print(report, f"{name}: " * (len(names) > 1))
+            _print(report, f"{name}: " if len(names) > 1 else "")
     if not lossless:
         raise click.exceptions.Exit(1)
 
@@ -127,7 +128,7 @@ def _print(report: dict[str, Any], plane: str) -> None:
 def _headline(report: dict[str, Any]) -> str:
     """`1 switch added, 73 change, 0 removed; 12 rounds; no packet lost`."""
     moved = len(report["hosts_moved"])
-    hosts = f"{moved:,} host{'s' * (moved != 1)} moved; " * (moved > 0)
+    hosts = f"{counted(moved, 'host')} moved; " if moved else ""
     if not report["rounds"]:
         return f"{hosts}no row changes" if hosts else "nothing changes"
     states = Counter(
@@ -137,8 +138,8 @@ def _headline(report: dict[str, Any]) -> str:
     added, rounds = states["new"], report["rounds"]
     lost = "no packet lost" if report["lossless"] else "packets may be lost"
     return (
-        f"{added:,} switch{'es' * (added != 1)} added, {states['stays']:,} change, "
-        f"{states['gone']:,} removed; {hosts}{rounds} round{'s' * (rounds != 1)}; {lost}"
+        f"{counted(added, 'switch')} added, {states['stays']:,} change, "
+        f"{states['gone']:,} removed; {hosts}{counted(rounds, 'round')}; {lost}"
     )
 
 
@@ -158,7 +159,7 @@ def _by_name(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
     for switch in switches:
         if switch["state"] == "stays" and _changes(switch):
             alike[tuple(word for word, n in switch["tables"].items() if n)].append(switch)
-    for words, those in sorted(alike.items(), key=lambda each: (len(each[1]), each[0])):
+    for words, those in sorted(alike.items(), key=lambda group: (len(group[1]), group[0])):
         ranges = []
         for word in words:
             numbers = [switch["tables"][word] for switch in those]

@@ -98,8 +98,13 @@ def _age(seconds: float | None) -> str:
     return "" if seconds is None else f"{in_words(seconds)} ago"
 
 
-def _rest(one: dict[str, Any]) -> str:
-    words = ["drained"] * one["drained"]
-    words += [f"{one['foreign']} rows of others"] * bool(one["foreign"])
-    words += [f"{one['shadowed']} of them over its program"] * bool(one["shadowed"])
+def _rest(switch: dict[str, Any]) -> str:
+    """What is unusual about a switch, in words."""
+    words = []
+    if switch["drained"]:
+        words.append("drained")
+    if switch["foreign"]:
+        words.append(f"{switch['foreign']} rows of others")
+    if switch["shadowed"]:
+        words.append(f"{switch['shadowed']} of them over its program")
     return ", ".join(words)

@@ -100,62 +100,64 @@ def command(
     )
     with progress("reading" if dry_run else "pushing") as bar:
         before = Fabric.load(old) if old else None
-        found = push(fabric, target, settings, read(words), names, unverified, bar, before)
+        report = push(fabric, target, settings, read(words), names, unverified, bar, before)
     if as_json:
-        print_json(found.as_dict())
+        print_json(report.as_dict())
     else:
-        _print(found, dry_run)
-        _say_unnamed(fabric.build, found)
-    if found.interrupted:
+        _print(report, dry_run)
+        _say_unnamed(fabric.build, report)
+    if report.interrupted:
         raise KeyboardInterrupt
-    if not found.good:
+    if not report.good:
         raise click.exceptions.Exit(1)
 
 
-def _print(found: PushReport, dry: bool) -> None:
+def _print(report: PushReport, dry: bool) -> None:
     if dry:
-        for one in found.switches:
+        for one in report.switches:
             kept = [f"# kept: {line}" for line in one.kept]
             if lines := (*kept, *one.add, *one.plan.remove, *one.plan.save):
                 click.echo("\n".join((f"# {one.node}", *lines)))
     else:
-        done, any_kept = ("as built", "pushed"), any(one.kept for one in found.switches)
+        done, any_kept = ("as built", "pushed"), any(one.kept for one in report.switches)
         rows = [
             (
                 *(s.node, s.state),
                 *((len(s.add), len(s.plan.remove)) if s.state in done else ("", "")),
                 *([len(s.kept)] if any_kept else []),
             )
-            for s in found.switches
+            for s in report.switches
         ]
         states = Counter(row[1] for row in rows)
         title = ", ".join(f"{count} {state}" for state, count in states.items())
-        head = ("switch", "state", "added", "removed", *["kept"] * any_kept)
-        print_table(f"push, target {found.target}: {title}", head, rows)
-    _say_errors(found)
+        head = ["switch", "state", "added", "removed"]
+        if any_kept:
+            head.append("kept")
+        print_table(f"push, target {report.target}: {title}", head, rows)
+    _say_errors(report)
 
 
-def _say_unnamed(build: Build, found: PushReport) -> None:
+def _say_unnamed(build: Build, report: PushReport) -> None:
     """Say what to do where no switch of that name is known, and the inventory no address."""
     addresses = dict(zip(build.wiring.names, build.wiring.management, strict=True))
-    lost = [s.node for s in found.switches if UNRESOLVED.search(s.error) and not addresses[s.node]]
+    lost = [s.node for s in report.switches if UNRESOLVED.search(s.error) and not addresses[s.node]]
     if lost:
-        some = lost[0] + " and others" * (len(lost) > 1)
+        some = f"{lost[0]} and others" if len(lost) > 1 else lost[0]
         warn(
             f"required a `management` address in the inventory, given none for {some}, so "
             "host names were tried; add it, or compare saved tables: polarfab check routes"
         )
 
 
-def _say_errors(found: PushReport) -> None:
+def _say_errors(report: PushReport) -> None:
     """Each error once, with the first switches that had it; with --verbose switch by switch."""
     from compilers.targets.devices.router_device import MOST_NAMED
 
-    errors = {one.node: one.error for one in found.switches if one.error}
-    for cause, nodes in found.causes.items():
+    errors = {one.node: one.error for one in report.switches if one.error}
+    for cause, nodes in report.causes.items():
         if len(nodes) == 1 or volume() > 0:
             for node in nodes:
                 warn(f"{node}: {errors[node]}")
             continue
-        more = ", …" * (len(nodes) > MOST_NAMED)
+        more = ", …" if len(nodes) > MOST_NAMED else ""
         warn(f"{len(nodes)} switches ({', '.join(nodes[:MOST_NAMED])}{more}): {cause}")

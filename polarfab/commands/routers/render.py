@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from polarfab.output.verification_output import say_caveats, say_emitted
 from polarfab.shared_options import output_option, shared, target_options
 
 if TYPE_CHECKING:
+    from compilers.targets.rendering.plane_rendering import Rendering
     from polarfab.fabric import Fabric
 
 MOST_NAMED = 10
@@ -69,7 +70,7 @@ def command(
         say_caveats(fabric)
     try:
         with progress(f"rendering {target}") as bar:
-            done = fabric.render(
+            renderings = fabric.render(
                 target,
                 output,
                 templates=templates,
@@ -85,23 +86,33 @@ def command(
             print_json({"target": target, "emitted": error.report.as_dict()})
         say_emitted(error.report)
         raise click.exceptions.Exit(1) from error
-    for each in done:
-        for name in each.edited[:MOST_NAMED]:
-            warn(f"written anew: {output / name}, which had been changed or removed")
-        if (more := len(each.edited) - MOST_NAMED) > 0:
-            warn(f"written anew: {more:,} more that had been changed or removed")
-    for unproved in dict.fromkeys(each.unproved for each in done if each.unproved):
-        warn(f"not proved: {unproved}")
+    _warn_of(renderings, output)
     if as_json:
-        facts = [{**asdict(each), "folder": str(each.folder)} for each in done]
+        facts = [{**asdict(plane), "folder": str(plane.folder)} for plane in renderings]
         single = len(fabric.builds) == 1
         print_json(facts[0] if single else {"target": target, "planes": facts})
         return
-    for each in done:
-        kept = f", {each.kept:,} of {each.files:,} files as they were" if each.kept else ""
-        say(f"{each.nodes} nodes of build {each.build} rendered in {each.folder}{kept}")
-    if not no_check and done[0].not_checked:
-        say(f"these files were not read back: {done[0].not_checked}")
+    _say_rendered(renderings)
+    if not no_check and renderings[0].not_checked:
+        say(f"these files were not read back: {renderings[0].not_checked}")
+
+
+def _say_rendered(renderings: Sequence[Rendering]) -> None:
+    """Say how many nodes were rendered where, and how many files were as they are to be."""
+    for plane in renderings:
+        kept = f", {plane.kept:,} of {plane.files:,} files as they were" if plane.kept else ""
+        say(f"{plane.nodes} nodes of build {plane.build} rendered in {plane.folder}{kept}")
+
+
+def _warn_of(renderings: Sequence[Rendering], output: Path) -> None:
+    """Say which files others had changed, and what the check of the files does not prove."""
+    for plane in renderings:
+        for name in plane.edited[:MOST_NAMED]:
+            warn(f"written anew: {output / name}, which had been changed or removed")
+        if (more := len(plane.edited) - MOST_NAMED) > 0:
+            warn(f"written anew: {more:,} more that had been changed or removed")
+    for unproved in dict.fromkeys(plane.unproved for plane in renderings if plane.unproved):
+        warn(f"not proved: {unproved}")
 
 
 def _of_types(fabric: Fabric, words: tuple[str, ...]) -> Iterator[str]:
@@ -112,14 +123,16 @@ def _of_types(fabric: Fabric, words: tuple[str, ...]) -> Iterator[str]:
     """
     from inventory.problems import InputError, nearest, shown
 
-    found: dict[str, list[str]] = {}
+    by_type: dict[str, list[str]] = {}
     for build in fabric.builds:
-        w = build.wiring
+        wiring = build.wiring
         for vertex in build.topology.present.nonzero()[0].tolist():
-            found.setdefault(w.type_names[w.node_type[vertex]], []).append(w.names[vertex])
-    known = {name for names in found.values() for name in names}
+            by_type.setdefault(wiring.type_names[wiring.node_type[vertex]], []).append(
+                wiring.names[vertex]
+            )
+    node_names = {name for names in by_type.values() for name in names}
     for word in words:
-        if word not in known and word not in found and (near := nearest(word, found)):
+        if word not in node_names and word not in by_type and (near := nearest(word, by_type)):
             required, todo = "the name of a switch of the build, or a type", f"did you mean {near}?"
             raise InputError.of(required, shown(word), todo, key="--node")
-        yield from [word] if word in known else found.get(word, [word])
+        yield from [word] if word in node_names else by_type.get(word, [word])

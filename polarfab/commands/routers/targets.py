@@ -27,14 +27,14 @@ def command(name: str | None, as_json: bool) -> None:
     """
     from compilers.spec.target_names import target_names
 
-    found = [_facts(one) for one in ([name] if name else target_names())]
-    broken = [facts["error"] for facts in found if "error" in facts]
+    targets = [_facts(one) for one in ([name] if name else target_names())]
+    broken = [facts["error"] for facts in targets if "error" in facts]
     if as_json:
-        print_json(found[0] if name else found)
+        print_json(targets[0] if name else targets)
     elif name and not broken:
-        _show(found[0])
+        _show(targets[0])
     else:
-        rows = [(facts["name"], facts["summary"]) for facts in found if "error" not in facts]
+        rows = [(facts["name"], facts["summary"]) for facts in targets if "error" not in facts]
         if rows:
             print_table("targets", ["target", "writes"], rows)
         for error in broken:
@@ -49,21 +49,21 @@ def _facts(name: str) -> dict[str, Any]:
     from inventory.problems import InputError
 
     try:
-        found = target(name)
+        system = target(name)
     except InputError as error:
         return {"name": name, "error": str(error)}
-    can = found.capabilities
+    can = system.capabilities
     return {
         "name": name,
-        "summary": found.summary,
-        "files": list(found.files),
-        "whole_fabric": found.whole_fabric,
+        "summary": system.summary,
+        "files": list(system.files),
+        "whole_fabric": system.whole_fabric,
         "capabilities": sorted(can.features),
         "routes": can.rows,
         "groups": can.groups,
         "options": {
             word: {"what": o.what, "values": o.required, "default": o.default}
-            for word, o in found.all_options.items()
+            for word, o in system.all_options.items()
         },
     }
 

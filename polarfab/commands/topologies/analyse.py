@@ -77,27 +77,29 @@ def command(
         raise click.UsageError("--format csv prints one table: say which with --what")
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
     topology = chosen_topology(subject, given, measured=not scheduler)
-    found: dict[str, Analysis] = {}
+    analyses: dict[str, Analysis] = {}
     for name in wanted or applicable(topology):
         with progress(name) as report:
-            found |= analyse(topology, [name], orders, seed, progress=report, scheduler=scheduler)
+            analyses |= analyse(
+                topology, [name], orders, seed, progress=report, scheduler=scheduler
+            )
         if not (as_csv or as_json):
-            _print(topology, name, found[name])
+            _print(topology, name, analyses[name])
     if as_json:
-        print_json(_document(topology, found))
+        print_json(_document(topology, analyses))
     elif as_csv:
-        print_csv(found[wanted[0]].rows)
-    elif not wanted and "bisection" not in found:
+        print_csv(analyses[wanted[0]].rows)
+    elif not wanted and "bisection" not in analyses:
         say(f"left out: bisection needs pymetis ({install_extra('analyse')})")
 
 
-def _document(topology: Topology, found: dict[str, Analysis]) -> dict[str, Any]:
+def _document(topology: Topology, analyses: dict[str, Analysis]) -> dict[str, Any]:
     return {
         "family": topology.family,
         "parameters": dict(topology.parameters),
         "nodes": topology.graph.order,
         "links": topology.graph.size,
-        **{name: {**each.facts, "rows": each.rows} for name, each in found.items()},
+        **{name: {**analysis.facts, "rows": analysis.rows} for name, analysis in analyses.items()},
     }
 
 

@@ -54,8 +54,8 @@ SIGNS = {"exact": "", "estimate": "~", "bound": "≥"}
 
 def _range(value: str) -> range:
     """`15` or `8..128` as a range with both ends in it."""
-    found = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", value)
-    low, high = (int(n or found[1]) for n in found.groups()) if found else (0, 0)
+    match = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", value)
+    low, high = (int(n or match[1]) for n in match.groups()) if match else (0, 0)
     if not 2 <= low <= high <= 4096:
         raise InputError.of("2 to 4096 or a range as in 8..128", value, key="--radix")
     return range(low, high + 1)
@@ -140,14 +140,12 @@ def command(
     printed = chosen_format(form, as_json)
     as_csv, as_json = printed == "csv", printed == "json"
     if modules or links:
-        if radix or not (modules and links):
-            raise click.UsageError("say both --modules and --links, without --radix")
-        radix = _range(f"{modules * links}")
+        radix = _radix_of_modules(radix, modules, links)
     if radix is None and min_nodes is None and hosts is None:
         raise click.UsageError("say --hosts, --radix, --modules and --links, or --min-nodes")
-    if hosts is None and not (budget is None and ports is None and oversubscription is None):
+    if hosts is None and (budget, ports, oversubscription) != (None, None, None):
         raise click.UsageError("--budget, --ports and --oversubscription need --hosts")
-    found = design(
+    candidates = design(
         radix[0] if radix and len(radix) == 1 else radix,
         min_nodes or 1,
         links_per_module=links,
@@ -164,12 +162,19 @@ def command(
     title = _title(radix, min_nodes)
     if hosts is not None:
         title = f"fabrics for {hosts:,} hosts"
-        _show(found, title, as_csv, as_json, key or "price", SIZED)
-        _say_what_it_means(found, as_csv or as_json)
+        _show(candidates, title, as_csv, as_json, key or "price", SIZED)
+        _say_what_it_means(candidates, as_csv or as_json)
     else:
-        _show(found, title, as_csv, as_json, key or "nodes", HEADINGS)
+        _show(candidates, title, as_csv, as_json, key or "nodes", HEADINGS)
     if write is not None:
-        _write(found, write, hosts)
+        _write(candidates, write, hosts)
+
+
+def _radix_of_modules(radix: range | None, modules: int | None, links: int | None) -> range:
+    """The radix of a node with so many modules of so many links."""
+    if radix or not (modules and links):
+        raise click.UsageError("say both --modules and --links, without --radix")
+    return _range(f"{modules * links}")
 
 
 def _title(radix: range | None, min_nodes: int | None) -> str:
@@ -180,14 +185,14 @@ def _title(radix: range | None, min_nodes: int | None) -> str:
 
 
 def _show(
-    found: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     title: str,
     as_csv: bool,
     as_json: bool,
     key: str,
     headings: dict[str, str],
 ) -> None:
-    rows = [each.row() for each in found]
+    rows = [candidate.row() for candidate in candidates]
     if as_json:
         print_json(rows)
     elif as_csv:
@@ -200,8 +205,8 @@ def _show(
         # First what it is sorted by: columns that do not fit are left out from the right.
         shown = {key: headings.get(key, key.replace("_", " ")), **headings}
         body = [
-            [each.name, *(_cell(row, word) for word in shown)]
-            for each, row in zip(found, rows, strict=True)
+            [candidate.name, *(_cell(row, word) for word in shown)]
+            for candidate, row in zip(candidates, rows, strict=True)
         ]
         print_table(title, ["fabric", *shown.values()], body)
     if not rows:
@@ -221,8 +226,8 @@ def _cell(row: dict[str, Any], word: str) -> object:
     return row[word]
 
 
-def _say_what_it_means(found: Sequence[Candidate], quiet: bool) -> None:
-    if found and not quiet:
+def _say_what_it_means(candidates: Sequence[Candidate], quiet: bool) -> None:
+    if candidates and not quiet:
         say(
             "k$: $1,000 for all switches and the links between them; hosts and ports: of a switch\n"
             "uniform: the share of its link's rate that every host can send on shortest paths\n"
@@ -231,7 +236,7 @@ def _say_what_it_means(found: Sequence[Candidate], quiet: bool) -> None:
         )
 
 
-def _write(found: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
+def _write(candidates: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
     """The files of the first of these that polarfab compiles.
 
     Raises:
@@ -240,7 +245,9 @@ def _write(found: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
     from compilers.topology.families import FAMILIES
     from compilers.wiring.starter_files import StarterFiles
 
-    chosen = next((each for each in found if each.design.family in FAMILIES), None)
+    chosen = next(
+        (candidate for candidate in candidates if candidate.design.family in FAMILIES), None
+    )
     if chosen is None:
         required = f"one of {', '.join(FAMILIES)} among the fabrics"
         raise InputError.of(required, "none", "list others", key="--write")
@@ -255,7 +262,7 @@ def _write(found: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
         ports=ports,
     ).texts()
     write_new_files(folder, texts)
-    each = f"{counted(chosen.hosts, 'host')} per node"
+    hosts_per_node = f"{counted(chosen.hosts, 'host')} per node"
     if chosen.more:
-        each += f", {chosen.hosts + 1} at {chosen.more} of them"
-    say(f"{chosen.name} with {each}")
+        hosts_per_node += f", {chosen.hosts + 1} at {chosen.more} of them"
+    say(f"{chosen.name} with {hosts_per_node}")

@@ -23,6 +23,8 @@ from polarfab.shared_options import output_option, shared
 if TYPE_CHECKING:
     from compilers.choices import Chart, PictureForm
     from compilers.drawing.plots import Panel
+    from compilers.topology.labelled_graph import Topology
+    from polarfab.fabric import Fabric
 
 PLOTS = ("moore", "resilience")
 SHOWN = ("fabric", "racks", "load", "failures", "rounds")
@@ -91,9 +93,9 @@ def command(
         polarfab draw --show moore -o moore.svg
         polarfab draw --show resilience er31.json slimfly.json -o resilience.png
     """
-    marked = tuple(word.strip() for word in mark.split(",")) if mark else ()
-    if len(marked) > 2:
-        raise InputError.of("at most two racks or clusters, as in 0,3", str(mark), key="--mark")
+    from polarfab import drawing
+
+    marked = _marked(mark)
     _fitting(
         show,
         ("--pattern", "load", pattern),
@@ -102,39 +104,67 @@ def command(
         ("--mark", "fabric", marked),
     )
     if show == "moore" or show == "resilience":
-        from compilers.drawing.plots import plot as plotted
-
-        form = file_form(output, "svg", "png")
-        write_file(output, plotted(_panels(show, subjects), form))
+        _plot(show, subjects, output)
         _tell(f"{show} plotted in {output}", {"plot": show}, output, as_json)
         return
-    from polarfab.drawing import chart, draw
-    from polarfab.fabric import Fabric
-
     if len(subjects) != 1:
         raise click.UsageError("name one family, fabric.yaml or build")
-    picture_form: PictureForm = "html" if file_form(output, "svg", "html") == "html" else "svg"
+    form: PictureForm = "html" if file_form(output, "svg", "html") == "html" else "svg"
     words = {"q": q, "supernode": supernode, "degree": degree}
-    if fabric := chosen_fabric(subjects[0], words):
-        build, topology = fabric.build.identity, fabric.topology
-        title = f"{fabric.name}: {topology.title()}"
-        if show == "fabric":
-            picture = draw(fabric, picture_form, layout_name, marked)
-        else:
-            before = Fabric.load(old) if old else None
-            with progress(f"drawing {show}") as report:
-                given = fabric, show, picture_form
-                picture = chart(*given, pattern=pattern or "", before=before, progress=report)
-    elif show == "fabric":
-        topology = chosen_topology(subjects[0], words, measured=True)
-        build, title = None, topology.title()
-        picture = draw(topology, picture_form, layout_name, marked)
+    fabric = chosen_fabric(subjects[0], words)
+    if show == "fabric":
+        drawn = fabric or chosen_topology(subjects[0], words, measured=True)
+        picture = drawing.draw(drawn, form, layout_name, marked)
     else:
-        todo = "write one with: polarfab init lab"
-        raise InputError.of(f"a fabric.yaml or a build for --show {show}", subjects[0], todo)
+        drawn = _require_fabric(fabric, show, subjects[0])
+        picture = _chart(drawn, show, form, pattern or "", old)
     write_file(output, [picture])
+    _tell_picture(drawn, output, as_json)
+
+
+def _require_fabric(fabric: Fabric | None, show: str, subject: str) -> Fabric:
+    """The fabric that a chart is of; a graph alone has none."""
+    if fabric is None:
+        todo = "write one with: polarfab init lab"
+        raise InputError.of(f"a fabric.yaml or a build for --show {show}", subject, todo)
+    return fabric
+
+
+def _marked(mark: str | None) -> tuple[str, ...]:
+    """The words of --mark."""
+    words = tuple(word.strip() for word in mark.split(",")) if mark else ()
+    if len(words) > 2:
+        raise InputError.of("at most two racks or clusters, as in 0,3", str(mark), key="--mark")
+    return words
+
+
+def _plot(plot: Literal["moore", "resilience"], files: tuple[str, ...], output: Path) -> None:
+    """Write one of the papers' plots."""
+    from compilers.drawing import plots
+
+    form = file_form(output, "svg", "png")
+    write_file(output, plots.plot(_panels(plot, files), form))
+
+
+def _chart(fabric: Fabric, show: Chart, form: PictureForm, pattern: str, old: Path | None) -> str:
+    """A picture of what links carry or failures do, or of the rounds of a move from `old`."""
+    from polarfab.drawing import chart
+    from polarfab.fabric import Fabric
+
+    before = Fabric.load(old) if old else None
+    with progress(f"drawing {show}") as report:
+        return chart(fabric, show, form, pattern=pattern, before=before, progress=report)
+
+
+def _tell_picture(drawn: Fabric | Topology, output: Path, as_json: bool) -> None:
+    """What was drawn: its name and the size of its graph."""
+    from polarfab.fabric import Fabric
+
+    fabric = drawn if isinstance(drawn, Fabric) else None
+    topology = drawn.topology if isinstance(drawn, Fabric) else drawn
+    title = f"{fabric.name}: {topology.title()}" if fabric else topology.title()
     facts = {
-        "build": build,
+        "build": fabric.build.identity if fabric else None,
         "topology": topology.title(),
         "nodes": topology.graph.order,
         "links": topology.graph.size,
@@ -165,8 +195,8 @@ def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
     return efficiency(within(RADIXES, among=families(baselines=True)))
 
 
-def _fitting(show: str, *given: tuple[str, str, object]) -> None:
+def _fitting(show: str, *options: tuple[str, str, object]) -> None:
     """Refuse options (name, the picture that they are for, value) of another picture."""
-    for name, wanted, value in given:
+    for name, wanted, value in options:
         if value and show != wanted:
             raise click.UsageError(f"{name} belongs to --show {wanted}")

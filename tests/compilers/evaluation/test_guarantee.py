@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache
@@ -22,7 +21,6 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from polarfab import measures
 from polarfab.output.guarantee_output import traffic_csv
 
 Reals = NDArray[np.float64]
@@ -199,7 +197,3 @@ def test_one_free_hop_without_a_mark_guarantees_no_more_than_the_theorem(q: int)
         weighted = replace(classes, weight=weight.astype(np.uint16))
         some = replace(build, tables=replace(build.tables, classes=weighted))
         assert guarantee(some, 2).share <= q / ((q - 1) * 2)
-
-
-def test_the_example_of_the_function_runs() -> None:
-    assert doctest.testmod(measures) == (0, 5)
