@@ -66,27 +66,31 @@ def sound(model: type[M], value: object, context: Mapping[str, Any] | None = Non
 def _findings(
     model: type[BaseModel], data: Mapping[str, Any], error: ValidationError
 ) -> list[Finding]:
-    details = [(_path(e["loc"]), e) for e in error.errors(include_url=False)]
+    details = [(_path(detail["loc"]), detail) for detail in error.errors(include_url=False)]
     meant = {}
-    for path, e in details:
-        if e["type"] == "extra_forbidden":
+    for path, detail in details:
+        if detail["type"] == "extra_forbidden":
             present = _at(data, path[:-1])
-            known = [word for word in _keys(model, path[:-1]) if word not in present]
-            meant[path] = nearest(str(path[-1]), known)
+            unused = [word for word in _keys(model, path[:-1]) if word not in present]
+            meant[path] = nearest(str(path[-1]), unused)
     mistyped = {(*path[:-1], word) for path, word in meant.items()}
     findings = []
-    for path, e in details:
-        listed = isinstance(e["input"], list | tuple | dict)
-        if e["type"] == "too_short" and listed and len(e["input"]) >= e["ctx"]["min_length"]:
+    for path, detail in details:
+        listed = isinstance(detail["input"], list | tuple | dict)
+        if (
+            detail["type"] == "too_short"
+            and listed
+            and len(detail["input"]) >= detail["ctx"]["min_length"]
+        ):
             continue  # its items are wrong, and said to be
-        if e["type"] == "extra_forbidden":
+        if detail["type"] == "extra_forbidden":
             required, given, todo = _unknown(model, path, meant[path])
-        elif e["type"] == "missing":
+        elif detail["type"] == "missing":
             if path in mistyped:
                 continue
             required, given, todo = f"the key {path[-1]}", "nothing", f"add `{path[-1]}: …`"
         else:
-            required, given, todo = _wrong(model, path, e)
+            required, given, todo = _wrong(model, path, detail)
         findings.append(Finding(path, required, given, todo))
     return findings
 
@@ -102,33 +106,35 @@ def _at(data: Any, path: KeyPath) -> Any:
 
 
 def _unknown(model: type[BaseModel], path: KeyPath, meant: str) -> tuple[str, str, str]:
-    known = ", ".join(_keys(model, path[:-1]))
-    todo = f"did you mean {meant}?" if meant else f"remove it; the keys here are {known}"
+    keys = ", ".join(_keys(model, path[:-1]))
+    todo = f"did you mean {meant}?" if meant else f"remove it; the keys here are {keys}"
     return "a known key", shown(path[-1]), todo
 
 
-def _wrong(model: type[BaseModel], path: KeyPath, e: Mapping[str, Any]) -> tuple[str, str, str]:
+def _wrong(
+    model: type[BaseModel], path: KeyPath, detail: Mapping[str, Any]
+) -> tuple[str, str, str]:
     """Required, given and todo of a value that is there and wrong."""
-    context, value = e.get("ctx", {}), e["input"]
-    if e["type"] == "refused":
+    context, value = detail.get("ctx", {}), detail["input"]
+    if detail["type"] == "refused":
         return context["required"], shown(value), context["todo"]
-    if e["type"] == "literal_error":
+    if detail["type"] == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
         todo = did_you_mean(value, words) if isinstance(value, str) else ""
         return f"one of {', '.join(words)}", shown(value), todo
-    if e["type"] == "int_type" and isinstance(value, str) and DIGITS.fullmatch(value):
+    if detail["type"] == "int_type" and isinstance(value, str) and DIGITS.fullmatch(value):
         if len(value) > MOST_DIGITS:
             return f"a whole number of at most {MOST_DIGITS} digits", shown(value), ""
         return "a whole number", f"the text {value!r}", "write it without quotes and leading zeros"
-    if e["type"] in ("model_type", "model_attributes_type"):
+    if detail["type"] in ("model_type", "model_attributes_type"):
         keys = ", ".join(_keys(model, path))
         return (
             f"a mapping with the keys {keys}",
             shown(value),
             "" if value is not None else "fill it in or remove it",
         )
-    known = REQUIRED.get(e["type"])
-    return known(context) if known else e["msg"], shown(value), ""
+    required = REQUIRED.get(detail["type"])
+    return required(context) if required else detail["msg"], shown(value), ""
 
 
 REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {

@@ -50,42 +50,51 @@ Position = Annotated[Whole, Field(ge=0, le=10_000)]
 
 
 class Rack(Model):
-    """A rack; `row` and `column` are its place on the floor grid, from 0.
-
-    Without them it is in row 0, in the column of its place in the list.
-    """
+    """A rack on the floor grid. By default it is in row 0, in the column of its list index."""
 
     name: Name
+    """The name of the rack."""
     row: Position | None = None
+    """The row, from 0."""
     column: Position | None = None
+    """The column, from 0."""
     units: Annotated[Whole, Field(ge=1, le=1000)] = 42
+    """The height in rack units."""
 
 
 class CableType(Model):
-    """A kind of cable in stock: `lengths` in metres, `media` in the words of NetBox."""
+    """A kind of cable in stock."""
 
     name: Name
+    """The name of the type."""
     media: Media = "smf-os2"
+    """The medium, in the words of NetBox."""
     lengths: Annotated[tuple[Metres, ...], Field(min_length=1)] = STOCK
+    """The lengths in stock, in metres."""
     colour: Colour | None = None
+    """The colour."""
 
 
 class Cabling(Model):
     """Cable lengths and the cable types in stock.
 
-    A cable between racks rises to the tray, `tray` metres above its rack, runs along rows and
-    columns and goes down again; `slack` metres are added to every cable. Of `types` a link takes
-    the first that has a length for it. A lane needs `cores` fibre cores; multi-core fibres have
-    `fibre_cores` cores, or without it as many as their bundle needs.
+    A cable between racks rises to the tray, runs along rows and columns and goes down again.
     """
 
     row_pitch: Metres = 2.4
+    """The metres between two rows."""
     column_pitch: Metres = 0.6
+    """The metres between two columns."""
     tray: Metres = 0.5
+    """The metres from the top of a rack to the tray."""
     slack: Metres = 0.5
+    """The metres that are added to every cable."""
     types: Annotated[tuple[CableType, ...], Field(min_length=1)] = (CableType(name="smf"),)
+    """The types in stock. A link takes the first that has a length for it."""
     cores: Annotated[Whole, Field(ge=1, le=64)] = 2
+    """The fibre cores of a lane."""
     fibre_cores: Annotated[Whole, Field(ge=1, le=10_000)] | None = None
+    """The cores of a multi-core fibre. Default: as many as its bundle needs."""
 
 
 Layout = Literal[
@@ -102,47 +111,56 @@ Layout = Literal[
 
 
 class Placement(Model):
-    """Placement of clusters (of PolarFly, or PolarStar supernodes) in racks.
-
-    layout: its name, the usual one of the topology without; `partition`: of any graph, a rack each,
-    with few links between them. order: the clusters as they come, or so that cables are short.
-    modules: whether a node's links go to all its modules alike (`spread`), so that one module's
-    death costs as little as possible, or fill one after the other, links to one rack together
-    (`filled`).
-    """
+    """The placement of clusters (of PolarFly, or PolarStar supernodes) in racks."""
 
     layout: Layout | None = None
+    """The layout. Default: the usual one of the topology. `partition` is for any graph: a rack for
+    each part, with few links between them.
+    """
     order: Literal["listed", "shortest"] = "listed"
+    """Whether clusters come in the order of the list, or so that cables are short."""
     modules: Literal["spread", "filled"] = "spread"
+    """How a node's links are divided among its modules. `spread`: to all alike, so that the death
+    of one costs as little as possible. `filled`: one module after the other, links to one rack
+    together.
+    """
 
 
 class RackGrid(Model):
-    """As many equal racks as needed, `columns` to a row (by default about a square)."""
+    """As many equal racks as needed."""
 
     name: PortName = "rack{}"
+    """The names of the racks, with {} for the number."""
     units: Annotated[Whole, Field(ge=1, le=1000)] = 42
+    """The height of a rack in rack units."""
     columns: Annotated[Whole, Field(ge=1, le=10_000)] | None = None
+    """The racks of a row. Default: about a square."""
 
 
 class GeneratedPart(Model):
-    """The next `count` vertices, all that are left without it: nodes of a type, with a group."""
+    """The next vertices: nodes of one type."""
 
     type: TypeName
+    """The type of the nodes."""
     count: Annotated[Whole, Field(ge=1)] | None = None
+    """The number of vertices. Default: all that are left."""
     name: PortName | None = None
+    """The names of the nodes, with {} for the vertex."""
     group: Name | None = None
+    """The group of the nodes."""
 
 
 class Generate(Model):
-    """Nodes for a whole fabric, {} in their name the vertex, instead of a list.
-
-    They are of one `type`, or part by part of `types`.
-    """
+    """Nodes for a whole fabric, instead of a list."""
 
     type: TypeName | None = None
+    """The type of all nodes."""
     types: tuple[GeneratedPart, ...] = ()
+    """Instead of `type`, the types part by part."""
     name: PortName = "n{}"
+    """The names of the nodes, with {} for the vertex."""
     racks: RackGrid = RackGrid.model_construct()
+    """The racks that the nodes are in."""
 
     @property
     def parts(self) -> tuple[GeneratedPart, ...]:
@@ -153,22 +171,31 @@ class Generate(Model):
 
 
 class Cable(Model):
-    """A link with fixed ports; the cable schedule takes its other values."""
+    """A link with fixed ports. The cable schedule takes its other values."""
 
     a: Name
+    """The node at one end."""
     a_port: Line
+    """The port at this end."""
     b: Name
+    """The node at the other end."""
     b_port: Line
+    """The port at the other end."""
     type: Name | None = None
+    """The cable type."""
     length: Metres | None = None
+    """The length in metres."""
     label: Line | None = None
+    """The label on the cable."""
 
 
 class DeadLink(Model):
-    """A link that is known to be dead, by the nodes at its ends."""
+    """A link that is known to be dead."""
 
     a: Name
+    """The node at one end."""
     b: Name
+    """The node at the other end."""
 
 
 def _no_risk(word: str) -> str:
@@ -183,20 +210,21 @@ Failing = Annotated[Line, AfterValidator(_no_risk)]
 
 
 class SharedRisk(Model):
-    """Links and nodes that fail together, such as those of a power feed or a conduit.
-
-    fails: each a node, a link `A-B` by its nodes, or a group: module:NODE/MODULE, cage:NODE/PORT,
-    rack:RACK, trunk:RACK-RACK.
-    """
+    """Links and nodes that fail together, such as those of a power feed or a conduit."""
 
     name: Name
+    """The name of the risk."""
     fails: Annotated[tuple[Failing, ...], Field(min_length=1)]
+    """What fails: a node, a link `A-B` by its nodes, or a group: module:NODE/MODULE,
+    cage:NODE/PORT, rack:RACK, trunk:RACK-RACK.
+    """
 
 
 class SharedRisks(Model):
     """A file of groups to try failures of, as an inventory lists them."""
 
     shared_risks: Annotated[tuple[SharedRisk, ...], Field(min_length=1)]
+    """The groups."""
 
 
 def repeated_names(risks: Iterable[tuple[int, SharedRisk]]) -> Iterator[Finding]:

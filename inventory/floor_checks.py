@@ -25,20 +25,20 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
         types: node_types as it is written.
         data: the inventory's.
     """
-    known = _types(nodes, types)
+    types_by_name = _types(nodes, types)
     risks = _listed(data, "shared_risks")
     racks = [(i, rack) for i, value in _listed(data, "racks") if (rack := sound(Rack, value))]
     cables = [(i, c) for i, value in _listed(data, "cables") if (c := sound(Cable, value))]
     return [
         *_racks(racks),
-        *_places(nodes, {rack.name: rack for _, rack in racks}, known),
+        *_places(nodes, {rack.name: rack for _, rack in racks}, types_by_name),
         *_hosts(nodes, {rack.name: rack for _, rack in racks}),
-        *_generate(known, data),
+        *_generate(types_by_name, data),
         *_cable_types(data),
-        *_disabled_ports(nodes, known),
+        *_disabled_ports(nodes, types_by_name),
         *_dead_links(data),
         *repeated_names((i, r) for i, v in risks if (r := sound(SharedRisk, v))),
-        *_cables(cables, {node.name: node for _, node in nodes}, known, data),
+        *_cables(cables, {node.name: node for _, node in nodes}, types_by_name, data),
     ]
 
 
@@ -49,8 +49,8 @@ def _listed(data: Data, word: str) -> Iterator[tuple[int, object]]:
 
 def _types(nodes: Nodes, types: Mapping[str, object]) -> dict[str, NodeType]:
     shipped = {node.type for _, node in nodes} & set(library_names()) - set(types)
-    known = {name: sound(NodeType, value) for name, value in types.items()}
-    good = {name: value for name, value in known.items() if value is not None}
+    listed = {name: sound(NodeType, value) for name, value in types.items()}
+    good = {name: value for name, value in listed.items() if value is not None}
     return good | {name: library_type(name) for name in shipped}
 
 
@@ -163,12 +163,12 @@ def _generate(types: Mapping[str, NodeType], data: Data) -> Iterator[Finding]:
         elif not NAME.fullmatch(pattern.replace("{}", "0")):
             required = "a name of letters, digits and . _ -, and {} for the number"
             yield Finding(path, required, shown(pattern))
-    for each in generate.parts:
-        shipped = library_type(each.type) if each.type in library_names() else None
-        node_type = types.get(each.type, shipped)
+    for generated in generate.parts:
+        shipped = library_type(generated.type) if generated.type in library_names() else None
+        node_type = types.get(generated.type, shipped)
         if node_type and node_type.units > generate.racks.units:
             path = ("generate", "racks", "units")
-            required = f"racks of {node_type.units} units or more, the height of {each.type}"
+            required = f"racks of {node_type.units} units or more, the height of {generated.type}"
             yield Finding(path, required, str(generate.racks.units))
 
 
@@ -257,9 +257,9 @@ def _cables(
                     yield Finding(("cables", i, end), "a node of nodes", shown(name), todo)
                 continue
             path = ("cables", i, f"{end}_port")
-            there = ports.get(node.type, {port: "fabric"})
-            if port not in there or there[port] == "host":
-                fit = [p for p, role in there.items() if role != "host"]
+            roles = ports.get(node.type, {port: "fabric"})
+            if port not in roles or roles[port] == "host":
+                fit = [p for p, role in roles.items() if role != "host"]
                 todo = did_you_mean(port, fit)
                 required = f"a port of {node.type} for links"
                 yield Finding(path, required, shown(port), todo)

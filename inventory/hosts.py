@@ -17,21 +17,22 @@ SYNONYMS = {"host": "name", "hostname": "name", "node": "switch"}
 
 
 class Host(Model):
-    """An endpoint at a node's host port: its name, its MAC address, its adapter's port GUID.
-
-    port: the name of the node's port that it is plugged into. What is left out is made up, or stays
-    unknown. Where its rack is known, its cable has a length; unit is the one that its adapter is
-    at.
-    """
+    """An endpoint at a node's host port. What is left out is made up, or stays unknown."""
 
     absent: ClassVar[bool] = False
 
     name: Name | None = None
+    """The name of the host."""
     port: Line | None = None
+    """The name of the node's port that it is plugged into."""
     mac: Mac | None = None
+    """The MAC address."""
     guid: Guid | None = None
+    """The GUID of its adapter's port."""
     rack: Name | None = None
+    """The host's rack. With it the host's cable has a length."""
     unit: Annotated[Whole, Field(ge=1, le=1000)] | None = None
+    """The rack unit of its adapter."""
 
 
 class NoHost(Host):
@@ -41,11 +42,14 @@ class NoHost(Host):
 
 
 class HostRow(NamedTuple):
-    """A line of the file: the host, and the name of its switch."""
+    """A line of the file of hosts."""
 
     line: int
+    """The number of the line."""
     switch: str
+    """The name of the host's switch."""
     host: Host
+    """The host."""
 
 
 def _read(value: Any, info: ValidationInfo) -> Any:
@@ -66,10 +70,18 @@ def _read(value: Any, info: ValidationInfo) -> Any:
         raise refusal("a line for each host below the first line; there is none", todo)
     seen: dict[tuple[str, object], int] = {}
     for line, switch, host in rows:
-        named = str(host.name).lower()
+        host_name = str(host.name).lower()
         plug = (switch, host.port) if host.port else None
-        for what, own in (("name", named), ("mac", host.mac), ("guid", host.guid), ("port", plug)):
-            if own is not None and (before := seen.setdefault((what, own), line)) != line:
+        for what, value_in_row in (
+            ("name", host_name),
+            ("mac", host.mac),
+            ("guid", host.guid),
+            ("port", plug),
+        ):
+            if (
+                value_in_row is not None
+                and (before := seen.setdefault((what, value_in_row), line)) != line
+            ):
                 raise refusal(f"a {what} of its own in line {line}; line {before} has the same")
     return rows
 
@@ -78,13 +90,13 @@ def _rows(text: str, file: str) -> Iterator[HostRow]:
     lines = _lines(text, file)
     columns = _columns(next(lines, (0, []))[1])
     for line, cells in lines:
-        found = {c: cell.strip() for c, cell in zip(columns, cells, strict=False) if c}
-        given: dict[str, Any] = {name: cell for name, cell in found.items() if cell}
-        if not given:
+        values = {c: cell.strip() for c, cell in zip(columns, cells, strict=False) if c}
+        filled: dict[str, Any] = {name: cell for name, cell in values.items() if cell}
+        if not filled:
             continue
-        if missing := {"name", "switch"} - set(given):
+        if missing := {"name", "switch"} - set(filled):
             raise refusal(f"a {min(missing)} in line {line}")
-        yield HostRow(line, given.pop("switch"), _host(given, line))
+        yield HostRow(line, filled.pop("switch"), _host(filled, line))
 
 
 def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
@@ -105,29 +117,29 @@ def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
 def _columns(heads: Sequence[str]) -> list[str]:
     """The column that each head means, "" for one that is passed over; all mistakes at once."""
     words = [SYNONYMS.get(head.strip().lower(), head.strip().lower()) for head in heads]
-    known = [word if word in COLUMNS else "" for word in words]
+    columns = [word if word in COLUMNS else "" for word in words]
     wrong, meant = [], []
     for head, word in zip(heads, words, strict=True):
         if word not in COLUMNS and (near := nearest(word, COLUMNS)):
             wrong.append(f"a column that is called {near}, or has another name: it is {head}")
             meant.append(near)
-    lacking = [word for word in ("name", "switch") if word not in (*known, *meant)]
+    lacking = [word for word in ("name", "switch") if word not in (*columns, *meant)]
     if lacking:
-        columns = f"column{'s' * (len(lacking) > 1)} {' and '.join(lacking)}"
-        wrong.append(f"a first line with the {columns}")
+        noun = "columns" if len(lacking) > 1 else "column"
+        wrong.append(f"a first line with the {noun} {' and '.join(lacking)}")
     wrong += [
-        f"one column {word}, not {known.count(word)} (host, hostname and node are others' names)"
+        f"one column {word}, not {columns.count(word)} (host, hostname and node are others' names)"
         for word in COLUMNS
-        if known.count(word) > 1
+        if columns.count(word) > 1
     ]
     if wrong:
         raise refusal("; ".join(wrong), "for example name,switch,port")
-    return known
+    return columns
 
 
-def _host(given: Mapping[str, Any], line: int) -> Host:
-    unit = given.get("unit", "")
-    values = {**given, "unit": int(unit)} if unit.isdecimal() else given
+def _host(cells: Mapping[str, Any], line: int) -> Host:
+    unit = cells.get("unit", "")
+    values = {**cells, "unit": int(unit)} if unit.isdecimal() else cells
     try:
         return Host.model_validate(values)
     except ValidationError as error:

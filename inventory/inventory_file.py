@@ -42,11 +42,14 @@ def load_inventory(source: str | Path | Mapping[str, Any]) -> tuple[Inventory, D
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """An inventory, None where its form is wrong, its well-formed nodes, and every mistake."""
+    """An inventory and its mistakes."""
 
     inventory: Inventory | None
+    """The inventory; None if its form is wrong."""
     nodes: Nodes
+    """The well-formed nodes, by their places in the list."""
     findings: tuple[Finding, ...]
+    """Every mistake."""
 
 
 def examine(document: Document) -> Examined:
@@ -89,12 +92,12 @@ def _check(nodes: Nodes, data: Data, context: Data) -> list[Finding]:
         *_group_counts(data),
         *_hosts_twice(nodes, data),
         *_unknown_types(nodes, {str(name) for name in types}, data),
-        *_repeated(_own(nodes, "serial"), "a serial number of its own"),
+        *_repeated(_values(nodes, "serial"), "a serial number of its own"),
         *_repeated(_guids(nodes), "a GUID of its own"),
         *_repeated_in_planes(nodes),
-        *_repeated(_own(nodes, "datapath_id"), "a datapath id of its own"),
-        *_repeated(_own(nodes, "asn"), "an AS number of its own"),
-        *_repeated(_own(nodes, "management"), "a management address of its own"),
+        *_repeated(_values(nodes, "datapath_id"), "a datapath id of its own"),
+        *_repeated(_values(nodes, "asn"), "an AS number of its own"),
+        *_repeated(_values(nodes, "management"), "a management address of its own"),
         *_repeated(_of_hosts(nodes, "mac"), "a MAC address of its own"),
         *check_floor(nodes, types, data),
     ]
@@ -138,7 +141,7 @@ def _ports(name: str, node_type: NodeType | None) -> Iterator[Finding]:
         block_of |= dict.fromkeys(names, b)
     lanes = [word for text in node_type.shuffle for word in text.split() if word != "-"]
     if wrong := [word for word in lanes if word not in block_of or lanes.count(word) > 1]:
-        given = f"{wrong[0]}{' twice' * (wrong[0] in block_of)}"
+        given = f"{wrong[0]} twice" if wrong[0] in block_of else wrong[0]
         required, todo = "each lane's port, once", did_you_mean(wrong[0], block_of)
         yield Finding(("node_types", name, "shuffle"), required, given, todo)
     try:
@@ -151,31 +154,31 @@ def _ports(name: str, node_type: NodeType | None) -> Iterator[Finding]:
 
 def _buffer(name: str, node_type: NodeType | None) -> Iterator[Finding]:
     """Values of packet memory that do not fit each other."""
-    found = node_type.buffer if node_type else None
-    if found is None:
+    buffer = node_type.buffer if node_type else None
+    if buffer is None:
         return
     path: KeyPath = ("node_types", name, "buffer")
-    if len(set(found.priorities)) < len(found.priorities):
-        given = ", ".join(map(str, found.priorities))
+    if len(set(buffer.priorities)) < len(buffer.priorities):
+        given = ", ".join(map(str, buffer.priorities))
         yield Finding((*path, "priorities"), "each priority once", given)
-    if found.ecn_max < found.ecn_min:
-        required = f"at least ecn_min, {found.ecn_min}"
-        yield Finding((*path, "ecn_max"), required, str(found.ecn_max))
+    if buffer.ecn_max < buffer.ecn_min:
+        required = f"at least ecn_min, {buffer.ecn_min}"
+        yield Finding((*path, "ecn_max"), required, str(buffer.ecn_max))
 
 
 def _unknown_groups(nodes: Nodes, data: Data) -> Iterator[Finding]:
-    known = [str(name) for name in data.get("groups") or ()]
+    groups = [str(name) for name in data.get("groups") or ()]
     generate = part(Generate, data.get("generate"))
-    asked: list[tuple[KeyPath, str | None]] = [
+    uses: list[tuple[KeyPath, str | None]] = [
         *((("nodes", i, "group"), node.group) for i, node in nodes),
         *(
-            (("generate", "types", i, "group"), each.group)
-            for i, each in enumerate(generate.types if generate else ())
+            (("generate", "types", i, "group"), generated.group)
+            for i, generated in enumerate(generate.types if generate else ())
         ),
     ]
-    for path, group in asked:
-        if group is not None and group not in known:
-            todo = did_you_mean(group, known) or "add it there"
+    for path, group in uses:
+        if group is not None and group not in groups:
+            todo = did_you_mean(group, groups) or "add it there"
             yield Finding(path, "a key of groups", shown(group), todo)
 
 
@@ -201,18 +204,22 @@ def _hosts_twice(nodes: Nodes, data: Data) -> Iterator[Finding]:
 
 
 def _unknown_types(nodes: Nodes, names: set[str], data: Data) -> Iterator[Finding]:
-    asked: list[tuple[KeyPath, str]] = [(("nodes", i, "type"), node.type) for i, node in nodes]
+    uses: list[tuple[KeyPath, str]] = [(("nodes", i, "type"), node.type) for i, node in nodes]
     generate = part(Generate, data.get("generate"))
-    for i, each in enumerate(generate.parts if generate else ()):
-        one = generate is not None and generate.type is not None
-        asked.append((("generate", "type") if one else ("generate", "types", i, "type"), each.type))
-    known = {*names, *library_names()}
+    for i, generated in enumerate(generate.parts if generate else ()):
+        of_one_type = generate is not None and generate.type is not None
+        uses.append(
+            (
+                ("generate", "type") if of_one_type else ("generate", "types", i, "type"),
+                generated.type,
+            )
+        )
+    types = {*names, *library_names()}
     if not names and "node_types" in data:
         return  # said to be wrong as a whole
-    for path, name in asked:
-        if name not in known:
-            there = f"there are: {', '.join(sorted(names or known))}"
-            todo = did_you_mean(name, known) or there
+    for path, name in uses:
+        if name not in types:
+            todo = did_you_mean(name, types, f"there are: {', '.join(sorted(names or types))}")
             yield Finding(path, "a type of node_types", shown(name), todo)
 
 
@@ -221,12 +228,12 @@ Uses = Iterable[tuple[KeyPath, object]]
 
 def _repeated_in_planes(nodes: Nodes) -> list[Finding]:
     """Planes have the same vertices and the same hosts; nodes are of one plane."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for plane in sorted({node.plane or 1 for _, node in nodes} or {1}):
-        own = [(i, node) for i, node in nodes if (node.plane or 1) == plane]
-        found += _repeated(_names(nodes, own), "a name that no other node or host has")
-        found += _repeated(_own(own, "vertex"), "a vertex that no other node has")
-    return list(dict.fromkeys(found))
+        in_plane = [(i, node) for i, node in nodes if (node.plane or 1) == plane]
+        findings += _repeated(_names(nodes, in_plane), "a name that no other node or host has")
+        findings += _repeated(_values(in_plane, "vertex"), "a vertex that no other node has")
+    return list(dict.fromkeys(findings))
 
 
 def _names(nodes: Nodes, with_hosts: Nodes) -> Uses:
@@ -239,7 +246,7 @@ def _names(nodes: Nodes, with_hosts: Nodes) -> Uses:
 
 
 def _guids(nodes: Nodes) -> Uses:
-    yield from _own(nodes, "guid")
+    yield from _values(nodes, "guid")
     yield from _of_hosts(nodes, "guid")
 
 
@@ -250,7 +257,7 @@ def _of_hosts(nodes: Nodes, field: str) -> Uses:
                 yield ("nodes", i, "hosts", h, field), value
 
 
-def _own(nodes: Nodes, field: str) -> Uses:
+def _values(nodes: Nodes, field: str) -> Uses:
     for i, node in nodes:
         if (value := getattr(node, field)) is not None:
             yield ("nodes", i, field), value
@@ -274,17 +281,24 @@ def schema_of(model: type[BaseModel]) -> dict[str, object]:
 
     Checks between values are not in it. A field is described by its docstring.
     """
-    models = {kind.__name__: kind for kind in Model.__subclasses__()}
+    models = {kind.__name__: kind for kind in _descendants(Model)}
     for kind in models.values():  # pydantic 2.7 writes defaults of built models only
         kind.model_rebuild()
     schema = with_field_docs(_bounded(model.model_json_schema()), models)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
+def _descendants(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """The models that extend a model, and those that extend them."""
+    for extension in kind.__subclasses__():
+        yield extension
+        yield from _descendants(extension)
+
+
 def _bounded(value: Any) -> Any:
     """A schema with JSON Schema's own words for bounds."""
     if isinstance(value, list):
-        return [_bounded(each) for each in value]
+        return [_bounded(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {BOUNDS.get(word, word): _bounded(each) for word, each in value.items()}
+    return {BOUNDS.get(word, word): _bounded(item) for word, item in value.items()}

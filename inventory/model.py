@@ -38,40 +38,54 @@ Capability = Literal[
 
 
 class PortBlock(Model):
-    """A run of alike ports: `modules` (optical modules, line cards) of `count` cages.
+    """A run of equal ports in cages, over one or several modules (optical modules, line cards).
 
-    A cage is one port, or `breakout` of them. In `name` and `label`, {} is the number (first,
-    first + step, …: within the module where the name has {module}, else running on), {module} the
-    module's number from `first_module`, {lane} the part of a cage from `first_lane`; without {lane}
-    the parts are numbered like ports. `speed` is in Gb/s, `lanes` those of one port.
+    A cage is one port, or `breakout` parts of one. Port numbers (OpenFlow, from 1) run on over the
+    blocks of a type in their order.
 
-    `names` has, by target, what that system calls the ports, and goes before that of the type.
-    `mtu` is the largest IP packet of a port in bytes, `fec` its forward error correction.
-
-    A port with `parallel` cables has as many sockets, called by `member` as parts are by `name`; it
-    is one port to the operating system, such as a bond.
-
-    Port numbers (OpenFlow, 1 first) run on over the blocks of a type in their order.
+    In `name` and `label`, {} is the number, {module} the number of the module, and {lane} the part
+    of a cage. A name with {module} begins at `first` in each module, other names run on. Without
+    {lane} the parts are numbered like ports.
     """
 
     name: PortName = "eth{}"
+    """The names of the ports."""
     count: Annotated[Whole, Field(ge=1, le=65_000)]
+    """The cages of a module."""
     first: Annotated[Whole, Field(ge=0, le=1_000_000)] = 1
+    """The first number in names."""
     role: PortRole = "any"
+    """The links that the ports may have."""
     step: Annotated[Whole, Field(ge=1, le=1000)] = 1
+    """The distance between two numbers in names."""
     modules: Annotated[Whole, Field(ge=1, le=1000)] = 1
+    """The number of modules."""
     first_module: Annotated[Whole, Field(ge=0, le=10_000)] = 0
+    """The number of the first module in names."""
     breakout: Annotated[Whole, Field(ge=1, le=16)] = 1
+    """The ports that a cage is split into."""
     first_lane: Annotated[Whole, Field(ge=0, le=16)] = 0
+    """The number of the first part of a cage in names."""
     speed: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
+    """The speed of one port in Gb/s."""
     lanes: Annotated[Whole, Field(ge=1, le=64)] | None = None
+    """The lanes of one port."""
     connector: Line | None = None
+    """The connector of the cages."""
     label: PortName | None = None
+    """What is printed next to each port. Default: its name."""
     names: dict[Name, SystemPortName] = Field(default_factory=dict, json_schema_extra=NAMED)
+    """The names of the ports in other systems, by target. They precede those of the type."""
     fec: Literal["rs", "fc", "off"] | None = None
+    """The forward error correction."""
     mtu: Annotated[Whole, Field(ge=1280, le=65_535)] | None = None
+    """The largest IP packet in bytes."""
     parallel: Annotated[Whole, Field(ge=1, le=16)] = 1
+    """The cables of one port, each in a socket of its own. To the operating system it is one port,
+    such as a bond.
+    """
     member: PortName | None = None
+    """The names of these sockets, with {lane} for the socket."""
 
     @property
     def total(self) -> int:
@@ -110,84 +124,99 @@ class PortBlock(Model):
 
 
 class TableLimits(Model):
-    """Table limits of a switch; a missing limit is not checked."""
+    """Table limits of a switch. A missing limit is not checked."""
 
     lpm_rows: Limit | None = None
+    """The most rows of the table of longest-prefix match."""
     groups: Limit | None = None
+    """The most next-hop groups."""
     ecmp_width: Limit | None = None
+    """The most next hops of a group."""
 
 
 class PacketBuffer(Model):
-    """Packet memory of a switch, and what lossless priorities use (docs/concepts/channels.md).
-
-    `priorities` are the PFC priorities that it can make lossless, the first channel's first; 0, 6
-    and 7 are of others. `size` is its packet memory in bytes, `cell` the unit in which it is given
-    out. `cable` is the longest cable at any port in metres, `reaction` the nanoseconds from a pause
-    to the last byte behind it, without the cable: both ends' pipelines and the neighbour's
-    response. From `ecn_min` bytes in a queue on packets are marked, from `ecn_max` on `ecn_percent`
-    of them.
-    """
+    """The packet memory of a switch, for lossless priorities (docs/concepts/channels.md)."""
 
     priorities: Annotated[tuple[Priority, ...], Field(min_length=1, max_length=3)]
+    """The PFC priorities that it can make lossless, the first channel's first. 0, 6 and 7 have
+    other uses.
+    """
     size: Annotated[Whole, Field(ge=1, le=1 << 40)]
+    """The packet memory in bytes."""
     cell: Annotated[Whole, Field(ge=1, le=65_536)]
+    """The unit in which memory is given out, in bytes."""
     cable: Annotated[Whole, Field(ge=1, le=100_000)]
+    """The longest cable at any port, in metres."""
     reaction: Annotated[Whole, Field(ge=1, le=1_000_000)]
+    """The nanoseconds from a pause to the last byte behind it, without the cable: both ends'
+    pipelines and the neighbour's response.
+    """
     ecn_min: Annotated[Whole, Field(ge=1, le=1 << 40)]
+    """The bytes in a queue from which on packets are marked."""
     ecn_max: Annotated[Whole, Field(ge=1, le=1 << 40)]
+    """The bytes in a queue from which on `ecn_percent` of packets are marked."""
     ecn_percent: Annotated[Whole, Field(ge=1, le=100)]
+    """The percentage of packets that are marked from `ecn_max` on."""
 
 
 class OpenFlowKeys(Model):
-    """What a switch can do of OpenFlow 1.3: a profile, and where it differs from that.
-
-    `bundles` are those of ONF extension 230, `experimenters` the moves and fields of Open vSwitch,
-    `masks` matches on some bits of metadata, `select_liveness` that select groups pass dead ports
-    over, `buckets` the most of a group.
-    """
+    """What a switch can do of OpenFlow 1.3: a profile, and where it differs from that."""
 
     profile: Literal["openflow13-ovs", "openflow13", "single-table", "few-buckets"] = (
         "openflow13-ovs"
     )
+    """The profile."""
     bundles: bool | None = None
+    """Whether it has the bundles of ONF extension 230."""
     experimenters: bool | None = None
+    """Whether it has the moves and fields of Open vSwitch."""
     masks: bool | None = None
+    """Whether it matches some bits of metadata."""
     fast_failover: bool | None = None
+    """Whether it has groups of type fast failover."""
     select_liveness: bool | None = None
+    """Whether select groups pass over dead ports."""
     buckets: Annotated[Whole, Field(ge=1, le=65_535)] | None = None
+    """The most buckets of a group."""
     tables: Annotated[Whole, Field(ge=1, le=255)] | None = None
+    """The number of tables."""
 
 
 class NodeType(Model):
-    """A kind of switch: its ports, its height in rack units, what it holds and can do.
-
-    `names` has, by target, what that system calls the ports; in it {cage} and {port} number the
-    cages and ports of the type, {lane} the parts of a cage, all as the system counts, {module} is
-    as in `PortBlock`, {serdes} numbers the first lane of a port, of all lanes of the type, and
-    {port*8} is eight times the number. platform: SONiC's platform.json or port_config.ini, which
-    has names and lanes of the ports.
-
-    shuffle: of a box whose fibres are shuffled inside, a text for each connector on its face plate,
-    with the port behind each lane; `-` is dark. Connectors are X1, X2, …, and lane 2 of X3 is X3.2.
-
-    A node of the type has `host_count` hosts; without it as many as fabric.yaml gives every node.
-
-    Without `capabilities` nothing is known of them, and nothing is checked.
-    """
+    """A kind of switch."""
 
     ports: Annotated[tuple[PortBlock, ...], Field(min_length=1)]
+    """The ports, block by block."""
     names: dict[Name, SystemPortName] = Field(default_factory=dict, json_schema_extra=NAMED)
+    """The names of the ports in other systems, by target. {cage} and {port} number the cages and
+    ports of the type, {lane} the parts of a cage, all as the system counts. {module} is as in
+    `PortBlock`, {serdes} is the first lane of a port among all lanes of the type, and {port*8} is
+    eight times the number.
+    """
     platform: PlatformFile = ()
+    """SONiC's platform.json or port_config.ini, which has names and lanes of the ports."""
     shuffle: tuple[Place, ...] = ()
+    """For a box whose fibres are shuffled inside, a text for each connector on its face plate, with
+    the port behind each lane; `-` is dark. Connectors are X1, X2, …, and lane 2 of X3 is X3.2.
+    """
     units: Annotated[Whole, Field(ge=1, le=100)] = 1
+    """The height in rack units."""
     host_count: HostCount | None = None
+    """The hosts of a node of the type. Default: as many as fabric.yaml gives every node."""
     tables: TableLimits = TableLimits.model_construct()
+    """The limits of its tables."""
     openflow: OpenFlowKeys | None = None
+    """What it can do of OpenFlow."""
     buffer: PacketBuffer | None = None
+    """Its packet memory."""
     capabilities: tuple[Capability, ...] | None = None
+    """What it can do. Without the key nothing is checked."""
     manufacturer: Line | None = None
+    """The manufacturer."""
     model: Line | None = None
+    """The manufacturer's name of the type."""
     part_number: Line | None = None
+    """The manufacturer's part number."""
 
     def plugs(self) -> dict[str, tuple[int, int]]:
         """The connector and lane, from 1, of each port behind the shuffle inside, in order."""
@@ -202,7 +231,7 @@ class NodeType(Model):
         """What is on the face plate for each port: its label, or its connector and lane."""
         at = {port: f"X{connector}.{lane}" for port, (connector, lane) in self.plugs().items()}
         ports = (zip(b.port_names(), b.labels(), strict=True) for b in self.ports)
-        return [at.get(name, label) for each in ports for name, label in each]
+        return [at.get(name, label) for block in ports for name, label in block]
 
     def platform_ports(self) -> list[PlatformPort]:
         """Its ports as SONiC's file has them; none without such a file.
@@ -219,72 +248,95 @@ class NodeType(Model):
 
 
 class Node(Model):
-    """One switch. Without `vertex`, nodes take the free vertices in the order they are listed.
-
-    unit is the lowest rack unit that it fills, from 1 at the bottom. A planned node is not there
-    yet, but keeps its vertex; links and hosts at disabled ports don't work. plane: 1 without it;
-    vertices are distinguished by plane. host_count: how many hosts it has, instead of the number of
-    its type. asn: its AS number where switches speak BGP. vars: the user's
-    own, before those of its group.
-    """
+    """One switch."""
 
     name: Name
+    """The name of the node."""
     type: TypeName
+    """The node's type."""
     vertex: Annotated[Whole, Field(ge=0)] | None = None
+    """The node's vertex. Default: nodes take the free vertices in the order of the list."""
     datapath_id: DatapathId | None = None
+    """The OpenFlow datapath id."""
     management: Management | None = None
+    """The address of the management interface."""
     hosts: tuple[Host, ...] = ()
+    """The hosts at the node."""
     host_count: HostCount | None = None
+    """The number of hosts, instead of that of the type."""
     rack: Name | None = None
+    """The rack."""
     unit: Annotated[Whole, Field(ge=1, le=1000)] | None = None
+    """The lowest rack unit that the node fills, from 1 at the bottom."""
     serial: Line | None = None
+    """The serial number."""
     guid: Guid | None = None
+    """The GUID of an InfiniBand switch."""
     state: Literal["installed", "planned"] = "installed"
+    """Whether the node is installed. A planned node is missing, but keeps its vertex."""
     disabled_ports: tuple[Line, ...] = ()
+    """Ports whose links and hosts don't work."""
     plane: Annotated[Whole, Field(ge=1, le=16)] | None = None
+    """The plane, from 1. Vertices are distinguished by plane."""
     group: Name | None = None
+    """The group whose variables the node has."""
     asn: AsNumber | None = None
+    """The AS number where switches speak BGP."""
     vars: Vars = Field(default_factory=dict)
+    """Variables for templates, which precede those of the group."""
 
     def host_places(self, count: int) -> list[int]:
         """The places, from 0, of its `count` hosts: first of those that are listed."""
-        known = [h for h, host in enumerate(self.hosts) if not host.absent]
-        return [*known, *range(len(self.hosts), len(self.hosts) + count - len(known))][:count]
+        listed = [h for h, host in enumerate(self.hosts) if not host.absent]
+        return [*listed, *range(len(self.hosts), len(self.hosts) + count - len(listed))][:count]
 
 
 class Inventory(Model):
-    """The hardware that a fabric is built from: `nodes`, or `generate` in their place.
-
-    A type that `node_types` lacks is looked for in the library (`inventory.library`). groups: the
-    variables of the nodes of a group, by its name; `host_count` among them is that of its nodes.
-    hosts: all hosts with their switches, from a CSV file. host_names: the names of hosts without
-    one, a pattern with the fields {node}, {vertex}, {rack}, {host} and {number}. installed: the
-    cables of the build before are plugged, and stay.
-    """
+    """The hardware that a fabric is built from."""
 
     node_types: Annotated[
         dict[Name, NodeType],
         Field(min_length=1, default_factory=dict, json_schema_extra=NAMED),
     ]
+    """The node types. A type that is missing here is looked up in the library
+    (`inventory.library`).
+    """
     nodes: Annotated[tuple[Node, ...], Field(min_length=1)] = ()
+    """The nodes."""
     generate: Generate | None = None
+    """Nodes for a whole fabric, instead of `nodes`."""
     racks: tuple[Rack, ...] = ()
+    """The racks."""
     placement: Placement = Placement.model_construct()
+    """The placement of nodes in racks."""
     cabling: Cabling = Cabling.model_construct()
+    """The lengths and types of cables."""
     panels: Panels | None = None
+    """The cassettes that links run through."""
     cables: tuple[Cable, ...] = ()
+    """Links with fixed ports."""
     dead_links: tuple[DeadLink, ...] = ()
+    """Links that are known to be dead."""
     shared_risks: tuple[SharedRisk, ...] = ()
+    """Links and nodes that fail together."""
     groups: dict[Name, Vars] = Field(default_factory=dict, json_schema_extra=NAMED)
+    """The variables of the nodes of a group, by its name. `host_count` among them is the number of
+    hosts of its nodes.
+    """
     hosts: HostFile = ()
+    """All hosts with their switches, from a CSV file."""
     host_names: HostPattern | None = None
+    """The names of hosts without one: a pattern with the fields {node}, {vertex}, {rack}, {host}
+    and {number}.
+    """
     installed: bool = False
+    """Whether the cables of the build before are plugged, and stay."""
 
     def host_count(self, node: Node, usual: int) -> int:
         """The number of hosts of a node: its own, that of its group, of its type, the usual one."""
-        given: int | None = node.host_count
-        if given is None and node.group:
-            given = self.groups.get(node.group, {}).get("host_count")
-        if given is None and node.type in self.node_types:
-            given = self.node_types[node.type].host_count
-        return usual if given is None else given
+        count: int | None = node.host_count
+        if count is None and node.group:
+            count = self.groups.get(node.group, {}).get("host_count")
+        if count is None and node.type in self.node_types:
+            count = self.node_types[node.type].host_count
+        return usual if count is None else count

@@ -16,11 +16,11 @@ TRUNK_FIBRES = {"mpo8": 8, "mpo12": 12, "mpo16": 16, "mpo24": 24}
 
 
 def _trunks(text: str) -> str:
-    known = (SINGLE, *TRUNK_FIBRES)
+    trunk_names = (SINGLE, *TRUNK_FIBRES)
     for word in text.split() or [text]:
-        if word not in known:
-            todo = did_you_mean(word, known, "several are in one text: mpo12 mpo24")
-            raise refusal(f"names of {', '.join(known)}", todo)
+        if word not in trunk_names:
+            todo = did_you_mean(word, trunk_names, "several are in one text: mpo12 mpo24")
+            raise refusal(f"names of {', '.join(trunk_names)}", todo)
     return " ".join(text.split())
 
 
@@ -31,8 +31,10 @@ class Panels(Model):
     """Cassettes that the links of each cluster run through.
 
     Every switch has a ribbon to its own front port, a lane for each of its links in the order of
-    their ports. Behind are trunks to the cassettes of other clusters. `trunk` has one name, or
-    several in one text: that with the fewest types of cassettes, then trunks is taken.
+    their ports. Behind are trunks to the cassettes of other clusters.
     """
 
     trunk: Trunks = "mpo24"
+    """The trunk: one name, or several in one text. Of several, the one with the fewest types of
+    cassettes, then trunks, is taken.
+    """

@@ -16,19 +16,20 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in an input.
-
-    file and line are where it is ("" and 0 for the command line), key is the path of the value
-    ("topology.q", "nodes[3].type"), required and given are what should be and what is there,
-    and todo is what the reader can do about it.
-    """
+    """One mistake in an input."""
 
     required: str
+    """What should be there."""
     given: str
+    """What is there."""
     todo: str = ""
+    """What the reader can do about it."""
     file: str = ""
+    """The file with the mistake; "" for the command line."""
     line: int = 0
+    """The line of the mistake; 0 for the command line."""
     key: str = ""
+    """The path of the value: "topology.q", "nodes[3].type"."""
 
     def __str__(self) -> str:
         """`file:line: key: required …, given …; todo`, without the parts that are empty."""
@@ -40,17 +41,20 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One mistake at a key of fabric.yaml or inventory.yaml; file and line are looked up later.
-
-    path is ("nodes", 3, "type"), and its first key tells which of the two it is; required, given
-    and todo are those of a Problem; also is where the value that clashes with it is.
-    """
+    """One mistake at a key of fabric.yaml or inventory.yaml. File and line are looked up later."""
 
     path: KeyPath
+    """The path of the value: ("nodes", 3, "type"). Its first key tells which of the two files it is
+    in.
+    """
     required: str
+    """What should be there."""
     given: str
+    """What is there."""
     todo: str = ""
+    """What the reader can do about it."""
     also: KeyPath = ()
+    """The path of the value that clashes with it."""
 
     def problem(self, file: str = "", line: int = 0, also: int = 0) -> Problem:
         """The problem, with the file and the lines of `path` and `also` where they are known."""
@@ -134,9 +138,9 @@ MISSPELT = 0.7
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """The member of `words` most like `word`, or "" where none is as much alike as `MISSPELT`."""
-    known = {each.casefold(): each for each in words}
-    found = difflib.get_close_matches(word.casefold(), known, n=1, cutoff=MISSPELT)
-    return known[found[0]] if found else ""
+    by_folded = {member.casefold(): member for member in words}
+    similar = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=MISSPELT)
+    return by_folded[similar[0]] if similar else ""
 
 
 def did_you_mean(word: str, words: Iterable[str], otherwise: str = "") -> str:
@@ -147,9 +151,9 @@ def did_you_mean(word: str, words: Iterable[str], otherwise: str = "") -> str:
 
 def not_among(word: str, words: Iterable[str], key: str = "", otherwise: str = "") -> Problem:
     """The problem of a word that is none of `words`, which are all that there are."""
-    known = list(words)
+    members = list(words)
     return Problem(
-        f"one of {', '.join(known)}", word, did_you_mean(word, known, otherwise), key=key
+        f"one of {', '.join(members)}", word, did_you_mean(word, members, otherwise), key=key
     )
 
 

@@ -38,39 +38,44 @@ MEGABITS = 1000
 
 
 class PlatformEntry(Model):
-    """An entry of the file; modes: how it may be split, None in port_config.ini, which lists ports.
-
-    aliases: of the ports of each mode, or of the port.
-    """
+    """An entry of SONiC's platform file."""
 
     name: str
+    """The name of the entry."""
     lanes: tuple[str, ...]
+    """The lanes of its cage."""
     modes: tuple[str, ...] | None = None
+    """How the cage may be split; None in port_config.ini, which lists ports."""
     aliases: tuple[tuple[str, ...], ...] = ()
+    """The aliases of the ports of each mode, or of the port."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformPort:
-    """A port as SONiC calls it, and its lanes, separated by commas.
-
-    cage: its cage's name, and mode: how that is broken out, where it is one of several parts.
-    alias: its other name, which LLDP sends.
-    """
+    """A port as SONiC calls it."""
 
     name: str
+    """The name of the port."""
     lanes: str
+    """Its lanes, separated by commas."""
     cage: str = ""
+    """The name of its cage."""
     mode: str = ""
+    """How the cage is broken out, if the port is one of several parts."""
     alias: str = ""
+    """Its other name, which LLDP sends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cage:
-    """What a node type says of a cage: its parts, and speed and lanes of each, 0 where unknown."""
+    """A cage by its node type."""
 
     parts: int
+    """The ports that it is split into."""
     speed: int
+    """The speed of each; 0 if unknown."""
     lanes: int
+    """The lanes of each; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)

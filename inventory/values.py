@@ -116,9 +116,9 @@ def _port_name(value: Any) -> Any:
 
 def _host_pattern(value: Any) -> Any:
     """A pattern that makes a host name of every host: known fields, numbers padded at most."""
-    known = ", ".join(f"{{{word}}}" for word in HOST_FIELDS)
+    known_fields = ", ".join(f"{{{word}}}" for word in HOST_FIELDS)
     if not isinstance(value, str):
-        raise refusal("a pattern such as gpu{number:03}", f"fields are {known}")
+        raise refusal("a pattern such as gpu{number:03}", f"fields are {known_fields}")
     try:
         parts = list(string.Formatter().parse(value))
     except ValueError:
@@ -128,7 +128,9 @@ def _host_pattern(value: Any) -> Any:
     fields = [(name, spec or "", how) for _, name, spec, how in parts if name is not None]
     for name, spec, how in fields:
         if name not in HOST_FIELDS:
-            raise refusal(f"fields of {known}", "write it like gpu{number:03} or {node}-{host}")
+            raise refusal(
+                f"fields of {known_fields}", "write it like gpu{number:03} or {node}-{host}"
+            )
         if how or (spec and (name in TEXT_FIELDS or not PADDING.fullmatch(spec))):
             todo = "write it like {number:03}; node and rack take no format"
             raise refusal("numbers padded with zeros at most", todo)
@@ -138,7 +140,8 @@ def _host_pattern(value: Any) -> Any:
             "a pattern that gives every host a name of its own",
             "add {number}, or {host} with {node} or {vertex}",
         )
-    if not NAME.fullmatch("".join(text + "0" * (name is not None) for text, name, _, _ in parts)):
+    example = "".join(text if name is None else f"{text}0" for text, name, _, _ in parts)
+    if not NAME.fullmatch(example):
         raise refusal("a pattern of letters, digits and . _ -, and fields", "start with a letter")
     return value
 

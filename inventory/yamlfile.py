@@ -34,16 +34,16 @@ class Unreadable(InputError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """The one mapping of a YAML file, or of a program (`from_values`), which has no lines.
-
-    file: its name in messages; sha256: of the bytes read, in hex; lines: the line of each key or
-    item (1 first) by the id of the mapping or list that it is in.
-    """
+    """The one mapping of a YAML file, or of a program (`from_values`), which has no lines."""
 
     file: str
+    """The file's name in messages."""
     sha256: str
+    """The SHA-256 digest of the bytes read, in hex."""
     data: dict[str, Any]
+    """The mapping."""
     lines: dict[int, Any] = field(default_factory=dict)
+    """The line of each key or item, from 1, by the id of the mapping or list that it is in."""
 
     def line(self, path: KeyPath) -> int:
         """The line of the value at `path`, or of the last part of the path that exists.
@@ -86,11 +86,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file's text, its name in messages, and the SHA-256 digest of its bytes, in hex."""
+    """A file that was read."""
 
     name: str
+    """The file's name in messages."""
     text: str
+    """The text."""
     sha256: str
+    """The SHA-256 digest of its bytes, in hex."""
 
 
 def read_text(path: str | Path) -> TextFile:
@@ -235,14 +238,23 @@ class _Frame:
     """A mapping or list that is being read."""
 
     value: Any
+    """The mapping or list."""
     lines: Any
+    """The lines of its keys or items."""
     line: int
+    """The line at which it begins."""
     anchor: str | None
+    """Its anchor; None without one."""
     keyed: bool = False
+    """Whether the last event was a key."""
     key: str | None = None
+    """The key whose value is next."""
     key_line: int = 0
+    """The line of that key."""
     size: int = 1
+    """The number of values in it, for the limit on aliases."""
     merged: list[Any] = field(default_factory=list)
+    """The mappings that `<<` merges into it."""
 
 
 class _Builder:

@@ -129,7 +129,7 @@ def _plain(text: str) -> str:
     """A docstring as Markdown: sections as headings, what they list as bullets."""
     lines = []
     for line in text.split("\n"):
-        if line in ("Args:", "Raises:", "Returns:", "Attributes:", "Yields:"):
+        if line in ("Args:", "Raises:", "Returns:", "Attributes:", "Yields:", "Example:"):
             lines.append(f"**{line}**\n")
         elif item := re.match(r"    (\w+): (.*)", line):
             lines.append(f"- `{item[1]}`: {item[2]}")

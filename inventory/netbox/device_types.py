@@ -91,13 +91,13 @@ def import_type(document: Document) -> DeviceType:
         given = f"a mapping with {', '.join(map(shown, list(data)[:6]))}"
         raise InputError.of(DEVICE_TYPE, given, "", document.file, 1)
     extras = of_document(document)
-    own = own_names(document)
+    inventory_names = own_names(document)
     name = extras.get("name") if isinstance(extras.get("name"), str) else slug(str(model))
     ports, passed_over = _listed(document)
     if not ports or data.get("power-outlets"):
         return DeviceType(str(name)[:63], str(model), None, (*ports, *passed_over))
-    listed = [i._replace(name=own.get(i.name, i.name)) for i in ports]
-    if own:  # the label was the name, unless it had one
+    listed = [i._replace(name=inventory_names.get(i.name, i.name)) for i in ports]
+    if inventory_names:  # the label was the name, unless it had one
         listed = [i._replace(label=i.label if i.label != i.name else "") for i in listed]
     kept = part(NodeType, extras.get("type"))
     if (

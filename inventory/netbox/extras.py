@@ -26,12 +26,12 @@ def from_comment(comment: object, file: str, line: int) -> dict[str, Any]:
     for words in comment.splitlines() if isinstance(comment, str) else ():
         if words.startswith(EXTRA_MARK + "{"):
             try:
-                found: dict[str, Any] = json.loads(words.removeprefix(EXTRA_MARK))
+                facts: dict[str, Any] = json.loads(words.removeprefix(EXTRA_MARK))
             except (ValueError, RecursionError):
                 todo = "take it from the export again, or remove the line"
                 given = shown(words)
                 raise InputError.of(COMMENT_LINE, given, todo, file, line, "comments") from None
-            return found
+            return facts
     return {}
 
 

@@ -47,8 +47,11 @@ class DeviceInterface(NamedTuple):
     """An interface of a device type, in the words of NetBox."""
 
     name: str
+    """The name of the interface."""
     type: str = UNKNOWN
+    """Its type."""
     label: str = ""
+    """What is printed next to it; "" for its name."""
 
 
 def carries_cable(interface: DeviceInterface) -> bool:
@@ -76,7 +79,7 @@ def interfaces(node_type: NodeType) -> list[DeviceInterface]:
 
 def blocks(listed: Sequence[DeviceInterface]) -> list[PortBlock]:
     """Port blocks with these interfaces, a block for each run of names that count upwards."""
-    found = []
+    port_blocks = []
     start = 0
     while start < len(listed):
         count, name, first, step = _run(listed, start)
@@ -84,10 +87,10 @@ def blocks(listed: Sequence[DeviceInterface]) -> list[PortBlock]:
         values = {"name": name, "count": count, "first": first, "step": step}
         label = _label(listed[start : start + count], first, step)
         extra = {"speed": speed, "connector": connector, "label": label}
-        given = {word: value for word, value in extra.items() if value is not None}
-        found.append(PortBlock.model_validate(values | given))
+        stated = {word: value for word, value in extra.items() if value is not None}
+        port_blocks.append(PortBlock.model_validate(values | stated))
         start += count
-    return found
+    return port_blocks
 
 
 def _kind(slug: str) -> tuple[int | None, str | None]:

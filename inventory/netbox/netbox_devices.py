@@ -75,9 +75,10 @@ def switches(site: Site, roles: Collection[str]) -> list[Row]:
             rows.append(row)
     if not rows and site.rows["devices"] and site.left_out.devices:
         first, *_ = site.rows["devices"]
-        known = sorted({row.get("role") for row in site.rows["devices"]} - {""})
-        todo = "say which by --role" if known else "name the device types of the switches, too"
-        given = f"the roles {', '.join(map(shown, known))}" if known else "types without ports"
+        site_roles = sorted({row.get("role") for row in site.rows["devices"]} - {""})
+        given, todo = "types without ports", "name the device types of the switches, too"
+        if site_roles:
+            given, todo = f"the roles {', '.join(map(shown, site_roles))}", "say which by --role"
         site.problems.append(first.fault("role", "a device that is a switch", given, todo))
     return rows
 
@@ -121,8 +122,8 @@ def _disabled(site: Site) -> dict[str, list[str]]:
     ports = {m: {n for b in t.ports for n in b.port_names()} for m, (_, t) in site.types.items()}
     disabled: dict[str, list[str]] = defaultdict(list)
     for row in site.rows["interfaces"]:
-        known = ports.get(model.get(row.get("device"), ""), ())
-        if row.get("enabled").lower() in ("false", "0", "no") and row.get("name") in known:
+        names = ports.get(model.get(row.get("device"), ""), ())
+        if row.get("enabled").lower() in ("false", "0", "no") and row.get("name") in names:
             disabled[row.get("device")].append(row.get("name"))
     return disabled
 

@@ -15,11 +15,12 @@ from inventory.problems import InputError, few
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An inventory, and what of the site is not in it."""
+    """An inventory from a site of NetBox."""
 
     data: dict[str, Any]
-    """inventory.yaml as plain data."""
+    """The inventory, as it is written to YAML."""
     left_out: LeftOut
+    """The devices, interfaces and cables of the site that are not in it."""
 
 
 def read_netbox(paths: Iterable[Path], roles: Collection[str] = ()) -> Imported:
@@ -47,9 +48,10 @@ def _assembled(site: Site, roles: Collection[str]) -> Imported:
     sections = _panel_sections(site)
     kept = stock(sections.get("cabling")) if sections else []
     kinds = {(kind["media"], kind["colour"] or ""): kind for kind in reversed(kept)}
-    known = len(kinds)
+    kept_kinds = len(kinds)
     links = cables(site, {node["name"] for node in listed}, kinds)
     dead = [link for link in links if link.pop("dead")]
+    new_kinds = list(kinds.values())[kept_kinds:]
     if site.problems:
         raise InputError(few(site.problems))
     used = {site.model(row) for row in rows}
@@ -63,7 +65,7 @@ def _assembled(site: Site, roles: Collection[str]) -> Imported:
         "racks": [rack(row) for row in site.rows["racks"]],
         **sections,
         "cabling": sections.get("cabling", {})
-        | ({"types": [*kept, *list(kinds.values())[known:]]} if len(kinds) > known else {}),
+        | ({"types": [*kept, *new_kinds]} if new_kinds else {}),
         "nodes": listed,
         "cables": links,
         "dead_links": [{"a": link["a"], "b": link["b"]} for link in dead],
@@ -81,9 +83,9 @@ def _take_own_names(site: Site) -> None:
         *(("cables", f"{end}_device", f"{end}_name") for end in "ab"),
     ):
         for row in site.rows[kind]:
-            own = site.own.get(model.get(row.get(device), ""), {})
-            if row.get(name) in own:
-                row.values[name] = own[row.get(name)]
+            names = site.inventory_names.get(model.get(row.get(device), ""), {})
+            if row.get(name) in names:
+                row.values[name] = names[row.get(name)]
 
 
 def _panel_sections(site: Site) -> dict[str, Any]:

@@ -78,11 +78,14 @@ FIELD_LIMIT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a CSV file, its values by the first names of ALIASES."""
+    """A line of a CSV file."""
 
     file: str
+    """The name of the file."""
     line: int
+    """The number of the line."""
     values: dict[str, str]
+    """The values by their columns' first names of ALIASES."""
     headings: Mapping[str, str]
     """What the file calls each of these columns."""
 

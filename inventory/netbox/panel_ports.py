@@ -61,7 +61,7 @@ def export_panel(
                 continue
             number, place = (int(part) for part in word[1:].split("."))
             to_trunk = word.startswith("T")
-            own, is_rear = lane_port((f, k), None if to_trunk else (number - 1, place - 1))
+            front_port, is_rear = lane_port((f, k), None if to_trunk else (number - 1, place - 1))
             if is_rear:
                 continue
             if to_trunk and not single:
@@ -72,7 +72,7 @@ def export_panel(
                 rear[port] = 1
             mappings.append(
                 {
-                    "front_port": own,
+                    "front_port": front_port,
                     "front_port_position": 1,
                     "rear_port": port,
                     "rear_port_position": position,
@@ -119,22 +119,23 @@ class PanelPorts:
         }
         fronts = _listed(document, "front-ports", "name")
         mappings = _listed(document, "port-mappings", "front_port")
-        known = {name for _, name, _ in fronts}
+        front_names = {name for _, name, _ in fronts}
         behind = {}
         # Before NetBox 4.5 a front port names its rear port, and there are no mappings.
         for key, entries in (("front-ports", fronts), ("port-mappings", mappings)):
-            for i, own, entry in entries:
+            for i, front_port, entry in entries:
                 if "rear_port" not in entry:
                     continue
                 port, place = str(entry["rear_port"]), entry.get("rear_port_position", 1)
-                if own not in known or port not in rear or not _whole(place):
-                    given = f"{shown(own)} at {shown(port)} position {shown(place)}"
+                if front_port not in front_names or port not in rear or not _whole(place):
+                    given = f"{shown(front_port)} at {shown(port)} position {shown(place)}"
                     required = "a front port at a position of a rear port, both listed"
                     raise InputError(document.problem((key, i), required, given))
-                behind[own] = (port, place)
+                behind[front_port] = (port, place)
         comment = of_document(document)
         sections = {word: comment[word] for word in SECTIONS if isinstance(comment.get(word), dict)}
-        return cls(behind, positions, {place: own for own, place in behind.items()}, sections)
+        in_front = {place: front_port for front_port, place in behind.items()}
+        return cls(behind, positions, in_front, sections)
 
     def through(self, port: str, stack: list[int]) -> str | None:
         """The port on the other side; stack: positions of trunks on the way."""

@@ -45,11 +45,11 @@ class LeftOut:
 
 @dataclass(slots=True)
 class Site:
-    """What the files hold."""
+    """The content of the files of a site."""
 
     types: dict[str, tuple[str, NodeType]] = field(default_factory=dict)
     """The name in the inventory and the node type, by model."""
-    own: dict[str, dict[str, str]] = field(default_factory=dict)
+    inventory_names: dict[str, dict[str, str]] = field(default_factory=dict)
     """The inventory's names of ports by NetBox's, by model (`device_types.own_names`)."""
     panels: dict[str, PanelPorts] = field(default_factory=dict)
     """The ports of panels, by model."""
@@ -60,8 +60,11 @@ class Site:
     models: dict[str, str] = field(default_factory=dict)
     """The model by other names of it: its slug, and the model behind its manufacturer."""
     rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    """The lines of CSV files by kind."""
     problems: list[Problem] = field(default_factory=list)
+    """The mistakes in the files."""
     left_out: LeftOut = field(default_factory=LeftOut)
+    """The devices, interfaces and cables that are not imported."""
 
     def model(self, row: Row) -> str:
         """The model of a device."""
@@ -126,7 +129,7 @@ def _keep(device_type: DeviceType, document: Document, site: Site) -> None:
         site.portless[model] = document.problem(("interfaces",), required, "none")
         return
     site.types[model] = (device_type.name, device_type.node_type)
-    site.own[model] = own_names(document)
+    site.inventory_names[model] = own_names(document)
 
 
 def _text(path: Path) -> str:
