@@ -100,7 +100,7 @@ class Inbox:
 
     @property
     def oldest(self) -> float | None:
-        """When the first message came that waits, if any; time 0 while receiving stops for all."""
+        """When the oldest waiting message came; None without one, 0 while receiving stops."""
         if self._bytes > FULL:
             return 0.0
         return self._waiting[0][2] if self._waiting else None
@@ -189,7 +189,7 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
 
         @handler.set_ev_cls(framework.ofp_event.EventOFPStateChange, handler.HANDSHAKE_DISPATCHER)
         def on_handshake(self, _: Any) -> None:
-            """Nothing: for a handler of this the framework loads what greets switches."""
+            """Do nothing: because of this handler the framework loads what greets switches."""
 
         def _ticks(self) -> None:
             ticks = 0

@@ -146,7 +146,7 @@ class State:
 
     @property
     def status(self) -> dict[str, Any]:
-        """As the status file has it."""
+        """The state for the status file."""
         return {
             "build": self.current.identity,
             **self.proved,
@@ -261,7 +261,7 @@ class Overview:
         }
 
     def state(self) -> dict[str, Any]:
-        """Each switch, and each dead link once."""
+        """The state of each switch and of each dead link, for the status page."""
         state = self.look()
         return self.health(state) | {
             "now": round(self.wall(), 3),

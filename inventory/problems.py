@@ -107,7 +107,7 @@ class InputError(Exception):
         return cls(Problem(required, given, todo, file, line, key))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[object, ...]]]:
-        """It travels between processes as its problems."""
+        """Pickle the error as its problems."""
         return type(self), (tuple(self.problems),)
 
 
@@ -128,7 +128,7 @@ class Refused(InputError):
         super().__init__(few(finding.problem() for finding in self.findings))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[object, ...]]]:
-        """It travels between processes as its findings."""
+        """Pickle the error as its findings."""
         return type(self), (self.findings,)
 
 

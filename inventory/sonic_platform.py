@@ -133,7 +133,7 @@ def _json(text: str) -> Iterator[PlatformEntry]:
 
 
 def _aliases(names: object) -> tuple[str, ...]:
-    """Of a mode: a list, or the one text that some files have in its place."""
+    """The aliases of a mode: a list, or the one text that some files have instead."""
     if isinstance(names, str):
         return tuple(name.strip(" \t") for name in names.split(","))
     return tuple(map(str, names)) if isinstance(names, list) else ()

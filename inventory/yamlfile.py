@@ -29,7 +29,7 @@ NOTHING = frozenset(("", "~", "null", "Null", "NULL"))
 
 
 class Unreadable(InputError):
-    """There is no file to read: the mistake is in what names it."""
+    """A file that cannot be read: the mistake is in what names it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ class Document:
         return finding.problem(self.file, self.line(finding.path), self.line(finding.also))
 
     def unreadable(self, path: KeyPath, error: Unreadable) -> InputError:
-        """The same of the value at `path`, which names the file that cannot be read."""
+        """The error at the value at `path`, which names a file that cannot be read."""
         named: Any = self.data
         for part in path:
             named = named[part]

@@ -123,7 +123,7 @@ class Words(click.Group):
         return [*self.commands]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Each word with the whole first sentence of its help."""
+        """List the verbs, each with the whole first sentence of its help."""
         with formatter.section("Commands"):
             rows = [(word, one.get_short_help_str(200)) for word, one in self.commands.items()]
             formatter.write_dl(rows)

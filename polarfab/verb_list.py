@@ -112,7 +112,7 @@ def verb_names() -> list[str]:
 
 
 def described() -> Iterator[tuple[str, str]]:
-    """Each verb with its line of help."""
+    """The verbs, each with its line of help."""
     for section in SECTIONS:
         yield from section.verbs.items()
     for name in registered(GROUP):

@@ -70,7 +70,7 @@ class SharedRecord(FabricRecord):
         self._job = self._start(job), lambda done: self._written(done is True)
 
     def _packed(self, identity: str) -> bytes | None:
-        """One of our builds, packed; None if it cannot be read (then only we can continue)."""
+        """A build of ours, packed; None if it cannot be read (then only we can continue)."""
         try:
             return self.history.packed(identity)
         except InputError:

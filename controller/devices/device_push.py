@@ -220,7 +220,7 @@ class DevicePush:
             self.progress(next(self.steps), self.all_steps)
 
     def _failed(self, one: PushedSwitch, reason: str) -> None:
-        """Note it, and take the last change back; else the device does, if it has a timer."""
+        """Note a failure, and take the last change back; else a device with a timer does so."""
         one.state, one.error = "failed", reason
         pending = one.device.pending
         try:

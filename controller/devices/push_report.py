@@ -56,7 +56,7 @@ class PushedSwitch:
         return (*shut, *self.plan.kept, *self.notes)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report for JSON."""
         record = {word: getattr(self, word) for word in ("node", "state", "add", "kept", "error")}
         record |= {"remove": self.plan.remove, "save": self.plan.save}
         return record | {"differences": [one.as_dict() for one in self.differences]}
@@ -93,7 +93,7 @@ class PushReport:
         return switches_by_cause
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report for JSON."""
         return {"target": self.target, "switches": [one.as_dict() for one in self.switches]}
 
 

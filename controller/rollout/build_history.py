@@ -105,7 +105,7 @@ class BuildHistory:
         return pack(place) if (place := self._place(identity)) else None
 
     def _place(self, identity: str) -> Path | None:
-        """Where a build is that is kept, or the controller's own."""
+        """The folder of a build that is kept, or of the controller's own."""
         places = self.place / identity, self.folder
         return next((place for place in places if _identity(place) == identity), None)
 

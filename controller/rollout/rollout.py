@@ -308,7 +308,7 @@ class Rollout:
             self._rounds.stop()
 
     def _rests(self) -> None:
-        """All have answered: packets get time to leave the links."""
+        """Note the time at which all have answered: packets get time to leave the links."""
         self._rest = self.fabric.clock()
 
     def _finish(self) -> None:

@@ -124,7 +124,7 @@ class Total:
 
     @classmethod
     def read(cls, counted: bytes, groups: bytes) -> Total:
-        """From the bodies of the replies to `COUNTED` and to a request for groups.
+        """Read the replies to `COUNTED` and to a request for groups.
 
         Raises:
             Malformed: they cannot be read.

@@ -89,7 +89,7 @@ class Rounds:
             self.send()
 
     def also(self, messages: Messages) -> None:
-        """These belong to the round under way."""
+        """Send these messages in the round under way, too."""
         self._round = chain(self._round, messages)
 
     def stop(self) -> None:

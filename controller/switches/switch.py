@@ -191,7 +191,7 @@ class Switch:
             self.talk.send(SendPriority.URGENT, PROBE)
 
     def touched(self) -> None:
-        """It gets a change: a reading in progress is out of date, the audit reads it soon."""
+        """Note that the switch gets a change: a reading in progress is out of date."""
         self.again |= self.state in ("reading", "checking")
         self.unread = True
 
@@ -392,7 +392,7 @@ class Switch:
         self._end_turn()
 
     def forget(self, difference: reconcile.Difference | None = None) -> None:
-        """It is taken not to keep what it is given, until a later reading finds that untouched."""
+        """Take the switch not to keep its program, until a later reading finds it untouched."""
         self._over("drifting")
         if difference:
             self.owner.forgets(self, difference)

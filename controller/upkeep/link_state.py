@@ -412,7 +412,7 @@ class Links:
         return int(place[port]) if 0 <= port < len(place) else -1
 
     def _amiss(self, vertex: int, due: float, why: str) -> None:
-        """Without news that it is fit, a switch is away from this time on."""
+        """Count a switch as away from this time on, unless it is read to be fit before."""
         self._lost[vertex] = True
         if due < self._due[vertex]:
             self._due[vertex] = due

@@ -53,7 +53,7 @@ class Failures:
 
     @classmethod
     def of(cls, links: Links) -> Failures:
-        """As of the last look at the links."""
+        """The failures at the last look at the links."""
         return cls(links.dead, links.drained)
 
     def __bool__(self) -> bool:
@@ -447,7 +447,7 @@ class Keeper(Upkeep):
             switch.wait()
 
     def _finished(self) -> None:
-        """All switches have confirmed the last round of a change."""
+        """Report a change whose last round all switches have confirmed."""
         kept = self._active()
         if kept is None or kept.report is None:
             return

@@ -38,7 +38,7 @@ def slug(text: str) -> str:
 
 
 def manufacturer(node_type: NodeType) -> str:
-    """Who makes it; NetBox wants someone."""
+    """The manufacturer, which NetBox requires."""
     return node_type.manufacturer or "Generic"
 
 

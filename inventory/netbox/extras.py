@@ -13,7 +13,7 @@ COMMENT_LINE = "the line polarfab: {…} as JSON"
 
 
 def to_comment(extras: dict[str, Any]) -> str:
-    """One line; "" for nothing."""
+    """A line for `comments` with these facts; "" without any."""
     return EXTRA_MARK + json.dumps(extras, sort_keys=True) if extras else ""
 
 

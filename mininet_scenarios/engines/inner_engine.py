@@ -152,7 +152,7 @@ class InnerEngine(Engine):
         return seen
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
-        """As Open vSwitch traces them."""
+        """The switches that a packet of each pair of hosts passes, traced inside."""
         return tuple(map(tuple, self.inner.call("paths", self.hosts.ends(pairs).tolist())))
 
     def exercise(self, repairs: bool, progress: Progress) -> Exercise:

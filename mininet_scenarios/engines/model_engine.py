@@ -60,7 +60,7 @@ class ModelEngine(Engine):
         self._run(setup.builds[0], Outage())
 
     def start(self, step: Step) -> None:
-        """Nothing to bring up."""
+        """Do nothing: there is nothing to bring up."""
 
     def exchange(
         self,
@@ -162,7 +162,7 @@ class ModelEngine(Engine):
         return tuple(tuple(names[v] for v in self.walked.path(s, d)) for s, d in ends)
 
     def stop(self, step: Step) -> None:
-        """Nothing to take down."""
+        """Do nothing: there is nothing to take down."""
 
     def _send_probe(self) -> None:
         """Send what has become due since the last change."""
@@ -188,7 +188,7 @@ class _Probe:
             self.rounds = due
 
     def probed(self) -> Probed:
-        """All of them."""
+        """The packets that were sent, and those that arrived."""
         pairs = len(self.pairs)
         hops = np.concatenate([*self.hops, np.zeros((0, pairs), np.int16)]).ravel()
         sent = self.begin + np.repeat(np.arange(self.rounds), pairs) * self.interval
@@ -222,7 +222,7 @@ class Moving:
         self._done = last
 
     def walked(self, before: Prediction, carried_out: NDArray[np.uint8]) -> Prediction:
-        """Where packets go in a state, in the numbers of the old build; only `first` is of it."""
+        """The prediction of a state in the old build's numbers; only `first` is of the state."""
         table = hops_between(self.update, carried_out)
         first = table[np.maximum(self.node, 0)[:, None], np.maximum(self.node, 0)]
         in_both = self.node >= 0

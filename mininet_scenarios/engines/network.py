@@ -55,7 +55,7 @@ class FabricInterface(Intf):  # type: ignore[misc]
     """An interface that the batch brings up and configures."""
 
     def config(self, **_: Any) -> dict[str, Any]:
-        """Nothing left to do."""
+        """Do nothing: the batch has configured the interface."""
         return {}
 
 
@@ -64,7 +64,7 @@ class VethCable(Link):  # type: ignore[misc]
 
     @classmethod
     def makeIntfPair(cls, *_: Any, **__: Any) -> None:
-        """Nothing to do now."""
+        """Do nothing: the batch makes the pair."""
 
 
 class FabricHost(Host):  # type: ignore[misc]
@@ -76,7 +76,7 @@ class FabricHost(Host):  # type: ignore[misc]
         return {}
 
     def configured(self) -> None:
-        """Wait for that.
+        """Wait until the setup's command has ended.
 
         Raises:
             EngineError: it failed.

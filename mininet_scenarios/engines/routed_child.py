@@ -59,7 +59,7 @@ class RoutedChild(InnerChild):
                 self.network.switches[switch].run("ip", family, "route", "flush", "table", TABLE)
 
     def loads(self) -> NDArray[np.int64]:
-        """By the kernels' counters."""
+        """int64[S, ports + 1]: packets that left each switch, by the kernels' counters."""
         return by_port(self.build.wiring, self.network.sent())
 
     def apply(self, event: Event) -> None:

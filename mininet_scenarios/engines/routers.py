@@ -118,7 +118,7 @@ class LinuxRouter(RouterProcesses):
     """The target linux: `load.sh watch`, as its systemd unit has it."""
 
     def begin(self) -> None:
-        """It loads everything, and stays to load routes again when links come up."""
+        """Start `load.sh`, which loads everything, and loads routes again when links come up."""
         self.space.spawn(
             ["sh", str(self.files / "load.sh"), "watch"],
             stdin=subprocess.DEVNULL,
@@ -126,14 +126,14 @@ class LinuxRouter(RouterProcesses):
         )
 
     def ready(self, dead: set[str]) -> bool:
-        """With all links up: the kernel has all routes of the file."""
+        """Whether the kernel has all routes of the file, while all links are up."""
         if dead:
             return not self._over(dead, OURS)
         wanted = (self.files / "routes.batch").read_text().count("route rep")
         return len(self.routes(OURS)) == wanted
 
     def set_interface(self, name: str, up: bool) -> None:
-        """By the kernel."""
+        """Take an interface down, or up again, in the kernel."""
         self.space.run("ip", "link", "set", name, "up" if up else "down")
 
 
@@ -142,7 +142,7 @@ class FrrRouter(RouterProcesses):
 
     @property
     def learns(self) -> bool:
-        """By BGP, unless that keeps next hops of static routes alone."""
+        """Whether BGP has routes, and not only addresses that static routes depend on."""
         return "bgpd" in self._more() and not self._tracked()
 
     def begin(self) -> None:
@@ -184,7 +184,7 @@ class FrrRouter(RouterProcesses):
         }
 
     def set_interface(self, name: str, up: bool) -> None:
-        """By zebra, which has its addresses."""
+        """Take an interface down, or up again, in zebra, which has its addresses."""
         word = "no shutdown" if up else "shutdown"
         self._vtysh("-c", "configure", "-c", f"interface {name}", "-c", word)
 

@@ -34,7 +34,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 def module_process(
     module: str, prefix: Sequence[str] = (), **options: Any
 ) -> tuple[subprocess.Popen[bytes], Connection]:
-    """One of our modules as a process, and a connection to it, which it has as its standard input.
+    """Start a module of ours as a process, with a connection to it as its standard input.
 
     prefix: the words before the command. options: of `subprocess.Popen`.
     """
@@ -80,7 +80,7 @@ def until(true: Callable[[], bool], what: str, patience: float) -> None:
 
 @contextmanager
 def entered(pid: int) -> Iterator[None]:
-    """In the network namespace of a process; sockets made there stay there. One thread at a time.
+    """Enter the network namespace of a process; sockets made there stay there. For one thread.
 
     Raises:
         OSError: it is gone, or we may not.

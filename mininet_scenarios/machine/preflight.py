@@ -124,7 +124,7 @@ PROCESSES = Path("/proc/sys/kernel/pid_max")
 
 
 def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = None) -> None:
-    """Nothing, where there is enough, and iperf3 for TCP flows; what cannot be read is enough.
+    """Refuse a machine without enough memory, or without iperf3 for TCP flows.
 
     Raises:
         InputError: what is short, all at once.

@@ -77,7 +77,7 @@ class ControllerProcess:
             self.process.send_signal(signal.SIGHUP)
 
     def settle(self, dark: Set[int], patience: float, progress: Progress) -> str:
-        """Until its build is what just the switches with power hold; at once where none runs.
+        """Wait until just the switches with power hold the build; at once where no controller runs.
 
         Args:
             dark: datapath ids of switches without power.

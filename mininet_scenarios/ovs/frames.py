@@ -122,7 +122,7 @@ class CraftedFrames:
         return len(self.source)
 
     def by_host(self, names: Sequence[str]) -> list[HostFrame]:
-        """Each with the name of the host that sends it."""
+        """The frames, each with the name of the host that sends it."""
         width, data = self.sent.dtype.itemsize, self.sent.tobytes()
         rows = (data[place : place + width] for place in range(0, len(data), width))
         return list(zip((names[i] for i in self.source.tolist()), rows, strict=True))

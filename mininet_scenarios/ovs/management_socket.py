@@ -56,7 +56,7 @@ WHOLE_PACKETS = message(MessageType.SET_CONFIG, 0, SET_CONFIG.pack(most_bytes=WH
 
 
 class ManagementConnection:
-    """To the management socket of one bridge. What is to be sent waits in `outgoing`.
+    """A connection to the management socket of a bridge; `outgoing` is what waits to be sent.
 
     Open vSwitch waits a second for our greeting, so that goes at once.
     """

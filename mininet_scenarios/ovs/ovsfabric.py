@@ -118,7 +118,7 @@ class OvsFabric:
             yield v, Port(port_interface(v, p), p, _collecting(host))
 
     def _collectors(self) -> list[BridgeRow]:
-        """All of them, with the ports of hosts whose switches have power."""
+        """The bridges of collectors, with the ports of hosts whose switches have power."""
         powered, count = set(self.powered()), len(self.host_ends)
         return [
             BridgeRow(

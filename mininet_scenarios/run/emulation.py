@@ -171,7 +171,7 @@ def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) ->
 
 @contextmanager
 def work_folder(keep: Path | None) -> Iterator[Path]:
-    """Where the build and the logs go: the folder to keep, or one that is removed with the run."""
+    """The folder for build and logs: the one to keep, or one that is removed with the run."""
     if keep is None:
         prefix = "polarfab-emulate-"
         with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as work:
@@ -219,7 +219,7 @@ def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
 def _each(
     emulation: Emulation, builds: Sequence[Build], folders: Sequence[Path]
 ) -> Iterator[Emulated]:
-    """Each plane, with the moments of the timeline that name what it has."""
+    """Rehearse each plane, with the events of the timeline that concern it."""
     for plane, (build, folder) in enumerate(zip(builds, folders, strict=True), 1):
         emulation.observer.note(f"plane {plane}: {build.name}")
         others = tuple(other for other in builds if other is not build)
@@ -229,7 +229,7 @@ def _each(
 
 
 def _merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emulated]) -> Emulated:
-    """One result: checks and events of every plane, behind them those of all together."""
+    """The results of all planes as one: their checks and events, then those of all together."""
     results = [run.result for run in runs]
     whole = Result(
         pairs=sum(result.pairs for result in results),
@@ -311,7 +311,7 @@ def move_scenario(
     interval: float = 0.1,
     pairs: int = 0,
 ) -> LoadedScenario:
-    """One move, all pairs under a probe, no packet lost.
+    """The scenario of one move under a probe over all pairs, in which no packet may be lost.
 
     Args:
         old: a build folder or a fabric.yaml.

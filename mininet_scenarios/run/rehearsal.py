@@ -88,7 +88,7 @@ class _Rehearsal:
         self.result = Result(pairs=len(hosts) * (len(hosts) - 1), checks=promised)
 
     def run(self, then: Callable[[], None] | None) -> Result:
-        """All steps in their order."""
+        """Take all steps in their order."""
         try:
             self.engine.start(self._step)
             if self.scenario.prove_checker:

@@ -55,7 +55,7 @@ class Silent:
         return nullcontext(lambda done, total: None)  # noqa: ARG005
 
     def note(self, text: str) -> None:
-        """Nothing."""
+        """Ignore a note."""
 
 
 class WrongTables(Exception):
@@ -78,7 +78,7 @@ class PlannedBuild:
     """What its walk found; None if it was read from a folder."""
 
     def placed(self, folder: Path) -> Path:
-        """Where it is: in its folder, or saved to this one, and marked if verification passed."""
+        """The build's folder, or this one: the build is saved there, and marked if it passed."""
         if self.folder:
             return self.folder
         saved = save(self.build, folder)
@@ -112,7 +112,7 @@ class Plan:
         return needs(self.scenario, self.cases)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The plan for JSON."""
         return {
             "scenario": self.scenario.name,
             "builds": [

@@ -72,7 +72,7 @@ class Timeline:
         return whole and self.whole is not self.first
 
     def run(self) -> Prediction:
-        """All events in their order; what came of them is added to the result."""
+        """Let all events happen in their order, and add their outcomes to the result."""
         cases, result = self.plan.cases, self.result
         self._start_probe()
         self._watch("before anything happens", self.begin, self.whole.prediction)

@@ -147,7 +147,7 @@ class HostSample:
         return len(self.names)
 
     def every_pair(self) -> Counts:
-        """One packet for each ordered pair of different hosts."""
+        """int64[H, H]: one packet for each ordered pair of different hosts."""
         return 1 - np.eye(len(self), dtype=np.int64)
 
     def numbers(self, names: Sequence[str]) -> NDArray[np.int64]:
@@ -302,7 +302,7 @@ class Probed:
         received: NDArray[np.float64],
         hops: Counts,
     ) -> Probed:
-        """Of packets that were sent one pair after the other, again and again."""
+        """The packets of a probe that sends over one pair after the other, again and again."""
         pair = np.arange(len(sent)) % max(1, pairs)
         return cls(pair, np.array(sent), received, hops.astype(np.int16))
 

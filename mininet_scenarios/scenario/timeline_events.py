@@ -105,7 +105,7 @@ def cases(
 def of_moment(
     problem: Problem, number: int, moment: TimelineEntry, document: Document | None
 ) -> Problem:
-    """At the moment's line, where the problem has no better place."""
+    """The problem at the line of an event, if it has no better place."""
     if document is None or (problem.file and problem.file != document.file):
         return problem
     path = ("timeline", number, moment.happens()[0])
@@ -236,7 +236,7 @@ class _MomentReader:
 
 
 def _move(moment: TimelineEntry, build: int) -> Case:
-    """To a build, by its number; where nothing else is said, no packet is lost."""
+    """A move to a build, by its number; by default no packet may be lost."""
     word = next(word for word in MOVES if getattr(moment, word) is not None)
     said = moment.expand or moment.build or ""
     if moment.policy:

@@ -220,7 +220,7 @@ class CollectorProber(Prober):
         self.ends.close()
 
     def send(self, count: int) -> None:
-        """All at the same time."""
+        """Send a packet over each of the next pairs at the same time."""
         begin = len(self.sent)
         number = np.arange(begin, begin + count) % self.pairs
         (source, destination), ports = self.at[number].T, FIRST_PORT + number % PORTS
@@ -229,7 +229,7 @@ class CollectorProber(Prober):
         self.ends.send(frames.by_host(self.names))
 
     def hear(self, patience: float) -> None:
-        """By the collectors' packet-ins."""
+        """Note the frames that the collectors have received."""
         for host, data in self.ends.hear(patience):
             place = (marked(data) or 0) - self.first
             if 0 <= place < len(self.sent):

@@ -70,7 +70,7 @@ class Prober(ABC):
         """Send and hear no more."""
 
     def run(self, interval: float, over: Connection) -> Probed:
-        """Until something comes from there, and then until the last packets are there or late."""
+        """Probe until something comes over the connection, then wait for the last packets."""
         apart, begin = interval / self.pairs, time.monotonic()
         while not over.poll():
             due = int((time.monotonic() - begin) / apart) + 1 - len(self.sent)
@@ -176,7 +176,7 @@ class UdpProber(Prober):
             end.close()
 
     def send(self, count: int) -> None:
-        """Without a carrier or an answer to ARP a packet is lost like any other."""
+        """Send the next packets; without a carrier or an answer to ARP they are lost."""
         for _ in range(count):
             number, pair = divmod(len(self.sent), self.pairs)
             end, address = self.to[pair]
@@ -185,7 +185,7 @@ class UdpProber(Prober):
                 end.sendto(PACKET.pack(self.signature, pair, number) + self.filling[pair], address)
 
     def hear(self, patience: float) -> None:
-        """By the hosts' sockets."""
+        """Note the packets that the hosts' sockets have received."""
         for file, _ in self.poll.poll(patience):
             for _ in range(AT_ONCE):
                 try:
@@ -227,7 +227,7 @@ def widen_receiving(end: socket.socket) -> None:
 
 
 def main() -> None:
-    """One probe."""
+    """Run one probe in a process of its own."""
     end = Connection(0)
     interval, make, arguments = end.recv()
     prober = make(*arguments)

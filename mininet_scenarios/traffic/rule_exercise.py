@@ -100,7 +100,7 @@ class RuleExercise:
         self.after = self.before
 
     def run(self, repairs: bool) -> Exercise:
-        """All of it; with `repairs` also what only packets reach that find ports down.
+        """Reach all rules; with `repairs` also those for packets that find ports down.
 
         Raises:
             OpenVSwitchError: Open vSwitch hung up or refused a message.
@@ -168,7 +168,7 @@ class RuleExercise:
         return times
 
     def _judge(self, frames: CraftedFrames, number: int, host: str, got: bytes) -> None:
-        """One that arrived at a host."""
+        """Check a frame that arrived at a host."""
         receiver = int(frames.destination[number])
         if host != self.hosts.names[receiver]:
             self._differs(frames, number, "delivered", f"at {host}")
@@ -239,7 +239,7 @@ class RuleExercise:
             first, flows = first + flows, 2 * flows
 
     def _flow(self, wanted: Iterable[tuple[Pairs, int]], first: int) -> Flows:
-        """So many flows over pairs of switches, each pair in turn, with source ports from first.
+        """Send so many flows over pairs of switches, each in turn, with source ports from first.
 
         Returns those that were sent, with the number of packets of each for a rate.
         """
@@ -294,7 +294,7 @@ class RuleExercise:
         return reached
 
     def _steps(self, switch: int) -> dict[frozenset[int], list[Injected]]:
-        """By the ports that are down: where packets come in, and what they reach there."""
+        """The packets to send by the ports that are down: where they come in, what they reach."""
         steps: dict[frozenset[int], list[Injected]] = {}
         for (at, role, egress), group in self.rules.groups.items():
             if at != switch or role == GroupRole.ENTER:
@@ -313,7 +313,7 @@ class RuleExercise:
         return steps
 
     def _entry(self, switch: int, group: GroupRules) -> int | None:
-        """Where packets have to come in that are led to a group; None where none can."""
+        """The port by which packets come in that are led to a group; None if none can."""
         if group.role == GroupRole.TRANSIT:
             return LOCAL
         if not group.entry and group.role != GroupRole.FALLBACK:

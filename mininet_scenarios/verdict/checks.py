@@ -348,7 +348,7 @@ class Result:
         return all(check.passed for check in self.checks)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The result for JSON."""
         flows = self.throughput
         return {
             "passed": self.passed,

@@ -50,7 +50,7 @@ class Emulated:
         return self.result.passed
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The rehearsal for JSON."""
         return {**self.facts, **self.result.as_dict()}
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ class Emulated:
         return written.decode()
 
     def html(self, command: str) -> str:
-        """One self-contained page."""
+        """The report as one self-contained page."""
         result = self.result
         seconds = ", ".join(f"{name} {time:g}" for name, time in result.seconds.items())
         rows = {

@@ -170,7 +170,7 @@ class RuleSet:
                 self._need(switch, RowKind.FORWARD, entrance, *here)
 
     def _over_intermediates(self) -> None:
-        """The same where packets go by intermediates: both legs take minimal routes."""
+        """Note what packets reach that go by intermediates: both legs take minimal routes."""
         ends, middles = np.unique(self.hosts.switch).tolist(), intermediates(self.build)
         number = {int(middle): n for n, middle in enumerate(middles)}
         pairs = {v: {(v, s, d) for s in ends for d in ends if s != d} for v in self.versions}

@@ -12,34 +12,35 @@ if TYPE_CHECKING:
     from compilers.tables.build import Build
 
 
-def guarantee_json(found: Guarantee) -> dict[str, Any]:
+def guarantee_json(guarantee: Guarantee) -> dict[str, Any]:
     """The guarantee with switches as numbers of vertices."""
     return {
-        "share": found.share,
-        "link": found.link,
-        "traffic": [(flow.source, flow.destination) for flow in found.traffic],
-        "rates": [flow.rate for flow in found.traffic],
+        "share": guarantee.share,
+        "link": guarantee.link,
+        "traffic": [(flow.source, flow.destination) for flow in guarantee.traffic],
+        "rates": [flow.rate for flow in guarantee.traffic],
     }
 
 
-def print_guarantees(title: str, builds: Sequence[Build], found: Sequence[Guarantee]) -> None:
+def print_guarantees(title: str, builds: Sequence[Build], guarantees: Sequence[Guarantee]) -> None:
     """A row a plane: what every host gets under any traffic, and the link that is full."""
     rows = [
-        [build.name, f"{one.share:.2%}", link_name(build, one), len(one.traffic)]
-        for build, one in zip(builds, found, strict=True)
+        [build.name, f"{guarantee.share:.2%}", link_name(build, guarantee), len(guarantee.traffic)]
+        for build, guarantee in zip(builds, guarantees, strict=True)
     ]
     print_table(title, ["fabric", "guaranteed", "full link", "flows that fill it"], rows)
 
 
-def link_name(build: Build, found: Guarantee) -> str:
+def link_name(build: Build, guarantee: Guarantee) -> str:
     """The two switches of the link that limits it."""
-    return " – ".join(build.wiring.names[end] for end in found.link) if found.link else "–"
+    return " – ".join(build.wiring.names[end] for end in guarantee.link) if guarantee.link else "–"
 
 
-def traffic_csv(build: Build, found: Guarantee) -> str:
+def traffic_csv(build: Build, guarantee: Guarantee) -> str:
     """The traffic that fills the link, in the form of `--pattern` and of `routing.demand`."""
     names = build.wiring.names
     lines = [
-        f"{names[flow.source]},{names[flow.destination]},{flow.rate:g}\n" for flow in found.traffic
+        f"{names[flow.source]},{names[flow.destination]},{flow.rate:g}\n"
+        for flow in guarantee.traffic
     ]
     return "source,destination,rate\n" + "".join(lines)

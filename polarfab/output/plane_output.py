@@ -47,7 +47,7 @@ def of_each_plane(fabric: Fabric, measure: Callable[[Fabric], Found]) -> list[Fo
 def merged_reports(
     names: Sequence[str], reports: Sequence[dict[str, Any]], whole: dict[str, Any]
 ) -> dict[str, Any]:
-    """For JSON: the report of the one plane; of several all by name, behind what holds for all."""
+    """The report of the one plane for JSON; of several, what holds for all, then each by name."""
     if len(reports) == 1:
         return reports[0]
     named = zip(names, reports, strict=True)

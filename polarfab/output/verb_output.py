@@ -114,12 +114,12 @@ def counted(number: int, noun: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document on stdout."""
     click.echo(json.dumps(value, indent=2))
 
 
 def print_csv(rows: Sequence[Mapping[str, object]]) -> None:
-    """One CSV table on stdout, its columns the keys of the first row; None is an empty field."""
+    """Print a CSV table on stdout, with the keys of the first row as columns; None is empty."""
     import csv
 
     if rows:

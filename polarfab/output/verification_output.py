@@ -47,7 +47,7 @@ def say_caveats(fabric: Fabric) -> None:
 
 
 def stop_if_wrong(build: Build, report: Report) -> None:
-    """Where a report has not passed, say which pairs went wrong and stop with exit code 1."""
+    """Stop with exit code 1 if a report has not passed, and say which pairs went wrong."""
     from compilers.proof.verification import remedy
 
     if report.passed:

@@ -109,7 +109,7 @@ def command(
 def _facts(
     fabric: Fabric, hosts: int, planes: Sequence[Sequence[PatternThroughput]]
 ) -> dict[str, Any]:
-    """For JSON: the patterns of each plane, and of all planes together."""
+    """The patterns of each plane, and of all planes together, for JSON."""
     from compilers.drawing.plots import ROUTINGS
 
     names = [build.name for build in fabric.builds]
@@ -128,7 +128,7 @@ def _facts(
 def _print(
     builds: Sequence[Build], title: str, planes: Sequence[Sequence[PatternThroughput]]
 ) -> None:
-    """For people: a table of each plane, and of all planes together."""
+    """Print a table of each plane, and of all planes together."""
     from compilers.drawing.plots import ROUTINGS
     from compilers.spec.balances import own_balances_with
 

@@ -82,7 +82,7 @@ def _remaining(fabric: Fabric, whole: Fabric) -> list[GrowthReport]:
 
 
 def _grown(fabric: Fabric, clusters: str) -> list[GrowthReport]:
-    """Each plane with more clusters, in places that neither a later nor a grown one takes."""
+    """Grow each plane, in racks that no other plane takes."""
     from compilers.expansion.growth_report import GrowthReport
     from polarfab.fabric import Fabric
 

@@ -101,7 +101,7 @@ def _running(controller: ControllerAddress) -> Fabric:
 
 
 def _print(report: dict[str, Any], plane: str) -> None:
-    """One line that says it all, then what happens by name; --verbose: every row and state."""
+    """Print a headline, then the changes by name; with --verbose every row and state."""
     click.secho(plane + _headline(report), bold=True)
     for line in _by_name(report["switches"]):
         click.echo(f"  {line}")
@@ -169,7 +169,7 @@ def _by_name(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _moved_hosts(moves: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Each host whose port or addresses are others, the first few without --verbose."""
+    """The hosts whose ports or addresses change; the first few without --verbose."""
     shown = moves if volume() > 0 else moves[:NAMED]
     for name, was, now in shown:
         yield f"host {name} moved: {was} to {now}"
@@ -183,7 +183,7 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    """All names where the user wants lists in full, else the first few."""
+    """The first few names; with --verbose all."""
     if volume() > 0 or len(names) <= NAMED:
         return ", ".join(names)
     return f"{', '.join(names[:NAMED])} and {len(names) - NAMED:,} more"

@@ -150,7 +150,7 @@ def _say_unnamed(build: Build, report: PushReport) -> None:
 
 
 def _say_errors(report: PushReport) -> None:
-    """Each error once, with the first switches that had it; with --verbose switch by switch."""
+    """Print each error once, with the first switches that had it; with --verbose by switch."""
     from compilers.targets.devices.router_device import MOST_NAMED
 
     errors = {one.node: one.error for one in report.switches if one.error}
