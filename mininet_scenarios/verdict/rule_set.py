@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,13 +67,37 @@ class GroupRules:
     """The rules of the buckets."""
 
 
+@dataclass(frozen=True, order=True, slots=True)
+class Visit:
+    """A packet passes a switch."""
+
+    source: int
+    """The switch that the packet comes from at first."""
+    target: int
+    """The switch that it goes to at last."""
+    switch: int
+    """The switch that it passes."""
+    came: int
+    """The port by which it comes in; 0 from a host."""
+    left: int
+    """The port by which it goes out."""
+    marked: bool
+    """Whether it comes marked."""
+
+
 class RuleSet:
     """All rules of a build: `flows` by switch, kind and number, `groups` by switch, role, class."""
 
     def __init__(
         self, build: Build, hosts: HostSample, generation: Mapping[int, int] | None = None
     ) -> None:
-        """generation: of a switch's class and group numbers, 0 where it says nothing."""
+        """Collect the rules.
+
+        Args:
+            build: the build.
+            hosts: the hosts that take part.
+            generation: of each switch's class and group numbers; 0 if it is missing.
+        """
         self.build, self.hosts, self.generation = build, hosts, generation or {}
         self.prediction = Prediction.of(build)
         self.versions = (4, 6) if build.addressing.ipv6 else (4,)
@@ -83,12 +108,12 @@ class RuleSet:
             self._add_flows(encoder, switch)
             self._add_groups(switch)
         self.due: dict[Rule, Pairs] = {}
-        self._local()
+        self._need_of_hosts()
         self._routes = {version: self._prefixes(version) for version in self.versions}
         if build.forwarding.intermediates:
-            self._over_intermediates()
+            self._need_over_intermediates()
         else:
-            self._between()
+            self._need_between_switches()
 
     @property
     def all(self) -> list[Rule]:
@@ -152,8 +177,8 @@ class RuleSet:
             for place, port in enumerate(ports)
         )
 
-    def _local(self) -> None:
-        """Rows that a host reaches by what it asks of its switch, or gets from it."""
+    def _need_of_hosts(self) -> None:
+        """Note the rows that hosts reach by what they ask of their switch, or get from it."""
         for switch, host in zip(
             self.hosts.switch.tolist(), self.hosts.number.tolist(), strict=True
         ):
@@ -169,7 +194,7 @@ class RuleSet:
                 entrance = host + (family + 1 << FAMILY_SHIFT) if self.pipeline.entering else family
                 self._need(switch, RowKind.FORWARD, entrance, *here)
 
-    def _over_intermediates(self) -> None:
+    def _need_over_intermediates(self) -> None:
         """Note what packets reach that go by intermediates: both legs take minimal routes."""
         ends, middles = np.unique(self.hosts.switch).tolist(), intermediates(self.build)
         number = {int(middle): n for n, middle in enumerate(middles)}
@@ -186,69 +211,71 @@ class RuleSet:
         legs = Prediction.of(
             replace(self.build, forwarding=replace(self.build.forwarding, intermediates=False))
         )
-        for begin, end, at, came, left, _ in self._passed(legs, np.array(ends), middles):
-            sent = {pair for v in self.versions for pair in pairs[v] if pair[1] == begin}
-            self._leg(at, end, came, left, sent)
-            for family, version in enumerate(self.versions) if came else ():
-                some = {pair for pair in sent if pair[0] == version}
-                self._needs(at, RowKind.FORWARD, CARRIED_NUMBER + family, some)
-            self._needs(at, RowKind.CARRIED, number[end], sent)
+        for visit in self._visits(legs, np.array(ends), middles):
+            sent = {pair for v in self.versions for pair in pairs[v] if pair[1] == visit.source}
+            self._need_on_leg(visit, sent)
+            for family, version in enumerate(self.versions) if visit.came else ():
+                of_version = {pair for pair in sent if pair[0] == version}
+                self._needs(visit.switch, RowKind.FORWARD, CARRIED_NUMBER + family, of_version)
+            self._needs(visit.switch, RowKind.CARRIED, number[visit.target], sent)
         for middle in middles.tolist():
             self._needs(middle, RowKind.CARRIED, number[middle], pairs[4])
-        for _, end, at, came, left, _ in self._passed(legs, middles, np.array(ends)):
-            sent = {pair for v in self.versions for pair in pairs[v] if pair[2] == end}
-            self._leg(at, end, came, left, sent)
+        for visit in self._visits(legs, middles, np.array(ends)):
+            sent = {pair for v in self.versions for pair in pairs[v] if pair[2] == visit.target}
+            self._need_on_leg(visit, sent)
             for family, version in enumerate(self.versions):
-                some = {pair for pair in sent if pair[0] == version}
-                if came:
-                    self._needs(at, RowKind.FORWARD, family, some)
-                prefix = self._routes[version][at, end] + family * IPV6_NUMBER
-                self._needs(at, RowKind.ROUTE, int(prefix), some)
+                of_version = {pair for pair in sent if pair[0] == version}
+                if visit.came:
+                    self._needs(visit.switch, RowKind.FORWARD, family, of_version)
+                prefix = self._routes[version][visit.switch, visit.target] + family * IPV6_NUMBER
+                self._needs(visit.switch, RowKind.ROUTE, int(prefix), of_version)
 
-    def _leg(self, at: int, end: int, came: int, left: int, sent: Pairs) -> None:
-        """A packet on a leg passes the switch `at`: the class and its bucket."""
-        egress = int(self.prediction.egress[at, end])
-        group, _ = self._led(at, egress, came)
+    def _need_on_leg(self, visit: Visit, sent: Pairs) -> None:
+        """Note the class and the bucket that a packet on a leg reaches."""
+        egress = int(self.prediction.egress[visit.switch, visit.target])
+        group, _ = self._led(visit.switch, egress, visit.came)
         if group is None:
             return
-        self._needs(at, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), sent)
+        self._needs(visit.switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), sent)
         for port, rule in zip(group.port, group.buckets, strict=True):
-            if port == left:
+            if port == visit.left:
                 self.due.setdefault(rule, set()).update(sent)
 
-    def _between(self) -> None:
-        """Rules that packets from switch to switch reach, over all their paths."""
+    def _need_between_switches(self) -> None:
+        """Note the rules that packets from switch to switch reach, over all their paths."""
         ends = np.unique(self.hosts.switch)
-        for visit in self._passed(self.prediction, ends, ends):
-            self._visit(*visit)
+        for visit in self._visits(self.prediction, ends, ends):
+            self._need_of(visit)
 
-    def _passed(
+    def _visits(
         self, prediction: Prediction, begins: NDArray[np.int64], ends: NDArray[np.int64]
-    ) -> list[tuple[int, int, int, int, int, bool]]:
-        """What passes switches: source, target, the switch, ports in and out, whether marked."""
+    ) -> list[Visit]:
+        """How packets between these switches pass all switches."""
         order = self.build.tables.switches
         talks = np.zeros((order, order), np.int64)
         talks[np.ix_(begins, ends)] = 1
         talks[np.diag_indices(order)] = 0
-        seen: set[tuple[int, int, int, int, int, bool]] = set()
+        rows: set[tuple[Any, ...]] = set()
         for columns in prediction.visits(talks):
-            seen.update(zip(*(column.tolist() for column in columns), strict=True))
-        return sorted(seen)
+            rows.update(zip(*(column.tolist() for column in columns), strict=True))
+        return [Visit(*row) for row in sorted(rows)]
 
-    def _visit(self, source: int, target: int, at: int, came: int, left: int, marked: bool) -> None:
-        """A packet passes the switch `at`, in by a port (0: from a host) and out by another."""
-        egress = int(self.prediction.egress[at, target])
+    def _need_of(self, visit: Visit) -> None:
+        """Note the rules that a packet reaches in a switch that it passes."""
+        at, came, left = visit.switch, visit.came, visit.left
+        egress = int(self.prediction.egress[at, visit.target])
         group, nested = self._led(at, egress, came)
-        spread = marked and egress < self.pipeline.direct
+        spread = visit.marked and egress < self.pipeline.direct
         for family, version in enumerate(self.versions):
-            pair = version, source, target
+            pair = version, visit.source, visit.target
             if came:
-                self._need(at, RowKind.FORWARD, family + MARKED_NUMBER * marked, *pair)
-            prefix = self._routes[version][at, target]
+                number = family + (MARKED_NUMBER if visit.marked else 0)
+                self._need(at, RowKind.FORWARD, number, *pair)
+            prefix = self._routes[version][at, visit.target]
             self._need(at, RowKind.ROUTE, prefix + family * IPV6_NUMBER, *pair)
             if spread:
                 self._need(at, RowKind.SPREAD, came, *pair)
-        pair = 4, source, target
+        pair = 4, visit.source, visit.target
         if group is None and not spread:  # over several paths, from anywhere
             self._need(at, RowKind.CLASS, egress, *pair)
         if group is None or spread:
@@ -267,8 +294,10 @@ class RuleSet:
             fallback = self.groups.get((at, GroupRole.FALLBACK, egress))
             return (fallback, enter) if fallback else (enter, None)
         repairs: int = self.build.tables.classes.protection.shape[2]
-        last = GroupRole.ASIDE + repairs + self.build.forwarding.every_hop
-        for role in range(GroupRole.BOUNCE, last):
+        roles = range(GroupRole.BOUNCE, GroupRole.ASIDE + repairs)
+        if self.build.forwarding.every_hop:
+            roles = range(GroupRole.BOUNCE, GroupRole.ASIDE + repairs + 1)
+        for role in roles:
             group = self.groups.get((at, role, egress))
             if group and came and role != GroupRole.FALLBACK and group.entry == came:
                 return group, None
