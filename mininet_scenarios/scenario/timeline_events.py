@@ -128,22 +128,37 @@ def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
     return wanted
 
 
-Elements = tuple[str, tuple[Link, ...], tuple[str, ...]]
-"""Links and nodes that fail together, and what they are called."""
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """Links and nodes that fail together."""
+
+    name: str
+    """What they are called in reports."""
+    links: tuple[Link, ...] = ()
+    """The links, by their two switches."""
+    nodes: tuple[str, ...] = ()
+    """The nodes."""
+
+    def change(self, up: bool) -> PhysicalChange:
+        """The event that cuts them, or mends them."""
+        return PhysicalChange(self.links, self.nodes, up)
 
 
 @dataclass(frozen=True, slots=True)
 class _MomentReader:
+    """Reads the events of moments, by the names that a build has."""
+
     build: Build
+    """The build."""
 
     def cases(self, moment: TimelineEntry) -> Iterator[Case]:
         """The events of one moment."""
         word = moment.happens()[0]
         kind, _, state = word.partition("_")
         if state:
-            name, links, nodes = self._elements(kind, getattr(moment, word))
-            what = f"{name} {state}"
-            event = PhysicalChange(links, nodes, up=state == "up")
+            elements = self._elements(kind, getattr(moment, word))
+            what = f"{elements.name} {state}"
+            event = elements.change(up=state == "up")
             yield Case(what, what, event, moment.expect, moment.at)
         elif kind == "each":
             yield from self._each(moment, str(moment.each))
@@ -164,11 +179,11 @@ class _MomentReader:
         if kind == "link":
             links = tuple(self._link(word) for word in value)
             noun = "links" if len(links) > 1 else "link"
-            return f"{noun} {', '.join(value)}", links, ()
+            return Elements(f"{noun} {', '.join(value)}", links=links)
         if kind == "node":
             nodes = self._names(find_switch(self.build, word) for word in value)
             noun = "nodes" if len(nodes) > 1 else "node"
-            return f"{noun} {', '.join(value)}", (), nodes
+            return Elements(f"{noun} {', '.join(value)}", nodes=nodes)
         if kind == "group":
             return self._of_group(find(self.build.wiring, self.build.hardware, value))
         if kind == "rack":
@@ -177,12 +192,12 @@ class _MomentReader:
                 todo = did_you_mean(value, racks.names)
                 raise InputError.of(f"one of {', '.join(racks.names)}", value, todo)
             members = racks.members(racks.names.index(value)).tolist()
-            return f"rack {value}", (), self._names(members)
+            return Elements(f"rack {value}", nodes=self._names(members))
         hardware = self.build.hardware
         if value != max(hardware.plane if hardware else 0, 1):
             raise InputError.of("a plane that the fabric has", str(value))
         vertices = np.flatnonzero(self.build.topology.present).tolist()
-        return f"plane {value}", (), self._names(vertices)
+        return Elements(f"plane {value}", nodes=self._names(vertices))
 
     def _swap(self, moment: TimelineEntry, words: tuple[str, ...], repaired: bool) -> Case:
         one, other = (self._link(word) for word in words)
@@ -200,24 +215,24 @@ class _MomentReader:
 
     def _each(self, moment: TimelineEntry, kind: str) -> Iterator[Case]:
         wiring = self.build.wiring
-        elements: list[Elements]
         if kind in GROUP_KINDS:
-            elements = [self._of_group(g) for g in groups(wiring, self.build.hardware, kind)]
+            failing = [self._of_group(g) for g in groups(wiring, self.build.hardware, kind)]
         elif kind == "link":
             links = map(self._names, wiring.link_ends().tolist())
-            elements = [(f"link {one}-{other}", ((one, other),), ()) for one, other in links]
+            failing = [
+                Elements(f"link {one}-{other}", links=((one, other),)) for one, other in links
+            ]
         else:
             nodes = self._names(np.flatnonzero(self.build.topology.present).tolist())
-            elements = [(f"node {name}", (), (name,)) for name in nodes]
-        if moment.sample and moment.sample < len(elements):
+            failing = [Elements(f"node {name}", nodes=(name,)) for name in nodes]
+        if moment.sample and moment.sample < len(failing):
             random = np.random.default_rng(moment.seed)
-            some = np.sort(random.permutation(len(elements))[: moment.sample])
-            elements = [elements[n] for n in some.tolist()]
-        for name, links_of, nodes_of in elements:
-            down = PhysicalChange(links_of, nodes_of)
-            up = replace(down, up=True)
-            group = f"each {kind} down, {len(elements)}"
-            yield Case(f"{name} down", group, down, moment.expect, undo=up)
+            sample = np.sort(random.permutation(len(failing))[: moment.sample])
+            failing = [failing[number] for number in sample.tolist()]
+        for elements in failing:
+            down, up = elements.change(up=False), elements.change(up=True)
+            group = f"each {kind} down, {len(failing)}"
+            yield Case(f"{elements.name} down", group, down, moment.expect, undo=up)
 
     def _link(self, word: str) -> Link:
         element, ends = find_failure(self.build, word), self.build.wiring.link_ends().tolist()
@@ -232,17 +247,17 @@ class _MomentReader:
 
     def _of_group(self, group: RiskGroup) -> Elements:
         links = tuple((one, other) for one, other in map(self._names, group.links))
-        return group.name, links, self._names(group.switches)
+        return Elements(group.name, links, self._names(group.switches))
 
 
 def _move(moment: TimelineEntry, build: int) -> Case:
     """A move to a build, by its number; by default no packet may be lost."""
     word = next(word for word in MOVES if getattr(moment, word) is not None)
-    said = moment.expand or moment.build or ""
+    target = moment.expand or moment.build or ""
     if moment.policy:
         values = moment.policy.model_dump(mode="json", exclude_unset=True)
-        said = ", ".join(f"{key} {value}" for key, value in values.items())
-    what = f"{word}: {said}"
+        target = ", ".join(f"{key} {value}" for key, value in values.items())
+    what = f"{word}: {target}"
     return Case(what, what, BuildChange(build), _without_loss(moment.expect), moment.at)
 
 
