@@ -28,13 +28,13 @@ def bill(*parts: tuple[Wiring, Cables]) -> list[Item]:
     With `fibre_cores` in the cabling, the cables of a bundle are multi-core fibres of that many
     cores, as long as the bundle's longest cable; without it every cable is bought by itself.
     """
-    found = [
+    items = [
         *(item for wiring, cables in parts for item in _nodes(wiring, cables)),
         *_racks(parts),
         *(item for wiring, cables in parts for item in _material(wiring, cables)),
     ]
     total: dict[tuple[str, str, str], int] = {}
-    for item in found:
+    for item in items:
         key = (item.kind, item.name, item.detail)
         total[key] = total.get(key, 0) + item.quantity
     order = ("node", "rack", "cable", "fibre", "connector")
@@ -64,9 +64,9 @@ def _racks(parts: Iterable[tuple[Wiring, Cables]]) -> Iterator[Item]:
     """Racks that hold nodes; racks that planes share count once."""
     height: dict[str, int] = {}
     for wiring, cables in parts:
-        known = cables.hardware
-        for r in np.unique(known.rack[(wiring.far >= 0).any(axis=1)]).tolist():
-            height[known.rack_names[r]] = int(known.rack_units[r])
+        hardware = cables.hardware
+        for r in np.unique(hardware.rack[(wiring.far >= 0).any(axis=1)]).tolist():
+            height[hardware.rack_names[r]] = int(hardware.rack_units[r])
     for units, quantity in sorted(Counter(height.values()).items()):
         yield Item("rack", f"rack {units}U", "", quantity)
 

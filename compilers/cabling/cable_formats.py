@@ -120,7 +120,7 @@ HOST_COLUMNS = (
 )
 
 
-def host_rows(build: Build | Cabled, known: Hardware) -> Iterator[Row]:
+def host_rows(build: Build | Cabled, hardware: Hardware) -> Iterator[Row]:
     """Rows of `HOST_COLUMNS`, rack by rack.
 
     The type and length are empty if no cable in stock is long enough; if the host's rack is
@@ -128,26 +128,26 @@ def host_rows(build: Build | Cabled, known: Hardware) -> Iterator[Row]:
     """
     wiring, addressing = build.wiring, build.addressing
     vertex, number = np.nonzero(wiring.host_port)
-    order = np.lexsort((number, known.unit[vertex], known.rack[vertex]))
+    order = np.lexsort((number, hardware.unit[vertex], hardware.rack[vertex]))
     vertex, number = vertex[order], number[order]
-    rack = np.stack((known.rack[vertex], known.host_rack[vertex, number]), axis=1)
-    unit = np.stack((known.unit[vertex], known.host_unit[vertex, number]), axis=1)
-    needed = distance(known, rack, unit)
-    kind, length = shelved(known, needed)
+    rack = np.stack((hardware.rack[vertex], hardware.host_rack[vertex, number]), axis=1)
+    unit = np.stack((hardware.unit[vertex], hardware.host_unit[vertex, number]), axis=1)
+    needed = distance(hardware, rack, unit)
+    kind, length = shelved(hardware, needed)
     per_node = wiring.host_port.shape[1]
-    names = [*(entry["name"] for entry in known.cabling["types"]), ""]
+    names = [*(entry["name"] for entry in hardware.cabling["types"]), ""]
     for i, (v, h) in enumerate(zip(vertex.tolist(), number.tolist(), strict=True)):
         port = int(wiring.host_port[v, h])
-        facts = known.types[int(wiring.node_type[v])]
+        facts = hardware.types[int(wiring.node_type[v])]
         placed: Row = ("", "", "", "", "")
         if rack[i, 1] >= 0:
             metres = float(length[i]) if kind[i] >= 0 else ""
-            where = known.rack_names[int(rack[i, 1])], int(unit[i, 1])
+            where = hardware.rack_names[int(rack[i, 1])], int(unit[i, 1])
             placed = (*where, names[int(kind[i])], metres, round(float(needed[i]), 2))
         yield (
-            host_name(v, h, known.plane),
-            known.rack_names[int(known.rack[v])],
-            int(known.unit[v]),
+            host_name(v, h, hardware.plane),
+            hardware.rack_names[int(hardware.rack[v])],
+            int(hardware.unit[v]),
             wiring.names[v],
             facts.module[port - 1],
             wiring.port_name(v, port),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import Addressing
-from compilers.wiring.hardware import Hardware, hardware
+from compilers.wiring.hardware import Hardware, hardware_of_inventory
 from compilers.wiring.placement import clusters
 from compilers.wiring.wiring import Wiring, generated_inventory
 from inventory.problems import Finding, InputError, Refused, shown
@@ -100,10 +100,10 @@ class Cables:
         return keys
 
 
-def by_port(known: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
+def by_port(hardware: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
     """int64[T, ports + 1]: the attribute `word` of each port of each type."""
-    table = np.zeros((len(known.types), max(map(len, wiring.port_names)) + 1), np.int64)
-    for t, facts in enumerate(known.types):
+    table = np.zeros((len(hardware.types), max(map(len, wiring.port_names)) + 1), np.int64)
+    for t, facts in enumerate(hardware.types):
         values = getattr(facts, word)
         table[t, 1 : len(values) + 1] = values
     return table
@@ -123,15 +123,15 @@ def hardware_of(build: Build | Cabled) -> Hardware:
     if given != known:
         required, todo = f"{known[0]} in a build without inventory", "compile the build again"
         raise InputError.of(required, ", ".join(map(shown, given)), todo, key="node_types")
-    return hardware(inventory, build.wiring, clusters(build.topology))
+    return hardware_of_inventory(inventory, build.wiring, clusters(build.topology))
 
 
-def cables_of(wiring: Wiring, known: Hardware) -> Cables:
+def cables_of(wiring: Wiring, hardware: Hardware) -> Cables:
     """Every cable between nodes.
 
     Args:
         wiring: the ports of every link.
-        known: the places of nodes and the cables in stock.
+        hardware: the places of nodes and the cables in stock.
 
     Raises:
         Refused: a link is longer than every cable in stock.
@@ -139,87 +139,99 @@ def cables_of(wiring: Wiring, known: Hardware) -> Cables:
     tail, link = wiring.links()
     ends = np.stack((tail, wiring.far[tail, link]), axis=1).astype(np.int32)
     ports = np.stack((wiring.port[tail, link], wiring.far_port[tail, link]), axis=1)
-    many = by_port(known, wiring, "parallel")[wiring.node_type[ends[:, 0]], ports[:, 0]]
+    many = by_port(hardware, wiring, "parallel")[wiring.node_type[ends[:, 0]], ports[:, 0]]
     ends, ports = np.repeat(ends, many, axis=0), np.repeat(ports, many, axis=0)
     socket = (np.arange(len(ends)) - np.repeat(np.cumsum(many) - many, many)).astype(np.int32)
-    turned = _before(known, ends[:, 1], ends[:, 0])
+    turned = _before(hardware, ends[:, 1], ends[:, 0])
     ends[turned], ports[turned] = ends[turned, ::-1], ports[turned, ::-1]
-    racks, found = known.rack[ends], known.cluster[ends]
+    racks, cluster = hardware.rack[ends], hardware.cluster[ends]
     order = np.lexsort(
         (
             socket,
             ports[:, 0],
-            known.unit[ends[:, 0]],
-            found[:, 1],
-            found[:, 0],
+            hardware.unit[ends[:, 0]],
+            cluster[:, 1],
+            cluster[:, 0],
             racks[:, 1],
             racks[:, 0],
         )
     )
-    ends, ports, racks, found = ends[order], ports[order], racks[order], found[order]
+    ends, ports, racks, cluster = ends[order], ports[order], racks[order], cluster[order]
     socket = socket[order]
-    bundle, bundles = _bundled(racks, found, known)
-    hand = _by_hand(wiring, known, ends, socket)
-    needed = run_length(known, ends)
-    kind, length = _from_stock(known, needed, hand)
-    number = _numbers(known.cable_number, len(ends))
-    found_all = (needed, length, kind, bundle, bundles, hand, number, socket)
-    return Cables(known, ends, ports, *found_all)
+    bundle, bundles = _bundled(racks, cluster, hardware)
+    hand = _by_hand(wiring, hardware, ends, socket)
+    needed = run_length(hardware, ends)
+    kind, length = _from_stock(hardware, needed, hand)
+    number = _numbers(hardware.cable_number, len(ends))
+    return Cables(
+        hardware=hardware,
+        ends=ends,
+        ports=ports,
+        needed=needed,
+        length=length,
+        kind=kind,
+        bundle=bundle,
+        bundles=bundles,
+        hand=hand,
+        number=number,
+        socket=socket,
+    )
 
 
-def _numbers(given: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The given numbers, else 1, 2, …"""
-    return given if len(given) == count else np.arange(1, count + 1)
+def _numbers(numbers: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """These numbers where there are so many, else 1, 2, …"""
+    return numbers if len(numbers) == count else np.arange(1, count + 1)
 
 
-def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
+def numbered(hardware: Hardware, whole: Wiring, left: Wiring) -> Hardware:
     """The hardware of a damaged fabric: its broken ports of hosts, and the cable and bundle
     numbers of the whole one.
     """
-    before, after = cables_of(whole, known), cables_of(left, known)
+    before, after = cables_of(whole, hardware), cables_of(left, hardware)
     keys, kept = before.keys(), after.keys()
     by = np.argsort(keys)
     place = by[np.searchsorted(keys, kept, sorter=by)]
     bundle = np.zeros(len(after.bundles.cables), np.int64)
     inside = after.bundle >= 0
     bundle[after.bundle[inside]] = before.bundle[place[inside]] + 1
-    broken = known.host_broken | (whole.host_port != left.host_port)
-    return replace(known, host_broken=broken, cable_number=place + 1, bundle_number=bundle)
+    broken = hardware.host_broken | (whole.host_port != left.host_port)
+    return replace(hardware, host_broken=broken, cable_number=place + 1, bundle_number=bundle)
 
 
-def too_long(wiring: Wiring, known: Hardware) -> Iterator[Finding]:
+def too_long(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:
     """Findings for racks that are too far apart for the cables in stock."""
     tail, link = wiring.links()
-    needed = run_length(known, np.stack((tail, wiring.far[tail, link]), axis=1))
-    if needed.max(initial=0) > max(kind["lengths"][-1] for kind in known.cabling["types"]):
+    needed = run_length(hardware, np.stack((tail, wiring.far[tail, link]), axis=1))
+    if needed.max(initial=0) > max(kind["lengths"][-1] for kind in hardware.cabling["types"]):
         try:
-            cables_of(wiring, known)  # passes if the inventory gives the lengths of the long cables
+            # passes if the inventory gives the lengths of the long cables
+            cables_of(wiring, hardware)
         except Refused as refused:
             yield from refused.findings
 
 
-def _before(known: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _before(hardware: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Whether u is before v: by rack, cluster, unit."""
-    by = np.lexsort((np.arange(len(known.rack)), known.unit, known.cluster, known.rack))
+    by = np.lexsort((np.arange(len(hardware.rack)), hardware.unit, hardware.cluster, hardware.rack))
     rank = np.empty(len(by), np.int64)
     rank[by] = np.arange(len(by))
     earlier: NDArray[np.bool_] = rank[u] < rank[v]
     return earlier
 
 
-def run_length(known: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
+def run_length(hardware: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
     """float64[E]: metres from port to port, slack included (`inventory.floor.Cabling`)."""
-    return distance(known, known.rack[ends], known.unit[ends])
+    return distance(hardware, hardware.rack[ends], hardware.unit[ends])
 
 
 def distance(
-    known: Hardware, rack: NDArray[np.integer], unit: NDArray[np.integer]
+    hardware: Hardware, rack: NDArray[np.integer], unit: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """float64[E]: metres between places, slack included; rack and unit are int[E, 2]."""
-    cabling = known.cabling
-    steps = np.abs(known.rack_place[rack[:, 0]] - known.rack_place[rack[:, 1]])
+    cabling = hardware.cabling
+    steps = np.abs(hardware.rack_place[rack[:, 0]] - hardware.rack_place[rack[:, 1]])
     across = steps @ [cabling["row_pitch"], cabling["column_pitch"]]
-    rises = (known.rack_units[rack] - unit + 1) * UNIT_METRES + cabling["tray"]
+    rises = (hardware.rack_units[rack] - unit + 1) * UNIT_METRES + cabling["tray"]
     inside = np.abs(unit[:, 0] - unit[:, 1]) * UNIT_METRES
     between = rack[:, 0] != rack[:, 1]
     metres: NDArray[np.float64] = np.where(between, across + rises.sum(axis=1), inside)
@@ -228,39 +240,39 @@ def distance(
 
 
 def _bundled(
-    racks: NDArray[np.int32], found: NDArray[np.int32], known: Hardware
+    racks: NDArray[np.int32], cluster: NDArray[np.int32], hardware: Hardware
 ) -> tuple[NDArray[np.int32], Bundles]:
     """The bundle of each cable, and the bundles; cables come sorted by both pairs."""
-    loose = (racks[:, 0] == racks[:, 1]) & (found[:, 0] == found[:, 1])
-    pairs = np.concatenate((racks, found), axis=1)[~loose]
+    loose = (racks[:, 0] == racks[:, 1]) & (cluster[:, 0] == cluster[:, 1])
+    pairs = np.concatenate((racks, cluster), axis=1)[~loose]
     first = np.ones(len(pairs), bool)
     first[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
     number = np.cumsum(first) - 1
     bundle = np.full(len(racks), -1, np.int32)
     bundle[~loose] = number
     count = np.bincount(number, minlength=int(first.sum()))
-    numbers = _numbers(known.bundle_number, len(count))
+    numbers = _numbers(hardware.bundle_number, len(count))
     return bundle, Bundles(pairs[first, 2:], pairs[first, :2], count, numbers)
 
 
 def _by_hand(
-    wiring: Wiring, known: Hardware, ends: NDArray[np.int32], socket: NDArray[np.int32]
+    wiring: Wiring, hardware: Hardware, ends: NDArray[np.int32], socket: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """int32[E]: the cable of the inventory between the same nodes, -1 for none.
 
     An entry that names ports fixes all parallel cables, one that names sockets a single cable.
     """
     hand = np.full(len(ends), -1, np.int32)
-    if known.hand:
+    if hardware.hand:
         vertex = {name: v for v, name in enumerate(wiring.names)}
         order = len(vertex)
         keys = np.sort(ends.astype(np.int64), axis=1) @ [order, 1]
         by = np.lexsort((socket, keys))
         number = [
             {name: k for names in facts.sockets if len(names) > 1 for k, name in enumerate(names)}
-            for facts in known.types
+            for facts in hardware.types
         ]
-        for i, cable in enumerate(known.hand):
+        for i, cable in enumerate(hardware.hand):
             u, v = sorted((vertex[cable["a"]], vertex[cable["b"]]))
             first, last = np.searchsorted(keys, [u * order + v, u * order + v + 1], sorter=by)
             here = by[first:last]  # none where the link is missing
@@ -270,14 +282,14 @@ def _by_hand(
 
 
 def _from_stock(
-    known: Hardware, needed: NDArray[np.float64], hand: NDArray[np.int32]
+    hardware: Hardware, needed: NDArray[np.float64], hand: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The type and length of each cable: the first type in stock that is long enough."""
-    types = known.cabling["types"]
-    kind, length = shelved(known, needed)
+    types = hardware.cabling["types"]
+    kind, length = shelved(hardware, needed)
     names = [cable_type["name"] for cable_type in types]
     for e in np.flatnonzero(hand >= 0).tolist():
-        given = known.hand[hand[e]]
+        given = hardware.hand[hand[e]]
         if given["type"] is not None:
             kind[e] = names.index(given["type"])
             stock = np.array(types[kind[e]]["lengths"])
@@ -290,7 +302,7 @@ def _from_stock(
 
 
 def shelved(
-    known: Hardware, needed: NDArray[np.float64]
+    hardware: Hardware, needed: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """int32[E], float64[E]: the first type in stock that is long enough, and its length.
 
@@ -298,7 +310,7 @@ def shelved(
     """
     kind = np.full(len(needed), -1, np.int32)
     length = needed.copy()
-    for t, cable_type in enumerate(known.cabling["types"]):
+    for t, cable_type in enumerate(hardware.cabling["types"]):
         stock = np.array(cable_type["lengths"])
         fits = (kind < 0) & (needed <= stock[-1])
         kind[fits] = t

@@ -75,11 +75,11 @@ class CableSchedule:
     @cached_property
     def plans(self) -> tuple[PanelPlan, ...]:
         """How the links of each plane run through panels; none where links are missing."""
-        found = (
+        plans = (
             panel_plan(build.topology, build.wiring, rows.cables.hardware)
             for build, rows in self.parts
         )
-        return tuple(plan for plan in found if plan)
+        return tuple(plan for plan in plans if plan)
 
     @property
     def whole(self) -> bool:
@@ -124,10 +124,10 @@ class CableSchedule:
 
     def summaries(self) -> list[dict[str, Any]]:
         """Counts of cables and bundles of each plane."""
-        found = [_summary(*part) for part in self.parts]
-        for summary, plan in zip(found, self.plans, strict=False):
+        summaries = [_summary(*part) for part in self.parts]
+        for summary, plan in zip(summaries, self.plans, strict=False):
             summary["panels"] = panel_summary(plan)
-        return found
+        return summaries
 
     def text(self, form: str) -> Iterator[str]:
         """The schedule in a format of `CABLE_FORMATS` or as `json`, piece by piece.

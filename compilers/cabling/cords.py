@@ -55,28 +55,28 @@ def cords(plan: PanelPlan) -> Iterator[Cord]:
 
 def ribbons(plan: PanelPlan) -> Iterator[Cord]:
     """The ribbon of each switch; of one that an expansion has added links to, several."""
-    known, wiring, found = plan.cables.hardware, plan.wiring, plan.shuffle
-    half, last, links = _first_and_last_half(found.ribbon, found.lane)
+    hardware, wiring, ways = plan.cables.hardware, plan.wiring, plan.shuffle
+    half, last, links = _first_and_last_half(ways.ribbon, ways.lane)
     cable, end = np.divmod(half, 2)
     last_cable, last_end = np.divmod(last, 2)
-    switch, panel = plan.cables.ends[cable, end], found.panel[cable, end]
-    front = found.front[cable, end]
-    racks = np.stack((known.rack[switch].astype(np.int64), plan.rack[panel]), axis=1)
-    kind, length = _from_stock(plan, racks, known.unit[switch])
+    switch, panel = plan.cables.ends[cable, end], ways.panel[cable, end]
+    front = ways.front[cable, end]
+    racks = np.stack((hardware.rack[switch].astype(np.int64), plan.rack[panel]), axis=1)
+    kind, length = _from_stock(plan, racks, hardware.unit[switch])
     for i, (v, p) in enumerate(zip(switch.tolist(), panel.tolist(), strict=True)):
         first_plug = plug_name(wiring, plan.cables, int(cable[i]), int(end[i]))
         last_plug = plug_name(wiring, plan.cables, int(last_cable[i]), int(last_end[i]))
         yield Cord(
             label=plan.ribbon_label(i),
             kind="ribbon",
-            a_rack=known.rack_names[racks[i, 0]],
+            a_rack=hardware.rack_names[racks[i, 0]],
             a=wiring.names[v],
             a_port=first_plug if first_plug == last_plug else f"{first_plug} to {last_plug}",
-            b_rack=known.rack_names[racks[i, 1]],
+            b_rack=hardware.rack_names[racks[i, 1]],
             b=plan.names[p],
             b_port=f"F{front[i] + 1}",
             a_type=wiring.type_names[wiring.node_type[v]],
-            b_type=found.types[found.kind[p]][0],
+            b_type=ways.types[ways.kind[p]][0],
             links=int(links[i]),
             turned="",
             type=kind[i],
@@ -86,26 +86,26 @@ def ribbons(plan: PanelPlan) -> Iterator[Cord]:
 
 def trunks(plan: PanelPlan) -> Iterator[Cord]:
     """The trunks between cassettes."""
-    known, found = plan.cables.hardware, plan.shuffle
-    racks = plan.rack[found.ends]
-    links = np.bincount(found.trunk[found.trunk >= 0])
+    hardware, ways = plan.cables.hardware, plan.shuffle
+    racks = plan.rack[ways.ends]
+    links = np.bincount(ways.trunk[ways.trunk >= 0])
     kind, length = _from_stock(plan, racks)
     for t, ((a, b), (a_socket, b_socket)) in enumerate(
-        zip(found.ends.tolist(), found.sockets.tolist(), strict=True)
+        zip(ways.ends.tolist(), ways.sockets.tolist(), strict=True)
     ):
         yield Cord(
             label=plan.trunk_label(t),
             kind="trunk",
-            a_rack=known.rack_names[racks[t, 0]],
+            a_rack=hardware.rack_names[racks[t, 0]],
             a=plan.names[a],
             a_port=f"T{a_socket + 1}",
-            b_rack=known.rack_names[racks[t, 1]],
+            b_rack=hardware.rack_names[racks[t, 1]],
             b=plan.names[b],
             b_port=f"T{b_socket + 1}",
-            a_type=found.types[found.kind[a]][0],
-            b_type=found.types[found.kind[b]][0],
+            a_type=ways.types[ways.kind[a]][0],
+            b_type=ways.types[ways.kind[b]][0],
             links=int(links[t]),
-            turned="reversed" if found.turned[t] else "straight",
+            turned="reversed" if ways.turned[t] else "straight",
             type=kind[t],
             length_m=length[t],
         )
@@ -170,10 +170,10 @@ def _from_stock(
 
     Cassettes are at the top of their racks. unit: of the first ends, where these are switches.
     """
-    known = plan.cables.hardware
-    units = known.rack_units[racks].astype(np.int64)
+    hardware = plan.cables.hardware
+    units = hardware.rack_units[racks].astype(np.int64)
     if unit is not None:
         units[:, 0] = unit
-    kind, length = shelved(known, distance(known, racks, units))
+    kind, length = shelved(hardware, distance(hardware, racks, units))
     names = [entry["name"] for entry in plan.cables.kinds()]
     return [names[k] if k >= 0 else "" for k in kind.tolist()], length.tolist()

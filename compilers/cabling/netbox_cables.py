@@ -56,17 +56,17 @@ def _direct(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[Row]:
 
 def _lanes(rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]) -> Iterator[Row]:
     """A cable for each lane of a ribbon, from the switch to the cassette."""
-    found, cords = plan.shuffle, list(ribbons(plan))
+    ways, cords = plan.shuffle, list(ribbons(plan))
     for link, row in zip(rows.which.tolist(), rows, strict=True):
-        lanes = list(zip(found.front[link].tolist(), found.lane[link].tolist(), strict=True))
-        inside = found.trunk[link] < 0
+        lanes = list(zip(ways.front[link].tolist(), ways.lane[link].tolist(), strict=True))
+        inside = ways.trunk[link] < 0
         for end, word in enumerate("ab"):
             port, rear = lane_port(lanes[end], lanes[1 - end] if inside else None)
-            cord = cords[found.ribbon[link, end]]
+            cord = cords[ways.ribbon[link, end]]
             media, colour = _stock(rows, cord)
             yield (
                 *(row[AT[f"{word}_node"]], INTERFACE, row[AT[f"{word}_port"]]),
-                *(plan.names[found.panel[link, end]], REAR if rear else FRONT, port),
+                *(plan.names[ways.panel[link, end]], REAR if rear else FRONT, port),
                 media,
                 _status(row, dead),
                 *(cord.label, colour, cord.length_m, "m"),
@@ -76,16 +76,16 @@ def _lanes(rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]) -> Ite
 
 def _trunks(rows: Rows, plan: PanelPlan) -> Iterator[Row]:
     """A cable for each trunk that the selected links run through, or for each of its positions."""
-    found, cords = plan.shuffle, list(trunks(plan))
-    single = bool(found.turned.any())
-    chosen = np.unique(found.trunk[rows.which])
+    ways, cords = plan.shuffle, list(trunks(plan))
+    single = bool(ways.turned.any())
+    chosen = np.unique(ways.trunk[rows.which])
     for number in chosen[chosen >= 0].tolist():
         cord = cords[number]
         media, colour = _stock(rows, cord)
         a_ports, b_ports = (
-            trunk_ports(socket, cord.links, single) for socket in found.sockets[number].tolist()
+            trunk_ports(socket, cord.links, single) for socket in ways.sockets[number].tolist()
         )
-        if found.turned[number]:
+        if ways.turned[number]:
             b_ports.reverse()
         for position, (a_port, b_port) in enumerate(zip(a_ports, b_ports, strict=True), 1):
             yield (

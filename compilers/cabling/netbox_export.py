@@ -70,15 +70,17 @@ def files(
 
 def _names(parts: Sequence[Placed], system: str) -> dict[str, dict[str, str]]:
     """{node type: {port: its name in a system}}."""
-    named, found = target(system).interfaces, dict[str, dict[str, str]]()
-    for part in parts if named else ():
-        assert named  # noqa: S101
-        wiring, given = part.wiring, part.loaded.inventory is not None
-        types = part.hardware().types if given else None
-        ports = named.of_types(wiring.port_names, types, "" if given else named.usual, system)
-        for kind, own, those in zip(wiring.type_names, wiring.port_names, ports, strict=True):
-            found[kind] = dict(zip(own, (port.name for port in those), strict=True))
-    return found
+    naming = target(system).interfaces
+    if naming is None:
+        return {}
+    names = dict[str, dict[str, str]]()
+    for part in parts:
+        wiring, listed = part.wiring, part.loaded.inventory is not None
+        types, usual = (part.hardware().types, "") if listed else (None, naming.usual)
+        ports = naming.of_types(wiring.port_names, types, usual, system)
+        for kind, ours, theirs in zip(wiring.type_names, wiring.port_names, ports, strict=True):
+            names[kind] = dict(zip(ours, (port.name for port in theirs), strict=True))
+    return names
 
 
 def _in_words_of(
@@ -118,9 +120,9 @@ def _cables(parts: Sequence[Placed]) -> Iterator[tuple[Rows, PanelPlan | None]]:
     """The links of each plane, and how they run through cassettes."""
     for part in parts:
         with part.loaded.stage():
-            known = part.hardware()
-            cables = cables_of(part.wiring, known)
-            plan = panel_plan(part.topology, part.wiring, known)
+            hardware = part.hardware()
+            cables = cables_of(part.wiring, hardware)
+            plan = panel_plan(part.topology, part.wiring, hardware)
         yield Rows.of(part.wiring, cables), plan
 
 

@@ -83,16 +83,16 @@ class Rows:
         self, vertex: NDArray[np.int32], port: NDArray[np.int32], socket: list[int]
     ) -> tuple[list[str] | list[int], ...]:
         """Rack, unit, node, module, socket (or the port, if it has one socket), label of an end."""
-        known, wiring = self.cables.hardware, self.wiring
+        hardware, wiring = self.cables.hardware, self.wiring
         kind = wiring.node_type[vertex].tolist()
         ports = (port - 1).tolist()
         return (
-            [known.rack_names[r] for r in known.rack[vertex].tolist()],
-            known.unit[vertex].tolist(),
+            [hardware.rack_names[r] for r in hardware.rack[vertex].tolist()],
+            hardware.unit[vertex].tolist(),
             [wiring.names[v] for v in vertex.tolist()],
-            [known.types[t].module[p] for t, p in zip(kind, ports, strict=True)],
-            [known.types[t].sockets[p][k] for t, p, k in zip(kind, ports, socket, strict=True)],
-            [known.types[t].label[p] for t, p in zip(kind, ports, strict=True)],
+            [hardware.types[t].module[p] for t, p in zip(kind, ports, strict=True)],
+            [hardware.types[t].sockets[p][k] for t, p, k in zip(kind, ports, socket, strict=True)],
+            [hardware.types[t].label[p] for t, p in zip(kind, ports, strict=True)],
         )
 
 

@@ -129,15 +129,15 @@ class Halves:
     @classmethod
     def of(cls, cables: Cables, plug: Numbers, step: Numbers) -> Halves:
         """The halves of links at cassettes by expansion and cluster, as for `shuffle`."""
-        known = cables.hardware
+        hardware = cables.hardware
         switch = cables.ends.ravel().astype(np.int64)
         added = np.repeat(step[cables.ends].max(axis=1), 2)
-        clusters = len(known.cluster_names)
-        home, cassette = np.unique(known.cluster[switch] + clusters * added, return_inverse=True)
+        clusters = len(hardware.cluster_names)
+        home, cassette = np.unique(hardware.cluster[switch] + clusters * added, return_inverse=True)
 
-        by_unit = np.lexsort((known.unit, known.rack, known.cluster))
+        by_unit = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
         front = np.empty(len(by_unit), np.int64)
-        front[by_unit] = place_in(known.cluster[by_unit])
+        front[by_unit] = place_in(hardware.cluster[by_unit])
 
         by_plug = np.lexsort((np.repeat(cables.socket, 2), plug.ravel(), added, switch))
         ribbon = _numbered(np.stack((switch, added), axis=1))

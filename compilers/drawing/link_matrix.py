@@ -37,10 +37,10 @@ class SwitchGroups:
     @classmethod
     def of(cls, build: Build) -> SwitchGroups:
         """The clusters of a build if there are few, else those of a coarser layout, or kinds."""
-        topology, known = build.topology, hardware_of(build)
+        topology, hardware = build.topology, hardware_of(build)
         found = [layout(topology, name) for name in layouts(topology)]
         place = found[0].position if found else np.zeros(topology.graph.order)
-        names, group = known.cluster_names, known.cluster
+        names, group = hardware.cluster_names, hardware.cluster
         for each in (*found, by_kind(topology)):
             if len(names) > MOST_GROUPS:
                 names, group, place = each.names, each.rack, each.position

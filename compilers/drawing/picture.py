@@ -85,11 +85,11 @@ def _sites(build: Build) -> tuple[str, ...]:
 
 def _racks(build: Build) -> Layout | None:
     """The racks of the inventory, nodes from the lowest unit up; empty racks too."""
-    known = build.hardware
-    if known is None or known.rack_names == known.cluster_names:
+    hardware = build.hardware
+    if hardware is None or hardware.rack_names == hardware.cluster_names:
         return None
-    position = places_in(known.rack, known.unit)
-    return Layout.of_one_kind(RACKS, known.rack, position, "rack", known.rack_names)
+    position = places_in(hardware.rack, hardware.unit)
+    return Layout.of_one_kind(RACKS, hardware.rack, position, "rack", hardware.rack_names)
 
 
 def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, ...] = ()) -> str:

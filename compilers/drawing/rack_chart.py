@@ -54,21 +54,21 @@ class Floor:
     unit: int
 
     @classmethod
-    def of(cls, known: Hardware) -> Floor:
+    def of(cls, hardware: Hardware) -> Floor:
         """Rows of the inventory below each other, racks in the order of their columns."""
-        tallest = int(known.rack_units.max())
-        row, place = known.rack_place.T
-        unit = 10 if tallest <= 48 and len(known.rack) <= SMALL_FABRIC else 5
+        tallest = int(hardware.rack_units.max())
+        row, place = hardware.rack_place.T
+        unit = 10 if tallest <= 48 and len(hardware.rack) <= SMALL_FABRIC else 5
         lines = np.unique(row, return_inverse=True)[1]
         fullest = int(np.bincount(lines).max())
         width = max(18, 1200 // fullest)
         if fullest <= 16:
             room = min(WIDEST_RACK, width)
-            longest = BOLD_LETTER * max(map(len, known.rack_names)) - RACK_GAP
+            longest = BOLD_LETTER * max(map(len, hardware.rack_names)) - RACK_GAP
             width = max(RACK_PIXELS, min(longest, room))
         left = places_in(lines, place).astype(np.int64)
         line_height = tallest * unit + FRAME_HEAD + RACK_GAP
-        height = known.rack_units.astype(np.int64) * unit
+        height = hardware.rack_units.astype(np.int64) * unit
         top = CHART_HEAD + FRAME_HEAD + lines * line_height + (tallest * unit - height)
         return cls(CHART_MARGIN + left * (width + RACK_GAP), top, height, width, unit)
 
@@ -90,24 +90,24 @@ def rack_chart(build: Build) -> Chart:
     Raises:
         InputError: there are too many to draw.
     """
-    known = hardware_of(build)
-    if len(known.rack_names) > MOST_DRAWN_RACKS:
+    hardware = hardware_of(build)
+    if len(hardware.rack_names) > MOST_DRAWN_RACKS:
         required = f"at most {MOST_DRAWN_RACKS} racks in a chart"
         todo = "take the schedule: polarfab cables --format csv"
-        raise InputError.of(required, f"{len(known.rack_names):,}", todo)
-    cables, floor = cables_of(build.wiring, known), Floor.of(known)
-    plan = panel_plan(build.topology, build.wiring, known)
-    names, racks = known.rack_names, len(known.rack_names)
+        raise InputError.of(required, f"{len(hardware.rack_names):,}", todo)
+    cables, floor = cables_of(build.wiring, hardware), Floor.of(hardware)
+    plan = panel_plan(build.topology, build.wiring, hardware)
+    names, racks = hardware.rack_names, len(hardware.rack_names)
     right, bottom = floor.end
     signs, keys = _legend(build, plan, bottom + 24)
-    shapes = [*_hosts(known, floor), *_nodes(build, known, floor), *signs]
+    shapes = [*_hosts(hardware, floor), *_nodes(build, hardware, floor), *signs]
     if plan:
         shapes.append(_cassettes(plan, floor))
-    labels = [*_names(build, known, floor), *keys]
+    labels = [*_names(build, hardware, floor), *keys]
     lowest = bottom + 24 + 18 * len(signs)
     right_of = right <= MOST_ABREAST
     corner = (right + GRID_GAP, CHART_HEAD - 8) if right_of else (CHART_MARGIN, lowest + GRID_GAP)
-    ends, length, noun = known.rack[cables.ends].astype(np.int64), cables.length, "cables"
+    ends, length, noun = hardware.rack[cables.ends].astype(np.int64), cables.length, "cables"
     if plan:
         ends, length, noun = plan.rack[plan.shuffle.ends], trunk_lengths(plan), "trunks"
     grids = _cable_grids(racks, ends, length, noun)
@@ -117,12 +117,12 @@ def rack_chart(build: Build) -> Chart:
     middles = np.arange(racks) + 0.5
     found, texts, (end, foot) = side_by_side(grids, legends, names, middles, corner)
     metres = f"{len(ends):,} {noun} of {length.sum():,.0f} m"
-    filled = len(np.unique(known.rack))
+    filled = len(np.unique(hardware.rack))
     nodes = f"{build.topology.graph.order:,} nodes in {filled:,} rack{'s' * (filled != 1)}"
     return composed(
         f"{build.name}: racks and {noun}",
         f"{build.topology.title()}, {nodes}, {metres}",
-        _frames(known, floor),
+        _frames(hardware, floor),
         [*shapes, *found],
         [*labels, *texts],
         (max(right, end), max(lowest, foot)),
@@ -162,25 +162,25 @@ def _cable_grids(
     ]
 
 
-def _frames(known: Hardware, floor: Floor) -> list[Frame]:
+def _frames(hardware: Hardware, floor: Floor) -> list[Frame]:
     place = np.stack((floor.left, floor.top, floor.height), axis=1).tolist()
     letters = max(3, (floor.width + RACK_GAP) // BOLD_LETTER)
     return [
         Frame(x, y, floor.width, height, shortened(name, letters))
-        for name, (x, y, height) in zip(known.rack_names, place, strict=True)
+        for name, (x, y, height) in zip(hardware.rack_names, place, strict=True)
     ]
 
 
-def _units(build: Build, known: Hardware) -> Array:
+def _units(build: Build, hardware: Hardware) -> Array:
     """int64[S, 2]: the lowest unit of each node, counted up where none is known; its height."""
-    high = np.array([each.units for each in known.types])[build.wiring.node_type]
-    rank = places_in(known.rack)
-    return np.stack((np.where(known.unit > 0, known.unit, rank * high + 1), high), axis=1)
+    high = np.array([each.units for each in hardware.types])[build.wiring.node_type]
+    rank = places_in(hardware.rack)
+    return np.stack((np.where(hardware.unit > 0, hardware.unit, rank * high + 1), high), axis=1)
 
 
-def _nodes(build: Build, known: Hardware, floor: Floor) -> Iterator[Shape]:
+def _nodes(build: Build, hardware: Hardware, floor: Floor) -> Iterator[Shape]:
     """The nodes as boxes, a path for each kind of vertices and one for nodes without cables."""
-    boxes = floor.boxes(known.rack, *_units(build, known).T)
+    boxes = floor.boxes(hardware.rack, *_units(build, hardware).T)
     kind, bare = build.topology.kind, _bare(build)
     for each in np.unique(kind).tolist():
         yield _boxed(f"n{each} node", boxes[(kind == each) & ~bare])
@@ -193,10 +193,10 @@ def _bare(build: Build) -> NDArray[np.bool_]:
     return bare
 
 
-def _hosts(known: Hardware, floor: Floor) -> Iterator[Shape]:
+def _hosts(hardware: Hardware, floor: Floor) -> Iterator[Shape]:
     """The hosts whose places are known, a unit each."""
-    there = (known.host_rack >= 0) & (known.host_unit > 0)
-    rack, unit = known.host_rack[there], known.host_unit[there]
+    there = (hardware.host_rack >= 0) & (hardware.host_unit > 0)
+    rack, unit = hardware.host_rack[there], hardware.host_unit[there]
     yield _boxed("host", floor.boxes(rack, unit, np.ones_like(unit)))
 
 
@@ -205,9 +205,9 @@ def _boxed(style: str, boxes: Array) -> Shape:
     return Shape(style, path, len(boxes))
 
 
-def _names(build: Build, known: Hardware, floor: Floor) -> Iterator[Label]:
+def _names(build: Build, hardware: Hardware, floor: Floor) -> Iterator[Label]:
     """The names of nodes, where boxes have room for them."""
-    boxes = floor.boxes(known.rack, *_units(build, known).T)
+    boxes = floor.boxes(hardware.rack, *_units(build, hardware).T)
     room, bare = floor.width // 6, _bare(build).tolist()
     named = zip(build.wiring.names, boxes.tolist(), bare, strict=True)
     for name, (x, y, wide, high), absent in named:

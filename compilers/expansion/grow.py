@@ -182,24 +182,24 @@ def _links_taken(build: Build) -> NDArray[np.int64]:
     return np.take_along_axis(beyond, np.minimum(egress, port.shape[1]).astype(np.int64), axis=1)
 
 
-def with_ports(wiring: Wiring, known: Hardware, expansion: Expansion) -> tuple[Wiring, Hardware]:
+def with_ports(wiring: Wiring, hardware: Hardware, expansion: Expansion) -> tuple[Wiring, Hardware]:
     """The wiring and the hardware, where it is made up, with ports for an expansion.
 
     They come behind those that there are, so that no plug is moved.
     """
     if wiring.type_names != (GENERATED,):
-        return wiring, known
-    spare = Spare.of(wiring, known.types)
+        return wiring, hardware
+    spare = Spare.of(wiring, hardware.types)
     more = int((needed(expansion) - room(spare, expansion, wiring)).max(initial=0))
     if more == 0:
-        return wiring, known
-    roles = known.types[0].role
+        return wiring, hardware
+    roles = hardware.types[0].role
     hosts = roles.count("host")
     links = roles.index("host") if hosts else len(roles)
     behind = len(roles) - links - hosts
     facts = port_facts(GENERATED, generated_type(links, hosts, behind + more))
     names = (tuple(sockets[0] for sockets in facts.sockets),)
-    return replace(wiring, port_names=names), replace(known, types=(facts,))
+    return replace(wiring, port_names=names), replace(hardware, types=(facts,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ class BaseFabric:
 
 
 def grown_wiring(
-    wiring: Wiring, expansion: Expansion, spare: Spare, known: Hardware, taken: SpareNodes
+    wiring: Wiring, expansion: Expansion, spare: Spare, hardware: Hardware, taken: SpareNodes
 ) -> Wiring:
     """The wiring of old nodes with their ports, names and numbers, then of new nodes.
 
@@ -283,8 +283,8 @@ def grown_wiring(
     port = grown_ports(spare, expansion, wiring)
     node_type = wiring.node_type[expansion.origin]
     new, hosts = range(old, graph.order), wiring.host_port.shape[1]
-    names = _names(wiring, expansion, known, taken)
-    first = max(int(wiring.datapath_id.max()), old, *(s.datapath_id for s in known.spares)) + 1
+    names = _names(wiring, expansion, hardware, taken)
+    first = max(int(wiring.datapath_id.max()), old, *(s.datapath_id for s in hardware.spares)) + 1
     numbers = np.arange(first, first + len(new), dtype=np.uint64)
     for v, node in taken.items():
         numbers[v - old] = node.datapath_id or numbers[v - old]
@@ -298,14 +298,16 @@ def grown_wiring(
         port=port,
         far=graph.padded(),
         far_port=far_ports(port, graph),
-        host_port=_host_ports(wiring, port, node_type, known.types),
+        host_port=_host_ports(wiring, port, node_type, hardware.types),
         node_type=node_type,
         type_names=wiring.type_names,
         port_names=wiring.port_names,
     )
 
 
-def _names(wiring: Wiring, expansion: Expansion, known: Hardware, taken: SpareNodes) -> list[str]:
+def _names(
+    wiring: Wiring, expansion: Expansion, hardware: Hardware, taken: SpareNodes
+) -> list[str]:
     """The spare's, or the vertex, if nodes are named by it, else the copied node's name and the
     copy's number.
 
@@ -314,8 +316,8 @@ def _names(wiring: Wiring, expansion: Expansion, known: Hardware, taken: SpareNo
     old = len(wiring.names)
     by_vertex = list(wiring.names) == [str(v) for v in range(old)]
     copies = expansion.topology.coordinates[old:, -1].tolist()
-    used = {*wiring.names, *wiring.host_names, *(s.name for s in known.spares)}
-    used |= {host.name for spare in known.spares for host in spare.hosts}
+    used = {*wiring.names, *wiring.host_names, *(s.name for s in hardware.spares)}
+    used |= {host.name for spare in hardware.spares for host in spare.hosts}
     names = []
     for v, (origin, copy) in enumerate(
         zip(expansion.origin[old:].tolist(), copies, strict=True), old

@@ -47,9 +47,9 @@ class GrowthReport:
         if match is None:
             todo = "write it like quadric:2, fan:1 or nucleus"
             raise InputError.of("a kind of cluster and how many", clusters, todo, key="clusters")
-        found = grow(build, match[1], int(match[2] or 1), planes)
-        rows = Rows(found.build.wiring, found.cables, found.added)
-        return cls(found.build, _grown(build, found), rows)
+        grown = grow(build, match[1], int(match[2] or 1), planes)
+        rows = Rows(grown.build.wiring, grown.cables, grown.added)
+        return cls(grown.build, _grown(build, grown), rows)
 
     @classmethod
     def of_rest(cls, build: Build, larger: Build) -> GrowthReport:
@@ -58,9 +58,9 @@ class GrowthReport:
         Raises:
             InputError: the builds are not of one fabric.
         """
-        found = rest_of(build, larger)
-        rows = Rows(larger.wiring, found.cables, found.added)
-        return cls(larger, _rest(build, larger, found), rows)
+        rest = rest_of(build, larger)
+        rows = Rows(larger.wiring, rest.cables, rest.added)
+        return cls(larger, _rest(build, larger, rest), rows)
 
     def __repr__(self) -> str:
         """`<GrowthReport lab: 8 nodes and 40 cables to add>`."""
@@ -81,23 +81,23 @@ def added_cables(reports: Sequence[GrowthReport]) -> str:
     return "".join(as_csv(chain.from_iterable(report.rows for report in reports)))
 
 
-def _grown(build: Build, found: Grown) -> dict[str, Any]:
+def _grown(build: Build, grown: Grown) -> dict[str, Any]:
     """The plan in numbers, and the table changes of each old switch."""
-    names, old = found.build.wiring.names, build.topology.graph.order
-    known, spare = found.cables.hardware, found.spare.tolist()
-    changes = {word: values.tolist() for word, values in found.changes.items()}
+    names, old = grown.build.wiring.names, build.topology.graph.order
+    hardware, spare = grown.cables.hardware, grown.spare.tolist()
+    changes = {word: values.tolist() for word, values in grown.changes.items()}
     return {
         "fabric": build.name,
-        "topology": found.build.topology.title(),
+        "topology": grown.build.topology.title(),
         "nodes": len(names),
-        "diameter": found.build.topology.diameter,
+        "diameter": grown.build.topology.diameter,
         "nodes_added": list(names[old:]),
-        "spares_taken": [spare.name for spare in found.taken.values()],
-        **_racks(known, old, len(hardware_of(build).rack_names)),
-        "cables": len(found.cables),
-        "cables_added": len(found.added),
-        "cables_moved": found.moved,
-        "clusters_that_fit": found.fits,
+        "spares_taken": [spare.name for spare in grown.taken.values()],
+        **_racks(hardware, old, len(hardware_of(build).rack_names)),
+        "cables": len(grown.cables),
+        "cables_added": len(grown.added),
+        "cables_moved": grown.moved,
+        "clusters_that_fit": grown.fits,
         "least_ports_left": min(spare),
         "nodes_without_ports_left": [n for n, left in zip(names, spare, strict=True) if not left],
         "switches": [
@@ -107,33 +107,33 @@ def _grown(build: Build, found: Grown) -> dict[str, Any]:
     }
 
 
-def _racks(known: Hardware, old: int, there: int) -> dict[str, list[str]]:
+def _racks(hardware: Hardware, old: int, there: int) -> dict[str, list[str]]:
     """The racks of new nodes: those that exist, and those that come."""
-    used = sorted(set(known.rack[old:].tolist()))
+    used = sorted(set(hardware.rack[old:].tolist()))
     return {
-        "racks_filled": [known.rack_names[r] for r in used if r < there],
-        "racks_added": [known.rack_names[r] for r in used if r >= there],
+        "racks_filled": [hardware.rack_names[r] for r in used if r < there],
+        "racks_added": [hardware.rack_names[r] for r in used if r >= there],
     }
 
 
-def _rest(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
+def _rest(build: Build, larger: Build, rest: Rest) -> dict[str, Any]:
     """The additions in numbers, and the table changes of each installed switch."""
-    names, known = larger.wiring.names, found.cables.hardware
+    names, hardware = larger.wiring.names, rest.cables.hardware
     installed = build.topology.present.nonzero()[0].tolist()
-    old = set(known.rack[installed].tolist())
-    racks = sorted(set(known.rack[found.nodes].tolist()) - old)
+    old = set(hardware.rack[installed].tolist())
+    racks = sorted(set(hardware.rack[rest.nodes].tolist()) - old)
     return {
         "fabric": build.name,
         "topology": larger.topology.title(),
         "nodes": int(larger.topology.present.sum()),
-        "nodes_added": [names[v] for v in found.nodes.tolist()],
-        "racks_added": [known.rack_names[r] for r in racks],
-        "cables": len(found.cables),
-        "cables_added": len(found.added),
-        "cables_moved": found.moved,
-        "cables_relabelled": found.relabelled,
-        "nodes_renamed": found.renamed,
-        "switches": [{"node": each.node, **each.counts()} for each in found.switches],
+        "nodes_added": [names[v] for v in rest.nodes.tolist()],
+        "racks_added": [hardware.rack_names[r] for r in racks],
+        "cables": len(rest.cables),
+        "cables_added": len(rest.added),
+        "cables_moved": rest.moved,
+        "cables_relabelled": rest.relabelled,
+        "nodes_renamed": rest.renamed,
+        "switches": [{"node": each.node, **each.counts()} for each in rest.switches],
     }
 
 

@@ -198,7 +198,9 @@ class Hardware:
         return f"<Hardware: {len(self.rack):,} nodes in {len(self.rack_names):,} racks>"
 
 
-def hardware(inventory: Inventory, wiring: Wiring, clusters: Layout, plane: int = 0) -> Hardware:
+def hardware_of_inventory(
+    inventory: Inventory, wiring: Wiring, clusters: Layout, plane: int = 0
+) -> Hardware:
     """The hardware of an inventory whose nodes have places (`placement.place_nodes`).
 
     Without racks in it, every cluster has one of its own that just fits, on a square grid; planes

@@ -13,7 +13,7 @@ from compilers.topology.families import build_topology, vertex_names
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.addressing import clashing_macs
-from compilers.wiring.hardware import Hardware, hardware
+from compilers.wiring.hardware import Hardware, hardware_of_inventory
 from compilers.wiring.placement import (
     at_same_vertices,
     at_vertices,
@@ -45,7 +45,7 @@ class Placed:
 
     def hardware(self) -> Hardware:
         """What the inventory says beyond the wiring; made up where there is none."""
-        return hardware(self.inventory, self.wiring, self.clusters, self.loaded.plane)
+        return hardware_of_inventory(self.inventory, self.wiring, self.clusters, self.loaded.plane)
 
 
 def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:

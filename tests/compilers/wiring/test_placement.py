@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from compilers.cabling.cable_plan import cables_of
 from compilers.topology.families import BASELINES, FAMILIES
-from compilers.wiring.hardware import hardware
+from compilers.wiring.hardware import hardware_of_inventory
 from compilers.wiring.placement import clusters, clusters_of, place_nodes
 from compilers.wiring.wiring import wire
 from inventory.floor import Cabling, Generate, Placement, Rack, RackGrid
@@ -116,7 +116,7 @@ def metres(topology, order):
     found = clusters(topology)
     wiring = wire(topology, settled, 0, position=found.position)
     racks_of(topology, settled)
-    return cables_of(wiring, hardware(settled, wiring, found)).needed.sum()
+    return cables_of(wiring, hardware_of_inventory(settled, wiring, found)).needed.sum()
 
 
 def test_an_order_that_shortens_cables():
