@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from compilers.forwarding.failure_sets import packet_in, start, state_of
 from compilers.forwarding.machine_code import loop
+from compilers.forwarding.packet_states import packet_in, start, state_of
 from compilers.forwarding.rule import DROP, HOST, MARKED, PLAIN, Array, Program, next_links, transit
 from compilers.tables.fib import MOST_HOPS
 

@@ -10,8 +10,11 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.failure_sets import crossing, walk_cases, walk_two
+from compilers.forwarding import failure_sets
+from compilers.forwarding.cable_crossings import crossing
+from compilers.forwarding.failure_sets import Cases, room_for, walk_cases
 from compilers.forwarding.machine_code import for_packets
+from compilers.forwarding.pairs_of_failures import LOSES, walk_two
 from compilers.forwarding.program import Egress, egress_classes, program_of
 from compilers.forwarding.rule import Program
 from compilers.forwarding.single_failures import FIGURES, LONGEST, PATHS, SUSPECT, walk_paths
@@ -191,28 +194,32 @@ class Walks:
         Returns:
             The paths, the lengths under failures, and int64[m, 4] as in `walk_cases`: what is lost.
         """
-        figures = np.zeros((len(destinations), FIGURES + 2), np.int64)
+        figures = np.zeros((len(destinations), failure_sets.ADDED + 1), np.int64)
         case, part = np.nonzero(rows < self.elements)
         element = rows[case, part]
         first = np.concatenate(
             ((0,), np.cumsum(np.bincount(element, minlength=self.elements)))
         ).astype(np.int64)
+        of_element = case[np.argsort(element, kind="stable")].astype(np.int64)
+        cases = Cases(np.ascontiguousarray(rows), first, of_element)
         lost: Numbers = for_packets(self.packets, walk_cases)(
             self.program,
             self.ends,
             self.egress(destinations),
             destinations,
             self.table,
-            np.ascontiguousarray(rows),
-            first,
-            case[np.argsort(element, kind="stable")].astype(np.int64),
+            cases,
+            room_for(self.program, cases),
             rows.shape[1] > 1,
             figures,
             np.zeros(len(rows), np.int64) if longest is None else longest,
         )
-        strays, longest = figures[:, SUSPECT].sum(), figures[:, LONGEST].max(initial=0)
-        paths = Alternates(int(figures[:, PATHS].sum()), int(strays), int(longest))
-        return paths, Lengths().with_all(figures[:, FIGURES:]), lost
+        paths = Alternates(
+            paths=int(figures[:, failure_sets.PATHS].sum()),
+            strays=int(figures[:, failure_sets.STRAYS].sum()),
+            max_hops=int(figures[:, failure_sets.LONGEST].max(initial=0)),
+        )
+        return paths, Lengths().with_all(figures[:, failure_sets.LONGEST_MET :]), lost
 
     def two(self, destinations: Numbers) -> tuple[Lengths, Numbers]:
         """All packets to some destinations that meet two failures, of all pairs.
@@ -225,7 +232,7 @@ class Walks:
         egress = self.egress(destinations)
         follow = for_packets(PAIR_COST * self.packets, walk_two)
         follow(self.program, self.ends, egress, destinations, self.table, figures)
-        lengths, loses = Lengths().with_all(figures[:, :2]), np.flatnonzero(figures[:, 2])
+        lengths, loses = Lengths().with_all(figures[:, :2]), np.flatnonzero(figures[:, LOSES])
         if not len(loses):
             return lengths, NO_ROWS
         found = [NO_ROWS]
