@@ -29,21 +29,28 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text; style is its class in the template."""
+    """A text on a chart."""
 
     x: float
+    """Pixels from the top left corner of the chart."""
     y: float
+    """Pixels from the top left corner of the chart."""
     text: str
+    """What is written."""
     style: str = "label"
+    """Its class in the template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An SVG path of count pieces; style is its class in the template."""
+    """An SVG path."""
 
     style: str
+    """Its class in the template."""
     path: str
+    """The commands of the path."""
     count: int
+    """How many pieces the path has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +58,37 @@ class Frame:
     """A box with a label in the middle of its top edge."""
 
     x: int
+    """Pixels, the top left corner."""
     y: int
+    """Pixels, the top left corner."""
     width: int
+    """Pixels."""
     height: int
+    """Pixels."""
     label: str
+    """The text at the top edge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A complete chart, in pixels; about is its description for who cannot see it."""
+    """A complete chart, in pixels."""
 
     title: str
+    """The heading, and the title of the page."""
     subtitle: str
+    """The line below the heading."""
     about: str
+    """What the chart shows, for readers who cannot see it."""
     width: int
+    """Pixels of the whole chart."""
     height: int
+    """Pixels of the whole chart."""
     frames: tuple[Frame, ...]
+    """The boxes around its parts."""
     shapes: tuple[Shape, ...]
+    """What is drawn, from back to front."""
     labels: tuple[Label, ...]
+    """What is written."""
 
     def svg(self) -> str:
         """The chart as SVG, light or dark as the reader's screen is."""
@@ -81,15 +101,14 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """Values in shades: each value its own where there are few, else nine equal steps up to peak.
-
-    levels: the distinct values, float64[k], empty where there are too many. whole:
-    whether all values are whole numbers, such as counts.
-    """
+    """Values in shades: one shade each where they are few, else nine equal steps to the peak."""
 
     levels: NDArray[np.float64]
+    """float64[k], the distinct values; empty where there are too many for a shade each."""
     peak: float
+    """The largest value, which has the darkest shade."""
     whole: bool = False
+    """Whether all values are whole numbers, such as counts."""
 
     @classmethod
     def of(cls, *values: Array) -> Scale:
@@ -139,23 +158,30 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """Shaded cells in rows and columns.
-
-    row, column, value: [n] each. size: pixels of a cell. rows, columns: how many. bounds: rows and
-    columns before which a line is drawn. written: whether values are in their cells.
-    """
+    """Shaded cells in rows and columns, one for each of n entries."""
 
     title: str
+    """The heading above the cells."""
     note: str
+    """A line below the heading."""
     row: Array
+    """int[n], the row of each entry."""
     column: Array
+    """int[n], the column of each entry."""
     value: Array
+    """float[n], the value of each entry, shown as a shade."""
     size: int
+    """Pixels of the side of a cell."""
     rows: int
+    """How many rows there are."""
     columns: int
+    """How many columns there are."""
     row_bounds: Sequence[int] = ()
+    """Rows before which a line is drawn."""
     column_bounds: Sequence[int] = ()
+    """Columns before which a line is drawn."""
     written: bool = False
+    """Whether each cell has its value as text, too."""
 
     @property
     def width(self) -> int:

@@ -28,11 +28,14 @@ MATRIX_PIXELS = 380
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SwitchGroups:
-    """Switches in groups. group, position: int64[S], the group and the place in it of each."""
+    """S switches in groups."""
 
     group: NDArray[np.int64]
+    """int64[S], the group of each switch."""
     position: NDArray[np.int64]
+    """int64[S], the place of each switch in its group."""
     names: tuple[str, ...]
+    """The name of each group."""
 
     @classmethod
     def of(cls, build: Build) -> SwitchGroups:
@@ -54,17 +57,18 @@ class SwitchGroups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
-    """The rows of switches, which are also their columns.
-
-    row: int64[S], the row of each. rows: how many. names, sizes: of the groups of rows. singly:
-    whether a row is one switch.
-    """
+    """The rows of switches, which are also their columns."""
 
     row: NDArray[np.int64]
+    """int64[S], the row of each switch."""
     rows: int
+    """How many rows there are."""
     names: tuple[str, ...]
+    """The name of each group of rows."""
     sizes: NDArray[np.int64]
+    """int64[G], how many rows each group has."""
     singly: bool
+    """Whether each row is one switch."""
 
     @classmethod
     def of(cls, build: Build) -> Matrix:
@@ -173,16 +177,16 @@ def failure_chart(build: Build, progress: Progress | None = None) -> Chart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkLosses:
-    """One entry for each of the E links.
-
-    ends: int64[E, 2], its switches. lost: int64[E], ordered pairs of switches that lose packets on
-    some path that their source may choose. longest: int64[E], links on the longest path of a packet
-    that met the failure and was delivered, 0 where none was.
-    """
+    """What the failure of each of the E links does to packets."""
 
     ends: NDArray[np.int64]
+    """int64[E, 2], the two switches of the link."""
     lost: NDArray[np.int64]
+    """int64[E], ordered pairs of switches that lose packets on some path that their source may
+    choose."""
     longest: NDArray[np.int64]
+    """int64[E], links on the longest path of a packet that met the failure and was delivered; 0
+    where no packet did."""
 
     @classmethod
     def of(cls, build: Build, progress: Progress | None = None) -> LinkLosses:

@@ -32,20 +32,24 @@ CHARTS = get_args(Chart)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The subject of a picture: a fabric on its nodes, its tables, and the places of its nodes.
-
-    sites: one text per vertex, or none if places are unknown. racks: those of the inventory, None
-    where there are none. build: its identity, "" without one.
-    """
+    """What a picture shows: a fabric with its nodes, and its tables where they are compiled."""
 
     title: str
+    """The heading of the picture."""
     topology: Topology
+    """The graph, and its coordinates."""
     wiring: Wiring
+    """Vertices on nodes, and links on ports."""
     tables: Tables | None
+    """The forwarding tables; None where only the cabling is drawn."""
     sites: tuple[str, ...] = ()
+    """The rack of each vertex; empty where places are unknown."""
     racks: Layout | None = None
+    """The racks of the inventory; None where it has none."""
     build: str = ""
+    """The identity of the build; "" where none was compiled."""
     hardware: Hardware | None = None
+    """The models of switches and cables; None where they are unknown."""
 
 
 def of_topology(topology: Topology) -> Subject:

@@ -41,35 +41,44 @@ MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line of a plot: its name, "" for one that needs none, and a y for each x.
+    """One line of a plot.
 
-    In a panel of steps: the edges of the steps, one more than there are y. style: of `STYLES`.
+    In a panel of steps: the edges of the steps, one more than there are y.
     """
 
     name: str
+    """Its name in the legend; "" for a line that needs none."""
     x: tuple[float, ...]
+    """Where its points are. In a panel of steps, the edges of the steps: one more than there are y.
+    """
     y: tuple[float, ...]
+    """The value at each x."""
     style: str = "line"
+    """How it is drawn, one of `STYLES`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes. top: of the upward one, None for what the curves need; bottom: where
-    it is not logarithmic.
-
-    steps: a bar for each y, between the edges that are its x. logarithmic: axes, "", "x" or "y".
-    ticks: names of 1, 2, … upwards.
-    """
+    """One pair of axes, with its curves."""
 
     title: str
+    """The heading above the axes."""
     across: str
+    """The label of the horizontal axis."""
     up: str
+    """The label of the vertical axis."""
     curves: tuple[Curve, ...]
+    """The lines in it."""
     top: float | None = None
+    """The end of the vertical axis; None: as the curves need."""
     steps: bool = False
+    """Whether curves are drawn as bars, between the edges that are their x."""
     ticks: tuple[str, ...] = ()
+    """Names of the places 1, 2, … on the vertical axis."""
     bottom: float = 0.0
+    """The beginning of the vertical axis, unless it is logarithmic."""
     logarithmic: str = ""
+    """The axes that are logarithmic: "", "x" or "y"."""
 
 
 def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:

@@ -31,22 +31,24 @@ ASPECT = 1.7
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """The geometry of a picture.
-
-    at: float[N, 2], the middle of each vertex. half, half_width: half the height and half the width
-    of a vertex. boxes: float[R, 4], x, y, width and height of each rack, or cluster of supernodes;
-    box_names: their names. discs: float[U, 3], middle and radius of each supernode, none in other
-    families; disc_box: int[U], its cluster. size: width and height of the picture.
-    """
+    """The geometry of a picture of N vertices, in pixels."""
 
     at: Floats
+    """float[N, 2], the middle of each vertex."""
     half: float
+    """Half the height of a vertex."""
     half_width: float
+    """Half the width of a vertex."""
     boxes: Floats
+    """float[R, 4], x, y, width and height of each rack, or of each cluster of supernodes."""
     box_names: tuple[str, ...]
+    """The name of each box."""
     discs: Floats
+    """float[U, 3], the middle and the radius of each supernode; empty in other families."""
     disc_box: NDArray[np.int32]
+    """int[U], the box of each supernode, which is its cluster."""
     size: tuple[float, float]
+    """Width and height of the picture."""
 
 
 def place(topology: Topology, racks: Layout, widest_name: float = 0.0) -> Positions:

@@ -42,16 +42,18 @@ MOST_ABREAST = 700
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Floor:
-    """Where racks are drawn.
-
-    left, top, height: int64[R], of each. width: of one. unit: pixels of a rack unit.
-    """
+    """Where the R racks are drawn, in pixels."""
 
     left: NDArray[np.int64]
+    """int64[R], the left edge of each rack."""
     top: NDArray[np.int64]
+    """int64[R], the top edge of each rack."""
     height: NDArray[np.int64]
+    """int64[R], the height of each rack."""
     width: int
+    """The width of a rack."""
     unit: int
+    """The height of a rack unit."""
 
     @classmethod
     def of(cls, hardware: Hardware) -> Floor:

@@ -35,37 +35,54 @@ KIND_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Strokes:
-    """Lines of one style: an SVG path of straight pieces, their number, and that of their links."""
+    """Lines of one style, as one SVG path."""
 
     name: str
+    """The style, a class in the template."""
     path: str
+    """The commands of the path."""
     lines: int
+    """How many lines the path has."""
     links: int
+    """How many links these lines stand for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rack or a cluster; middle is the x of its label; marked if it is highlighted."""
+    """A rack or a cluster."""
 
     x: float
+    """Pixels, the top left corner."""
     y: float
+    """Pixels, the top left corner."""
     width: float
+    """Pixels."""
     height: float
+    """Pixels."""
     middle: float
+    """The x of the middle of its label."""
     label: str
+    """Its name."""
     marked: bool
+    """Whether it is highlighted."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """A vertex: its middle, kind (a number), text inside ("" for none), and its description."""
+    """A vertex."""
 
     vertex: int
+    """Its number in the topology."""
     x: float
+    """Pixels, its middle."""
     y: float
+    """Pixels, its middle."""
     kind: int
+    """Its kind, a number; it chooses the colour."""
     label: str
+    """The text inside; "" for none."""
     about: str
+    """Its description, which is shown when the pointer is on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,40 +90,57 @@ class Disc:
     """A supernode."""
 
     x: float
+    """Pixels, its middle."""
     y: float
+    """Pixels, its middle."""
     radius: float
+    """Pixels."""
     label: str
+    """Its name."""
     marked: bool
+    """Whether it is highlighted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An entry of the legend: a kind of vertex (its number) or of line (its name)."""
+    """An entry of the legend."""
 
     x: float
+    """Pixels, where the sign is drawn."""
     y: float
+    """Pixels, where the sign is drawn."""
     sign: str
+    """What the entry explains: the number of a kind of vertex, or the name of a style of line."""
     text: str
+    """What the sign means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Line widths in pixels, and the opacity of links between racks: fainter if there are many."""
+    """Line widths in pixels, and the opacity of lines: fainter if there are many."""
 
     between_width: float
+    """The width of a link between racks."""
     between_opacity: float
+    """The opacity of a link between racks."""
     inside_width: float
+    """The width of a link within a rack."""
     marked_width: float
+    """The width of a highlighted link."""
     marked_opacity: float
+    """The opacity of a highlighted link."""
     ring: float
+    """The width of the line around a vertex."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What is highlighted: the links of one rack, those between two, or those of a group."""
+    """What is highlighted: the links of one rack, those between two racks, or those of a group."""
 
     racks: tuple[int, ...] = ()
+    """One rack or two, by their numbers; empty where a group is highlighted."""
     group: RiskGroup | None = None
+    """A shared risk link group, or None."""
 
     def __bool__(self) -> bool:
         """Whether there is anything."""
@@ -129,23 +163,38 @@ NOTHING = Marked()
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A complete picture, in pixels; half and half_width are of a vertex, noun is that of a box."""
+    """A complete picture, in pixels."""
 
     title: str
+    """The heading."""
     subtitle: str
+    """The line below the heading."""
     width: float
+    """Pixels of the whole picture."""
     height: float
+    """Pixels of the whole picture."""
     half: float
+    """Half the height of a vertex."""
     half_width: float
+    """Half the width of a vertex."""
     boxes: tuple[Box, ...]
+    """The racks or clusters."""
     discs: tuple[Disc, ...]
+    """The supernodes."""
     strokes: tuple[Strokes, ...]
+    """The links, from back to front."""
     nodes: tuple[DrawnNode, ...]
+    """The vertices."""
     keys: tuple[Key, ...]
+    """The legend."""
     cables: tuple[str, ...]
+    """The lines of the list of highlighted cables."""
     cables_x: float
+    """Pixels, where that list begins."""
     style: Style
+    """The widths of lines."""
     noun: str
+    """What a box is called, such as "rack"."""
 
 
 def name_width(names: Sequence[str]) -> float:

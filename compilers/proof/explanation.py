@@ -23,13 +23,18 @@ from inventory.problems import InputError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One link of a path: out of a port of one switch, into a port of the next, in a channel."""
+    """One link of a path, between two switches."""
 
     switch: int
+    """The vertex that the packet leaves."""
     port: int
+    """The port by which it leaves."""
     next_switch: int
+    """The vertex that it comes to."""
     next_port: int
+    """The port by which it comes in."""
     channel: int
+    """The virtual channel that it takes on the link."""
 
     def named(self, build: Build) -> dict[str, Any]:
         """The nodes and ports by name."""
@@ -45,30 +50,36 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """One path that a packet may take under failures; fault is "" if it arrives."""
+    """One path that a packet may take under failures."""
 
     path: tuple[int, ...]
+    """The vertices on it."""
     fault: str
+    """Why the packet does not arrive; "" if it does."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """The minimal path between two switches and the alternates, as vertices.
-
-    hops: the links of the minimal path. fault: its fault, "" if packets arrive. weights: those of
-    the minimal path and of each alternate. failing: the paths of packets under failures.
-    intermediates: of each alternate, where packets carry theirs.
-    """
+    """The minimal path between two switches and the alternates, as vertices."""
 
     source: int
+    """The vertex where packets begin."""
     destination: int
+    """The vertex that they are for."""
     minimal: tuple[int, ...]
+    """The vertices of the minimal path."""
     hops: tuple[Hop, ...]
+    """The links of the minimal path."""
     fault: str
+    """Why packets on the minimal path do not arrive; "" if they do."""
     alternates: tuple[tuple[int, ...], ...]
+    """The vertices of each alternate path."""
     weights: tuple[int, ...]
+    """The weight of the minimal path, then that of each alternate."""
     failing: tuple[Failing, ...] = ()
+    """The paths of packets under failures."""
     intermediates: tuple[int, ...] = ()
+    """The intermediate of each alternate, in a build whose packets carry theirs."""
 
     def __repr__(self) -> str:
         """`<Explanation 0 to 12: 2 links, 6 alternates>`."""

@@ -15,22 +15,23 @@ from compilers.tables.folders.generations import marked
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """What holds of a build that passed.
-
-    delivery: every pair over a minimal path; alternates: over every alternate, too. identities:
-    names, ids and addresses are unique, and every port is cabled as it says. failures: kinds
-    that lose no pair that is still joined. channels: a lossless fabric does not deadlock, nor while
-    packets take a repair that the policy promises. certified: of `alternates` and failures, those
-    proved state by state, not by walks. promised: the failures that the policy promises to survive.
-    """
+    """What holds of a build that passed."""
 
     delivery: bool = False
+    """Every pair over a minimal path."""
     identities: bool = False
+    """Names, ids and addresses are unique, and every port is cabled as it says."""
     alternates: bool = False
+    """Over every alternate, too."""
     failures: tuple[str, ...] = ()
+    """Kinds that lose no pair that is still joined."""
     channels: bool = False
+    """A lossless fabric does not deadlock, nor while packets take a repair that the policy
+    promises."""
     certified: tuple[str, ...] = ()
+    """Of `alternates` and failures, those proved state by state, not by walks."""
     promised: tuple[str, ...] = ()
+    """The failures that the policy promises to survive."""
 
     @classmethod
     def read(cls, folder: Path, build: Build) -> Proved:

@@ -51,26 +51,26 @@ class SwitchChange:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """Two builds side by side.
-
-    builds: their identities. facts: what the builds say of themselves (inputs, topology, policy,
-    addresses), where they differ: the old value and the new one. renamed: old and new names of a
-    switch that stays.
-    switches: those that stay, in the new order. hosts_moved: of each host at another port or
-    place of its switch, or with another MAC address, its name, what it was and what it is.
-    """
+    """Two builds side by side."""
 
     builds: tuple[str, str]
+    """Their identities."""
     facts: Mapping[str, tuple[str, str]]
+    """What the builds say of themselves (inputs, topology, policy, addresses), where they differ:
+    the old value and the new one."""
     nodes_added: tuple[str, ...]
     nodes_removed: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
+    """Old and new names of a switch that stays."""
     cables_added: tuple[Cable, ...]
     cables_removed: tuple[Cable, ...]
     switches: tuple[SwitchChange, ...]
+    """Those that stay, in the new order."""
     hosts_added: tuple[str, ...] = ()
     hosts_removed: tuple[str, ...] = ()
     hosts_moved: tuple[HostMove, ...] = ()
+    """Of each host at another port or place of its switch, or with another MAC address, its name,
+    what it was and what it is."""
 
     def __repr__(self) -> str:
         """`<Comparison: 8 nodes added, 0 removed; 64 cables added, …; 57 switches change>`."""

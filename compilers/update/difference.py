@@ -67,17 +67,20 @@ def classes_differ(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableDifference:
-    """Two builds, cell by cell. in_place tells how rows are compared: whether numbers count.
-
-    fibs, fibs_before: `order.path_fibs` of the new build and of the old one.
-    """
+    """Two builds, compared cell by cell."""
 
     old: Build
+    """The build to move from."""
     new: Build
+    """The build to move to."""
     nodes: Matching
+    """The switches that either has."""
     in_place: bool
+    """Whether rows change in place, so that the numbers of classes count."""
     fibs: tuple[Fib, ...]
+    """The tables of the new build, one for each path that packets may take (`order.path_fibs`)."""
     fibs_before: tuple[Fib, ...]
+    """The same of the old build."""
 
     @property
     def fib(self) -> Fib:

@@ -23,21 +23,20 @@ Cable = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PairLoss:
-    """What an update may lose.
-
-    hosts: the names of hosts of the old build that are not kept; pairs: the ordered pairs of hosts
-    with one of them. cables: those that the new build has not. exposed: ordered pairs of kept hosts
-    whose packets may take one of these. repaired: whether the old build's protection serves them
-    while the cable is out: there is one, and links are protected. switches: names of those that the
-    new build has not.
-    """
+    """What an update may lose."""
 
     hosts: tuple[str, ...]
+    """The names of hosts of the old build that are not kept."""
     pairs: int
+    """The ordered pairs of hosts with one of them."""
     cables: tuple[Cable, ...]
+    """The cables that the new build does not have."""
     exposed: int
+    """Ordered pairs of kept hosts whose packets may take one of these cables."""
     repaired: bool
+    """Whether the old build repairs these paths while a cable is out: its links are protected."""
     switches: tuple[str, ...]
+    """The names of the switches that the new build does not have."""
 
     @property
     def none(self) -> bool:

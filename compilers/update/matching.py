@@ -20,21 +20,25 @@ NO_VERTEX = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matching:
-    """The M switches that either build has, in the order of their datapath ids.
-
-    datapath_id: uint64[M]. before, after: int64[M], their vertices in the old and the new build;
-    NONE where it has not that switch. node_before, node_after: int64[S] each, where a vertex is
-    in this list; NONE for one without a program. prefix, prefix6: int64[P'], for each prefix
-    number of the new build the old build's number of the same network; NONE where it has none.
-    """
+    """The M switches that either build has, in the order of their datapath ids."""
 
     datapath_id: NDArray[np.uint64]
+    """uint64[M], the OpenFlow datapath id of each switch."""
     before: NDArray[np.int64]
+    """int64[M], its vertex in the old build; NONE where that has no such switch."""
     after: NDArray[np.int64]
+    """int64[M], its vertex in the new build; NONE where that has no such switch."""
     node_before: NDArray[np.int64]
+    """int64[S], the place in this list of each vertex of the old build; NONE for a vertex without a
+    program."""
     node_after: NDArray[np.int64]
+    """int64[S'], the place in this list of each vertex of the new build; NONE for a vertex without
+    a program."""
     prefix: NDArray[np.int64]
+    """int64[P'], for each IPv4 prefix number of the new build the old build's number of the same
+    network; NONE where it has none."""
     prefix6: NDArray[np.int64]
+    """int64[P'], the same for IPv6 prefixes."""
 
     @classmethod
     def of(cls, old: Build, new: Build) -> Matching:
@@ -79,16 +83,17 @@ class Matching:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostTable:
-    """The hosts of a build, each a row: the numbers that say where it is and who it is.
-
-    vertex, host: int64[n]. address: uint64[n], IPv4. facts: uint64[n, F], all that has to be the
-    same for its traffic to go on: switch, port, MAC, the gateway's MAC, block length, IPv6.
-    """
+    """The n hosts of a build: where each is and who it is."""
 
     vertex: NDArray[np.int64]
+    """int64[n], the switch of each host."""
     host: NDArray[np.int64]
+    """int64[n], the number of each host at its switch."""
     address: NDArray[np.uint64]
+    """uint64[n], the IPv4 address of each host."""
     facts: NDArray[np.uint64]
+    """uint64[n, F], all that has to be the same for its traffic to go on: switch, port, MAC, the
+    gateway's MAC, block length, IPv6."""
 
     @classmethod
     def of(cls, build: Build) -> HostTable:

@@ -23,25 +23,27 @@ NO_ROUND = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Update:
-    """From one build to another, in rounds 0 to `last`.
-
-    row: uint8[S, R], the round of every route row of the new tables. merged: int64[n], ascending,
-    cells (switch times S plus destination) that lose their own row to an aggregate, and uint8[n],
-    the rounds in which they do. affected: bool[M, C], classes
-    whose packets from hosts keep to the minimal port until the last round; known where rows change
-    in place. pauses: whether both builds send packets by intermediates, and none is drawn between
-    the first round and the last, as rows by intermediates change. swaps: whether one build marks
-    packets, and the other has intermediates: both by the MAC address, which means one thing before
-    round `last` - 1, when no packet has such, and the other thing from then on.
-    """
+    """From one build to another, in rounds 0 to `last`."""
 
     difference: TableDifference
+    """The rows and classes that change."""
     row: NDArray[np.uint8]
+    """uint8[S, R], the round of every route row of the new tables."""
     merged: tuple[NDArray[np.int64], NDArray[np.uint8]]
+    """int64[n], ascending, cells (switch times S plus destination) that lose their own row to an
+    aggregate, and uint8[n], the rounds in which they do."""
     affected: NDArray[np.bool_]
+    """bool[M, C], classes whose packets from hosts keep to the minimal port until the last round;
+    known where rows change in place."""
     last: int
+    """The number of the last round."""
     pauses: bool = False
+    """Whether both builds send packets by intermediates, and none is drawn between the first round
+    and the last, as rows by intermediates change."""
     swaps: bool = False
+    """Whether one build marks packets, and the other has intermediates: both by the MAC address,
+    which means one thing before round `last` - 1, when no packet has such, and the other thing from
+    then on."""
 
     @property
     def old(self) -> Build:

@@ -18,19 +18,20 @@ MOVE_PARTS = ("routes", "classes", "groups", "local")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MoveReport:
-    """A planned move.
-
-    update: its rounds. switches: of each switch the name, whether it is new, gone or stays, for
-    each of `MOVE_PARTS` how many rows or groups of OpenFlow are added, changed and removed, and
-    `tables`: the same of its routes and egress classes, as `expand` and `diff` count them.
-    hosts_moved: as in `compilers.update.compare.Comparison`.
-    """
+    """A planned move."""
 
     update: Update
+    """The rounds of the move."""
     switches: tuple[dict[str, Any], ...]
+    """Of each switch the name, whether it is new, gone or stays, for each of `MOVE_PARTS` how many
+    rows or groups of OpenFlow are added, changed and removed, and `tables`: the same of its routes
+    and egress classes, as `expand` and `diff` count them."""
     proof: Proof
+    """What walking all states of the move gave."""
     loss: PairLoss
+    """The pairs of hosts that lose packets while cables are moved."""
     hosts_moved: tuple[HostMove, ...] = ()
+    """The hosts that change their switch or port, as in `compilers.update.compare.Comparison`."""
 
     @classmethod
     def of(

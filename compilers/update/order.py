@@ -35,18 +35,20 @@ class NoOrder(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
-    """Of D destinations: vertices int64[D], and of S switches the level of each cell, uint8[S, D].
-
-    aggregates: int64[G], the aggregates that cover them; whole: uint8[S, G], the level of their
-    rows. changed: bool[S, D]. merged: bool[S, D], cells that lose their own row to an aggregate.
-    """
+    """The level of each *cell*, a switch and one of D destinations."""
 
     destinations: NDArray[np.int64]
+    """int64[D], vertices."""
     cells: NDArray[np.uint8]
+    """uint8[S, D], the level of each cell."""
     changed: NDArray[np.bool_]
+    """bool[S, D], cells whose next hops change."""
     aggregates: NDArray[np.int64]
+    """int64[G], the aggregates that cover the destinations."""
     whole: NDArray[np.uint8]
+    """uint8[S, G], the level of each aggregate's row."""
     merged: NDArray[np.bool_]
+    """bool[S, D], cells that lose their own row to an aggregate."""
 
 
 def path_fibs(build: Build) -> tuple[Fib, ...]:
@@ -110,17 +112,18 @@ def put_rows(build: Build, fib: Fib, found: Levels, row: NDArray[np.uint8]) -> N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Covers:
-    """Which rows serve D destinations: bool[S, D], rows of their own; int64[D], their aggregates.
-
-    separate: bool[S, D], cells that no old aggregate serves. aggregates: int64[G]; first: int64[G],
-    where each one's destinations start.
-    """
+    """Which rows serve D destinations."""
 
     own: NDArray[np.bool_]
+    """bool[S, D], cells with a row for the destination alone."""
     separate: NDArray[np.bool_]
+    """bool[S, D], cells that no old aggregate serves."""
     group: NDArray[np.int64]
+    """int64[D], the aggregate of each destination, as a place in `aggregates`."""
     aggregates: NDArray[np.int64]
+    """int64[G], the aggregates, ascending."""
     first: NDArray[np.int64]
+    """int64[G], the place where the destinations of each aggregate start."""
 
     @classmethod
     def of(

@@ -212,15 +212,22 @@ class SwitchPrograms:
 
 @dataclass(frozen=True, slots=True)
 class _ProgramParts:
-    """A program, by what changes when. routes: of IPv4 and of IPv6."""
+    """The program of a switch, in parts that change in different rounds."""
 
     groups: list[Block]
+    """The groups of its egress classes."""
     routes: tuple[Block, Block]
+    """The route rows of IPv4, and those of IPv6."""
     classes: list[Block]
+    """The rows of egress classes."""
     local: list[Block]
+    """The rows for hosts at the switch itself."""
     spread: list[Block]
+    """The rows for marked packets."""
     carried: list[Block]
+    """The rows for packets that carry an intermediate."""
     marker: Block
+    """The row that names the build."""
 
     @classmethod
     def of(cls, program: FlowProgram) -> _ProgramParts:

@@ -101,11 +101,14 @@ def _single_table(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """n messages of one layout: for which switches, int64[n], and in which rounds, int64[n]."""
+    """n messages of one layout."""
 
     block: Block
+    """uint8[n, L], the messages."""
     switch: Numbers
+    """int64[n], the switch that each message is for."""
     round: Numbers
+    """int64[n], the round in which each message is sent."""
 
     def hand_out(self, rounds: list[Round]) -> None:
         """Put each switch's messages behind those that it has in these rounds."""
@@ -120,20 +123,24 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bundles:
-    """What the bundles of switches are made of whose numbers are of one generation.
-
-    switch, number: int64[m], of each class concerned; old and new: their groups, a role after the
-    other. next_hops: int[m, 1 + A] twice, the ports of each that have a weight, before and after.
-    """
+    """What the bundles are made of, for switches whose numbers are of one generation."""
 
     encoder: Encoder
+    """Writes the rows of this generation."""
     shape: Shape
+    """The layout of the tables."""
     change: RepairRounds
+    """The rows that change, in rounds."""
     switch: Numbers
+    """int64[m], the switch of each class concerned."""
     old: list[Groups]
+    """The groups before the change, one block a role."""
     new: list[Groups]
+    """The groups after the change, one block a role."""
     number: Numbers
+    """int64[m], the number of each class concerned."""
     next_hops: tuple[Numbers, Numbers]
+    """int[m, 1 + A] before and after, the ports of each class that have a weight."""
 
     @classmethod
     def of(cls, encoder: Encoder, after: Classes, change: RepairRounds, shape: Shape) -> _Bundles:

@@ -40,16 +40,16 @@ CELLS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepairRounds:
-    """n rows that change, and the classes that may; rounds are 0 to `last`, as in `Update`.
-
-    rows: int64[n, 4], switch, prefix number, new egress class or GONE, round. classes: int64[m, 2],
-    switch and number. entered: int64[k, 2], classes to which packets come that went elsewhere.
-    """
+    """Rows that change, and classes that may, in rounds 0 to `last`, as in `Update`."""
 
     rows: NDArray[np.int64]
+    """int64[n, 4], the switch, the prefix number, the new egress class or GONE, and the round."""
     classes: NDArray[np.int64]
+    """int64[m, 2], the switch and the number of each class that may change."""
     entered: NDArray[np.int64]
+    """int64[k, 2], the switch and the class of packets that went elsewhere before."""
     last: int
+    """The number of the last round."""
 
     @classmethod
     def of_classes(cls, classes: NDArray[np.int64]) -> RepairRounds:
@@ -89,22 +89,22 @@ class RepairRounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    """The n cells (switch and destination) whose packets go elsewhere than before, by new rows.
-
-    row: int64[n], the changed row that does it; own: bool[n], whether that row serves nothing else.
-    whole: int64[n], the changed row of its aggregate, GONE where there is none. ahead: int64[n],
-    the next of the cells on the new path, n where there is none. drops: bool[n], cells that forward
-    no more. entered: int64[n, 2], switch and egress. shared: int64[n], the level where packets are
-    shared at every hop, else 0.
-    """
+    """The n cells (switch and destination) whose packets go elsewhere than before, by new rows."""
 
     row: NDArray[np.int64]
+    """int64[n], the changed row that redirects them."""
     own: NDArray[np.bool_]
+    """bool[n], whether that row serves no other cell."""
     whole: NDArray[np.int64]
+    """int64[n], the changed row of its aggregate, GONE where there is none."""
     ahead: NDArray[np.int64]
+    """int64[n], the next of the cells on the new path, n where there is none."""
     drops: NDArray[np.bool_]
+    """bool[n], cells that forward no more."""
     entered: NDArray[np.int64]
+    """int64[n, 2], switch and egress."""
     shared: NDArray[np.int64]
+    """int64[n], the level where packets are shared at every hop, else 0."""
 
     @classmethod
     def of(cls, before: Repaired, after: Repaired, rows: NDArray[np.int64]) -> _Cells:

@@ -30,16 +30,16 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class PrefixRounds:
-    """The rounds of a switch, 0 to `last`.
-
-    rounds: of every prefix that is a row of the old or the new tables. hosts: the table of packets
-    from hosts; ruled: whether a rule leads there, so that packets without a route go on to MAIN.
-    """
+    """The rounds in which the routes of one switch change, 0 to `last`."""
 
     rounds: Mapping[str, int]
+    """The round of every prefix that is a row of the old or the new tables."""
     last: int
+    """The number of the last round."""
     hosts: str
+    """The routing table that is looked up for packets from hosts."""
     ruled: bool
+    """Whether a rule leads to that table, so that packets without a route go on to MAIN."""
 
     def held_after(
         self,
@@ -86,13 +86,12 @@ class PrefixRounds:
 
 @dataclass(frozen=True, slots=True)
 class RouterMove:
-    """A move of routers from one build to another.
-
-    texts: of every prefix of the old and of the new build, IPv4 then IPv6.
-    """
+    """A move of routers from one build to another."""
 
     update: Update
+    """The rounds of the move."""
     texts: tuple[tuple[list[str], ...], tuple[list[str], ...]]
+    """The text of every prefix of the old build and of the new one, IPv4 then IPv6."""
 
     @classmethod
     def of(cls, old: Build, new: Build) -> RouterMove:

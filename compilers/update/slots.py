@@ -43,22 +43,25 @@ SLOT_PARTS: dict[RowKind, Part] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """n slots of one kind, alike in their layouts.
-
-    before: uint8[n, L], after: uint8[n, L'], bundled messages that add what is there; zeros
-    where had or has, bool[n], says that nothing does. round: int[n], when it changes. since: the
-    round from which `before` is held. until: int[n], the rounds in which other slots of the same
-    places change; None where there are none.
-    """
+    """n slots of one kind, alike in their layouts."""
 
     kind: RowKind
+    """Which rows or groups they are."""
     before: Block
+    """uint8[n, L], the bundled messages that add the old row; zeros where there is none."""
     after: Block
+    """uint8[n, L'], the bundled messages that add the new row; zeros where there is none."""
     had: NDArray[np.bool_]
+    """bool[n], whether there is an old row."""
     has: NDArray[np.bool_]
+    """bool[n], whether there is a new row."""
     round: Numbers
+    """int[n], the round in which each slot changes."""
     since: int = BEGINNING
+    """The round from which `before` is held."""
     until: Numbers | None = None
+    """int[n], the rounds in which other slots of the same places change; None where there are none.
+    """
 
     @classmethod
     def only_after(cls, block: Block, round: int) -> Slots:
@@ -157,7 +160,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many rows or groups a switch adds, changes and removes."""
+    """How many rows or groups of a switch change."""
 
     added: int = 0
     changed: int = 0

@@ -35,28 +35,35 @@ NEVER_ARRIVES = 255
 
 @dataclass(frozen=True, slots=True)
 class UpdateFault:
-    """A packet that does not arrive in some state, by the names of its switches."""
+    """A packet that does not arrive in some state of the move."""
 
     round: int
+    """The round after which it is lost."""
     source: str
+    """The name of the switch where it begins."""
     destination: str
+    """The name of the switch that it is for."""
     what: str
+    """What becomes of the packet, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
     """What walking all states gave.
 
-    states: borders and mixtures. pairs: ordered pairs of switches walked in each. max_hops: the
-    longest path in links, never more than bound: the longest old and the longest new one together.
-    Where packets go by intermediates these are lengths of a leg.
+    Where packets go by intermediates, lengths are those of a leg.
     """
 
     states: int
+    """How many states were walked: those between rounds, and mixtures within a round."""
     pairs: int
+    """Ordered pairs of switches walked in each state."""
     max_hops: int
+    """The links of the longest path, never more than `bound`."""
     bound: int
+    """The links of the longest old and the longest new path together."""
     faults: tuple[UpdateFault, ...]
+    """The first few packets that do not arrive."""
 
 
 def prove(
@@ -105,25 +112,30 @@ def _states(update: Update, mixtures: int, seed: int) -> Iterator[tuple[int, NDA
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """M switches and D destinations that both builds have.
-
-    before, after: int32[W, M + 1, D], where each switch sends packets on W paths; itself where it
-    delivers, M where it drops them. level: uint8[M + 1, D]; changed: bool[M, D], as in `Levels`.
-    home: int64[D]. spreads_before, spreads_after: bool[M + 1, D], whether each switch spreads
-    marked packets by its old row and by its new one; empty where none are marked. sources: bool[M,
-    D], pairs that have a path both before and after. bound: the longest of both together.
-    """
+    """The M switches and D destinations that both builds have."""
 
     update: Update
+    """The rounds of the move."""
     before: NDArray[np.int32]
+    """int32[W, M + 1, D], the next switch on W paths by the old tables; the switch itself where it
+    delivers, M where it drops packets."""
     after: NDArray[np.int32]
+    """int32[W, M + 1, D], the same by the new tables."""
     level: NDArray[np.uint8]
+    """uint8[M + 1, D], the level of each cell, as in `Levels`."""
     changed: NDArray[np.bool_]
+    """bool[M, D], cells whose next hops change."""
     home: NDArray[np.int64]
+    """int64[D], the place of each destination among the M switches."""
     spreads_before: NDArray[np.bool_]
+    """bool[M + 1, D], whether the old row of each switch spreads marked packets; empty where none
+    are marked."""
     spreads_after: NDArray[np.bool_]
+    """bool[M + 1, D], whether the new row does."""
     sources: NDArray[np.bool_]
+    """bool[M, D], pairs that have a path both before and after."""
     bound: int
+    """The links of the longest old and the longest new path together."""
 
     @classmethod
     def of(cls, update: Update, found: Levels, kept: NDArray[np.bool_]) -> Cells:

@@ -48,7 +48,9 @@ class TabledGraph:
     """The graph of a build, and the minimal paths of its tables."""
 
     build: Build
+    """The build whose graph it is."""
     columns: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+    """int32[S] by destination, the next switch of every switch, once it was looked up."""
 
     def neighbours(self, switch: int) -> list[int]:
         """The switches that this one is cabled to, ascending."""
@@ -81,15 +83,14 @@ class TabledGraph:
 
 @dataclass(frozen=True, slots=True)
 class Carriers:
-    """How carriers are written, by the options of target srv6.
-
-    usids: the numbers of every plane, in a block of its own. at_host: whether hosts take the outer
-    header off, not their switches. interface: that of hosts to the first plane.
-    """
+    """How carriers are written, by the options of target srv6."""
 
     usids: tuple[Usids, ...]
+    """The uSIDs of every plane, in a block of its own."""
     at_host: bool
+    """Whether hosts take the outer header off, not their switches."""
     interface: str
+    """The interface of hosts to the first plane."""
 
     @classmethod
     def of(cls, builds: Sequence[Build], options: Chosen | None) -> Carriers:
@@ -130,11 +131,14 @@ class Carriers:
 
 @dataclass(frozen=True, slots=True)
 class HostEnd:
-    """An end of a path: its switch, and the host there, from 0; the same in every plane."""
+    """An end of a path: a host, which is at the same switch in every plane."""
 
     switch: int
+    """The vertex of its switch."""
     host: int
+    """Its number at the switch, from 0."""
     name: str
+    """Its name."""
 
     @classmethod
     def of(cls, builds: Sequence[Build], word: str | int) -> HostEnd:
@@ -183,19 +187,22 @@ def _host_number(build: Build, switch: int, word: str) -> int | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HostPathSet:
-    """The paths from one host to another; the place of a path is its entropy value.
-
-    builds: of all planes. paths: in the planes from 0. dropped: by entropy value the paths that
-    were there before the repair; empty without failures.
-    """
+    """The paths from one host to another; the place of a path is its entropy value."""
 
     builds: tuple[Build, ...]
+    """The builds of all planes."""
     carriers: Carriers
+    """How carriers are written."""
     source: HostEnd
+    """The host where packets begin."""
     destination: HostEnd
+    """The host that they are for."""
     paths: tuple[HostPath, ...]
+    """The paths, plane by plane."""
     weights: tuple[int, ...]
+    """The weight of each path."""
     dropped: tuple[tuple[int, HostPath], ...] = ()
+    """The paths that failures have removed, each with its entropy value; empty without failures."""
 
     def __repr__(self) -> str:
         """`<HostPathSet h0 to h12: 8 paths>`."""

@@ -25,30 +25,35 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ProbePath:
-    """A probe: its number in all planes, its plane from 0, its switches."""
+    """The path of a probe."""
 
     number: int
+    """The number of the probe, counted over all planes."""
     plane: int
+    """Its plane, from 0."""
     nodes: tuple[int, ...]
+    """The vertices of its switches."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Probing:
-    """The probes of a fabric, and what each crosses.
-
-    builds: one a plane. fewest: no set that covers all links in both directions is smaller.
-    links: int64[E, 3], the plane and both switches of every link, the smaller first; switches:
-    int64[N, 2], the plane and the switch. crossing: int64[2, n], element and probe, once for each
-    probe that needs the element; elements are links, then switches.
-    """
+    """The probes of a fabric, and what each crosses."""
 
     builds: tuple[Build, ...]
+    """The build of every plane."""
     carriers: Carriers
+    """How carriers are written."""
     probes: tuple[ProbePath, ...]
+    """The probes of all planes."""
     fewest: int
+    """No set of probes that covers all links in both directions is smaller."""
     links: Numbers
+    """int64[E, 3], the plane and both switches of every link, the smaller first."""
     switches: Numbers
+    """int64[N, 2], the plane and the switch."""
     crossing: Numbers
+    """int64[2, n], element and probe, once for each probe that needs the element; elements are
+    links, then switches."""
 
     def __repr__(self) -> str:
         """`<Probing: 100 probes over 224 links>`."""
@@ -171,20 +176,23 @@ class Probing:
 
 @dataclass(frozen=True, slots=True)
 class Localisation:
-    """What may have failed.
-
-    candidates: links and switches each of which explains the whole report by itself. one_way: where
-    nothing does and one probe was lost, its links in their direction. together: where nothing does,
-    the one in each of several planes which do so together. parts: where nothing does, what several
-    failures may have among them: no probe that crosses it arrived.
-    """
+    """What may have failed, by a report of probes."""
 
     lost: int
+    """How many probes were lost."""
     arrived: int
+    """How many probes arrived."""
     candidates: tuple[str, ...]
+    """Links and switches each of which explains the whole report by itself."""
     one_way: tuple[str, ...]
+    """If there is no candidate and one probe was lost: the links that it crosses, in its direction.
+    """
     together: tuple[str, ...]
+    """If there is no candidate: one element in each of several planes, which together explain the
+    report."""
     parts: tuple[str, ...]
+    """If there is no candidate: the elements of which no probe arrived, among which several
+    failures may be."""
 
     @property
     def found(self) -> str:

@@ -32,15 +32,14 @@ LONGEST = CARRIER - 2
 
 
 class HostPath(NamedTuple):
-    """A path of a host.
-
-    plane: from 0. nodes: its switches, both ends included. disjoint: whether it is one of the
-    edge-disjoint paths.
-    """
+    """A path of a host's packets."""
 
     plane: int
+    """Its plane, from 0."""
     nodes: tuple[int, ...]
+    """The vertices on it, both ends included."""
     disjoint: bool
+    """Whether it is one of the edge-disjoint paths."""
 
 
 class PlaneGraph(Protocol):

@@ -21,10 +21,12 @@ DIGITS = 10
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """The numbers of the probes that were lost, and of those that arrived."""
+    """Which probes were lost, and which arrived."""
 
     lost: frozenset[int]
+    """The numbers of the probes that were lost."""
     arrived: frozenset[int]
+    """The numbers of the probes that arrived."""
 
     @classmethod
     def read(cls, file: Path, sids: Sequence[str]) -> ProbeReport:

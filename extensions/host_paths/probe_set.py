@@ -40,18 +40,20 @@ def fewest(neighbours: Sequence[Sequence[int]], longest: int) -> int:
 
 @dataclass(slots=True)
 class _Division:
-    """A division of the arcs, the links in a direction, among probes.
-
-    left: the heads of arcs that no probe crosses yet, by their tail. of_arc: the probe of an arc.
-    at: the probes through every switch.
-    """
+    """A division of the arcs, the links in a direction, among probes."""
 
     longest: int
+    """The most links of a probe."""
     random: Random
+    """Draws the order in which arcs are tried."""
     left: list[list[int]]
+    """The heads of arcs that no probe crosses yet, by their tail."""
     probes: dict[int, Path] = field(default_factory=dict)
+    """The path of each probe, by its number."""
     of_arc: dict[tuple[int, int], int] = field(default_factory=dict)
+    """The probe that crosses each arc."""
     at: list[set[int]] = field(default_factory=list)
+    """The probes that pass each switch."""
 
     def lay(self) -> None:
         """Lay probes along arcs that are left, each from the end of the one before."""

@@ -28,13 +28,13 @@ a host, sends it over a cable."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paths:
-    """Where n carriers lead: int64[n, LONGEST], the switches after the first, -1 behind the last.
-
-    reached: int64[n], the index in `names` of the prefix for which they are at their end, 0: none.
-    """
+    """Where n carriers lead."""
 
     switches: Integers
+    """int64[n, LONGEST], the switches after the first, -1 behind the last."""
     reached: Integers
+    """int64[n], the place in `names` of the prefix at which the carrier ends; 0 where it ends at
+    none."""
 
 
 class SegmentPaths:

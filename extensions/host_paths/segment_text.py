@@ -41,24 +41,29 @@ TAIL = ["dev", "lo", "table", "main", *OURS]
 
 
 class Segment(NamedTuple):
-    """What a switch does with a packet for some uSIDs; "" for what is not said.
-
-    action: END shifts, CROSS shifts and sends, DECAPSULATE takes the outer header off, VIA sends.
-    """
+    """What a switch does with a packet for some uSIDs; "" for what is not said."""
 
     action: str
+    """What it does: END shifts the carrier, CROSS shifts it and sends the packet to a neighbour,
+    DECAPSULATE takes the outer header off, VIA sends the packet to a neighbour."""
     interface: str
+    """The interface that the packet leaves by."""
     address: str
+    """The address of the next hop."""
 
 
 @dataclass(slots=True)
 class SegmentTable:
-    """The rows of a switch's file with their lines, by the uSIDs of their prefixes."""
+    """The rows of a switch's file."""
 
     file: Path
+    """The file."""
     block: bytes = b""
+    """The network of all uSIDs, packed."""
     rows: dict[Usids, Segment] = field(default_factory=dict)
+    """What the switch does, by the uSIDs of the prefix."""
     lines: dict[Usids, int] = field(default_factory=dict)
+    """The line of each row in the file."""
 
     def add(self, prefix: str, segment: Segment, line: int, found: DifferenceList) -> None:
         """A row; a second one of its prefix, or one outside the block, is a difference."""
@@ -93,12 +98,16 @@ def carried(address: str) -> tuple[bytes, Usids]:
 
 @dataclass(slots=True)
 class _SegmentActor:
-    """What the rows of a file do, by what follows their prefixes."""
+    """Reads the rows of a file."""
 
     file: Path
+    """The file."""
     found: DifferenceList
+    """Collects what is not as it should be."""
     locator_: tuple[str, int] = ("", 0)
+    """The prefix of the switch's own locator, and its line."""
     rows: dict[str, Segment] = field(default_factory=dict)
+    """What the switch does, by prefix."""
 
     def wrong(self, line: int, text: str) -> None:
         """See `GrammarActor.wrong`."""
@@ -159,20 +168,23 @@ def read_sonic_segments(file: Path, found: DifferenceList) -> SegmentTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostSegments:
-    """What a host does: for each prefix the carriers that it chooses among, with their weights.
-
-    prefix, line: of P routes. own: the uSIDs of the prefix that it takes the outer header off for;
-    () where it does not. usids: int64[n, USIDS + 1], those of n carriers, zeros behind them; route:
-    int64[n], the route that each is of; weight: int64[n].
-    """
+    """What a host does: for each of P prefixes, the carriers that it chooses among."""
 
     file: Path
+    """The file."""
     prefix: list[str]
+    """The prefix of each of the P routes."""
     line: list[int]
+    """The line of each of the P routes."""
     own: Usids
+    """The uSIDs of the prefix for which the host takes the outer header off; () where it does not.
+    """
     usids: Integers
+    """int64[n, USIDS + 1], the uSIDs of each of n carriers, zeros behind the last."""
     route: Integers
+    """int64[n], the place of the route that each carrier belongs to."""
     weight: Integers
+    """int64[n], the weight of each carrier in its route."""
 
 
 def read_host(

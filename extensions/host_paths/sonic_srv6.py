@@ -37,12 +37,16 @@ USID_LENGTHS = {"block_len": "32", "node_len": "16", "func_len": "16", "arg_len"
 
 @dataclass(frozen=True, slots=True)
 class SonicSrv6:
-    """The uSIDs of the switches of a fabric; at_host: hosts take the outer header off."""
+    """The SRv6 rows of SONiC's configuration, for the switches of a fabric."""
 
     fabric: P2pFabric
+    """The fabric as SONiC's templates see it."""
     paths: Srv6Paths
+    """The paths of the build."""
     usids: Usids
+    """The uSIDs of its switches."""
     at_host: bool
+    """Whether hosts take the outer header off."""
 
     @classmethod
     def of(cls, fabric: P2pFabric, chosen: Chosen) -> SonicSrv6:

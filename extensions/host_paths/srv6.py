@@ -44,54 +44,70 @@ MOST_MEMBERS = 120
 
 @dataclass(frozen=True, slots=True)
 class Sid:
-    """A local SID of a switch: what it is in FRR's words, and in the kernel's."""
+    """A local SID of a switch."""
 
     prefix: str
+    """The prefix of packets that it is for."""
     behaviour: str
+    """What it does, as FRR names it."""
     action: str
+    """What it does, as the kernel's `ip route` names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostRoute:
-    """A destination prefix of a host: its nexthop object, and the members if it is a group."""
+    """A route of a host."""
 
     prefix: str
+    """The destination prefix."""
     nexthop: int
+    """The id of its nexthop object."""
     members: str
+    """The members of that object, if it is a group; else ""."""
 
 
 @dataclass(frozen=True, slots=True)
 class Srv6SwitchVariables:
-    """The variables of a switch's templates.
-
-    locators: each a prefix and the link to it. hosts: each a prefix and an address.
-    """
+    """The variables of a switch's templates."""
 
     switch: StaticSwitch
+    """The switch as in static routing."""
     identity: str
+    """The identity of the build."""
     protocol: int
+    """The routing protocol number of our routes in the kernel."""
     block: str
+    """The IPv6 network of all uSIDs."""
     locator: str
+    """The prefix of the switch's own uSID."""
     sids: list[Sid]
+    """The local SIDs of the switch."""
     locators: list[tuple[str, StaticLink]]
+    """The prefix of every other switch, with the link to it."""
     hosts: list[tuple[str, str]]
+    """The prefix of each host at the switch, with the host's address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Srv6HostVariables:
-    """The variables of a host's templates.
-
-    own: its own address, "" with decap=switch. carriers: each an id and a carrier.
-    """
+    """The variables of a host's templates."""
 
     host: str
+    """The name of the host."""
     identity: str
+    """The identity of the build."""
     protocol: int
+    """The routing protocol number of our routes in the kernel."""
     interface: str
+    """The interface to the switch."""
     gateway: str
+    """The address of the switch."""
     own: str
+    """The address at which the host takes the outer header off; "" with decap=switch."""
     carriers: list[tuple[int, str]]
+    """The id of each nexthop object, with the carrier that it writes."""
     routes: list[HostRoute]
+    """The routes to all other hosts."""
 
 
 class Srv6(Target):
@@ -193,13 +209,18 @@ class Srv6(Target):
 
 @dataclass(frozen=True, slots=True)
 class Srv6Fabric:
-    """What the templates of all switches and hosts share; locators: the prefix of every switch."""
+    """What the templates of all switches and hosts share."""
 
     routed: RoutedFabric
+    """The fabric as in static routing."""
     paths: Srv6Paths
+    """The paths of the build."""
     chosen: Chosen
+    """The options of the target."""
     usids: Usids
+    """The uSIDs of the switches."""
     locators: tuple[str, ...]
+    """The prefix of every switch."""
 
     @classmethod
     def of(cls, build: Build, chosen: Chosen) -> Srv6Fabric:

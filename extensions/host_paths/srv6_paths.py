@@ -22,16 +22,16 @@ PATHS_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class Srv6Paths:
-    """The paths of a build of S switches.
-
-    after: int32[S, S], where every switch sends a packet for each destination. cables: int32[S,
-    ports + 1], the switch at each port. egress: [S, S], the class for each destination.
-    """
+    """The paths of a build of S switches."""
 
     build: Build
+    """The build whose paths they are."""
     after: NDArray[np.int32]
+    """int32[S, S], the switch to which each switch sends a packet for each destination."""
     cables: NDArray[np.int32]
+    """int32[S, ports + 1], the switch behind each port."""
     egress: NDArray[np.integer]
+    """int[S, S], the egress class of each switch for each destination."""
 
     @classmethod
     def of(cls, build: Build) -> Srv6Paths:

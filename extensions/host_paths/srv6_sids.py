@@ -22,9 +22,10 @@ SWITCHES, HOSTS = HOST - SWITCH - 1, DECAPSULATE - HOST
 
 @dataclass(frozen=True, slots=True)
 class Usids:
-    """The numbers of one fabric as text; block: an IPv6 network of 32 bits."""
+    """The uSIDs of one fabric, as text."""
 
     block: IPv6Network
+    """The IPv6 network of 32 bits that all of them are in."""
 
     def carrier(self, *usids: int) -> str:
         """The address that takes a packet along these uSIDs, at most six, none of them 0."""

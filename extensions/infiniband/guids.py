@@ -21,10 +21,12 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guids:
-    """switch: uint64[S], node GUIDs; host: uint64[S, P], port GUIDs, 0 where there is no host."""
+    """The GUIDs of a fabric."""
 
     switch: NDArray[np.uint64]
+    """uint64[S], the node GUID of each switch."""
     host: NDArray[np.uint64]
+    """uint64[S, P], the port GUID of the host at each place of a switch; 0 where there is none."""
 
     @classmethod
     def known(cls, build: Build) -> Guids:

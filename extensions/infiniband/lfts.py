@@ -21,13 +21,12 @@ _DIGITS = np.array([[*b"%03d" % port] for port in range(256)], np.uint8)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LftLayout:
-    """The lines of a switch's block, but for the ports.
-
-    guid: uint64[L], the port GUID of each destination; text: uint8[L, W].
-    """
+    """The lines of a switch's block of an LFT dump, without the ports."""
 
     guid: NDArray[np.uint64]
+    """uint64[L], the port GUID of each destination."""
     text: NDArray[np.uint8]
+    """uint8[L, W], the characters of each line."""
 
     @classmethod
     def of(cls, lid: NDArray[np.int64], guid: NDArray[np.uint64]) -> LftLayout:

@@ -47,11 +47,14 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LidLayers:
-    """tables: of every layer; layer: uint8[S, S], the lane of a pair's paths; count: of lanes."""
+    """The tables of every LID of a port, and the lane of each path."""
 
     tables: tuple[Tables, ...]
+    """The tables of each layer, one layer a LID."""
     layer: NDArray[np.uint8]
+    """uint8[S, S], the lane of the paths from each switch to each other one."""
     count: int
+    """How many lanes there are."""
 
 
 @lru_cache(maxsize=1)
@@ -114,21 +117,26 @@ def rankings(graph: Graph, lanes: int) -> Numbers:
 
 @dataclass(slots=True, eq=False)
 class _LayerSearch:
-    """The search, a destination after the other.
-
-    minimal: int64[S, S], the next switch. step: int64[L, S, S], that of each layer. lane: uint8[S,
-    S]. load: int64[S, S], paths over each link so far.
-    """
+    """The search, a destination after the other."""
 
     graph: Graph
+    """The graph of S switches."""
     minimal: Numbers
+    """int64[S, S], the next switch on the minimal path."""
     layers: int
+    """L, how many layers to find."""
     lanes: int
+    """How many lanes there are."""
     near: Numbers = field(init=False)
+    """int64[S, K], the neighbours of each switch."""
     rank: Numbers = field(init=False)
+    """int64[lanes, S], the rank of each switch in each lane."""
     step: Numbers = field(init=False)
+    """int64[L, S, S], the next switch in each layer."""
     lane: NDArray[np.uint8] = field(init=False)
+    """uint8[S, S], the lane of the paths of each pair."""
     load: Numbers = field(init=False)
+    """int64[S, S], how many paths use each link so far."""
 
     def __post_init__(self) -> None:
         order = self.graph.order
@@ -239,16 +247,16 @@ class _LayerSearch:
 
 @dataclass(slots=True, eq=False)
 class _LayerPaths:
-    """Paths to a destination, int64[S, L] each.
-
-    step: the next switch. entry: x of paths by rule 3, -1 of others. inner: the switch after the
-    next of detours, -1 of others. direct: which have to be the link to the destination.
-    """
+    """The paths from S switches to one destination in L layers; int64[S, L] each."""
 
     step: Numbers
+    """The next switch."""
     entry: Numbers
+    """The switch x of rule 3, for paths by that rule; -1 for others."""
     inner: Numbers
+    """The switch after the next one, for detours; -1 for others."""
     direct: Flags
+    """bool[S, L], which paths have to be the link to the destination."""
 
     @classmethod
     def minimal(cls, step: Numbers, layers: int) -> _LayerPaths:

@@ -42,25 +42,33 @@ HERE = -2
 
 @dataclass(frozen=True, slots=True)
 class OpensmVariables:
-    """The variables of the templates, for the whole fabric.
-
-    groups: `name`, `guids` (lines). rules: `source`, `destination`, `lane`. switches: `name`,
-    `guid`, `digits`, `id`, `system`, `ports`, and `cables`, each with `number`, `far`, `far_port`,
-    `name`, `peer`, `system`. hosts: `name`, `guid`, `port_guid`, `id`, `switch`, `node`, `port`.
-    """
+    """The variables of the templates, for the whole fabric."""
 
     identity: str
+    """The identity of the build."""
     folder: str
+    """The folder on the machine where OpenSM runs."""
     lmc: int
+    """The LID mask count: a port has 2^lmc LIDs."""
     lids: int
+    """How many LIDs each port has."""
     lanes: int
+    """How many virtual lanes carry data."""
     max_vls: int
+    """The data lanes that ports are set to, one of `LANES`."""
     arbitration: str
+    """The weights of the virtual lanes."""
     sl2vl: str
+    """The virtual lane of each service level."""
     groups: list[dict[str, Any]]
+    """The port groups of the QoS policy: `name` and `guids` (lines)."""
     rules: list[dict[str, Any]]
+    """The rules of the QoS policy: `source`, `destination` and `lane`."""
     switches: list[dict[str, Any]]
+    """`name`, `guid`, `digits`, `id`, `system` and `ports` of each switch, and its `cables`, each
+    with `number`, `far`, `far_port`, `name`, `peer` and `system`."""
     hosts: list[dict[str, Any]]
+    """`name`, `guid`, `port_guid`, `id`, `switch`, `node` and `port` of each host."""
 
 
 def _check(

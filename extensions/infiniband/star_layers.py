@@ -76,18 +76,18 @@ def _links(path: Numbers, order: int) -> Numbers:
 
 @dataclass(slots=True, eq=False)
 class _TreeSearch:
-    """The search for the trees, a destination after the other.
-
-    paths: int64[S, S, L, 6], the switches of each path from s to d, -1 after the last. fits:
-    bool[2, S, S], whether both paths of a pair have each of the shapes. load: paths over each link
-    so far.
-    """
+    """The search for the trees, a destination after the other."""
 
     near: Numbers
+    """int64[S, K], the neighbours of each switch."""
     minimal: Numbers
+    """int64[S, S], the next switch on the minimal path."""
     paths: Numbers = field(init=False)
+    """int64[S, S, L, 6], the switches of each path from s to d, -1 after the last."""
     fits: Flags = field(init=False)
+    """bool[2, S, S], whether both paths of a pair have each of the shapes."""
     load: Numbers = field(init=False)
+    """int64[S, S], how many paths use each link so far."""
 
     def __post_init__(self) -> None:
         order = len(self.near)
@@ -162,18 +162,21 @@ class _TreeSearch:
 
 @dataclass(slots=True, eq=False)
 class _LanePlacement:
-    """Pairs placed in lanes.
-
-    number: int64[S·S], the links' numbers. reached: bool[lanes, links, links], what links wait for,
-    directly or over others; a link reaches itself.
-    """
+    """Pairs placed in lanes."""
 
     near: Numbers
+    """int64[S, K], the neighbours of each switch."""
     paths: Numbers
+    """int64[S, S, L, 6], the switches of each path, -1 after the last."""
     fits: Flags
+    """bool[2, S, S], whether both paths of a pair have each of the shapes."""
     lanes: int
+    """How many lanes there are."""
     number: Numbers = field(init=False)
+    """int64[S·S], the number of the link between two switches."""
     reached: Flags = field(init=False)
+    """bool[lanes, links, links], which links each link waits for, directly or over others; a link
+    reaches itself."""
 
     def __post_init__(self) -> None:
         order = len(self.near)

@@ -114,15 +114,16 @@ def check_subnet(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ends:
-    """All that packets are for, a LID each: the port's GUID, its vertex, its number there.
-
-    port: 0 is the switch itself. layer: the number of the LID among those of its port.
-    """
+    """All that packets can be for, one LID each."""
 
     guid: NDArray[np.uint64]
+    """uint64[n], the GUID of the LID's port."""
     at: NDArray[np.int64]
+    """int64[n], the vertex of the switch, or of the host's switch."""
     port: NDArray[np.int64]
+    """int64[n], the port of that switch; 0 is the switch itself."""
     layer: NDArray[np.int64]
+    """int64[n], the number of the LID among those of its port."""
 
     @classmethod
     def of(cls, ends: list[tuple[int, int, int]], lids: int) -> _Ends:

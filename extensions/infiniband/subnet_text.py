@@ -28,16 +28,16 @@ FIRST_MULTICAST = 0xC000
 
 @dataclass(slots=True)
 class SubnetText:
-    """The subnet: the name and line of every device by its id, cables, and hosts' port GUIDs.
-
-    ports: how many a device has, by its id. cables: (id and port at the other end, line) by id and
-    port. guids: the id by port GUID.
-    """
+    """A subnet as `ibnetdiscover` prints it."""
 
     names: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """The name and the line of every device, by its id."""
     ports: dict[str, int] = field(default_factory=dict)
+    """How many ports a device has, by its id."""
     cables: dict[tuple[str, int], tuple[str, int, int]] = field(default_factory=dict)
+    """The id and the port at the other end, and the line, by id and port."""
     guids: dict[int, str] = field(default_factory=dict)
+    """The id of a host, by its port GUID."""
 
 
 def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
@@ -103,13 +103,18 @@ def _attributes(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableText:
-    """The table of a switch: its first line, LIDs, int64[n], their GUIDs, uint64[n], and ports."""
+    """The forwarding table of a switch, as text has it."""
 
     switch: int
+    """The vertex of the switch."""
     line: int
+    """The first line of its block."""
     lid: NDArray[np.int64]
+    """int64[n], the LIDs."""
     guid: NDArray[np.uint64]
+    """uint64[n], the port GUID of each LID."""
     port: NDArray[np.int64]
+    """int64[n], the egress port of each LID."""
 
 
 def read_tables(file: Path, found: DifferenceList) -> Iterator[TableText]:
@@ -242,21 +247,28 @@ SERVICE_LEVELS = {str(level) for level in range(16)}
 
 @dataclass(frozen=True, slots=True)
 class QosRule:
-    """A service level for packets between these port GUIDs, and where the rule begins."""
+    """A rule of the QoS policy."""
 
     source: tuple[int, ...]
+    """The port GUIDs that packets come from."""
     destination: tuple[int, ...]
+    """The port GUIDs that packets are for."""
     level: int
+    """The service level of these packets."""
     line: int
+    """The line where the rule begins."""
 
 
 @dataclass(slots=True)
 class _PolicyActor:
-    """The parts of a QoS policy: the line where each begins, its kind and its values."""
+    """Reads the parts of a QoS policy."""
 
     file: Path
+    """The file."""
     found: DifferenceList
+    """Collects what is not as it should be."""
     parts: list[tuple[str, int, dict[str, str]]] = field(default_factory=list)
+    """The kind of each part, the line where it begins, and its values by key."""
 
     def wrong(self, line: int, text: str) -> None:
         """See `GrammarActor.wrong`."""

@@ -40,6 +40,7 @@ class EosQos:
     """The commands of the lossless priorities of a fabric's switches."""
 
     plan: LayerPlan
+    """The layers of the build as priorities."""
 
     def commands(self, vertex: int) -> list[str]:
         """The lines of a switch, but for those of its interfaces."""

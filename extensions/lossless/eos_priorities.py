@@ -38,21 +38,24 @@ def _about(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class EosPriorities:
-    """What a configuration says of priorities; names are those of sections.
-
-    classes: by DSCP; queues: by class; lists: prefix and DSCP of each access list; matches: the
-    list of a class map; policies: DSCP and class that a policy map sets for a class map; profiles:
-    lines of a QoS profile; ports: profile of an interface. unread: lines that make no sense.
-    """
+    """What a configuration says of priorities; names are those of sections."""
 
     classes: dict[int, int] = field(default_factory=dict)
+    """The traffic class of each DSCP."""
     queues: dict[int, int] = field(default_factory=dict)
+    """The transmit queue of each traffic class."""
     lists: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
+    """The prefixes and DSCPs of each access list."""
     matches: dict[str, str] = field(default_factory=dict)
+    """The access list of each class map."""
     policies: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    """By policy map and class map, the DSCP and the traffic class that are set."""
     profiles: dict[str, set[str]] = field(default_factory=dict)
+    """The lines of each QoS profile."""
     ports: dict[str, str] = field(default_factory=dict)
+    """The QoS profile of each interface."""
     unread: list[tuple[int, str]] = field(default_factory=list)
+    """Lines that cannot be read, with their numbers."""
 
     @classmethod
     def of(cls, text: str) -> EosPriorities:

@@ -33,10 +33,12 @@ Wait = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layers:
-    """layer: uint8[S, S], the layer of the packets between two switches; count: of layers."""
+    """The layers of a build, in none of which packets wait in a circle."""
 
     layer: NDArray[np.uint8]
+    """uint8[S, S], the layer of the packets from each switch to each other one."""
     count: int
+    """How many layers there are."""
 
 
 def layers(build: Build) -> Layers:

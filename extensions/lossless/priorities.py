@@ -28,14 +28,14 @@ def dscp_of(priority: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerPlan:
-    """The layers of a build as priorities, for switches that do not change a packet's.
-
-    layer: uint8[S, S], see `layers`. priorities: of each layer.
-    """
+    """The layers of a build as priorities, for switches that do not change a packet's."""
 
     build: Build
+    """The build whose layers they are."""
     layer: NDArray[np.uint8]
+    """uint8[S, S], the layer of the packets between two switches, see `layers`."""
     priorities: tuple[int, ...]
+    """The priority of each layer."""
 
     @classmethod
     def of(cls, build: Build) -> LayerPlan:
@@ -67,14 +67,16 @@ class PriorityPlan:
     A switch knows a packet's channel by the DSCP it comes with, and whether it moves on to the next
     one by the ports alone: it does where both the port that it came in on and the one that it
     leaves by are *marked*. By hop all ports to switches are marked, by valley those that lead up.
-
-    scheme: hop or valley. priorities: of each channel. up: bool[S, K], see `rising`.
     """
 
     build: Build
+    """The build whose channels they are."""
     scheme: str
+    """Which ports are marked: `hop` or `valley`."""
     priorities: tuple[int, ...]
+    """The priority of each channel."""
     up: NDArray[np.bool_]
+    """bool[S, K], whether each link leads up, see `rising`."""
 
     @classmethod
     def of(cls, build: Build, scheme: str) -> PriorityPlan:

@@ -24,19 +24,19 @@ Marks = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PortPriorities:
-    """What a port does with packets by their DSCP and traffic class.
-
-    line: where it is said. arriving: class by DSCP; pauses: the PFC priority that a full buffer of
-    a class asks for, for classes that are lossless; queues: by class, the PFC priority that holds
-    the queue it waits in, for queues that can be held; leaves: DSCP by class, None where the packet
-    keeps its own.
-    """
+    """What a port does with packets by their DSCP and traffic class."""
 
     line: int
+    """The line of the configuration."""
     arriving: Marks
+    """The traffic class of each DSCP."""
     pauses: Marks
+    """By traffic class, the PFC priority that a full buffer asks to pause; lossless classes only.
+    """
     queues: Marks
+    """By traffic class, the PFC priority that pauses its queue; only queues that can be paused."""
     leaves: Marks | None
+    """By traffic class, the DSCP that packets leave with; None where packets keep their own."""
 
 
 def on_each_switch(

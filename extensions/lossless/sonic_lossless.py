@@ -62,7 +62,9 @@ class SonicQos:
     """The tables of the lossless priorities of a fabric's switches."""
 
     fabric: P2pFabric
+    """The fabric as SONiC's templates see it."""
     plan: PriorityPlan
+    """The channels of the build as priorities."""
 
     def tables(self, vertex: int) -> dict[str, Table]:
         """The tables of a switch.

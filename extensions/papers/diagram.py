@@ -19,23 +19,27 @@ Places = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagram:
-    """A graph on places.
-
-    places: float64[N, 2], of any extent, y downwards. links: int[E, 2]. labels: of vertices, none
-    or one each. kinds: int[N], a colour each, HIDDEN for a bend in a line or its label, HOST white;
-    faint: bool[E], links in the background; hues: int[E], a colour of each other link as of
-    vertices, HIDDEN for black. width: of the picture in pixels, without its margins.
-    """
+    """A graph of N vertices and E links, drawn."""
 
     title: str
+    """The heading."""
     places: Places
+    """float64[N, 2], the place of each vertex, y downwards, in any unit."""
     links: NDArray[np.integer]
+    """int[E, 2], the two vertices of each link."""
     labels: Sequence[str] = ()
+    """The label of each vertex; empty where vertices have none."""
     kinds: Sequence[int] | NDArray[np.integer] = ()
+    """int[N], a number that chooses the colour of each vertex; HIDDEN for a bend in a line, HOST
+    for white."""
     faint: Sequence[bool] = ()
+    """bool[E], whether a link is drawn in the background."""
     width: int = SPREAD
+    """Pixels of the picture without its margins."""
     radius: float = field(default=5.0)
+    """Pixels of a vertex."""
     hues: Sequence[int] | NDArray[np.integer] = ()
+    """int[E], a number that chooses the colour of each link, as for vertices; HIDDEN for black."""
 
     def svg(self) -> str:
         """The diagram as SVG."""

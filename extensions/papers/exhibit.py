@@ -26,23 +26,25 @@ NOT_EXPLAINED = "not explained"
 
 @dataclass(frozen=True, slots=True)
 class PaperClaim:
-    """A value of a paper, compared with ours.
-
-    says: the statement. printed, computed: the two values. relation: `=`, a statement of size, or
-    `>=` or `<=`, of order, from our value to the printed one. rounding: half a unit of the last
-    printed digit. reading: how far a size may be off as the paper's text or picture can be read; an
-    order has none. mistake: why the printed value is wrong, where it is. reason: why ours is
-    another one, where a test shows it.
-    """
+    """A value of a paper, compared with ours."""
 
     says: str
+    """What the paper says."""
     printed: float
+    """The value that the paper prints."""
     computed: float
+    """The value that we compute."""
     relation: str = "="
+    """`=` compares sizes; `>=` or `<=` compare only the order, from our value to the printed one.
+    """
     rounding: float = 0.0
+    """Half a unit of the last printed digit."""
     reading: float = 0.0
+    """How far a size may be off as the paper's text or picture can be read; an order has none."""
     mistake: str = ""
+    """Why the printed value is wrong, where it is."""
     reason: str = ""
+    """Why ours is another one, where a test shows it."""
 
     def __post_init__(self) -> None:
         if self.reading and self.relation != "=":
@@ -92,19 +94,22 @@ class PaperClaim:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evidence:
-    """What was computed for an exhibit.
-
-    claims: at least one. columns, rows: a table, where there is one. panels: of one plot. setup:
-    what was simulated, a line each. quick: of smaller sizes than the paper's.
-    """
+    """What was computed for an exhibit."""
 
     claims: tuple[PaperClaim, ...]
+    """The claims of the exhibit, at least one."""
     columns: tuple[str, ...] = ()
+    """The heads of a table's columns; empty where there is no table."""
     rows: tuple[tuple[object, ...], ...] = ()
+    """The rows of that table."""
     panels: tuple[Panel, ...] = ()
+    """The panels of one plot."""
     diagrams: tuple[Diagram, ...] = ()
+    """The drawings of graphs."""
     setup: tuple[str, ...] = ()
+    """What was simulated, a line each."""
     quick: bool = False
+    """Whether sizes are smaller than the paper's."""
 
     def __repr__(self) -> str:
         return f"<Evidence {self.verdict}: {len(self.claims)} claims>"
@@ -135,17 +140,18 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """A numbered table or figure.
-
-    paper: its short name. kind: `table` or `fig`. what: the caption, shortened. compute: makes the
-    evidence; given True, of sizes that take seconds.
-    """
+    """A numbered table or figure of a paper."""
 
     paper: str
+    """The short name of the paper."""
     kind: str
+    """What it is: `table` or `fig`."""
     number: int
+    """Its number in the paper."""
     what: str
+    """Its caption, shortened."""
     compute: Callable[[bool], Evidence]
+    """Computes the evidence; with True, of sizes that take seconds."""
 
     @property
     def id(self) -> str:

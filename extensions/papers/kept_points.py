@@ -32,28 +32,38 @@ FILE = "points.csv"
 
 
 class PointOf(NamedTuple):
-    """What a point is of. fabric: JSON of a `PaperFabric`; load: offered."""
+    """What a kept point is of."""
 
     fabric: str
+    """A `PaperFabric` as JSON."""
     pattern: str
+    """The traffic pattern."""
     load: float
+    """The offered load."""
     seed: int
+    """The seed of the run."""
 
 
 class KeptPoint(NamedTuple):
     """A point of a file, and the digest of the code that simulated it."""
 
     what: PointOf
+    """What the point is of."""
     code: str
+    """The digest of the code that simulated it."""
     point: LoadPoint
+    """What was measured."""
 
 
 class _Kept(NamedTuple):
-    """The points of a file. alone: none that it lacks is computed."""
+    """The points of a file."""
 
     file: Path
+    """The file."""
     points: dict[PointOf, LoadPoint]
+    """What was measured, by what it is of."""
     alone: bool = False
+    """Whether a point that the file lacks is refused, and not computed."""
 
 
 _KEPT: ContextVar[_Kept | None] = ContextVar("points that are kept", default=None)
@@ -161,18 +171,20 @@ def _line(kept: KeptPoint) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckedPoint:
-    """A kept point, simulated again. kept, now: the accepted load.
-
-    within: how far `now` may be from `kept`: 0 by the code of the point, so that both have to be
-    equal; else that of a 95 % prediction interval of the runs that are kept of the same load, of
-    which `kept` is the mean then; None where one run is kept, which says nothing of how far.
-    """
+    """A kept point, simulated again."""
 
     what: PointOf
+    """What the point is of."""
     kept: float
+    """The accepted load that is kept."""
     now: float
+    """The accepted load of the new run."""
     within: float | None
+    """How far `now` may be from `kept`. By the same code 0: both have to be equal. Else half of the
+    95 % prediction interval of the runs that are kept of the same load, of which `kept` is then the
+    mean. None where one run is kept, which says nothing of how far."""
     same_code: bool
+    """Whether the code is that of the kept point."""
 
     @property
     def agrees(self) -> bool | None:

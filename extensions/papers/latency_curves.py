@@ -33,13 +33,18 @@ SEEDS = 5
 
 
 class Look(NamedTuple):
-    """Loads and windows of a curve for a look."""
+    """Loads and windows of a curve that is simulated quickly, for a look."""
 
     loads: tuple[float, ...] = (0.1, 0.4, 0.95)
+    """The offered loads."""
     warmup: int = 200
+    """Cycles before anything is measured."""
     period: int = 100
+    """Cycles of a measured period."""
     periods: int = 2
+    """How many periods are measured."""
     drain: int = 150
+    """The most cycles to wait for packets that were measured."""
 
     def windows(self) -> dict[str, Any]:
         """For `SimulationSettings`."""
@@ -71,17 +76,18 @@ SPLIT = ("dragonfly", "megafly")
 
 @dataclass(frozen=True, slots=True)
 class PaperFabric:
-    """A network with hosts, and the routes of its packets.
-
-    topology: family and parameters, as in a spec. hosts: of a switch. routes: of `ROUTES`. group:
-    switches of a supernode, group or pod, 0 without. grown: clusters added, as for `expand`.
-    """
+    """A network with hosts, and the routes of its packets."""
 
     topology: Mapping[str, int | str | None]
+    """The family and its parameters, as in a spec."""
     hosts: int
+    """Hosts at each switch that has some."""
     routes: str
+    """How packets are routed, one of `ROUTES`."""
     group: int = 0
+    """Switches of a supernode, group or pod; 0 where there is none."""
     grown: str = ""
+    """The clusters that were added, as for `expand`; "" for none."""
 
     def build(self) -> Build:
         """Compiled; the last one is held."""

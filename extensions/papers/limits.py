@@ -15,13 +15,18 @@ from compilers.topology.families import BASELINES
 
 @dataclass(frozen=True, slots=True)
 class GraphShape:
-    """Order, largest degree, mean distance and u of a graph; arcs where it is not regular."""
+    """The size of a graph, and how well it uses its links."""
 
     order: int
+    """N, how many vertices it has."""
     degree: int
+    """The largest degree."""
     mean: float
+    """The mean distance k̄ of two vertices."""
     utilisation: float = 1.0
+    """u, the mean use of a link in parts of the most used one."""
     arcs: int = 0
+    """Links in both directions, where the graph is not regular; else 0."""
 
     def quantities(self) -> dict[str, float]:
         """T, R, N, Δ, Δ0 with Δ0 = 2E·u/(N·k̄)."""

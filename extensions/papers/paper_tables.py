@@ -40,23 +40,32 @@ QUANTITIES: dict[str, tuple[Callable[[Candidate], float | None], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One value: computed, as printed, and whether they differ by more than rounding."""
+    """One value of a table."""
 
     network: str
+    """The row: a network."""
     quantity: str
+    """The column: a quantity."""
     computed: float | None
+    """Our value; None where there is none."""
     printed: str
+    """The value as the paper prints it."""
     differs: bool
+    """Whether both differ by more than rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table of a paper; corrections explain why cells differ."""
+    """A table of a paper."""
 
     name: str
+    """Its short name."""
     title: str
+    """Its caption."""
     cells: tuple[Cell, ...]
+    """Its values, row by row."""
     corrections: tuple[str, ...]
+    """Why cells differ, in sentences."""
 
     @property
     def columns(self) -> list[str]:

@@ -143,16 +143,16 @@ def _alternates(program: StarProgram, links: int) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemberPaths:
-    """Paths within supernodes, from and to members.
-
-    behind: int16[2, k, k], by kind, the member behind the link that leads from one to another, -1
-    where it leads out. back: bool[2, k, k, k], at a, by m and r, both joined to a: whether the path
-    from r to some member that a serves over m comes back to a.
-    """
+    """Paths within supernodes, from and to members."""
 
     program: StarProgram
+    """The program of all switches."""
     behind: NDArray[np.int16]
+    """int16[2, k, k], by kind, the member behind the link that leads from one to another, -1 where
+    it leads out."""
     back: Bits
+    """bool[2, k, k, k], at a, by m and r, both joined to a: whether the path from r to some member
+    that a serves over m comes back to a."""
 
     @classmethod
     def of(cls, program: StarProgram) -> MemberPaths:

@@ -31,13 +31,15 @@ from extensions.scale.star_program import (
 class StarClasses:
     """The classes of a build of N supernodes of k members, whose switches have K links at most.
 
-    Class c leads over link c modulo K. members: of all supernodes, as cabled and programmed. use:
-    of all ports.
+    Class c leads over link c modulo K.
     """
 
     build: Build
+    """The build whose classes they are."""
     members: SupernodeMembers
+    """The members of all supernodes, as cabled and programmed."""
     use: PortUse
+    """The use of every port."""
 
     @classmethod
     @lru_cache(maxsize=1)

@@ -21,22 +21,25 @@ Numbers = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlikeSupernodes:
-    """Supernodes x, int[g], of k members with K = D + L links each, numbered alike.
-
-    of: 1 of quadrics. out: int[D], the links to other supernodes, ascending; within: int[L]. arc:
-    int[D], 0 where those are above x, 1 below. over: int[k, D], the member behind each link out;
-    inner: int[k, L], behind each link within. apex: int[g, D], by link out to z, that to the
-    supernode next to both x and z, -1 where there is none.
-    """
+    """Supernodes of k members whose D + L links are numbered alike."""
 
     of: int
+    """Their kind: 1 for quadrics, else 0."""
     x: Numbers
+    """int[g], the numbers of the supernodes."""
     out: Numbers
+    """int[D], the links to other supernodes, ascending."""
     within: Numbers
+    """int[L], the links within the supernode, ascending."""
     arc: Numbers
+    """int[D], 0 where the other supernode is above x, 1 where it is below."""
     over: Numbers
+    """int[k, D], the member behind each link to another supernode."""
     inner: Numbers
+    """int[k, L], the member behind each link within."""
     apex: Numbers
+    """int[g, D], for the link to supernode z, the link to the supernode next to both x and z; -1
+    where there is none."""
 
     @classmethod
     def each(cls, program: StarProgram) -> Iterator[AlikeSupernodes]:

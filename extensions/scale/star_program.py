@@ -109,15 +109,15 @@ def _joined(program: StarProgram) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SupernodeMembers:
-    """The members of a supernode as all are cabled: k of them, with at most L links within.
-
-    along: by arc, int[k], the member behind the link to the other supernode. inner: by kind, 1 of a
-    quadric, int[k, L], the member behind each link within, NO_MEMBER beyond the last.
-    """
+    """The members of a supernode as all are cabled: k of them, with at most L links within."""
 
     program: StarProgram
+    """The program of all switches."""
     along: dict[int, Numbers] = field(default_factory=dict)
+    """int[k] by arc, the member behind the link to the other supernode."""
     inner: dict[int, Numbers] = field(default_factory=dict)
+    """int[k, L] by kind (1 of a quadric), the member behind each link within, NO_MEMBER beyond the
+    last."""
 
     @classmethod
     def of(cls, build: Build, program: StarProgram) -> SupernodeMembers | None:

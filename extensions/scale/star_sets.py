@@ -34,17 +34,17 @@ Members = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StarSets:
-    """The sets of S switches' classes, uint8[S, C, B], the highest bit for the first link.
-
-    alternates: other links whose paths do not come back. repairs: those whose paths do not meet v
-    either, of classes that are not direct; some such links are left out. first_members: int[2, k,
-    k], by kind, the member behind the link from one to another, -1 if it leads out.
-    """
+    """The sets of S switches' classes, uint8[S, C, B], the highest bit for the first link."""
 
     classes: StarClasses
+    """The classes of the build."""
     first_members: Members
+    """int[2, k, k], by kind, the member behind the link from one to another, -1 if it leads out."""
     alternates: Sets
+    """The links, other than the minimal one, whose paths do not come back."""
     repairs: Sets
+    """Of classes that are not direct, the links whose paths do not meet v either; a few such links
+    are left out."""
 
     @classmethod
     def of(cls, classes: StarClasses) -> StarSets:
@@ -67,18 +67,18 @@ class StarSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MemberPaths:
-    """First links of paths between members.
-
-    behind: int[2, k, k], by kind, the member behind the link from one to another, -1 if it leads
-    out. back: bool[2, k, k, k], at x', by m and r: r's path to something that x' serves over m
-    comes back to x'. returns: bool[2, k, D], by the arc to y and the turn: (y, g(x')) serves so
-    what x' serves over a third supernode in y.
-    """
+    """The first links of paths between members."""
 
     classes: StarClasses
+    """The classes of the build."""
     behind: Members
+    """int[2, k, k], by kind, the member behind the link from one to another, -1 if it leads out."""
     back: Bits
+    """bool[2, k, k, k], at x', by m and r: r's path to something that x' serves over m comes back
+    to x'."""
     returns: Bits
+    """bool[2, k, D], by the arc to y and the turn: (y, g(x')) serves so what x' serves over a third
+    supernode in y."""
 
     @classmethod
     def of(cls, classes: StarClasses) -> _MemberPaths:

@@ -19,22 +19,24 @@ Links = NDArray[np.int16]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoLinkClasses:
-    """The classes of S switches with K links, any two of which have one path of two links.
-
-    link: int16[S, C], the minimal one, -1 where there is none. apex: int16[S, K], each link's, as
-    in `compilers.topology.triangles`; class_apex: int16[S, C], that of the minimal link. back:
-    int32[S, K], each neighbour's link to the switch. direct: intp[S, K], the class that leads to
-    each neighbour. rows: int64[S, C], how many destinations are behind the neighbour.
-    """
+    """The classes of S switches with K links, any two of which have one path of two links."""
 
     build: Build
+    """The build whose classes they are."""
     use: PortUse
+    """The use of every port."""
     link: Links
+    """int16[S, C], the minimal link of each class, -1 where there is none."""
     apex: Links
+    """int16[S, K], the apex of each link, as in `compilers.topology.triangles`."""
     class_apex: Links
+    """int16[S, C], the apex of the minimal link of each class."""
     back: NDArray[np.int32]
+    """int32[S, K], each neighbour's link to the switch."""
     direct: Numbers
+    """intp[S, K], the class that leads to each neighbour alone."""
     rows: NDArray[np.int64]
+    """int64[S, C], how many destinations the class serves behind the neighbour."""
 
     @classmethod
     def of(cls, build: Build) -> TwoLinkClasses | None:

@@ -26,13 +26,18 @@ CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
 class Collective(NamedTuple):
-    """Messages between hosts, as `HostMessages.of` takes them; `part` of the size is in each."""
+    """The n messages of a collective between hosts, as `HostMessages.of` takes them."""
 
     source: Numbers
+    """int64[n], the host that sends each message."""
     goal: Numbers
+    """int64[n], the host that it is for."""
     stage: Numbers
+    """int64[n], the stage that it belongs to."""
     needed: Numbers
+    """int64[n], how many messages its host must have received before."""
     part: float = 1.0
+    """The part of the collective's size that is in each message."""
 
 
 def _pairs(hosts: int, count: int) -> tuple[Numbers, Numbers]:
@@ -107,24 +112,30 @@ TO_THE_END: dict[str, Any] = {"warmup": 0, "period": kernel.NEVER, "periods": 1}
 
 @dataclass(frozen=True, slots=True)
 class CompletionTime:
-    """Of a collective over all hosts of a build.
-
-    size: bytes; of the vector, or of each message. cycles, seconds: None if it did not end. least:
-    cycles that the busiest host needs for what it sends. hottest_use: the part of the time in which
-    the link that was used most carried something. lost: packets. deadlock: as in `LoadPoint`.
-    """
+    """How long a collective over all hosts of a build takes."""
 
     collective: str
+    """Its name."""
     size: int
+    """Bytes of the vector, or of each message."""
     hosts: int
+    """How many hosts take part."""
     messages: int
+    """How many messages were sent."""
     packets: int
+    """How many packets were sent."""
     cycles: int | None
+    """When the last message had come; None if it did not end."""
     seconds: float | None
+    """The same in seconds; None if it did not end."""
     least: int
+    """Cycles that the busiest host needs for what it sends."""
     hottest_use: float
+    """The part of the time in which the link that was used most carried something."""
     lost: int
+    """Packets that were dropped."""
     deadlock: tuple[int, ...] = ()
+    """The switches along a cycle of full buffers, as in `LoadPoint`."""
 
     def text(self, routing: str) -> str:
         """What follows its name, of one that ended; routing: of packets, in words."""

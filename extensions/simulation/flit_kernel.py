@@ -56,37 +56,49 @@ NOTICE = 1
 
 
 class FlitState(NamedTuple):
-    """Everything that moves; names that `PacketState` has mean the same.
-
-    slot: int32[S·L·V·B, 4], the goal, time and links of each packet, and the switch that it goes
-    by, or its mark. buffer: int32[S·L·V, 8]. owner, room: int32[2·S·L·V], the buffer that owns each
-    channel, -1 for none, and the flits that there is room for; channels to hosts behind those to
-    switches. busy: int32[S, L·V] and its length, buffers that are not idle. queue: int32[S·L, Q],
-    buffers that flits go to, behind the crossbar; queued: int32[S·L, 2], the first, and how many.
-    coming, credit: int32[T, n + 1], buffers that a flit comes to, and that one has left; the last
-    column says how many. turn: int32[S·L, 3], which channel of an input, input of an output, and
-    output of an input comes first. host: int32[H], sending: int32[H, 2], the buffer that the rest
-    of a packet goes to, and its flits. asks: int32[L·V, 3], chosen: int32[5, L], -1: of `_match`.
-    """
+    """Everything that moves; names that `PacketState` has mean the same."""
 
     slot: NDArray[np.int32]
+    """int32[S·L·V·B, 4], the goal, time and links of each packet, and the switch that it goes by,
+    or its mark."""
     buffer: NDArray[np.int32]
+    """int32[S·L·V, 8]."""
     owner: NDArray[np.int32]
+    """int32[2·S·L·V], the buffer that owns each virtual channel, -1 for none; channels to hosts
+    behind those to switches."""
     room: NDArray[np.int32]
+    """int32[2·S·L·V], how many flits the buffer at the other end of each virtual channel has room
+    for."""
     busy: NDArray[np.int32]
+    """int32[S, L·V], the buffers of each switch that are not idle."""
     active: NDArray[np.int32]
+    """int32[S], how many entries of `busy` each switch has."""
     queue: NDArray[np.uint8]
+    """int32[S·L, Q], buffers that flits go to, behind the crossbar."""
     queued: NDArray[np.int32]
+    """int32[S·L, 2], the first flit of each queue, and how many there are."""
     coming: NDArray[np.int32]
+    """int32[T, n + 1], by cycle, the buffers that a flit comes to; the last column says how many.
+    """
     credit: NDArray[np.int32]
+    """int32[T, n + 1], by cycle, the buffers that a flit has left; the last column says how many.
+    """
     turn: NDArray[np.int32]
+    """int32[S·L, 3], which channel of an input, input of an output, and output of an input comes
+    first."""
     port: NDArray[np.int32]
     host: NDArray[np.int32]
+    """int32[H], the arc of each host."""
     sending: NDArray[np.int32]
+    """int32[H, 2], the virtual channel that the rest of each host's packet goes to, and the flits
+    that are left of it."""
     asks: NDArray[np.int32]
+    """int32[L·V, 3], scratch of `_match`."""
     chosen: NDArray[np.int32]
+    """int32[5, L], scratch of `_match`, -1."""
     made: NDArray[np.int32]
     chance: NDArray[np.float64]
+    """float64[H], the logarithm of the chance that a host makes no packet in a cycle."""
     streams: NDArray[np.uint64]
     counts: NDArray[np.int64]
     latency: NDArray[np.int64]

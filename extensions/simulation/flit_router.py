@@ -15,19 +15,22 @@ class FlitRouter(NamedTuple):
 
     The crossbar makes `speedup` steps a cycle [internal_speedup]. A head is routed, is given a
     virtual channel, is let through, and passes the crossbar, a step each; the flits behind it need
-    the last two. routing, crossbar: cycles that these take in the place of a step, from 2 on
-    [routing_delay, st_final_delay]; routing 0: the router before has done it. The heads of a
-    channel are routed one after the other, in the crossbar flits follow each other. credit: cycles
-    from when a credit comes until it counts, in a host at once [credit_delay]. islip: iterations of
-    iSLIP (McKeown, 1999), by which inputs and outputs are matched [sw_allocator, alloc_iters]; 0:
-    each input chooses a channel, then each output an input [separable_input_first].
+    the last two.
     """
 
     routing: int = 1
+    """Cycles of routing in the place of a step, from 2 on [routing_delay]; 0: the router before has
+    done it. The heads of a channel are routed one after the other."""
     crossbar: int = 1
+    """Cycles of the crossbar in the place of a step, from 2 on [st_final_delay]. In the crossbar
+    flits follow each other."""
     credit: int = 2
+    """Cycles from when a credit comes until it counts, in a host at once [credit_delay]."""
     speedup: int = 2
     islip: int = 0
+    """Iterations of iSLIP (McKeown, 1999), by which inputs and outputs are matched [sw_allocator,
+    alloc_iters]; 0: each input chooses a channel, then each output an input
+    [separable_input_first]."""
 
     @classmethod
     def read(cls, text: str) -> FlitRouter:

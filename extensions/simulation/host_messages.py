@@ -18,24 +18,28 @@ class HostMessages(NamedTuple):
     """M messages, host by host in the order in which it sends them; as an MPI program would.
 
     A host sends a message when it has sent those before it and as many as `waits` says have come.
-
-    goal: int32[M], the arc of the host that it goes to. sender: int32[M]. then: int32[M], the
-    receiver's first message that needs it, -1 for none. waits: int32[M]. ready: int32[M], when the
-    last one that it needs has come. sending, coming: int32[M], packets not yet sent, not yet there.
-    head: int32[H], the next message of a host; last: int32[H], the one behind its last. free:
-    int32[H], when its link is.
     """
 
     goal: NDArray[np.int32]
+    """int32[M], the arc of the host that it goes to."""
     sender: NDArray[np.int32]
+    """int32[M], the host that sends it."""
     then: NDArray[np.int32]
+    """int32[M], the receiver's first message that needs it, -1 for none."""
     waits: NDArray[np.int32]
+    """int32[M], how many messages its sender must have received before."""
     ready: NDArray[np.int32]
+    """int32[M], the cycle in which the last message that it needs has come."""
     sending: NDArray[np.int32]
+    """int32[M], how many of its packets are not yet sent."""
     coming: NDArray[np.int32]
+    """int32[M], how many of its packets have not yet arrived."""
     head: NDArray[np.int32]
+    """int32[H], the next message of a host."""
     last: NDArray[np.int32]
+    """int32[H], the message behind the last one of a host."""
     free: NDArray[np.int32]
+    """int32[H], the cycle from which its link is free."""
     asked: NDArray[np.int32]
     done: NDArray[np.int32]
 

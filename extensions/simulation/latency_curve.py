@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LatencyCurve:
-    """The points of one network, traffic and setting.
-
-    channels: as many as keep its paths free of deadlock by `valley`; 0 where that was not asked.
-    router: of flits; None where packets were simulated.
-    """
+    """The points of one network, traffic and setting."""
 
     points: tuple[LoadPoint, ...]
     channels: int = 0
+    """How many virtual channels keep its paths free of deadlock by `valley`; 0 where that was not
+    computed."""
     router: FlitRouter | None = None
+    """The router of flits; None where packets were simulated."""
 
     def __repr__(self) -> str:
         """`<LatencyCurve: 9 loads, saturation 0.9>`."""

@@ -22,51 +22,65 @@ LEVELS = ("packet", "flit")
 
 @dataclass(frozen=True, slots=True)
 class TimedFailure:
-    """Links that go down at a cycle, each by its two switches."""
+    """Links that go down at a cycle."""
 
     links: tuple[tuple[int, int], ...]
+    """The two switches of each link."""
     cycle: int
+    """The cycle."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
-    """How switches are built, and what is measured; as in the papers (PolarFly §VIII-A).
-
-    packet: flits. buffer: flits of each port, shared out among its virtual channels. routing: of
-    packets from hosts, one of `POLICIES`. paths: of `PATHS`, what `BESIDE_TABLES` take. scheme: of
-    channels, one of `SCHEMES`: by `single` a packet takes any free virtual channel, as in the
-    papers' BookSim (`anynet`); channels: how many there are, the virtual ones shared out among
-    them. threshold: flits that wait for its minimal path when an adaptive packet looks for another
-    one, as a part of a virtual channel's buffer: so the authors' BookSim has it. samples: switches
-    drawn where `routing` is `ugal`, by one of which a packet may go. level: of `LEVELS`, what moves
-    as one. router: that flits go through. link: cycles of a link between switches; metres: of cable
-    a cycle, in the place of `link`, with the lengths of the cable plan; 0 for none. flows: of a
-    host to another, 0 for each packet by itself. warmup, period: cycles; periods: measured. drain:
-    most cycles to wait for what was measured. runs: replications, with seeds from `seed` on.
-    """
+    """How switches are built, and what is measured; as in the papers (PolarFly §VIII-A)."""
 
     loads: tuple[float, ...] = USUAL_LOADS
+    """The offered loads, as parts of what the links of hosts can carry."""
     packet: int = 4
+    """Flits of a packet."""
     buffer: int = 128
+    """Flits of each port, shared out among its virtual channels."""
     vcs: int = 4
+    """Virtual channels of a port."""
     routing: str = "emitted"
+    """How packets from hosts are routed, one of `POLICIES`."""
     scheme: str = "single"
+    """How packets change channels, one of `SCHEMES`. By `single` a packet takes any free virtual
+    channel, as in the papers' BookSim (`anynet`)."""
     channels: int = 2
+    """How many channels the scheme has; the virtual channels are shared out among them."""
     paths: str = "shortest"
+    """The paths that `BESIDE_TABLES` take, one of `PATHS`."""
     threshold: float = 2 / 3
+    """When an adaptive packet looks for another path: the flits that wait for its minimal path, as
+    a part of a virtual channel's buffer, as in the authors' BookSim."""
     level: str = "packet"
+    """What moves as one, one of `LEVELS`."""
     router: FlitRouter = USUAL_ROUTER
+    """The router, where flits move."""
     link: int = 1
+    """Cycles of a link between switches."""
     metres: float = 0.0
+    """Metres of cable that a flit passes in a cycle, by the lengths of the cable plan; 0: every
+    link takes `link` cycles."""
     flows: int = 0
+    """Flows from a host to another one; 0: each packet chooses its path by itself."""
     samples: int = 4
+    """How many switches are drawn where `routing` is `ugal`; a packet may go by one of them."""
     warmup: int = 1_500
+    """Cycles before anything is measured."""
     period: int = 500
+    """Cycles of a measured period."""
     periods: int = 4
+    """How many periods are measured."""
     drain: int = 10_000
+    """The most cycles to wait for packets that were measured."""
     seed: int = 0
+    """The seed of the first run."""
     runs: int = 1
+    """How many runs there are, with seeds from `seed` on."""
     failures: tuple[TimedFailure, ...] = ()
+    """The links that go down during a run."""
 
     @property
     def last(self) -> int:
@@ -100,38 +114,52 @@ class LoadPoint:
 
     Of several runs: means of them, `sustained` if all are, the worst `worst_latency`, `hottest_use`
     with its link, the median `settled` (one run in eighty has a late one by chance), all packets.
-    `accepted_error`, `latency_error`: half of the 95 % confidence
-    interval of the mean of the runs (Student's t); None for one run.
-    offered, generated, accepted: parts of what the links of the hosts that send can carry.
-    sustained: packets were made, all arrived, and latency did not grow. packets: measured.
-    link_use, hottest_use: the part of the time in which links, and the most used one, carried
-    something; hottest: its two switches. buffer_use: the part of the buffers that was taken.
-    lost: packets that were dropped. deadlock: the switches along a cycle of full buffers, first
-    and last the same; empty if there is none. settled: the cycle from which the number of packets
-    in the network was steady, by MSER (White, 1997); the warm-up is too short if it is before that.
+    `accepted_error`, `latency_error`: half of the 95 % confidence interval of the mean of the runs
+    (Student's t); None for one run.
     """
 
     offered: float
+    """The load that hosts are to send. Loads are parts of what the links of the sending hosts can
+    carry."""
     generated: float
+    """The load that hosts made."""
     accepted: float
+    """The load that arrived."""
     sustained: bool
+    """Whether packets were made, all arrived, and latency did not grow."""
     packets: int
+    """How many packets were measured."""
     mean_latency: float | None
     median_latency: int | None
     p99_latency: int | None
     worst_latency: int | None
     mean_hops: float | None
+    """The mean number of links of a packet."""
     link_use: float
+    """The part of the time in which links carried something, over all links."""
     hottest_use: float
+    """The part of the time in which the most used link carried something."""
     hottest: tuple[int, int]
+    """The two switches of the most used link."""
     buffer_use: float
+    """The part of the buffers that was taken."""
     lost: int
+    """Packets that were dropped."""
     cycles: int
+    """How many cycles were simulated."""
     deadlock: tuple[int, ...] = ()
+    """The switches along a cycle of full buffers, first and last the same; empty if there is none.
+    """
     settled: int = 0
+    """The cycle from which the number of packets in the network was steady, by MSER (White, 1997);
+    the warm-up is too short if it is before that."""
     runs: int = 1
+    """How many runs there were."""
     accepted_error: float | None = None
+    """Half of the 95 % confidence interval of the mean over the runs (Student's t); None for one
+    run."""
     latency_error: float | None = None
+    """Half of that interval of the mean latency; None for one run."""
 
     @classmethod
     def of_runs(cls, runs: Sequence[LoadPoint]) -> LoadPoint:

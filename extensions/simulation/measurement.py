@@ -27,21 +27,26 @@ period, where a load counts as sustained."""
 
 @dataclass(slots=True, eq=False)
 class Measurement:
-    """The state of a simulation.
-
-    now: the cycle that comes next. means: the latency after each period. inside: packets in the
-    network after each `CHUNK` at most, and the cycle.
-    """
+    """The state of a simulation at one load."""
 
     network: SimulatedNetwork
+    """The network that is simulated."""
     traffic: HostTraffic
+    """Where the packets of each host go."""
     settings: SimulationSettings
+    """The settings of the simulation."""
     load: float
+    """The offered load."""
     rules: kernel.SwitchRules
+    """The settings as the loops take them."""
     state: packet_kernel.PacketState | flit_kernel.FlitState
+    """Everything that moves."""
     now: int = 0
+    """The cycle that comes next."""
     means: tuple[float, ...] = ()
+    """The mean latency after each period."""
     inside: list[tuple[int, int]] = field(default_factory=list)
+    """Packets in the network after each `CHUNK` at most, and the cycle."""
     advance: Callable[..., None] | None = None
     """The loop that lets cycles pass, in machine code; None before the first cycle."""
 

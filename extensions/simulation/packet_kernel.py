@@ -54,67 +54,86 @@ COUNTS = 11
 
 
 class SwitchRules(NamedTuple):
-    """The settings as the loops take them. Packets of `length` flits, `depth` of them a buffer.
-
-    policy: of `hop_choice` or `path_choice`, UGAL with `samples`. threshold: flits. scheme: of
-    channels, `group` virtual channels each. begin, end: the cycles between which packets are
-    measured. flows: of a host to another, 0 for one a packet. router: of flits.
-    """
+    """The settings as the loops take them."""
 
     length: int
+    """Flits of a packet."""
     depth: int
+    """Packets that a virtual channel's buffer holds."""
     vcs: int
+    """Virtual channels of a port."""
     policy: int
+    """How packets choose their path: a policy of `hop_choice` or `path_choice`."""
     threshold: float
+    """Flits that wait for the minimal path when an adaptive packet looks for another one."""
     scheme: int
+    """How packets change channels."""
     channels: int
+    """How many channels there are."""
     group: int
+    """Virtual channels of each channel."""
     begin: int
+    """The cycle from which packets are measured."""
     end: int
+    """The cycle until which packets are measured."""
     flows: int
+    """Flows from a host to another one; 0: each packet chooses its path by itself."""
     samples: int
+    """Switches that UGAL draws."""
     router: FlitRouter
+    """The router, where flits move."""
 
 
 class PacketState(NamedTuple):
-    """Everything that moves.
-
-    slot: int32[S·L·V·B, 4], the host's arc that a packet goes to, when it was made, when it is
-    ready (an empty slot: can be filled), its links so far. queue: int32[S·L·V, 4], the first slot
-    of a virtual channel, its packets, the egress of the first, the next channel in the wheel's
-    list. port: int32[S·L, 4], the half cycles until which the crossbar's input and output are
-    taken, the cycle from which the link is free, flits that wait for it. ready: int32[S, L·V],
-    waiting: int32[S], channels whose first packet can leave. wheel: int32[W]. made, due: int32[H],
-    when the next packet of a host is made and can leave. streams: uint64[2·H + 1]. counts:
-    int64[COUNTS]. latency, hops: counted. carried: int64[S·L], flits over each arc while it was
-    measured. messages: where there are any, the second column of `slot` has the packet's message,
-    and nothing is made by chance. via: int32, the switch that the packet of each slot goes by, or
-    its mark; empty where there is neither. change: int32[F, S·L], by cycles, by how much the flits
-    that wait for an egress will be more, as a switch knows from credits; empty where no packet
-    asks. dead: int64[n], the elements that are down (`rule.Program`). offered: int64[2, K + 1],
-    the links that the rule offers a packet, and its tag on each.
-    """
+    """Everything that moves."""
 
     slot: NDArray[np.int32]
+    """int32[S·L·V·B, 4], the host's arc that a packet goes to, when it was made, when it is ready
+    (an empty slot: can be filled), its links so far."""
     queue: NDArray[np.int32]
+    """int32[S·L·V, 4], the first slot of a virtual channel, its packets, the egress of the first,
+    the next channel in the wheel's list."""
     port: NDArray[np.int32]
+    """int32[S·L, 4], the half cycles until which the crossbar's input and output are taken, the
+    cycle from which the link is free, flits that wait for it."""
     ready: NDArray[np.int32]
+    """int32[S, L·V], the channels of each switch whose first packet can leave."""
     waiting: NDArray[np.int32]
+    """int32[S], how many such channels each switch has."""
     wheel: NDArray[np.int32]
+    """int32[W]."""
     host: NDArray[np.int32]
+    """int32[H], the arc of each host."""
     made: NDArray[np.int32]
+    """int32[H], the cycle in which the next packet of each host is made."""
     due: NDArray[np.int32]
+    """int32[H], the cycle in which that packet can leave."""
     chance: NDArray[np.float64]
+    """float64[H], the logarithm of the chance that a host makes no packet in a cycle."""
     streams: NDArray[np.uint64]
+    """uint64[2·H + 1], the states of the random number generators."""
     counts: NDArray[np.int64]
+    """int64[COUNTS], what was counted, by the names above."""
     latency: NDArray[np.int64]
+    """int64[LONGEST], how many measured packets had each latency; the last counts all longer ones.
+    """
     hops: NDArray[np.int64]
+    """int64[n], how many measured packets took so many links."""
     carried: NDArray[np.int64]
+    """int64[S·L], flits over each arc while it was measured."""
     dead: NDArray[np.int64]
+    """int64[n], the elements that are down (`rule.Program`)."""
     offered: NDArray[np.int64]
+    """int64[2, K + 1], the links that the rule offers a packet, and its tag on each."""
     messages: HostMessages
+    """The messages between hosts. Where there are any, the second column of `slot` has the packet's
+    message, and no packet is made by chance."""
     via: NDArray[np.int32]
+    """int32, the switch that the packet of each slot goes by, or its mark; empty where there is
+    neither."""
     change: NDArray[np.int32]
+    """int32[F, S·L], by cycles, by how much the flits that wait for an egress will be more, as a
+    switch knows from credits; empty where no packet asks."""
 
     @classmethod
     def of(

@@ -22,31 +22,39 @@ LAST_CYCLE = 1 << 30
 
 
 class PacketTrace(NamedTuple):
-    """N messages in the order of their cycles: int64[N] each."""
+    """N messages in the order of their cycles."""
 
     cycle: NDArray[np.int64]
+    """int64[N], the cycle in which each message is ready."""
     source: NDArray[np.int64]
+    """int64[N], the host that sends it."""
     goal: NDArray[np.int64]
+    """int64[N], the host that it is for."""
     flits: NDArray[np.int64]
+    """int64[N], its size."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceTimes:
-    """Of a trace on a build. Latencies: from a message's cycle until its last flit came.
+    """How long the messages of a trace take on a build.
 
-    messages, packets: how many. cycles: when all had come; None, as latencies, if not all did.
-    lost: packets. deadlock: as in `LoadPoint`.
+    Latencies are from a message's cycle until its last flit came; None if not all messages came.
     """
 
     messages: int
+    """How many messages the trace has."""
     packets: int
+    """How many packets carried them."""
     cycles: int | None
+    """The cycle in which the last message had come; None if not all came."""
     mean_latency: float | None
     median_latency: int | None
     p99_latency: int | None
     worst_latency: int | None
     lost: int
+    """Packets that were dropped."""
     deadlock: tuple[int, ...] = ()
+    """The switches along a cycle of full buffers, as in `LoadPoint`."""
 
     def text(self, routing: str) -> str:
         """What follows its name, of one that ended; routing: of packets, in words."""

@@ -26,20 +26,20 @@ class RatedLinks:
     """The E links and H hosts of a plane, with their rates in Gbit/s."""
 
     build: Build
-    """What was compiled."""
+    """The build of the plane."""
     ends: NDArray[np.int64]
     """int64[E, 2]: the two switches of each link, the smaller first, in the order of
     `Program.cable`."""
     rate: NDArray[np.int64]
-    """int64[E]: of each link."""
+    """int64[E]: the rate of each link."""
     vertex: NDArray[np.int64]
     """int64[H]: the switch of each host."""
     slot: NDArray[np.int64]
     """int64[H]: the number of each host at its switch."""
     host_rate: NDArray[np.int64]
-    """int64[H]: of the link of each host."""
+    """int64[H]: the rate of each host's link."""
     names: tuple[str, ...]
-    """Of the hosts, as the inventory calls them."""
+    """The names of the hosts, as the inventory has them."""
 
     @classmethod
     def of(cls, build: Build) -> RatedLinks:

@@ -255,13 +255,18 @@ def _meant(settings: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredBuild:
-    """A curve for each plane of a fabric. hosts: of a switch; 0 for as built."""
+    """The curves of a fabric, one for each plane."""
 
     fabric: Fabric
+    """The fabric that was simulated."""
     routing: str | None
+    """How packets were routed; None: by the tables."""
     hosts: int
+    """Hosts at each switch; 0: as built."""
     pattern: str
+    """The traffic pattern."""
     curves: tuple[LatencyCurve, ...]
+    """The curve of each plane."""
 
     @property
     def hosts_per_node(self) -> int:

@@ -30,36 +30,40 @@ class SimulatedNetwork(NamedTuple):
 
     Arc s·L + k, L = K + p, is switch s and its k-th port, hosts' behind links: an egress of the
     switch, and a packet that came in by it.
-
-    end: int32[S·L], the arc at the other end of a link, -1 for none and for hosts.
-    delay: int32[S·L], cycles that a flit takes along it.
-    number: uint16[S, S], the class of each switch for each destination; C delivers, C + 1 drops.
-    hops: uint8[S, S], the links from each switch to each destination over minimal paths.
-    order: int32[S·(C + 2), 1 + P], egress arcs by class, the minimal one first; `HOME` delivers.
-    ingress: int32[S·(C + 2), 1 + A], arcs for packets from hosts; weight: int32, their weights.
-    up: int32[S·L], whether an arc leads to a switch of higher rank.
-    endpoints: bool[S], the switches with hosts. distance: uint8[S, S], links of a shortest path;
-    empty where tables are followed. turning: int32[n], switches that a packet may be sent by.
-    program: of the switches, which the rule is asked about. carries: packets go by one of
-    `turning`, drawn at random.
     """
 
     switches: int
+    """S, how many switches there are."""
     links: int
+    """K, how many links each switch has at most."""
     hosts: int
+    """p, how many hosts each switch has at most."""
     end: NDArray[np.int32]
+    """int32[S·L], the arc at the other end of a link, -1 for none and for hosts."""
     delay: NDArray[np.int32]
+    """int32[S·L], cycles that a flit takes along it."""
     number: NDArray[np.uint16]
+    """uint16[S, S], the class of each switch for each destination; C delivers, C + 1 drops."""
     hops: NDArray[np.uint8]
+    """uint8[S, S], the links from each switch to each destination over minimal paths."""
     order: NDArray[np.int32]
+    """int32[S·(C + 2), 1 + P], egress arcs by class, the minimal one first; `HOME` delivers."""
     ingress: NDArray[np.int32]
+    """int32[S·(C + 2), 1 + A], arcs for packets from hosts."""
     weight: NDArray[np.int32]
+    """int32[S·(C + 2), 1 + A], the weight of each of these arcs."""
     up: NDArray[np.int32]
+    """int32[S·L], whether an arc leads to a switch of higher rank."""
     endpoints: NDArray[np.bool_]
+    """bool[S], the switches with hosts."""
     distance: NDArray[np.uint8]
+    """uint8[S, S], links of a shortest path; empty where tables are followed."""
     turning: NDArray[np.int32]
+    """int32[n], switches that a packet may be sent by."""
     program: Program
+    """What the switches hold, in the form of which the rule is asked."""
     carries: bool
+    """Whether packets go by one of `turning`, drawn at random."""
 
     @property
     def ports(self) -> int:
@@ -142,20 +146,20 @@ ANY_HOST, SAME_PLACE = -1, -2
 
 
 class HostTraffic(NamedTuple):
-    """Where the packets of each host go; hosts are numbered switch by switch, p of each of S.
-
-    row: int32[S·p], the row of a host, which those of a switch may share. first: int64[R + 1], the
-    flows of each row; destination: int32[n], the switch of a flow; place: int32[n], which of its
-    hosts, or `ANY_HOST`, or `SAME_PLACE`; below: float64[n], the share of the row's packets in this
-    and its earlier flows. volume: float64[S·p], what a host sends, as a share of the offered load.
-    """
+    """Where the packets of each host go; hosts are numbered switch by switch, p of each of S."""
 
     row: NDArray[np.int32]
+    """int32[S·p], the row of a host, which those of a switch may share."""
     first: NDArray[np.int64]
+    """int64[R + 1], the flows of each row."""
     destination: NDArray[np.int32]
+    """int32[n], the switch of a flow."""
     place: NDArray[np.int32]
+    """int32[n], which of its hosts, or `ANY_HOST`, or `SAME_PLACE`."""
     below: NDArray[np.float64]
+    """float64[n], the share of the row's packets in this and its earlier flows."""
     volume: NDArray[np.float64]
+    """float64[S·p], what a host sends, as a share of the offered load."""
 
     @classmethod
     def of(cls, traffic: Traffic, switches: int, hosts: int) -> HostTraffic:

@@ -41,38 +41,43 @@ PAIRS_UP_TO = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class FailureLoss:
-    """A pair of switches that loses packets while `failed` is down."""
+    """A pair of switches that loses packets under a failure."""
 
     failed: str
+    """What is down, by name."""
     source: int
+    """The vertex where packets begin."""
     destination: int
+    """The vertex that they are for."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureReport:
-    """The effect of all failures of one kind on the pairs of switches that are left.
-
-    kind: of `compilers.proof.failures.risk_cases`. cases: how many were tried,
-    of `all_cases`. pairs: over all cases, of all switches with hosts. lost_pairs: those that lose
-    packets on some path that their source may choose. looped: those whose packets are still
-    forwarded after 64 links. max_hops: the longest path of a packet that met a failure and was
-    delivered, in links. stretch: the most links that a repair adds to a packet's path. losses: the
-    first few lost pairs. cut_off: the lost pairs that no path joins any more, counted if the build
-    promises to repair. exact: whether a packet was found that takes max_hops, and one with this
-    stretch; a proof may know only that none does worse.
-    """
+    """The effect of all failures of one kind on the pairs of switches that are left."""
 
     kind: str
+    """One of the kinds in `compilers.proof.failures.risk_cases`."""
     cases: int
+    """How many cases were tried."""
     all_cases: int
+    """How many cases there are."""
     lost_pairs: int
+    """Pairs that lose packets on some path that their source may choose, over all cases."""
     looped: int
+    """Lost pairs whose packets are still forwarded after 64 links."""
     max_hops: int
+    """The longest path of a packet that met a failure and was delivered, in links."""
     stretch: int
+    """The most links that a repair adds to a packet's path."""
     losses: tuple[FailureLoss, ...]
+    """The first few lost pairs."""
     cut_off: int = 0
+    """The lost pairs that no path joins any more, counted if the build promises to repair."""
     pairs: int = 0
+    """Ordered pairs of switches with hosts, over all cases."""
     exact: bool = True
+    """Whether a packet was found that takes max_hops, and one with this stretch; a proof may know
+    only that none does worse."""
 
     @property
     def lost_share(self) -> float:
@@ -82,17 +87,15 @@ class FailureReport:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FailureCases:
-    """The cases of a kind of failure that are tried, of `every` that there are.
-
-    rows: int64[n, F], the elements that are down in each case (`Program`), E + S beyond the last;
-    None: all pairs of `elements`, of which case a·M + b has the elements a and b. names: of the
-    cases, where they are not named by their elements.
-    """
+    """The cases of a kind of failure that are tried, of `every` that there are."""
 
     every: int
     elements: int
     rows: Numbers | None
+    """int64[n, F], the elements that are down in each case (`Program`), E + S beyond the last;
+    None: all pairs of `elements`, of which case a·M + b has the elements a and b."""
     names: tuple[str, ...] = ()
+    """Of the cases, where they are not named by their elements."""
 
     @classmethod
     def of(cls, walks: Walks, kind: str, sample: int, seed: int = 1) -> FailureCases:

@@ -23,32 +23,32 @@ Vertices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class LocalUse:
-    """How much was proved without a walk.
-
-    proved: of `delivery`, `alternates` and the kinds of failures. destinations: all switches with
-    hosts. open: those that were not proved, and walked. walked: those that were walked as well.
-    program: whether delivery was proved of the program that rows are computed from, and not of each
-    row.
-    """
+    """How much was proved without a walk."""
 
     proved: tuple[str, ...]
+    """What was proved: `delivery`, `alternates`, or kinds of failures."""
     destinations: int
+    """How many destinations there are: the switches with hosts."""
     open: int
+    """How many destinations were not proved, and were walked instead."""
     walked: int
+    """How many destinations were walked although they were proved, as a check."""
     program: bool = False
+    """Whether delivery was proved of the program that computes the rows, and not of each row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the proof and the walks found.
-
-    wrong: a walk lost what was proved, so that nothing here may be believed.
-    """
+    """What the proof and the walks found."""
 
     alternates: Alternates
+    """All paths while nothing is down."""
     failures: tuple[FailureReport, ...]
+    """One report for each kind of failure."""
     use: LocalUse
+    """How much of this was proved without a walk."""
     wrong: bool
+    """Whether a walk lost what was proved; then no result of the proof may be believed."""
 
 
 def judged(
@@ -87,16 +87,14 @@ def by_chance(destinations: Vertices, seed: int) -> Vertices:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Walks:
-    """The walks of a few destinations that are proved, and of all others.
-
-    part: the build, as packets to the destinations that are walked see it. some: bool[D], which
-    are walked if they are proved.
-    """
+    """The walks of a few destinations that are proved, and of all others."""
 
     found: LocalProof
     part: Build
+    """The build, as packets to the destinations that are walked see it."""
     walks: Walks
     some: Bits
+    """bool[D], which are walked if they are proved."""
 
     @classmethod
     def of(cls, build: Build, found: LocalProof, few: Vertices) -> _Walks:

@@ -20,23 +20,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoFailures:
-    """What two failures at once do to packets for each of S switches.
-
-    holds: bool[S], nothing is lost. stretch: int64[S], no repair adds more links. beyond: int64[S],
-    no packet takes so many links more than the longest path without failures.
-    """
+    """What two failures at once do to packets for each of S switches."""
 
     holds: NDArray[np.bool_]
+    """bool[S], whether nothing is lost."""
     stretch: NDArray[Any]
+    """int64[S], no repair adds more links."""
     beyond: NDArray[Any]
+    """int64[S], how many links a packet may take beyond the longest path without failures."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleBounds:
-    """What no packet exceeds from where it meets a dead module: links in all, and links more."""
+    """What no packet exceeds from the switch where it meets a dead module."""
 
     links: int
+    """The links of its whole path."""
     more: int
+    """The links that the repair adds."""
 
 
 class WholeFabricProof(Protocol):

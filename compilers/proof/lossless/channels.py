@@ -33,19 +33,18 @@ STATES_AT_ONCE = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """The channels that a scheme needs, and whether they are free of deadlock.
-
-    count: channels, 0 if packets loop; with the scheme hop, the links of the longest path. Where
-    packets go by intermediates the scheme goes on over the intermediate: two legs need no more than
-    twice the channels of one, and by valley no more than 1 + h, h the links of the longest leg.
-    dependencies: waits between links within one channel. cycle: the switches along a cycle of
-    waits, first and last the same; empty if there is none, so that no deadlock can occur.
-    """
+    """The channels that a scheme needs, and whether they are free of deadlock."""
 
     scheme: str
     count: int
+    """Channels, 0 if packets loop; with the scheme hop, the links of the longest path. Where
+    packets go by intermediates the scheme goes on over the intermediate: two legs need no more than
+    twice the channels of one, and by valley no more than 1 + h, h the links of the longest leg."""
     dependencies: int
+    """Waits between links within one channel."""
     cycle: tuple[int, ...]
+    """The switches along a cycle of waits, first and last the same; empty if there is none, so that
+    no deadlock can occur."""
 
     @property
     def free(self) -> bool:

@@ -69,32 +69,35 @@ class PairFault:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
-    """Counts over all ordered pairs of nodes with hosts; hops are links.
-
-    hop_counts: hop_counts[h] pairs were delivered over h links by the minimal ports. faults: the
-    first few. alternates: None where there are no alternates. failures: one report per kind tried.
-    promised: the kinds of failures that may lose no pair. channels: those of a lossless fabric,
-    under each failure of one link or node that was asked for by name; None unless asked for.
-    channels_under: these kinds. local: what was proved state by state, not by
-    walks. unsound: values that contradict others; pairs is 0 where these are such that no packet
-    can be followed. legs: whether packets go by intermediates, so that what is walked are the two
-    legs of their paths, and pairs, hops and lost pairs are those of legs.
-    """
+    """Counts over all ordered pairs of nodes with hosts; hops are links."""
 
     pairs: int
     delivered: int
     minimal: int
     loops: int
     hop_counts: tuple[int, ...]
+    """`hop_counts[h]` pairs were delivered over h links by the minimal ports."""
     faults: tuple[PairFault, ...]
+    """The first few pairs that are not delivered over a shortest path."""
     alternates: Alternates | None = None
+    """None where there are no alternates."""
     failures: tuple[FailureReport, ...] = ()
+    """One report per kind tried."""
     promised: tuple[str, ...] = ()
+    """The kinds of failures that may lose no pair."""
     channels: Channels | None = None
+    """The channels of a lossless fabric, under each failure of one link or node that was named;
+    None where nobody asked for them."""
     channels_under: tuple[str, ...] = ()
+    """The kinds of failures under which channels were proved."""
     local: LocalUse | None = None
+    """What was proved state by state, not by walks."""
     unsound: Unsound = SOUND
+    """Values that contradict others; pairs is 0 where these are such that no packet can be
+    followed."""
     legs: bool = False
+    """Whether packets go by intermediates, so that what is walked are the two legs of their paths,
+    and pairs, hops and lost pairs are those of legs."""
 
     @property
     def passed(self) -> bool:

@@ -23,24 +23,25 @@ Vertices = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detours:
-    """The paths of S switches with C classes over each of K links.
-
-    direct: bool[S, C], classes by which some destination is reached that is the neighbour itself;
-    behind: those by which one is that lies behind it. other: bool[S, C, K], links that are there
-    and not the class's own. least, most: uint8[S, C, K], what the paths of the class's destinations
-    meet over that link: BACK the switch, else NEXT_HOP its neighbour on the minimal path (unless
-    that is the destination), else LATER another switch of the minimal path before its end, else 0.
-    shorter: bool[S, C, K], other links whose neighbour is as near to every destination of the class
-    as the next hop is; ever_shorter: to some destination.
-    """
+    """The paths of S switches with C classes over each of K links."""
 
     direct: Bits
+    """bool[S, C], classes by which a destination is reached that is the neighbour itself."""
     behind: Bits
+    """bool[S, C], classes by which a destination behind the neighbour is reached."""
     other: Bits
+    """bool[S, C, K], links that are cabled, other than the class's own."""
     least: NDArray[np.uint8]
+    """uint8[S, C, K], the least that the paths of the class's destinations meet over that link:
+    BACK the switch, else NEXT_HOP its neighbour on the minimal path (unless that is the
+    destination), else LATER another switch of the minimal path before its end, else 0."""
     most: NDArray[np.uint8]
+    """uint8[S, C, K], the most that they meet."""
     shorter: Bits
+    """bool[S, C, K], other links whose neighbour is as near to every destination of the class as
+    the next hop is."""
     ever_shorter: Bits
+    """bool[S, C, K], other links whose neighbour is as near to some destination of the class."""
 
     @classmethod
     def of(cls, build: Build) -> Detours:

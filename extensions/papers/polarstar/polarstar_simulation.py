@@ -26,16 +26,17 @@ from extensions.simulation.latency_curve import LatencyCurve
 
 @dataclass(frozen=True, slots=True)
 class ComparedNetwork:
-    """A network of Table 3.
-
-    hosts: of a switch that has some. group: switches of a supernode, group or pod, in the order of
-    their numbers; 0 in a network that has none.
-    """
+    """A network of Table 3."""
 
     family: str
+    """The family of the topology."""
     parameters: Mapping[str, int | str | None]
+    """The parameters of the topology, as in a spec."""
     hosts: int
+    """Hosts at each switch that has some."""
     group: int = 0
+    """Switches of a supernode, group or pod, in the order of their numbers; 0 in a network that has
+    none."""
 
 
 def networks(quick: bool) -> dict[str, ComparedNetwork]:

@@ -29,19 +29,24 @@ SETTLED = 28
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A row of Table 1: a small member, and the marks as printed.
-
-    group: routers of a module in the order of their numbers, 0 where there is no such module.
-    """
+    """A row of Table 1: a family, one small member of it, and the marks as printed."""
 
     family: str
+    """The family of the topology."""
     parameters: Mapping[str, int | str | None]
+    """The parameters of the small member, as in a spec."""
     direct: int
+    """The mark for a direct network."""
     scalability: int
+    """The mark for scalability."""
     stable: int
+    """The mark for a stable design space."""
     short: int
+    """The mark for low diameter."""
     bundled: int
+    """The mark for bundlability."""
     group: int = 0
+    """Routers of a module in the order of their numbers, 0 where there is no such module."""
 
 
 COMPARED = {
@@ -66,16 +71,18 @@ stable design space, low diameter, bundlability."""
 
 @dataclass(frozen=True, slots=True)
 class PrintedSupernode:
-    """A row of Table 2: permitted degrees, and whether it has Property R1, R* and symmetry.
-
-    order: of a degree, None where there is none.
-    """
+    """A row of Table 2."""
 
     text: str
+    """The name of the supernode graph."""
     order: Callable[[int], int | None]
+    """The number of vertices for a degree; None where there is no such graph."""
     r1: bool
+    """Whether it has Property R1."""
     rstar: bool
+    """Whether it has Property R*."""
     symmetric: bool
+    """Whether it is symmetric."""
 
 
 DEGREES = range(2, 9)

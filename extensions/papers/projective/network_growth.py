@@ -24,21 +24,24 @@ PRIME_POWERS = tuple(q for q in range(2, 65) if prime_power(q))
 
 @dataclass(frozen=True, slots=True)
 class NetworkGrowth:
-    """A family of the paper.
-
-    shape: of a parameter. sizes: parameters in ascending order, as many as there are below R = 64.
-    large: one so large that k̄ and u are close to their limits. diameter, mean, utilisation: of
-    Table II, as printed. optimal: whether its curve attains the bound in figure 7.
-    """
+    """A family of the paper."""
 
     name: str
+    """The name of the family."""
     shape: Callable[[int], GraphShape]
+    """The shape of the member with a parameter."""
     sizes: Iterable[int]
+    """Parameters in ascending order, as many as there are below R = 64."""
     large: int
+    """A parameter so large that k̄ and u are close to their limits."""
     diameter: int
+    """The diameter that Table II prints."""
     mean: float
+    """The limit of k̄ that Table II prints."""
     utilisation: float = 1.0
+    """The limit of u that Table II prints."""
     optimal: bool = False
+    """Whether its curve attains the bound in figure 7."""
 
     def members(self) -> list[GraphShape]:
         """Those that routers of `LARGEST_ROUTER` ports can build."""
