@@ -18,11 +18,13 @@ s. So the packet is home after four links, and a pair of neighbours is enough.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from compilers.proof.local.local_proof import PROVED, ClassStates, LocalProof, Numbers
-from compilers.proof.local.state_proof import CASES, DETOURS, END, SHARES, TURNED
+from compilers.proof.local.class_cases import CASES, DETOURS, END, SHARES, TURNED, ClassStates
+from compilers.proof.local.class_states import class_states
+from compilers.proof.local.local_proof import PROVED, LocalProof, Numbers
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
 from extensions.scale.two_link_classes import TwoLinkClasses
@@ -46,17 +48,18 @@ def plane_states(
     classes = TwoLinkClasses.of(build)
     if classes is None:
         return None
-    states = ClassStates.of(build, np.array([kind in kinds for kind in PROVED]))
-    there, direct = build.wiring.far >= 0, states.words[:, links : 2 * links]
-    if (direct[there] & DETOURS).any() or not _numbered_by_link(classes):
+    states = class_states(build, np.array([kind in kinds for kind in PROVED]))
+    cabled = build.wiring.far >= 0
+    behind, direct = states.summary[:, :links], states.summary[:, links : 2 * links]
+    if (direct[cabled] & DETOURS).any() or not _numbered_by_link(classes):
         return None
     added = _added(classes, states, kinds) if _serves_behind(classes, states, kinds) else None
     if added is None:
         return None
     # `rows` leaves out the neighbours themselves.
-    paths = (states.words & SHARES) * classes.rows
-    paths[:, links : 2 * links] += np.where(there, direct & SHARES, 0)
-    further = bool((states.words[:, :links][there] & DETOURS).any())
+    paths = (states.summary & SHARES) * classes.rows
+    paths[:, links : 2 * links] += np.where(cabled, direct & SHARES, 0)
+    further = bool((behind[cabled] & DETOURS).any())
     return LocalProof.of_all(int(paths.sum()), hop_counts, DIAMETER + further, added)
 
 
@@ -64,26 +67,39 @@ def _numbered_by_link(classes: TwoLinkClasses) -> bool:
     """Whether class k leads over link k, and is followed by the one for that neighbour alone."""
     links = classes.apex.shape[1]
     s, k = np.nonzero(classes.build.wiring.far >= 0)
-    number = classes.link[s, k], classes.link[s, links + k], classes.direct[s, k] - links
-    return all(np.array_equal(found, k) for found in number)
+    numbers = classes.link[s, k], classes.link[s, links + k], classes.direct[s, k] - links
+    return all(np.array_equal(number, k) for number in numbers)
 
 
-def _cases(states: ClassStates, s: Numbers, c: Numbers) -> Iterator[tuple[Numbers, ...]]:
-    """Which of some classes have a case, the link that is down, and the link taken then."""
-    some = np.arange(len(s))
+@dataclass(frozen=True, slots=True, eq=False)
+class _TakenLinks:
+    """One case of each of n classes that have so many."""
+
+    place: Numbers
+    """int64[n], the places of the classes among those that are looked at."""
+    down: Numbers
+    """int64[n], the link that is down, negative while all are up."""
+    taken: Numbers
+    """int64[n], the link taken then, as in `ClassStates.cases`."""
+
+
+def _cases(states: ClassStates, s: Numbers, c: Numbers) -> Iterator[_TakenLinks]:
+    """The first cases of some classes, then the second ones, and so on."""
+    place = np.arange(len(s))
     for i in range(CASES):
-        down, then = states.cases[s[some], c[some], i].T
-        going = then != END
-        some = some[going]
-        yield some, down[going], then[going]
+        down, taken = states.cases[s[place], c[place], i].T
+        present = taken != END
+        place = place[present]
+        yield _TakenLinks(place, down[present], taken[present])
 
 
 def _serves_behind(classes: TwoLinkClasses, states: ClassStates, kinds: tuple[str, ...]) -> bool:
     """Whether all links that are taken serve what is two links away."""
-    s, k = np.nonzero(states.p.far >= 0)
-    for some, down, then in _cases(states, s, k):
-        meets = (down == k[some]) & (classes.apex[s[some], k[some]] == then % TURNED)
-        if (then < 0).any() or ("node" in kinds and meets.any()):
+    s, k = np.nonzero(states.program.far >= 0)
+    for case in _cases(states, s, k):
+        link = k[case.place]
+        meets = (case.down == link) & (classes.apex[s[case.place], link] == case.taken % TURNED)
+        if (case.taken < 0).any() or ("node" in kinds and meets.any()):
             return False
     return True
 
@@ -92,23 +108,23 @@ def _added(
     classes: TwoLinkClasses, states: ClassStates, kinds: tuple[str, ...]
 ) -> dict[str, Numbers] | None:
     """int64[S] by kind of failure, the most links that are added; None where a state is open."""
-    far, apex = states.p.far, classes.apex
+    far, apex = states.program.far, classes.apex
     s, k = np.nonzero(far >= 0)
     added = {kind: np.ones(len(far), np.int64) for kind in kinds}
-    for each, failed, taken in _cases(states, s, far.shape[1] + k):
-        if (taken < 0).any():
+    for case in _cases(states, s, far.shape[1] + k):
+        if (case.taken < 0).any():
             return None
-        comes = taken < TURNED  # nothing comes in from d
-        some, down, then = each[comes], failed[comes], taken[comes]
-        at, over = s[some], k[some]
-        triangle = apex[at, over] == then
-        u, back = far[at, then], classes.back[at, then]
-        turn = states.turn[u, back]
+        arises = case.taken < TURNED  # no packet to d comes in from d
+        place, down, taken = case.place[arises], case.down[arises], case.taken[arises]
+        switch, direct = s[place], k[place]
+        triangle = apex[switch, direct] == taken
+        u, back = far[switch, taken], classes.back[switch, taken]
+        turn = states.u_turn[u, back]
         if (~triangle & ((turn < 0) | (turn == back) | (turn == apex[u, back]))).any():
             return None
-        more = np.where(triangle, 1, 3)
-        for kind, found in added.items():
+        links = np.where(triangle, 1, 3)
+        for kind, most in added.items():
             # d itself is no switch that fails.
-            fails = (down >= 0) & ((kind == "link") | (down != over))
-            np.maximum.at(found, far[at, over][fails], more[fails])
+            fails = (down >= 0) & ((kind == "link") | (down != direct))
+            np.maximum.at(most, far[switch, direct][fails], links[fails])
     return added

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.local.local_proof import LocalProof, sharing
+from compilers.proof.local.class_states import links_with_shares
+from compilers.proof.local.local_proof import LocalProof
 from compilers.proof.soundness.port_use import Bits, Numbers, PortUse, bits, has
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
@@ -57,8 +58,9 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
     for some in switch_blocks(build):
         part, use = classes_of(build, some), classes.use.part(some)
         minimal = use.links(part.tables.classes.port).astype(np.int16)
-        links, paths[some] = sharing(part, use, minimal)
-        rest = links & ~_only(minimal, links.shape[2])
+        shared = links_with_shares(part, use, minimal)
+        paths[some] = shared.shares
+        rest = shared.links & ~_only(minimal, shared.links.shape[2])
         further = max(further, int(rest.any()))
         if (rest & ~sets.alternates[some]).any():
             return None
@@ -78,21 +80,22 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
 def _only(link: NDArray[np.int16], width: int) -> NDArray[np.uint8]:
     """uint8[n, C, B]: sets of one link each, or of none."""
     byte, bit = bits(np.maximum(link, 0))
-    own = (np.arange(width) == byte[..., None]) & (link >= 0)[..., None]
-    return np.where(own, bit[..., None], np.uint8(0))
+    of_link = (np.arange(width) == byte[..., None]) & (link >= 0)[..., None]
+    return np.where(of_link, bit[..., None], np.uint8(0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Repairs:
-    """Links of repair and bounce of n switches, int32[n, 3, K] each, and their sets.
-
-    far: int32[n, K]. out: bool[n, K], links to other supernodes. repairs: uint8[n, 3K, B].
-    """
+    """The links of repair and of bounce of n switches."""
 
     sets: StarSets
+    """The links that serve each class."""
     far: NDArray[np.int32]
+    """int32[n, K], the switch behind each link."""
     out: Bits
+    """bool[n, K], links to other supernodes."""
     repairs: NDArray[np.uint8]
+    """uint8[n, 3K, B], the links that may repair each class, as sets."""
     first: NDArray[np.int32]
     second: NDArray[np.int32]
     bounce: NDArray[np.int32]
@@ -107,7 +110,7 @@ class _Repairs:
             *first_two(use.links(c.protection), minimal),
             *first_two(use.links(c.bounce), minimal),
         )
-        first, second, bounce, _ = (each.reshape(shape) for each in orders)
+        first, second, bounce, _ = (column.reshape(shape) for column in orders)
         k = sets.classes.members.program.members
         x = np.arange(some.start, some.start + len(far)) // k
         out = (far >= 0) & (far // k != x[:, None])
@@ -134,17 +137,17 @@ class _Repairs:
 
     def _serves(self, link: NDArray[np.int32]) -> tuple[Bits, Bits]:
         """bool[n, 3, K] twice: whether neighbours repair failures of a link, and of a switch."""
-        there, within = link >= 0, ~self.out
-        leads_out = there & np.take_along_axis(
+        linked, within = link >= 0, ~self.out
+        leads_out = linked & np.take_along_axis(
             np.broadcast_to(self.out[:, None], link.shape), np.maximum(link, 0), axis=2
         )
         node = self._in_set(link)
         s, number = np.nonzero(leads_out[:, BESIDE] & within)
         node[s, BESIDE, number] = self._inside(s, number, link[s, BESIDE, number])
         some = node.copy()
-        some[:, BEYOND] |= there[:, BEYOND] & self.out
-        some[:, BESIDE] |= (there & ~leads_out)[:, BESIDE] & within
-        some[:, DIRECT] = np.where(self.out, leads_out[:, DIRECT], there[:, DIRECT])
+        some[:, BEYOND] |= linked[:, BEYOND] & self.out
+        some[:, BESIDE] |= (linked & ~leads_out)[:, BESIDE] & within
+        some[:, DIRECT] = np.where(self.out, leads_out[:, DIRECT], linked[:, DIRECT])
         return some, node
 
     def _inside(self, s: Numbers, number: Numbers, rho: Numbers) -> Bits:
@@ -155,5 +158,5 @@ class _Repairs:
         arc = (w < v // k).astype(np.intp)
         ends = program.along[arc, v % k]
         of = program.quadric[w].astype(np.intp)
-        found: Bits = self.sets.first_members[of, member, ends] >= 0
-        return found
+        inside: Bits = self.sets.first_members[of, member, ends] >= 0
+        return inside

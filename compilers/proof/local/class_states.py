@@ -1,0 +1,115 @@
+"""The class states of a build, of which local proofs are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.forwarding.machine_code import for_packets
+from compilers.forwarding.program import program_of
+from compilers.forwarding.walks import packets
+from compilers.proof.local.class_cases import (
+    CASES,
+    NONE,
+    SEVERAL,
+    ClassStates,
+    tabulate_classes,
+)
+from compilers.proof.soundness.port_use import PortUse, bits, packed_alternates
+from compilers.tables.build import Build
+from compilers.tables.build_parts import classes_of, switch_blocks
+from compilers.tables.packed_alternates import AlternateLinks, AlternateWeights, counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedLinks:
+    """The links with a share of hosts' packets, of n switches with C egress classes."""
+
+    links: NDArray[np.uint8]
+    """uint8[n, C, B], one bit for each link, the highest bit for the first."""
+    shares: NDArray[np.int64]
+    """int64[n, C], how many shares there are; a link may have two."""
+
+
+def class_states(build: Build, kinds: NDArray[np.bool_]) -> ClassStates:
+    """Ask the rule about all classes of a build, without an array of all alternates.
+
+    Args:
+        build: its tables and cables.
+        kinds: bool[2], whether links and switches may be down.
+    """
+    wiring = build.wiring
+    links = wiring.far.shape[1]
+    program = program_of(build, shares=False)
+    shape = len(wiring.far), build.tables.classes.port.shape[1]
+    shares, sole_link = np.zeros(shape, np.int16), np.full(shape, NONE, np.int16)
+    shared_links = np.zeros((*shape, (links + 7) // 8), np.uint8)
+    use = PortUse.of(wiring)
+    for block in switch_blocks(build):
+        part = classes_of(build, block)
+        shared = links_with_shares(part, use.part(block), program.order[block, :, 0])
+        shared_links[block], shares[block] = shared.links, shared.shares
+        number = counts(shared.links)
+        sole_link[block][number > 1] = SEVERAL
+        single = np.nonzero(number == 1)
+        sole_link[block][single] = np.unpackbits(shared.links[single], axis=1).argmax(axis=1)
+    has_hosts = build.topology.endpoints.copy()
+    states = ClassStates(
+        program,
+        sole_link,
+        shared_links,
+        build.forwarding.marks,
+        np.empty((*shape, CASES, 2), np.int16),
+        np.empty(shape, np.int16),
+        np.empty(shape, np.int64),
+        has_hosts,
+        has_hosts | (wiring.far >= 0).any(axis=1),
+    )
+    for_packets(packets(build), tabulate_classes)(states, shares, kinds)
+    return states
+
+
+def links_with_shares(build: Build, use: PortUse, minimal: NDArray[np.int16]) -> SharedLinks:
+    """The links with a share of hosts' packets.
+
+    The minimal link may be among the alternates, too, and has two shares then.
+
+    Args:
+        build: with classes of n switches.
+        use: of their ports.
+        minimal: int16[n, C], the minimal link of each class, -1 where there is none.
+    """
+    weight = build.tables.classes.weight
+    if isinstance(weight, AlternateWeights) and (packed := packed_alternates(build, use)):
+        shared = _shares_of_packed(weight, packed)
+        minimal_weight = weight.packed.weight[..., 0]
+    else:
+        shared = _shares_of_rows(build, use)
+        minimal_weight = np.asarray(weight)[..., 0]
+    shares_minimal = (minimal_weight > 0) & (minimal >= 0)
+    s, c = np.nonzero(shares_minimal)
+    byte, bit = bits(minimal[s, c])
+    shared.links[s, c, byte] |= bit
+    return SharedLinks(shared.links, shared.shares + shares_minimal)
+
+
+def _shares_of_packed(weight: AlternateWeights, packed: AlternateLinks) -> SharedLinks:
+    """The alternates with a share, where all alternates of a class have the same weight."""
+    shares = weight.packed.weight[..., 1] > 0
+    count = np.minimum(counts(packed.links), counts(weight.packed.links))
+    links = np.where(shares[..., None], packed.links, np.uint8(0))
+    return SharedLinks(links, count.astype(np.int64) * shares)
+
+
+def _shares_of_rows(build: Build, use: PortUse) -> SharedLinks:
+    """The alternates with a share, where each alternate has a weight of its own."""
+    classes = build.tables.classes
+    links = np.zeros((*classes.port.shape, (build.wiring.far.shape[1] + 7) // 8), np.uint8)
+    alternate, weight = use.links(np.asarray(classes.alternate)), np.asarray(classes.weight)
+    shares = (alternate >= 0) & (weight[..., 1:] > 0)
+    s, c, place = np.nonzero(shares)
+    byte, bit = bits(alternate[s, c, place])
+    np.bitwise_or.at(links, (s, c, byte), bit)
+    return SharedLinks(links, np.count_nonzero(shares, axis=2))

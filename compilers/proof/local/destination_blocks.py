@@ -1,0 +1,162 @@
+"""Destinations in blocks that are proved together, with the egress classes of all switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.forwarding.program import egress_classes
+from compilers.forwarding.rule import DELIVER, DROP
+from compilers.proof.local.class_cases import NONE
+from compilers.proof.local.minimal_paths import DestinationRows
+from compilers.tables.build import Build
+from compilers.tables.fib import Fib
+
+AT_ONCE = 256
+"""Destinations of a block, where each has a row of its own in every switch."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DestinationBlock:
+    """Some destinations that are proved together."""
+
+    places: slice
+    """Their places among all destinations."""
+    rows: DestinationRows
+    """The classes of all switches for them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeparateBlocks:
+    """Blocks of a build in which every switch looks up a row for each destination."""
+
+    fib: Fib
+    """The longest-prefix match of the tables."""
+    build: Build
+    """The build that is proved."""
+    destinations: NDArray[np.int64]
+    """int64[D], all switches with hosts."""
+
+    @property
+    def count(self) -> int:
+        """How many blocks there are."""
+        return -(-len(self.destinations) // AT_ONCE)
+
+    def block(self, number: int) -> DestinationBlock:
+        """A block: all switches are listed."""
+        first = number * AT_ONCE
+        places = slice(first, min(first + AT_ONCE, len(self.destinations)))
+        destinations = self.destinations[places]
+        egress = egress_classes(self.build, destinations, self.fib).T
+        switches = np.arange(len(egress), dtype=np.int32)
+        default = np.full(len(egress), NONE, np.int16)
+        rows = DestinationRows(
+            destinations, switches, switches, np.ascontiguousarray(egress), default
+        )
+        return DestinationBlock(places, rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AggregateBlocks:
+    """Blocks of the k destinations of an aggregate, for all of which most switches have one row.
+
+    Consecutive destinations have one aggregate, and k consecutive switches, a *group*, have rows
+    for the same prefixes.
+    """
+
+    destinations: NDArray[np.int64]
+    """int64[S], the vertices, all of which have hosts."""
+    aggregate: NDArray[np.int32]
+    """int32[G], the aggregate of each group of destinations."""
+    rows: NDArray[np.int16]
+    """int16[G·R, k], the classes of each group of switches by row."""
+    by_prefix: NDArray[np.intp]
+    """intp[G·R], flat places in `Routes.prefix`, sorted by the prefix there."""
+    first: NDArray[np.intp]
+    """intp[P + 1], where the places of each prefix begin in `by_prefix`."""
+
+    @classmethod
+    def of(cls, build: Build) -> AggregateBlocks | None:
+        """The blocks of a build; None: its destinations have no such aggregates."""
+        routes = build.tables.routes
+        groups, width = routes.prefix.shape
+        switches = len(routes.egress)
+        k = switches // groups
+        if groups * k != switches or k == 1 or not build.topology.endpoints.all():
+            return None
+        aggregate = routes.aggregate.reshape(groups, k)
+        if aggregate[0, 0] < 0 or (aggregate != aggregate[:, :1]).any():
+            return None
+        rows = np.empty((groups, width, k), np.int16)
+        class_number = class_numbers(routes.egress, build.tables.classes.port.shape[1])
+        for group in range(groups):
+            members = slice(group * k, (group + 1) * k)
+            rows[group] = class_number[np.asarray(routes.egress[members])].T
+        prefix = np.asarray(routes.prefix).ravel()
+        by_prefix = np.argsort(prefix, kind="stable")
+        first = np.searchsorted(prefix[by_prefix], np.arange(int(prefix.max()) + 2))
+        return cls(
+            np.arange(switches),
+            aggregate[:, 0],
+            rows.reshape(groups * width, k),
+            by_prefix,
+            first,
+        )
+
+    @property
+    def count(self) -> int:
+        """How many blocks there are."""
+        return len(self.aggregate)
+
+    def _places(self, prefix: int) -> NDArray[np.intp]:
+        """The rows for a prefix, as flat places."""
+        if not 0 <= prefix < len(self.first) - 1:
+            return self.by_prefix[:0]
+        return self.by_prefix[self.first[prefix] : self.first[prefix + 1]]
+
+    def block(self, number: int) -> DestinationBlock:
+        """The block of an aggregate: groups with a row for one of its destinations are listed."""
+        groups, k = len(self.aggregate), self.rows.shape[1]
+        width = len(self.rows) // groups
+        default = np.full((groups, k), DROP, np.int16)
+        for_all = self._places(int(self.aggregate[number]))
+        default[for_all // width] = self.rows[for_all]
+        places = slice(number * k, (number + 1) * k)
+        for_one = [self._places(d) for d in range(places.start, places.stop)]
+        listed_groups = np.unique(np.concatenate(for_one) // width)
+        egress = np.repeat(default[listed_groups][:, :, None], k, axis=2)
+        for j, row_places in enumerate(for_one):
+            classes = self.rows[row_places]
+            at = np.searchsorted(listed_groups, row_places // width)
+            egress[at, :, j] = np.where(classes == DROP, egress[at, :, j], classes)
+        listed = (listed_groups[:, None] * k + np.arange(k)).ravel().astype(np.int32)
+        row = np.full(groups * k, NONE, np.int32)
+        row[listed] = np.arange(len(listed))
+        rows = DestinationRows(
+            self.destinations[places],
+            listed,
+            row,
+            np.ascontiguousarray(egress.reshape(-1, k)),
+            default.ravel(),
+        )
+        return DestinationBlock(places, rows)
+
+
+def class_numbers(egress: Any, classes: int) -> NDArray[np.int16]:
+    """int16[n]: the class of each value of `Routes.egress`; DELIVER and DROP."""
+    last = np.iinfo(egress.dtype).max
+    number = np.full(int(last) + 1, DROP, np.int16)
+    number[: min(classes, last - 1)] = np.arange(min(classes, last - 1))
+    number[last] = DELIVER
+    return number
+
+
+def destination_blocks(build: Build) -> SeparateBlocks | AggregateBlocks:
+    """The blocks of a build, by aggregates where it has some."""
+    if blocks := AggregateBlocks.of(build):
+        return blocks
+    fib = Fib.of(build.tables, build.wiring.cables())
+    return SeparateBlocks(fib, build, np.flatnonzero(build.topology.endpoints))
