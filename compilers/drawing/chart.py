@@ -113,11 +113,11 @@ class Scale:
     @classmethod
     def of(cls, *values: Array) -> Scale:
         """A scale that holds all these values, which are not negative."""
-        found = np.unique(np.round(np.concatenate([each.ravel() for each in values]), 6))
-        found = found[found > 0]
-        few = len(found) <= SHADES
-        whole = bool((found == np.floor(found)).all())
-        return cls(found if few else found[:0], float(found.max(initial=0)), whole)
+        levels = np.unique(np.round(np.concatenate([array.ravel() for array in values]), 6))
+        levels = levels[levels > 0]
+        few = len(levels) <= SHADES
+        whole = bool((levels == np.floor(levels)).all())
+        return cls(levels if few else levels[:0], float(levels.max(initial=0)), whole)
 
     def shades(self, values: Array) -> NDArray[np.int64]:
         """int64, shaped as values: the shade of each, NAUGHT for zero."""
@@ -125,10 +125,10 @@ class Scale:
         if len(self.levels):
             ramp = np.linspace(0 if len(self.levels) > 1 else SHADES // 2, SHADES - 1, self.steps)
             place = np.searchsorted(self.levels, tidy).clip(0, self.steps - 1)
-            found = np.round(ramp).astype(np.int64)[place]
+            shade = np.round(ramp).astype(np.int64)[place]
         else:
-            found = np.ceil(tidy / max(self.peak, 1e-9) * SHADES).astype(np.int64) - 1
-        shades: NDArray[np.int64] = np.where(tidy > 0, found.clip(0, SHADES - 1), NAUGHT)
+            shade = np.ceil(tidy / max(self.peak, 1e-9) * SHADES).astype(np.int64) - 1
+        shades: NDArray[np.int64] = np.where(tidy > 0, shade.clip(0, SHADES - 1), NAUGHT)
         return shades
 
     @property
@@ -200,12 +200,12 @@ class Grid:
         yield Shape("ground", f"M{x} {y}h{wide}v{high}h-{wide}z", 1)
         edge = self.size - (self.size >= 4)
         shade = scale.shades(self.value)
-        for each in np.unique(shade).tolist():
-            here = shade == each
+        for number in np.unique(shade).tolist():
+            here = shade == number
             left, top = x + self.column[here] * self.size, y + self.row[here] * self.size
             places = zip(left.tolist(), top.tolist(), strict=True)
             path = "".join(f"M{a} {b}h{edge}v{edge}h-{edge}z" for a, b in places)
-            yield Shape(f"{_style(each)} cell", path, int(here.sum()))
+            yield Shape(f"{_style(number)} cell", path, int(here.sum()))
         lines = [f"M{x} {y + bound * self.size - 0.5}h{wide}" for bound in self.row_bounds]
         lines += [f"M{x + bound * self.size - 0.5} {y}v{high}" for bound in self.column_bounds]
         yield Shape("bounds", "".join(lines), len(lines))
@@ -234,11 +234,11 @@ def short_number(value: float) -> str:
 
 def row_labels(names: Sequence[str], middles: Iterable[float], x: int) -> list[Label]:
     """Names to the left of a grid, as many as do not touch."""
-    found: list[Label] = []
+    labels: list[Label] = []
     for name, y in zip(names, middles, strict=True):
-        if not found or y - found[-1].y >= LINE:
-            found.append(Label(x - 7, y, name, "row-name"))
-    return found
+        if not labels or y - labels[-1].y >= LINE:
+            labels.append(Label(x - 7, y, name, "row-name"))
+    return labels
 
 
 def side_by_side(

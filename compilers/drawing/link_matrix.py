@@ -41,12 +41,12 @@ class SwitchGroups:
     def of(cls, build: Build) -> SwitchGroups:
         """The clusters of a build if there are few, else those of a coarser layout, or kinds."""
         topology, hardware = build.topology, hardware_of(build)
-        found = [layout(topology, name) for name in layouts(topology)]
-        place = found[0].position if found else np.zeros(topology.graph.order)
+        layouts_of = [layout(topology, name) for name in layouts(topology)]
+        place = layouts_of[0].position if layouts_of else np.zeros(topology.graph.order)
         names, group = hardware.cluster_names, hardware.cluster
-        for each in (*found, by_kind(topology)):
+        for grouping in (*layouts_of, by_kind(topology)):
             if len(names) > MOST_GROUPS:
-                names, group, place = each.names, each.rack, each.position
+                names, group, place = grouping.names, grouping.rack, grouping.position
         return cls(group.astype(np.int64), places_in(group, place).astype(np.int64), names)
 
     @property
@@ -122,29 +122,29 @@ def load_chart(build: Build, pattern: str) -> Chart:
     if pattern not in PATTERNS:
         raise InputError(not_among(pattern, PATTERNS, "pattern"))
     hosts = max(1, build.wiring.host_port.shape[1])
-    found = LinkLoads.of(build, pattern, hosts)
-    if not found.flows:
+    loads = LinkLoads.of(build, pattern, hosts)
+    if not loads.flows:
         required, todo = "a pattern with traffic between switches here", "such as uniform"
         raise InputError.of(required, pattern, todo, key="pattern")
-    f, matrix = found.fluid.hops, Matrix.of(build)
+    f, matrix = loads.fluid.hops, Matrix.of(build)
     arcs = np.flatnonzero(f.end >= 0)
     ends = np.stack((arcs, f.end[arcs]), axis=1) // f.slots
     names, grids = build.wiring.names, []
     for title, load in (
-        ("minimal routes", found.minimal),
-        ("as emitted", found.as_emitted),
-        ("weights fitted to the pattern", found.adaptive),
+        ("minimal routes", loads.minimal),
+        ("as emitted", loads.as_emitted),
+        ("weights fitted to the pattern", loads.adaptive),
     ):
         if load is not None:
-            limit = found.saturation(load)
+            limit = loads.saturation(load)
             u, v = limit.hottest
             hottest = f"hottest {short_number(limit.peak * hosts)}, {names[u]} → {names[v]}"
             note = f"{hottest}; hosts get {limit.share:.1%}"
             grids.append(matrix.grid(title, note, ends, load[arcs] * hosts))
-    each = f"{hosts} host{'s' * (hosts != 1)} a switch"
+    hosts_words = "1 host a switch" if hosts == 1 else f"{hosts} hosts a switch"
     return of_grids(
         f"{build.name}: load of the links, {pattern}",
-        f"{build.topology.title()}, {each} · {matrix.words}",
+        f"{build.topology.title()}, {hosts_words} · {matrix.words}",
         grids,
         matrix.names,
         matrix.middles,
@@ -154,15 +154,15 @@ def load_chart(build: Build, pattern: str) -> Chart:
 
 def failure_chart(build: Build, progress: Progress | None = None) -> Chart:
     """What each failed link does before a controller acts: pairs lost, longest path."""
-    found, matrix = LinkLosses.of(build, progress), Matrix.of(build)
-    ends = np.concatenate((found.ends, found.ends[:, ::-1]))
-    harmful = int(np.count_nonzero(found.lost))
+    losses, matrix = LinkLosses.of(build, progress), Matrix.of(build)
+    ends = np.concatenate((losses.ends, losses.ends[:, ::-1]))
+    harmful = int(np.count_nonzero(losses.lost))
     if harmful:
-        value, words = found.lost, "pairs of switches that lose packets while the link is down"
+        value, words = losses.lost, "pairs of switches that lose packets while the link is down"
         title, note = "pairs that lose packets", f"{harmful:,} of {len(value):,} links lose some"
         note += f", at most {int(value.max()):,} pairs"
     else:
-        value, words = found.longest, "links on the longest path around the failed link"
+        value, words = losses.longest, "links on the longest path around the failed link"
         title, note = "longest path", f"no link loses a packet; at most {int(value.max())} links"
     grid = matrix.grid(title, note, ends, np.concatenate((value, value)))
     return of_grids(

@@ -30,12 +30,12 @@ def move_chart(old: Build, new: Build) -> Chart:
     size = max(4, min(20, ROUND_PIXELS // max(high, wide)))
     grids = []
     for number in range(update.rounds):
-        each = changes[:, number]
-        count, switches = int(each.sum()), int(np.count_nonzero(each))
-        note = f"{count:,} changes, {switches:,} of {len(each):,} switches"
+        changed = changes[:, number]
+        count, switches = int(changed.sum()), int(np.count_nonzero(changed))
+        note = f"{count:,} changes, {switches:,} of {len(changed):,} switches"
         bounds = first[1:-1].tolist() if (np.diff(first) > 1).any() else ()
         title = f"round {number + 1}: {_purpose(update, number)}"
-        grids.append(Grid(title, note, row, column, each, size, high, wide, bounds))
+        grids.append(Grid(title, note, row, column, changed, size, high, wide, bounds))
     parts = [f"{update.rounds} rounds, each confirmed before the next"]
     both = "old and new rows both there until the last round"
     parts.append("rows changed one by one" if update.in_place else both)

@@ -95,8 +95,8 @@ def _links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> Links
     none = np.full((len(by_class), 1), np.iinfo(by_class.dtype).max, by_class.dtype)
     link: Links = np.concatenate((by_class, none), axis=1)
     # `local` and `no_route` are larger than every class.
-    known = np.minimum(egress, by_class.shape[1]).astype(np.int64)
-    return np.take_along_axis(link, known, axis=1)
+    number = np.minimum(egress, by_class.shape[1]).astype(np.int64)
+    return np.take_along_axis(link, number, axis=1)
 
 
 def _link_of(wiring: Wiring, port: NDArray[np.integer]) -> Links:

@@ -122,8 +122,8 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
     racks = grouping(subject, layout_name, marked)
     written = subject.wiring.names if topology.graph.order <= SMALL else ()
     with at_key("mark"):
-        found = find_marked(subject, racks, marked)
-    if interactive and found.group:
+        highlighted = find_marked(subject, racks, marked)
+    if interactive and highlighted.group:
         raise InputError.of("a picture (svg) to highlight a group", "a page", key="form")
     scene = compose(
         subject.title,
@@ -131,12 +131,14 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
         subject.wiring,
         racks,
         place(topology, racks, name_width(written)),
-        NOTHING if interactive else found,
+        NOTHING if interactive else highlighted,
     )
     if not interactive:
         return environment().get_template("draw/picture.svg.j2").render(s=scene)
     tables = subject.tables or minimal(topology, subject.wiring)
-    data = page_data(scene, topology, subject.wiring, tables, racks, found.racks, subject.sites)
+    data = page_data(
+        scene, topology, subject.wiring, tables, racks, highlighted.racks, subject.sites
+    )
     return environment().get_template("draw/page.html.j2").render(s=scene, data=data)
 
 
@@ -213,25 +215,25 @@ def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> Mark
     if len(words) == 1 and words[0].partition(":")[0] in GROUP_KINDS:
         return Marked(group=find_group(subject.wiring, subject.hardware, words[0]))
     noun = noun_of(racks)
-    known = f"a {noun}: {_some(racks.names)}, or 0..{len(racks.names) - 1}"
+    required = f"a {noun}: {_some(racks.names)}, or 0..{len(racks.names) - 1}"
     others: tuple[str, ...] = ()
     if subject.racks is not None and subject.racks is not racks:
         others = subject.racks.names
-        known += f"; or a rack: {_some(others)}"
+        required += f"; or a rack: {_some(others)}"
     problems = []
-    found = []
+    numbers = []
     for word in words:
         if word in racks.names:
-            found.append(racks.names.index(word))
+            numbers.append(racks.names.index(word))
         elif word.isdecimal() and int(word) < len(racks.names):
-            found.append(int(word))
+            numbers.append(int(word))
         else:
             todo = did_you_mean(word, (*racks.names, *others))
-            problems.append(Problem(required=known, given=word, todo=todo))
-    if len(set(found)) < len(found):
+            problems.append(Problem(required=required, given=word, todo=todo))
+    if len(set(numbers)) < len(numbers):
         problems.append(
             Problem(key=noun, required=f"two different {noun}s", given=" and ".join(words))
         )
     if problems:
         raise InputError(problems)
-    return Marked(tuple(found))
+    return Marked(tuple(numbers))

@@ -102,8 +102,8 @@ def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
                     tuple(map(float, sorted(points))),
                     tuple(points[x] for x in sorted(points)),
                 )
-                for (each, name), points in sorted(best.items(), key=_ours_first)
-                if each == diameter and direct[name]
+                for (diameter_of, name), points in sorted(best.items(), key=_ours_first)
+                if diameter_of == diameter and direct[name]
             ),
         )
         for diameter in (2, 3)
@@ -128,8 +128,12 @@ def acceptance(throughputs: Sequence[PatternThroughput], title: str) -> tuple[Pa
     offered = tuple(range(101))
     panels = []
     for routing, words in ROUTINGS.items():
-        shares = ((each.pattern, getattr(each, routing)) for each in throughputs if each.flows)
-        limits = {pattern: 100 * found.share for pattern, found in shares if found}
+        shares = (
+            (throughput.pattern, getattr(throughput, routing))
+            for throughput in throughputs
+            if throughput.flows
+        )
+        limits = {pattern: 100 * limit.share for pattern, limit in shares if limit}
         curves = tuple(
             Curve(name, offered, tuple(min(x, limit) for x in offered))
             for name, limit in limits.items()
@@ -284,14 +288,14 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
         if panel.steps:
             axes.stairs(curve.y, curve.x, label=curve.name, color=colour, fill=True, linewidth=0)
             continue
-        own = {
+        look = {
             "color": colour,
             "linestyle": DASHES[(number + number // len(COLOURS)) % len(DASHES)],
             "marker": MARKS[number % len(MARKS)],
             "markersize": 3 if len(curve.x) > 40 else 4.5,
             "markevery": max(1, len(curve.x) // 24),
         }
-        axes.plot(curve.x, curve.y, label=curve.name, **own | STYLES[curve.style])
+        axes.plot(curve.x, curve.y, label=curve.name, **look | STYLES[curve.style])
     axes.set_title(panel.title, loc="left", fontsize=10, fontweight="bold")
     axes.set_xlabel(panel.across)
     axes.set_ylabel(panel.up)

@@ -117,15 +117,17 @@ def rack_chart(build: Build) -> Chart:
         (Scale.of(grid.value), words) for grid, words in zip(grids, (noun, "metres"), strict=True)
     ]
     middles = np.arange(racks) + 0.5
-    found, texts, (end, foot) = side_by_side(grids, legends, names, middles, corner)
+    cells, texts, (end, foot) = side_by_side(grids, legends, names, middles, corner)
     metres = f"{len(ends):,} {noun} of {length.sum():,.0f} m"
     filled = len(np.unique(hardware.rack))
-    nodes = f"{build.topology.graph.order:,} nodes in {filled:,} rack{'s' * (filled != 1)}"
+    nodes = (
+        f"{build.topology.graph.order:,} nodes in {filled:,} {'rack' if filled == 1 else 'racks'}"
+    )
     return composed(
         f"{build.name}: racks and {noun}",
         f"{build.topology.title()}, {nodes}, {metres}",
         _frames(hardware, floor),
-        [*shapes, *found],
+        [*shapes, *cells],
         [*labels, *texts],
         (max(right, end), max(lowest, foot)),
         grids,
@@ -157,7 +159,7 @@ def _cable_grids(
     joined = f"{between:,} pairs of racks are" if between != 1 else "1 pair of racks is"
     notes = f"{joined} joined", "the length to buy"
     titles = f"{noun} from rack to rack", "the longest of them, m"
-    values = (np.concatenate((each, each[distinct])) for each in (count, longest))
+    values = (np.concatenate((values_of, values_of[distinct])) for values_of in (count, longest))
     return [
         Grid(title, note, row, column, value, size, racks, racks, written=size >= 22)
         for title, note, value in zip(titles, notes, values, strict=True)
@@ -175,7 +177,7 @@ def _frames(hardware: Hardware, floor: Floor) -> list[Frame]:
 
 def _units(build: Build, hardware: Hardware) -> Array:
     """int64[S, 2]: the lowest unit of each node, counted up where none is known; its height."""
-    high = np.array([each.units for each in hardware.types])[build.wiring.node_type]
+    high = np.array([node_type.units for node_type in hardware.types])[build.wiring.node_type]
     rank = places_in(hardware.rack)
     return np.stack((np.where(hardware.unit > 0, hardware.unit, rank * high + 1), high), axis=1)
 
@@ -184,8 +186,8 @@ def _nodes(build: Build, hardware: Hardware, floor: Floor) -> Iterator[Shape]:
     """The nodes as boxes, a path for each kind of vertices and one for nodes without cables."""
     boxes = floor.boxes(hardware.rack, *_units(build, hardware).T)
     kind, bare = build.topology.kind, _bare(build)
-    for each in np.unique(kind).tolist():
-        yield _boxed(f"n{each} node", boxes[(kind == each) & ~bare])
+    for number in np.unique(kind).tolist():
+        yield _boxed(f"n{number} node", boxes[(kind == number) & ~bare])
     yield _boxed("bare node", boxes[bare])
 
 
@@ -197,8 +199,8 @@ def _bare(build: Build) -> NDArray[np.bool_]:
 
 def _hosts(hardware: Hardware, floor: Floor) -> Iterator[Shape]:
     """The hosts whose places are known, a unit each."""
-    there = (hardware.host_rack >= 0) & (hardware.host_unit > 0)
-    rack, unit = hardware.host_rack[there], hardware.host_unit[there]
+    placed = (hardware.host_rack >= 0) & (hardware.host_unit > 0)
+    rack, unit = hardware.host_rack[placed], hardware.host_unit[placed]
     yield _boxed("host", floor.boxes(rack, unit, np.ones_like(unit)))
 
 
@@ -215,7 +217,12 @@ def _names(build: Build, hardware: Hardware, floor: Floor) -> Iterator[Label]:
     for name, (x, y, wide, high), absent in named:
         if high >= 9 and room >= 4:
             short = shortened(name, room)
-            yield Label(x + wide / 2, y + high / 2 + 0.5, short, "node-name" + " absent" * absent)
+            yield Label(
+                x + wide / 2,
+                y + high / 2 + 0.5,
+                short,
+                "node-name absent" if absent else "node-name",
+            )
 
 
 def _legend(build: Build, plan: PanelPlan | None, top: int) -> tuple[list[Shape], list[Label]]:

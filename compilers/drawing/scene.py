@@ -154,8 +154,8 @@ class Marked:
             return inside | np.isin(edges, self.group.switches).any(axis=1)
         touched = np.isin(rack[edges], self.racks)
         some = touched.all(axis=1) if len(self.racks) == 2 else touched.any(axis=1)
-        found: NDArray[np.bool_] = some & (rack[edges[:, 0]] != rack[edges[:, 1]])
-        return found
+        between: NDArray[np.bool_] = some & (rack[edges[:, 0]] != rack[edges[:, 1]])
+        return between
 
 
 NOTHING = Marked()
@@ -393,9 +393,9 @@ def _cables(topology: Topology, wiring: Wiring, racks: Layout, marked: Marked) -
         turned = len(marked.racks) == 2 and racks.rack[u] != marked.racks[0]
         first, second = (v, u) if turned else (u, v)
         link = int(np.flatnonzero(wiring.far[first] == second)[0])
-        here = wiring.port_name(first, int(wiring.port[first, link]))
-        there = wiring.port_name(second, int(wiring.far_port[first, link]))
-        texts.append(f"{wiring.names[first]}:{here} – {wiring.names[second]}:{there}")
+        first_port = wiring.port_name(first, int(wiring.port[first, link]))
+        second_port = wiring.port_name(second, int(wiring.far_port[first, link]))
+        texts.append(f"{wiring.names[first]}:{first_port} – {wiring.names[second]}:{second_port}")
     return tuple(texts)
 
 
@@ -407,9 +407,8 @@ def _subtitle(topology: Topology, racks: Layout, placement: Positions, marked: M
             f"{len(placement.discs):,} supernodes in {int(topology.parameters['q']) + 1} clusters"
         )
     elif racks.name != "kinds":
-        parts.append(
-            f"{len(racks.names)} {noun_of(racks)}s" + f" ({racks.name})" * (racks.name != RACKS)
-        )
+        layout_name = "" if racks.name == RACKS else f" ({racks.name})"
+        parts.append(f"{len(racks.names)} {noun_of(racks)}s{layout_name}")
     if marked:
         chosen = int(marked.links(graph.edges(), racks.rack).sum())
         names = " and ".join(racks.names[rack] for rack in marked.racks)
@@ -438,7 +437,8 @@ def _legend(
     else:
         noun = noun_of(racks)
         links = [("inside", f"inside a {noun}"), ("between", f"between {noun}s")]
-    links += [("marked", "highlighted")] * bool(marked)
+    if marked:
+        links.append(("marked", "highlighted"))
     keys = []
     for row, entries in enumerate((vertices, links)):
         x = PICTURE_MARGIN

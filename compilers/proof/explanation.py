@@ -138,7 +138,7 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     packets = SinglePackets(build, destination)
     path, outcome = packets.minimal(source)
     failed = SinglePackets.under(build, destination, tuple(dead))
-    found = Explanation(
+    explanation = Explanation(
         source=source,
         destination=destination,
         minimal=tuple(path),
@@ -149,11 +149,11 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         failing=tuple(_under_failures(failed, source)) if dead else (),
     )
     if source == destination:
-        return found
+        return explanation
     shared = _over_intermediates if build.forwarding.intermediates else _over_links
     if build.forwarding.every_hop:
         shared = _over_all_paths
-    return replace(found, **shared(packets, source, found.minimal))
+    return replace(explanation, **shared(packets, source, explanation.minimal))
 
 
 def _over_links(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> dict[str, Any]:
@@ -167,11 +167,11 @@ def _over_intermediates(
     packets: SinglePackets, source: int, minimal: tuple[int, ...]
 ) -> dict[str, Any]:
     """The alternates over each intermediate, and how many lead over the minimal path."""
-    found = {middle: path.switches for middle, path in packets.over_intermediates(source)}
-    others = {middle: path for middle, path in found.items() if path != minimal}
+    path_over = {middle: path.switches for middle, path in packets.over_intermediates(source)}
+    others = {middle: path for middle, path in path_over.items() if path != minimal}
     return {
         "alternates": tuple(others.values()),
-        "weights": (len(found) - len(others), *(1 for _ in others)),
+        "weights": (len(path_over) - len(others), *(1 for _ in others)),
         "intermediates": tuple(others),
     }
 
@@ -264,10 +264,10 @@ def find_failure(build: Build, word: str) -> int:
     Raises:
         InputError: there is no such node or link.
     """
-    found = find_failures(build, word)
-    if len(found) != 1:
+    elements = find_failures(build, word)
+    if len(elements) != 1:
         raise InputError.of("a node, or a link as two nodes that it joins, such as 3-8", word)
-    return found[0]
+    return elements[0]
 
 
 def _hop(build: Build, switch: int, after: int, channel: int) -> Hop:

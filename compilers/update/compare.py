@@ -88,9 +88,9 @@ class Comparison:
         """For JSON; of switches those that change."""
         a, b = self.builds
         apart = ("builds", "switches")
-        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in apart}
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in apart}
         switches = [asdict(switch) for switch in self.switches if switch]
-        return {"a": a, "b": b, "differ": bool(self), **found, "switches": switches}
+        return {"a": a, "b": b, "differ": bool(self), **values, "switches": switches}
 
 
 def compare(old: Build, new: Build) -> Comparison:
@@ -133,7 +133,7 @@ def host_changes(
 def _hosts(build: Build) -> dict[str, tuple[tuple[int, ...], int, int]]:
     """By name: the numbers that say where a host is and who it is; its vertex, its place there."""
     table, width = HostTable.of(build), build.wiring.host_port.shape[1]
-    at = (each.astype(np.uint64) for each in (table.vertex, table.host))
+    at = (column.astype(np.uint64) for column in (table.vertex, table.host))
     numbers = np.column_stack((table.facts[:, :3], *at)).tolist()
     names = build.wiring.host_names
     return {names[n[3] * width + n[4]]: (tuple(n), n[3], n[4]) for n in numbers}
@@ -172,18 +172,20 @@ def _switch(
     was, now = one.routes(before), other.routes(after)
     earlier = nodes.prefix[now[0]]
     place = np.minimum(np.searchsorted(was[0], earlier), max(len(was[0]) - 1, 0))
-    found = was[0][place] == earlier if len(was[0]) else np.zeros(len(earlier), np.bool_)
+    kept = was[0][place] == earlier if len(was[0]) else np.zeros(len(earlier), np.bool_)
     ports = one.build.tables.classes.port[before], other.build.tables.classes.port[after]
-    differ = ports[0][was[1][place[found]]] != ports[1][now[1][found]]
+    differ = ports[0][was[1][place[kept]]] != ports[1][now[1][kept]]
     both = one.build.tables.classes, other.build.tables.classes
-    widths = {word: max(getattr(each, word).shape[2] for each in both) for word in CLASS_PARTS}
+    widths = {
+        word: max(getattr(classes, word).shape[2] for classes in both) for word in CLASS_PARTS
+    }
     mine, theirs = (_does(p.build, v, widths) for p, v in ((one, before), (other, after)))
     come, gone = (theirs - mine).total(), (mine - theirs).total()
     return SwitchChange(
         node=other.build.wiring.names[after],
-        rows_added=int(np.count_nonzero(~found)),
+        rows_added=int(np.count_nonzero(~kept)),
         rows_changed=int(np.count_nonzero(differ)),
-        rows_removed=len(was[0]) - int(np.count_nonzero(found)),
+        rows_removed=len(was[0]) - int(np.count_nonzero(kept)),
         classes_added=come - min(come, gone),
         classes_changed=min(come, gone),
         classes_removed=gone - min(come, gone),

@@ -96,7 +96,7 @@ class TableDifference:
     def of(cls, old: Build, new: Build) -> TableDifference:
         """Compare; in place wherever that is possible."""
         nodes = Matching.of(old, new)
-        found = cls(
+        difference = cls(
             old=old,
             new=new,
             nodes=nodes,
@@ -104,18 +104,17 @@ class TableDifference:
             fibs=path_fibs(new),
             fibs_before=path_fibs(old),
         )
-        if found.in_place and (old.forwarding.every_hop or new.forwarding.every_hop):
+        if difference.in_place and (old.forwarding.every_hop or new.forwarding.every_hop):
             same = (
                 old.forwarding.every_hop
                 and new.forwarding.every_hop
-                and not found.classes()[nodes.both].any()
+                and not difference.classes()[nodes.both].any()
             )
-            found = replace(found, in_place=same)
-        if not found.in_place or not (old.forwarding.marks or new.forwarding.marks):
-            return found
-        return replace(
-            found, in_place=old.forwarding.marks == new.forwarding.marks and found._same_next_hops()
-        )
+            difference = replace(difference, in_place=same)
+        if not difference.in_place or not (old.forwarding.marks or new.forwarding.marks):
+            return difference
+        same_marks = old.forwarding.marks == new.forwarding.marks
+        return replace(difference, in_place=same_marks and difference._same_next_hops())
 
     def _same_next_hops(self) -> bool:
         """Whether all cables are the same, and rows lead where they led; needs `in_place`."""
@@ -146,29 +145,31 @@ class TableDifference:
         if self.in_place:
             same = _plain(self.fib.egress(destinations)) == self.before(destinations)
             if not exact:
-                own = own_rows(new, self.fib, destinations) if not new.exact else True
-                same &= own == own_before
+                own_now = own_rows(new, self.fib, destinations) if not new.exact else True
+                same &= own_now == own_before
             changed = changed & ~same
         return changed, own_before | ~stays[:, None]
 
     def before(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
         """int32[S, D]: the old class of each cell, in new vertices; LOCAL, NO_ROUTE, NO_NETWORK."""
-        there, earlier = self._earlier(destinations)
-        found = np.full((self.new.tables.switches, len(destinations)), NO_NETWORK, np.int32)
-        if there.any():
-            egress = _plain(self.fib_before.egress(earlier[there]))
-            found[:, there] = self._at_new(egress, NO_NETWORK)
-        return found
+        in_both, earlier = self._earlier(destinations)
+        egress_before = np.full((self.new.tables.switches, len(destinations)), NO_NETWORK, np.int32)
+        if in_both.any():
+            egress = _plain(self.fib_before.egress(earlier[in_both]))
+            egress_before[:, in_both] = self._at_new(egress, NO_NETWORK)
+        return egress_before
 
     def _own_before(self, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
-        there, earlier = self._earlier(destinations)
-        found = np.zeros((self.new.tables.switches, len(destinations)), np.bool_)
+        in_both, earlier = self._earlier(destinations)
+        has_own = np.zeros((self.new.tables.switches, len(destinations)), np.bool_)
         routes = self.old.tables.routes
-        if routes.exact or not there.any():
-            found[:, there] = True
-            return found
-        found[:, there] = self._at_new(own_rows(routes, self.fib_before, earlier[there]), False)
-        return found
+        if routes.exact or not in_both.any():
+            has_own[:, in_both] = True
+            return has_own
+        has_own[:, in_both] = self._at_new(
+            own_rows(routes, self.fib_before, earlier[in_both]), False
+        )
+        return has_own
 
     def _earlier(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
         """Which destinations were a network of the old build, and which vertices they were."""

@@ -79,12 +79,12 @@ def _links_apart(
     build: Build, other: Build, node: NDArray[np.int64], elsewhere: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """bool[S, K]: links of a build whose cable, port to port, the other has not."""
-    there = build.wiring.far >= 0
-    gone = np.zeros(there.shape, np.bool_)
+    cabled = build.wiring.far >= 0
+    gone = np.zeros(cabled.shape, np.bool_)
     here, others = _cables(build, node), _cables(other, elsewhere)
     size = np.concatenate((here, others)).max(axis=0, initial=0) + 1
     place = np.append(1, np.cumprod(size[:-1]))
-    gone[there] = ~np.isin(here @ place, others @ place)
+    gone[cabled] = ~np.isin(here @ place, others @ place)
     return gone
 
 

@@ -46,8 +46,8 @@ class Matching:
         ids = np.union1d(*(_programmed(build)[1] for build in (old, new)))
         sides = []
         for build in (old, new):
-            vertex, own = _programmed(build)
-            place = np.searchsorted(ids, own)
+            vertex, vertex_ids = _programmed(build)
+            place = np.searchsorted(ids, vertex_ids)
             vertices = np.full(len(ids), NO_VERTEX, np.int64)
             vertices[place] = vertex
             nodes = np.full(build.tables.switches, NO_VERTEX, np.int64)
@@ -75,9 +75,9 @@ class Matching:
         earlier = self.prefix[vertex]
         kept = (earlier >= 0) & (earlier < old.tables.switches)
         vertex, earlier = vertex[kept], earlier[kept]
-        there = old.topology.endpoints[earlier]
+        has_hosts = old.topology.endpoints[earlier]
         same = self.node_before[earlier] == self.node_after[vertex]
-        destinations: NDArray[np.int64] = vertex[there & same]
+        destinations: NDArray[np.int64] = vertex[has_hosts & same]
         return destinations
 
 
@@ -119,8 +119,8 @@ def kept_hosts(old: HostTable, new: HostTable) -> NDArray[np.int64]:
     A host is kept when its address is still there with the same facts.
     """
     order = np.argsort(new.address)
-    found = np.searchsorted(new.address, old.address, sorter=order)
-    row = order[np.minimum(found, len(order) - 1)]
+    place = np.searchsorted(new.address, old.address, sorter=order)
+    row = order[np.minimum(place, len(order) - 1)]
     same = (new.address[row] == old.address) & (new.facts[row] == old.facts).all(axis=1)
     return np.where(same, row, NO_VERTEX)
 

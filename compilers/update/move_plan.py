@@ -106,8 +106,8 @@ class Update:
             return rounds
         numbers = self.nodes.prefix6 if v6 else self.nodes.prefix
         number = np.full(int(max(numbers.max(initial=0), prefixes.max())) + 1, NO_ROUND)
-        there = np.flatnonzero(numbers[:order] >= 0)
-        number[numbers[there]] = there
+        in_old = np.flatnonzero(numbers[:order] >= 0)
+        number[numbers[in_old]] = in_old
         wanted = np.where(number[prefixes] >= 0, vertex * order + number[prefixes], NO_ROUND)
         place = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
         return np.where(cells[place] == wanted, levels[place], rounds)
@@ -129,17 +129,17 @@ def plan(old: Build, new: Build) -> Update:
     classes = new.tables.classes.port.shape[1]
     enters = np.zeros((new.tables.switches, classes), np.bool_)
     deepest, merged = 0, [(np.zeros(0, np.int64), np.zeros(0, np.uint8))]
-    for found in _levels(difference):
-        put_rows(new, difference.fib, found, row)
-        merged.append(_merged(found, new.tables.switches))
-        if not found.changed.any():
+    for block in _levels(difference):
+        put_rows(new, difference.fib, block, row)
+        merged.append(_merged(block, new.tables.switches))
+        if not block.changed.any():
             continue
         deepest = max(
-            deepest, int(found.cells[found.changed].max()), int(found.whole.max(initial=0))
+            deepest, int(block.cells[block.changed].max()), int(block.whole.max(initial=0))
         )
         if difference.in_place:
-            egress = difference.fib.egress(found.destinations)
-            switch, column = np.nonzero(found.changed & (egress < no_route(egress)))
+            egress = difference.fib.egress(block.destinations)
+            switch, column = np.nonzero(block.changed & (egress < no_route(egress)))
             enters[switch, egress[switch, column]] = True
     if difference.in_place and deepest:
         at_nodes = enters[np.maximum(difference.nodes.after, 0)]
@@ -177,9 +177,9 @@ def _levels(difference: TableDifference) -> Iterator[Levels]:
         ) from error
 
 
-def _merged(found: Levels, order: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def _merged(levels: Levels, order: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """The cells that lose their own row to an aggregate, and when."""
-    if not len(found.aggregates):
+    if not len(levels.aggregates):
         return np.zeros(0, np.int64), np.zeros(0, np.uint8)
-    switch, column = np.nonzero(found.merged & found.changed)
-    return switch * order + found.destinations[column], found.cells[switch, column]
+    switch, column = np.nonzero(levels.merged & levels.changed)
+    return switch * order + levels.destinations[column], levels.cells[switch, column]

@@ -117,7 +117,7 @@ class MoveReport:
 
 def _switches(update: Update, progress: Progress | None) -> list[dict[str, Any]]:
     programs, nodes = SwitchPrograms(update), update.nodes
-    tables = {each.node: each.counts() for each in compare(update.old, update.new).switches}
+    tables = {change.node: change.counts() for change in compare(update.old, update.new).switches}
     switches = []
     count = len(nodes.datapath_id)
     for node in range(count):
@@ -127,8 +127,8 @@ def _switches(update: Update, progress: Progress | None) -> list[dict[str, Any]]
             "node": names[after if after >= 0 else before],
             "state": "new" if before < 0 else "gone" if after < 0 else "stays",
         }
-        for part, found in programs.counts(node).items():
-            switch[part] = {word: getattr(found, word) for word in MOVE_COUNTS}
+        for part, part_counts in programs.counts(node).items():
+            switch[part] = {word: getattr(part_counts, word) for word in MOVE_COUNTS}
         if switch["state"] == "stays":
             switch["tables"] = tables[switch["node"]]
         switches.append(switch)

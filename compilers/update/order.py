@@ -93,16 +93,16 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Le
         yield Levels(destinations, cells, changed, covers.aggregates, whole, separate & ~covers.own)
 
 
-def put_rows(build: Build, fib: Fib, found: Levels, row: NDArray[np.uint8]) -> None:
+def put_rows(build: Build, fib: Fib, levels: Levels, row: NDArray[np.uint8]) -> None:
     """Write levels to where their rows are in `row`, uint8[S, R]; 1 at least."""
     routes = build.tables.routes
-    cells, whole = np.maximum(found.cells, 1), np.maximum(found.whole, 1)
+    cells, whole = np.maximum(levels.cells, 1), np.maximum(levels.whole, 1)
     if routes.exact:
-        row[:, found.destinations] = cells
+        row[:, levels.destinations] = cells
         return
     sets, rows = routes.prefix.shape
     alike = row.reshape(sets, -1, rows)
-    for prefixes, values in ((found.destinations, cells), (found.aggregates, whole)):
+    for prefixes, values in ((levels.destinations, cells), (levels.aggregates, whole)):
         for prefix, value in zip(prefixes.tolist(), values.T, strict=True):
             if 0 <= prefix < len(fib.first) - 1:
                 entries = fib.by_prefix[fib.first[prefix] : fib.first[prefix + 1]]
@@ -138,9 +138,9 @@ class _Covers:
             return cls(np.ones((1, 1), np.bool_), separate, none, none, none)
         aggregate = routes.aggregate[destinations].astype(np.int64)
         aggregates, first, group = np.unique(aggregate, return_index=True, return_inverse=True)
-        own = own_rows(routes, fib, destinations)
-        own[:, aggregate < 0] = True
-        return cls(own, separate, group, aggregates, first)
+        has_own = own_rows(routes, fib, destinations)
+        has_own[:, aggregate < 0] = True
+        return cls(has_own, separate, group, aggregates, first)
 
 
 def own_rows(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -148,12 +148,12 @@ def own_rows(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArr
     sets, rows = routes.prefix.shape
     none = no_route(routes.egress)
     alike = routes.egress.reshape(sets, -1, rows)
-    own = np.zeros((len(destinations), *alike.shape[:2]), np.bool_)
-    for there, destination in zip(own, destinations.tolist(), strict=True):
+    has_row = np.zeros((len(destinations), *alike.shape[:2]), np.bool_)
+    for of_destination, destination in zip(has_row, destinations.tolist(), strict=True):
         entries = fib.by_prefix[fib.first[destination] : fib.first[destination + 1]]
         here, row = np.divmod(entries, rows)
-        there[here] = alike[here, :, row] != none
-    return own.reshape(len(destinations), -1).T
+        of_destination[here] = alike[here, :, row] != none
+    return has_row.reshape(len(destinations), -1).T
 
 
 def _levels(
@@ -169,14 +169,16 @@ def _levels(
     level, sent = np.zeros((order, width), np.uint8), away.any(axis=0)
     whole = np.zeros((order, len(covers.aggregates)), np.uint8)
     for _ in range(MOST_HOPS):
-        found = np.where(away, level.take(ahead) + changed, 0).max(axis=0).astype(np.uint8)
+        raised = np.where(away, level.take(ahead) + changed, 0).max(axis=0).astype(np.uint8)
         if len(covers.aggregates):
-            together = np.where(covers.own | covers.separate, 0, found)
+            together = np.where(covers.own | covers.separate, 0, raised)
             whole = np.maximum.reduceat(together, covers.first, axis=1)
-            found = np.where(covers.own | ~sent, found, np.maximum(found, whole[:, covers.group]))
-        if (found == level).all():
+            raised = np.where(
+                covers.own | ~sent, raised, np.maximum(raised, whole[:, covers.group])
+            )
+        if (raised == level).all():
             return level, whole
-        level = found
+        level = raised
     raise NoOrder
 
 

@@ -155,8 +155,8 @@ class SwitchPrograms:
         was, now = (xid_numbers(block) % IPV6_NUMBER for block in (before, after))
         earlier = (u.nodes.prefix6 if v6 else u.nodes.prefix)[now]
         place = np.minimum(np.searchsorted(was, earlier), max(len(was) - 1, 0))
-        found = (was[place] == earlier) if len(was) else np.zeros(len(now), np.bool_)
-        partner = np.where(found, place, NO_ROW)
+        kept = (was[place] == earlier) if len(was) else np.zeros(len(now), np.bool_)
+        partner = np.where(kept, place, NO_ROW)
         gone = np.setdiff1d(np.arange(len(was)), partner)
         pair = (
             np.concatenate((partner, gone)),
@@ -181,20 +181,20 @@ class SwitchPrograms:
         routes, numbers = u.new.tables.routes, u.nodes.prefix6 if v6 else u.nodes.prefix
         split = np.zeros(len(rounds), np.bool_)
         if routes.aggregated and len(was):
-            own = np.flatnonzero((pair[0][: len(now)] < 0) & (now < len(routes.aggregate)))
-            aggregate = routes.aggregate[now[own]]
-            known = np.where(aggregate >= 0, numbers[aggregate], NO_ROW)
-            row = np.minimum(np.searchsorted(was, known), len(was) - 1)
-            served = was[row] == known
-            split[own[served]] = True
+            alone_now = np.flatnonzero((pair[0][: len(now)] < 0) & (now < len(routes.aggregate)))
+            aggregate = routes.aggregate[now[alone_now]]
+            old_prefix = np.where(aggregate >= 0, numbers[aggregate], NO_ROW)
+            row = np.minimum(np.searchsorted(was, old_prefix), len(was) - 1)
+            served = was[row] == old_prefix
+            split[alone_now[served]] = True
             if served.any():
-                fresh, due = after[own[served]], rounds[own[served]]
+                fresh, due = after[alone_now[served]], rounds[alone_now[served]]
                 meanwhile = with_instructions(fresh, before[row[served]])
-                each = np.arange(len(fresh))
-                alone = np.full(len(fresh), NO_ROW), each
+                place = np.arange(len(fresh))
+                alone = np.full(len(fresh), NO_ROW), place
                 first = Slots.paired(before[:0], meanwhile, alone, np.full(len(fresh), PREPARE))
                 yield replace(first, until=due)
-                yield replace(Slots.paired(meanwhile, fresh, (each, each), due), since=PREPARE)
+                yield replace(Slots.paired(meanwhile, fresh, (place, place), due), since=PREPARE)
         yield Slots.paired(before, after, pair, rounds).take(~split)
 
     def _in_place(self, node: int, one: _ProgramParts, other: _ProgramParts) -> Iterator[Slots]:

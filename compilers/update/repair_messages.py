@@ -61,7 +61,10 @@ def repair_messages(
         if profile.single:
             later = encoder.with_tables(after)
             for switch in switches:
-                one, other = (each.program(switch, generation) for each in (encoder, later))
+                one, other = (
+                    tables_encoder.program(switch, generation)
+                    for tables_encoder in (encoder, later)
+                )
                 _single_table(one, other, change, switch, rounds)
             continue
         chosen = np.zeros(len(generations), np.bool_)
@@ -75,11 +78,11 @@ def repair_messages(
 
 def _shapes(encoder: Encoder, change: RepairRounds, generations: Numbers) -> dict[Shape, list[int]]:
     """The switches that change, by profile and generation."""
-    found: dict[Shape, list[int]] = {}
+    switches: dict[Shape, list[int]] = {}
     for switch in change.switches.tolist():
         shape = encoder.profile(switch), int(generations[switch])
-        found.setdefault(shape, []).append(switch)
-    return found
+        switches.setdefault(shape, []).append(switch)
+    return switches
 
 
 def _single_table(
@@ -189,13 +192,13 @@ class _Bundles:
     def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Part:
         """The rows that lead to groups, where metadata tells nothing one for each host's port."""
         profile, generation = self.shape
-        found, switch = groups.take(chosen), self.switch[chosen]
+        chosen_groups, switch = groups.take(chosen), self.switch[chosen]
         if groups.entering and not profile.masks:
             ports = self.encoder.build.wiring.host_port[switch]
             option, host = np.nonzero(ports > 0)
-            found = replace(found.take(option), in_port=ports[option, host])
+            chosen_groups = replace(chosen_groups.take(option), in_port=ports[option, host])
             switch = switch[option]
-        block = self.encoder.class_messages(found, generation, profile)
+        block = self.encoder.class_messages(chosen_groups, generation, profile)
         return self._part(block, switch, round)
 
     def _class_rows(self) -> tuple[Flags, Flags]:

@@ -128,10 +128,12 @@ class _Cells:
         routes, now = after.tables.routes, after.fib.egress(ends)
         changed = now != before.fib.egress(ends)
         switch, column = np.nonzero(changed)
-        own, whole = (_places(rows, switch, of[column]) for of in (ends, routes.aggregate[ends]))
+        own_row, whole = (
+            _places(rows, switch, of[column]) for of in (ends, routes.aggregate[ends])
+        )
         return cls(
-            row=np.where(own >= 0, own, whole),
-            own=own >= 0,
+            row=np.where(own_row >= 0, own_row, whole),
+            own=own_row >= 0,
             whole=whole,
             ahead=_ahead(after.fib.next_switch(ends), switch, column),
             drops=now[switch, column] == no_route(now),
@@ -166,14 +168,14 @@ class _Cells:
         level = np.zeros(len(self.row) + 1, np.int64)
         waits = (self.whole >= 0) & (~self.own | gone[self.row])
         for _ in range(MOST_HOPS):
-            found = np.where(self.drops, CUT_OFF, 1 + level[self.ahead])
+            raised = np.where(self.drops, CUT_OFF, 1 + level[self.ahead])
             if waits.any():
                 whole = np.zeros(len(gone), np.int64)
-                np.maximum.at(whole, self.row[~self.own], found[~self.own])
-                found[waits] = np.maximum(found[waits], whole[self.whole[waits]])
-            if (found == level[:-1]).all():
-                return _moved_down(found)
-            level[:-1] = found
+                np.maximum.at(whole, self.row[~self.own], raised[~self.own])
+                raised[waits] = np.maximum(raised[waits], whole[self.whole[waits]])
+            if (raised == level[:-1]).all():
+                return _moved_down(raised)
+            level[:-1] = raised
         return np.where(self.drops, 2, 1)
 
 
@@ -202,10 +204,10 @@ def _shared_levels(
     away = (after >= 0) & (after != here)
     for _ in range(MOST_HOPS):
         ahead = np.where(away, level[after, column], 0).max(axis=0)
-        found = np.where(changed & drops, CUT_OFF, ahead + changed)
-        if (found == level).all():
+        raised = np.where(changed & drops, CUT_OFF, ahead + changed)
+        if (raised == level).all():
             break
-        level = found
+        level = raised
     return level
 
 
@@ -222,11 +224,11 @@ def _ahead(after: NDArray[np.int32], switch: Numbers, column: Numbers) -> NDArra
     number[switch, column] = np.arange(none)
     at, ahead = switch, np.full(none, none)
     for _ in range(MOST_HOPS):
-        there = after[at, column]
-        moving = (ahead == none) & (there >= 0) & (there != at)
+        next_switch = after[at, column]
+        moving = (ahead == none) & (next_switch >= 0) & (next_switch != at)
         if not moving.any():
             break
-        at = np.where(moving, there, at)
+        at = np.where(moving, next_switch, at)
         ahead = np.where(moving, number[at, column], ahead)
     return ahead
 
@@ -235,12 +237,12 @@ def _places(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> NDArra
     """int64[n]: where the row of each switch and prefix is in `rows`, GONE if nowhere."""
     width = int(rows.max()) + 2
     keys, wanted = rows[:, 0] * width + rows[:, 1], switch * width + prefix
-    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where((keys[found] == wanted) & (prefix >= 0) & (prefix < width), found, GONE)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((keys[place] == wanted) & (prefix >= 0) & (prefix < width), place, GONE)
 
 
 def _egress(routes: Routes, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """int64[n]: the class that each row (switch, prefix) leads to; GONE where it is not there."""
-    row, there = rows_of(routes, rows[:, 0], rows[:, 1])
+    row, present = rows_of(routes, rows[:, 0], rows[:, 1])
     egress = routes.egress[rows[:, 0], row]
-    return np.where(there & (egress != no_route(egress)), egress.astype(np.int64), GONE)
+    return np.where(present & (egress != no_route(egress)), egress.astype(np.int64), GONE)

@@ -56,24 +56,24 @@ class PrefixRounds:
             number: of the round.
             moved: the same value of another prefix.
         """
-        found = dict(old) if number < self.last else {}
+        held = dict(old) if number < self.last else {}
         for place in dict.fromkeys((*old, *new)):
             if number >= self._round(place, old):
-                found.pop(place, None)
+                held.pop(place, None)
                 if place in new:
-                    found[place] = new[place]
+                    held[place] = new[place]
             elif place not in old and (whole := self._whole(place[1])):
                 if (place[0], whole) in old:
-                    found[place] = moved(old[place[0], whole], place[1])
+                    held[place] = moved(old[place[0], whole], place[1])
             elif self.ruled and place[0] == self.hosts and old.get(place) != new.get(place):
-                found.pop(place, None)
-        return found
+                held.pop(place, None)
+        return held
 
     def _round(self, place: Place, old: Mapping[Place, Value]) -> int:
-        there = place in old
+        is_old = place in old
         if place[0] == self.hosts:
-            return self.last if there or self.ruled else 0
-        return self.rounds.get(place[1], self.last if there else 0)
+            return self.last if is_old or self.ruled else 0
+        return self.rounds.get(place[1], self.last if is_old else 0)
 
     def _whole(self, prefix: str) -> str:
         """The aggregate that a prefix is inside of."""
@@ -115,21 +115,21 @@ class RouterMove:
     def rounds(self, vertex: int, hosts: str, ruled: bool) -> PrefixRounds:
         """Those of a switch of the new build; see `PrefixRounds`."""
         update, earlier = self.update, self.before(vertex)
-        found: dict[str, int] = {}
+        by_prefix: dict[str, int] = {}
         if earlier >= 0:
             was = _rows(update.old, earlier)[0].astype(np.int64)
             for family, texts in enumerate(self.texts[0]):
                 gone = update.rounds_of_gone(vertex, was, v6=bool(family)).tolist()
-                found |= {texts[p]: r for p, r in zip(was.tolist(), gone, strict=True)}
-        now, there = _rows(update.new, vertex)
-        rounds = update.row[vertex][there].tolist()
+                by_prefix |= {texts[p]: r for p, r in zip(was.tolist(), gone, strict=True)}
+        now, present = _rows(update.new, vertex)
+        rounds = update.row[vertex][present].tolist()
         for texts in self.texts[1]:
-            found |= {texts[p]: r for p, r in zip(now.tolist(), rounds, strict=True)}
-        return PrefixRounds(found, self.last, hosts, ruled)
+            by_prefix |= {texts[p]: r for p, r in zip(now.tolist(), rounds, strict=True)}
+        return PrefixRounds(by_prefix, self.last, hosts, ruled)
 
 
 def _rows(build: Build, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """int32[n], the prefix numbers of a switch's rows, and bool[R], where they are."""
     routes = build.tables.routes
-    there = routes.egress[vertex] < no_route(routes.egress)
-    return routes.prefixes(vertex)[there], there
+    present = routes.egress[vertex] < no_route(routes.egress)
+    return routes.prefixes(vertex)[present], present

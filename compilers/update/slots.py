@@ -76,8 +76,8 @@ class Slots:
     @classmethod
     def unchanged(cls, block: Block) -> Slots:
         """What is there before and after."""
-        there = np.full(len(block), True)
-        return cls(kind_of(block), block, block, there, there, np.zeros(len(block), np.int64))
+        held = np.full(len(block), True)
+        return cls(kind_of(block), block, block, held, held, np.zeros(len(block), np.int64))
 
     @classmethod
     def paired(
@@ -93,18 +93,18 @@ class Slots:
         """
         sides = []
         for block, row in zip((before, after), pair, strict=True):
-            there = row >= 0
+            present = row >= 0
             values = np.zeros((len(row), block.shape[1]), np.uint8)
-            values[there] = block[row[there]]
-            sides.append((values, there))
+            values[present] = block[row[present]]
+            sides.append((values, present))
         kind = kind_of(before if len(before) else after)
         return cls(kind, sides[0][0], sides[1][0], sides[0][1], sides[1][1], round)
 
     @classmethod
     def _alone(cls, block: Block, round: int, new: bool) -> Slots:
-        there = np.full(len(block), True)
+        held = np.full(len(block), True)
         rounds = np.full(len(block), round)
-        return cls(kind_of(block), block, block, there & (not new), there & new, rounds)
+        return cls(kind_of(block), block, block, held & (not new), held & new, rounds)
 
     @property
     def differ(self) -> NDArray[np.bool_]:
@@ -124,9 +124,9 @@ class Slots:
         after = self.has & ~later
         if self.until is not None:
             after &= self.until > round
-        for block, there in ((self.before, before), (self.after, after)):
-            if there.any():
-                yield block[there]
+        for block, held in ((self.before, before), (self.after, after)):
+            if held.any():
+                yield block[held]
 
     def turned(self) -> Slots:
         """The same, from after to before; for its messages."""
@@ -198,28 +198,28 @@ def messages(slots: Sequence[Slots], round: int) -> list[Block]:
 
 def counts(slots: Iterable[Slots], round: int | None = None) -> dict[Part, Counts]:
     """What changes at a switch, in one round or in all."""
-    found: dict[Part, Counts] = {
+    totals: dict[Part, Counts] = {
         part: Counts() for part in ("groups", "classes", "routes", "local")
     }
     for s in slots:
         if s.kind == RowKind.MARKER:
             continue
         chosen = s.differ if round is None else s.differ & (s.round == round)
-        found[SLOT_PARTS.get(s.kind, "local")] += Counts(
+        totals[SLOT_PARTS.get(s.kind, "local")] += Counts(
             int(np.count_nonzero(chosen & s.has & ~s.had)),
             int(np.count_nonzero(chosen & s.has & s.had)),
             int(np.count_nonzero(chosen & s.had & ~s.has)),
         )
-    return found
+    return totals
 
 
 def changes_by_round(slots: Iterable[Slots], rounds: int) -> NDArray[np.int64]:
     """int64[rounds]: how many rows and groups of a switch change in each; without its marker."""
-    found = np.zeros(rounds, np.int64)
+    changes = np.zeros(rounds, np.int64)
     for s in slots:
         if s.kind != RowKind.MARKER:
-            found += np.bincount(s.round[s.differ], minlength=rounds)
-    return found
+            changes += np.bincount(s.round[s.differ], minlength=rounds)
+    return changes
 
 
 Rounds = Callable[[Block], Numbers]
@@ -249,10 +249,10 @@ def matched(
     place = {key: (b, r) for b, block in enumerate(before) for r, key in enumerate(_keys(block))}
     left = [np.full(len(block), True) for block in before]
     for block in after:
-        found = np.array([place.get(key, (NO_ROW, NO_ROW)) for key in _keys(block)])
-        for b in np.unique(found[:, 0]).tolist():
-            row = np.flatnonzero(found[:, 0] == b)
-            earlier = found[row, 1]
+        places = np.array([place.get(key, (NO_ROW, NO_ROW)) for key in _keys(block)])
+        for b in np.unique(places[:, 0]).tolist():
+            row = np.flatnonzero(places[:, 0] == b)
+            earlier = places[row, 1]
             if b >= 0:
                 left[b][earlier] = False
             one = before[b] if b >= 0 else np.zeros((0, block.shape[1]), np.uint8)

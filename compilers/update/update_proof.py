@@ -82,10 +82,10 @@ def prove(
     states = list(_states(update, mixtures, seed))
     pairs = longest = bound = done = 0
     faults: list[UpdateFault] = []
-    for found in levels(d.new, d.fibs, d.compare):
-        kept = np.isin(found.destinations, common)
+    for block in levels(d.new, d.fibs, d.compare):
+        kept = np.isin(block.destinations, common)
         if kept.any():
-            cells = Cells.of(update, found, kept)
+            cells = Cells.of(update, block, kept)
             bound = max(bound, cells.bound)
             pairs += int(cells.sources.sum())
             for round, carried_out in states:
@@ -93,7 +93,7 @@ def prove(
                 longest = max(longest, hops)
                 if len(faults) < UPDATE_EXAMPLES:
                     faults += cells.faults(round, wrong)[: UPDATE_EXAMPLES - len(faults)]
-        done += len(found.destinations)
+        done += len(block.destinations)
         if progress:
             progress(done, d.new.tables.switches)
     return Proof(len(states), pairs, longest, bound, tuple(faults))
@@ -138,10 +138,10 @@ class Cells:
     """The links of the longest old and the longest new path together."""
 
     @classmethod
-    def of(cls, update: Update, found: Levels, kept: NDArray[np.bool_]) -> Cells:
+    def of(cls, update: Update, block: Levels, kept: NDArray[np.bool_]) -> Cells:
         """The cells of some destinations."""
         d, n = update.difference, update.nodes
-        new, count = found.destinations[kept], len(n.datapath_id)
+        new, count = block.destinations[kept], len(n.datapath_id)
         old = n.prefix[new]
         before, after = (
             np.stack([_at_nodes(w.next_switch(ends), *places, count) for w in fibs])
@@ -151,8 +151,8 @@ class Cells:
             )
         )
         level = np.full(before.shape[1:], NEVER_ARRIVES, np.uint8)
-        level[:count][n.after >= 0] = found.cells[:, kept][n.after[n.after >= 0]]
-        changed = found.changed[:, kept][n.after] & (n.after >= 0)[:, None]
+        level[:count][n.after >= 0] = block.cells[:, kept][n.after[n.after >= 0]]
+        changed = block.changed[:, kept][n.after] & (n.after >= 0)[:, None]
         sources, bound = n.both[:, None] & np.ones(len(new), np.bool_), 0
         for fib, ends, vertex in ((d.fib_before, old, n.before), (d.fib, new, n.after)):
             hops = minimal_hops(fib, ends)[np.maximum(vertex, 0)]
@@ -176,8 +176,8 @@ class Cells:
         here, ahead = np.arange(count)[:, None], flat[:, :count]
         open_cell = self.changed & renewed[:count] & (away & ~renewed.take(ahead)).any(axis=0)
         returned = np.zeros(self.changed.shape, np.bool_)
-        for each in step:
-            returned |= (away & (each.take(ahead) == here)).any(axis=0)
+        for next_switch in step:
+            returned |= (away & (next_switch.take(ahead) == here)).any(axis=0)
         hops, lost = self._follow(flat)
         arrived = self.sources & ~lost
         wrong = {
@@ -219,13 +219,13 @@ class Cells:
 
         It does so by an old row with the old tables, by a new one once all rows are new.
         """
-        count, found = len(self.level) - 1, np.zeros(self.changed.shape, np.bool_)
+        count, sent_back = len(self.level) - 1, np.zeros(self.changed.shape, np.bool_)
         fresh = bool(renewed[:count][self.sources].all())
         for spreading, new in ((self.spreads_before, False), (self.spreads_after, True)):
             if len(spreading) and (fresh or not new):
                 column = np.arange(step.shape[2])
-                found |= (spreading & (renewed == new))[step[:, :count], column].any(axis=0)
-        return found
+                sent_back |= (spreading & (renewed == new))[step[:, :count], column].any(axis=0)
+        return sent_back
 
     def _follow(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """uint8[M, D] and bool[M, D]: the most links that packets take, and which may be lost."""
@@ -236,8 +236,8 @@ class Cells:
         hops[self.home[delivers], column[delivers]] = 0
         for _ in range(self.bound):
             most = hops.take(flat[0])
-            for each in flat[1:]:
-                np.maximum(most, hops.take(each), out=most)
+            for path in flat[1:]:
+                np.maximum(most, hops.take(path), out=most)
             most += most < NOT_HOME
             most[self.home[delivers], column[delivers]] = 0
             hops = most
@@ -245,13 +245,13 @@ class Cells:
 
     def faults(self, round: int, wrong: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
         """Examples of what is wrong in a state."""
-        n, found = self.update.nodes, []
+        n, examples = self.update.nodes, []
         names = self.update.new.wiring.names
         for what, where in wrong.items():
             for node, column in np.argwhere(where)[:UPDATE_EXAMPLES].tolist():
                 ends = (names[n.after[node]], names[n.after[self.home[column]]])
-                found.append(UpdateFault(round, *ends, what))
-        return found
+                examples.append(UpdateFault(round, *ends, what))
+        return examples
 
 
 def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
@@ -264,10 +264,10 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
     d = update.difference
     common, count = d.nodes.destinations(d.old, d.new), len(carried_out)
     table = np.full((count, count), LOST, np.int8)
-    for found in levels(d.new, d.fibs, d.compare):
-        kept = np.isin(found.destinations, common)
+    for block in levels(d.new, d.fibs, d.compare):
+        kept = np.isin(block.destinations, common)
         if kept.any():
-            cells = Cells.of(update, found, kept)
+            cells = Cells.of(update, block, kept)
             table[:, cells.home] = cells.hops(carried_out)
     np.fill_diagonal(table, 0)
     return table
@@ -281,10 +281,10 @@ def _spreading(
         return np.zeros((0, len(destinations)), np.bool_)
     far, ends, program = build.wiring.far, build.topology.endpoints, program_of(build, 0)
     of_class = [spreads(program, c) for c in (*range(build.tables.classes.port.shape[1]), DROP)]
-    found = np.array(of_class)[np.minimum(fib.egress(destinations), len(of_class) - 1)]
-    found &= np.any(ends[far] & (far >= 0), axis=1, keepdims=True)  # not an OFT's leaves
+    spreading = np.array(of_class)[np.minimum(fib.egress(destinations), len(of_class) - 1)]
+    spreading &= np.any(ends[far] & (far >= 0), axis=1, keepdims=True)  # not an OFT's leaves
     return np.append(
-        (vertex >= 0)[:, None] & found[vertex], np.zeros((1, found.shape[1]), np.bool_), 0
+        (vertex >= 0)[:, None] & spreading[vertex], np.zeros((1, spreading.shape[1]), np.bool_), 0
     )
 
 
@@ -295,6 +295,6 @@ def _at_nodes(
     places = np.append(node, np.int64(count))  # what is dropped goes to the last place
     places[places == NO_ROUND] = count
     result = np.full((count + 1, step.shape[1]), count, np.int32)
-    there = vertex >= 0
-    result[:count][there] = places[np.where(step >= 0, step, -1)][vertex[there]]
+    present = vertex >= 0
+    result[:count][present] = places[np.where(step >= 0, step, -1)][vertex[present]]
     return result

@@ -35,8 +35,8 @@ class Bundlefly(Family):
     def check(self, parameters: Parameters) -> list[Problem]:
         """The order q: a prime power other than 2; 2·degree + 1: a prime power ≡ 1 (mod 4)."""
         problems = slimfly.check_q(parameters)
-        if found := integers(parameters, {"degree": 2}):
-            return problems + found
+        if degree_problems := integers(parameters, {"degree": 2}):
+            return problems + degree_problems
         degree = int(parameters["degree"])
         if not exists("paley", degree):
             near = " and ".join(str(d) for d in degrees_near("paley", degree) if d)

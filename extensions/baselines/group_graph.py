@@ -31,23 +31,24 @@ def global_links(count: int, ports: int) -> NDArray[np.int64]:
     return links
 
 
-def check_groups(parameters: Parameters, ports: int, each: int) -> list[Problem]:
+def check_groups(parameters: Parameters, ports: int, router_ports: int) -> list[Problem]:
     """Problems unless all groups are joined by equally many links, and no routers by two.
 
     Args:
         parameters: with or without `groups`.
         ports: global ports of a group.
-        each: global ports of a router.
+        router_ports: global ports of a router.
     """
     count = groups(parameters, ports)
-    if ports % (count - 1) == 0 and count > each:
+    if ports % (count - 1) == 0 and count > router_ports:
         return []
-    fit = [n + 1 for n in range(each, ports + 1) if ports % n == 0]
+    fit = [n + 1 for n in range(router_ports, ports + 1) if ports % n == 0]
     near = sorted(fit, key=lambda n: abs(n - count))[:3]
     return [
         Problem(
             key="groups",
-            required=f"above h = {each}, with groups - 1 dividing a group's {ports} global ports",
+            required=f"above h = {router_ports}, with groups - 1 dividing a group's {ports} "
+            "global ports",
             given=str(count),
             todo=f"the nearest are {', '.join(map(str, sorted(near)))}",
         )

@@ -113,8 +113,10 @@ class Jellyfish(Family):
             graph = Graph.from_edges(nodes, random_regular(nodes, degree, source))
             if (longest := diameter(graph)) < BEYOND:
                 break
-        given = {"nodes": nodes, "degree": degree, "seed": seed}
-        return self.direct(given, graph, np.arange(nodes, dtype=np.int32)[:, None], longest)
+        parameters_used = {"nodes": nodes, "degree": degree, "seed": seed}
+        return self.direct(
+            parameters_used, graph, np.arange(nodes, dtype=np.int32)[:, None], longest
+        )
 
     def designs(self, radix: int) -> Iterator[Design]:  # noqa: ARG002
         """None: any number of nodes will do, and no formula gives the diameter."""

@@ -105,8 +105,8 @@ def affine(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def _over(q: int, t: NDArray[np.int32]) -> NDArray[np.int32]:
-    found: NDArray[np.int32] = field(q).inv[np.where(t, t, 1)]
-    return found
+    inverse: NDArray[np.int32] = field(q).inv[np.where(t, t, 1)]
+    return inverse
 
 
 def groups(topology: Topology, start: int | None) -> Layout:  # noqa: ARG001

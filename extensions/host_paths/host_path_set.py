@@ -35,8 +35,8 @@ from extensions.host_paths.srv6 import Srv6
 from extensions.host_paths.srv6_sids import (
     Usids,
     own_block,
-    parse_block,
     require_numbers,
+    required_block,
 )
 from inventory.problems import InputError, at_key
 
@@ -55,13 +55,15 @@ class TabledGraph:
     def neighbours(self, switch: int) -> list[int]:
         """The switches that this one is cabled to, ascending."""
         far = self.build.wiring.far[switch]
-        found: list[int] = far[far >= 0].tolist()
-        return found
+        switches: list[int] = far[far >= 0].tolist()
+        return switches
 
     def shortest(self, source: int, destination: int) -> tuple[int, ...] | None:
         """The switches of the minimal path after the source, None where the tables have none."""
-        if source == destination or destination in self.neighbours(source):
-            return (destination,) * (source != destination)
+        if source == destination:
+            return ()
+        if destination in self.neighbours(source):
+            return (destination,)
         after, path = self._after(destination), [source]
         while path[-1] != destination and len(path) < MOST_HOPS:
             path.append(int(after[path[-1]]))
@@ -109,8 +111,7 @@ class Carriers:
                     given="none",
                     todo='add one, for instance addressing: {ipv6: "fd00::/48"}',
                 )
-        block = parse_block(chosen["block"])
-        assert block is not None  # noqa: S101 - `choose` has seen it
+        block = required_block(chosen["block"])
         numbers = tuple(Usids(own_block(block, plane)) for plane in range(len(builds)))
         return cls(numbers, chosen["decap"] == "host", chosen["interface"])
 
@@ -155,17 +156,17 @@ class HostEnd:
                     raise
                 continue
             break
-        wiring, given = build.wiring, _host_number(build, switch, str(word))
+        wiring, number = build.wiring, _host_number(build, switch, str(word))
         width = wiring.host_port.shape[1]
-        there = [
+        hosts = [
             host
-            for host in (range(width) if given is None else [given])
-            if host < width and any(cls(switch, host, "").has_port(each) for each in builds)
+            for host in (range(width) if number is None else [number])
+            if host < width and any(cls(switch, host, "").has_port(plane) for plane in builds)
         ]
-        if not there:
+        if not hosts:
             required = "a switch with hosts, or a host with a port to the fabric"
             raise InputError.of(required, str(word), "paths begin and end at hosts")
-        return cls(switch, there[0], wiring.host_names[switch * width + there[0]])
+        return cls(switch, hosts[0], wiring.host_names[switch * width + hosts[0]])
 
     def has_port(self, plane: Build) -> bool:
         """Whether the host has a port to a plane."""
@@ -230,8 +231,8 @@ class HostPathSet:
         """A path by names: its switches, the port that each leaves by, its carrier."""
         wiring = self.builds[path.plane].wiring
         out = [
-            wiring.port_name(here, int(wiring.port[here, wiring.far[here] == there][0]))
-            for here, there in pairwise(path.nodes)
+            wiring.port_name(switch, int(wiring.port[switch, wiring.far[switch] == next_switch][0]))
+            for switch, next_switch in pairwise(path.nodes)
         ]
         return {
             "plane": path.plane + 1,
@@ -268,13 +269,17 @@ def host_paths(
     carriers = Carriers.of(builds, options)
     ends = HostEnd.of(builds, source), HostEnd.of(builds, destination)
     if ends[0].switch == ends[1].switch:
-        given = f"{source} and {destination}, both at {builds[0].wiring.names[ends[0].switch]}"
-        raise InputError.of("hosts of two switches", given, "hosts of one switch need no path")
+        same_switch = (
+            f"{source} and {destination}, both at {builds[0].wiring.names[ends[0].switch]}"
+        )
+        raise InputError.of(
+            "hosts of two switches", same_switch, "hosts of one switch need no path"
+        )
     chosen = _with_ports(builds, _planes(builds, planes), ends)
     graphs = [TabledGraph(builds[plane]) for plane in chosen]
-    asked = (graphs, ends[0].switch, ends[1].switch)
-    found = [_in_plane(path, chosen) for path in path_set(*asked, count, carriers.longest)]
-    weighted = HostPathSet(tuple(builds), carriers, *ends, tuple(found), _weights(builds[0], found))
+    between = (graphs, ends[0].switch, ends[1].switch)
+    paths = [_in_plane(path, chosen) for path in path_set(*between, count, carriers.longest)]
+    weighted = HostPathSet(tuple(builds), carriers, *ends, tuple(paths), _weights(builds[0], paths))
     if not failures:
         return weighted
     dead = [element for word in failures for element in _elements(builds, word)]
@@ -282,12 +287,12 @@ def host_paths(
     def lost(path: HostPath) -> bool:
         return any(crosses(path, plane, element) for plane, element in dead)
 
-    every = (_in_plane(path, chosen) for path in every_path(*asked, carriers.longest))
-    now = repaired(found, every, lost)
+    every = (_in_plane(path, chosen) for path in every_path(*between, carriers.longest))
+    now = repaired(paths, every, lost)
     if not now:
         required = f"a path from {ends[0].name} to {ends[1].name} that lives"
         raise InputError.of(required, f"{' and '.join(failures)} down", key="fail")
-    dropped = tuple((i, path) for i, path in enumerate(found) if lost(path))
+    dropped = tuple((i, path) for i, path in enumerate(paths) if lost(path))
     return replace(weighted, paths=tuple(now), weights=_weights(builds[0], now), dropped=dropped)
 
 
@@ -310,11 +315,11 @@ def _with_ports(
     Raises:
         InputError: there are none.
     """
-    found = [plane for plane in planes if all(end.has_port(builds[plane]) for end in ends)]
-    if not found:
+    common = [plane for plane in planes if all(end.has_port(builds[plane]) for end in ends)]
+    if not common:
         given = f"{ends[0].name} and {ends[1].name} with none in common"
         raise InputError.of("two hosts with ports to one plane", given, key="planes")
-    return found
+    return common
 
 
 def _weights(build: Build, paths: Sequence[HostPath]) -> tuple[int, ...]:
@@ -328,7 +333,7 @@ def _weights(build: Build, paths: Sequence[HostPath]) -> tuple[int, ...]:
         ratio = part * others / (sum(minimal) * (1 - part))
     near = min(max(ratio, Fraction(1, LARGEST_WEIGHT)), Fraction(LARGEST_WEIGHT))
     weight = near.limit_denominator(int(LARGEST_WEIGHT / max(near, Fraction(1))))
-    return tuple(weight.numerator if each else weight.denominator for each in minimal)
+    return tuple(weight.numerator if is_minimal else weight.denominator for is_minimal in minimal)
 
 
 def _elements(builds: Sequence[Build], word: str) -> list[tuple[int, tuple[int, ...]]]:
@@ -337,7 +342,7 @@ def _elements(builds: Sequence[Build], word: str) -> list[tuple[int, tuple[int, 
     Raises:
         InputError: none does.
     """
-    found: list[tuple[int, tuple[int, ...]]] = []
+    elements: list[tuple[int, tuple[int, ...]]] = []
     problem = None
     for plane, build in enumerate(builds):
         try:
@@ -347,7 +352,7 @@ def _elements(builds: Sequence[Build], word: str) -> list[tuple[int, tuple[int, 
             problem = problem or error
             continue
         ends = [*build.wiring.link_ends().tolist(), *([v] for v in range(build.tables.switches))]
-        found.append((plane, tuple(ends[element])))
-    if problem and not found:
+        elements.append((plane, tuple(ends[element])))
+    if problem and not elements:
         raise problem
-    return found
+    return elements

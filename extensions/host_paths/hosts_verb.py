@@ -63,16 +63,22 @@ def localise(
     if printed == "csv":
         raise click.UsageError("--format csv prints the probes; leave REPORT or --format csv out")
     reported = ProbeReport.read(report, [probing.carrier(probe) for probe in probing.probes])
-    found = probing.localise(reported.lost, reported.arrived)
+    localisation = probing.localise(reported.lost, reported.arrived)
     if printed == "json":
-        print_json({"found": found.found or None, **asdict(found), "sentence": found.sentence()})
+        print_json(
+            {
+                "found": localisation.found or None,
+                **asdict(localisation),
+                "sentence": localisation.sentence(),
+            }
+        )
     else:
-        click.echo(found.sentence())
-    if unknown := len(probing.probes) - found.lost - found.arrived:
+        click.echo(localisation.sentence())
+    if unknown := len(probing.probes) - localisation.lost - localisation.arrived:
         say(f"the report does not tell of {unknown:,} of {len(probing.probes):,} probes")
-    if found.found:
-        say(f"paths without it: polarfab hosts paths {folder} SRC DST --fail {found.found}")
-    if found.lost:
+    if localisation.found:
+        say(f"paths without it: polarfab hosts paths {folder} SRC DST --fail {localisation.found}")
+    if localisation.lost:
         raise click.exceptions.Exit(1)
 
 
@@ -177,23 +183,23 @@ def paths(
         raise click.UsageError("name both ends: polarfab hosts paths BUILD SRC DST")
     from extensions.host_paths import host_paths
 
-    found = host_paths(fabric, source, destination, count, planes, failures, options)
+    path_set = host_paths(fabric, source, destination, count, planes, failures, options)
     if printed == "table" and not output:
-        _print_paths(found, " and ".join(failures))
+        _print_paths(path_set, " and ".join(failures))
     else:
-        _write(_text(found, printed), output)
-    if len(found.paths) < count:
-        say(f"there are no more than {_paths(found)}")
+        _write(_text(path_set, printed), output)
+    if len(path_set.paths) < count:
+        say(f"there are no more than {_paths(path_set)}")
 
 
-def _text(found: HostPathSet, form: str) -> Iterable[str]:
+def _text(path_set: HostPathSet, form: str) -> Iterable[str]:
     from extensions.host_paths.path_texts import frr_lines, linux_batch
 
     if form == "table":
         raise click.UsageError("-o writes a file: say which with --format, as in --format linux")
     if form == "json":
-        return [json.dumps(found.as_dict(), indent=2), "\n"]
-    return linux_batch(found) if form == "linux" else frr_lines(found)
+        return [json.dumps(path_set.as_dict(), indent=2), "\n"]
+    return linux_batch(path_set) if form == "linux" else frr_lines(path_set)
 
 
 def _fabric(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterable[str]:
@@ -235,25 +241,28 @@ def _write(text: Iterable[str], output: Path | None) -> None:
         say_written(output)
 
 
-def _print_paths(found: HostPathSet, failed: str) -> None:
-    shown = found.as_dict()
-    values = {each["entropy"] for each in shown["dropped"]}
-    title = f"{found.source.name} to {found.destination.name}: {_paths(found)}"
+def _print_paths(path_set: HostPathSet, failed: str) -> None:
+    shown = path_set.as_dict()
+    values = {path["entropy"] for path in shown["dropped"]}
+    title = f"{path_set.source.name} to {path_set.destination.name}: {_paths(path_set)}"
     columns = ["entropy", "plane", "path", "weight", "carrier"]
     rows = [
-        [each["entropy"], each["plane"], _nodes(each), each["weight"], each["sids"][0]]
-        + ["new" if each["entropy"] in values else "–"] * bool(failed)
-        for each in shown["paths"]
+        [path["entropy"], path["plane"], _nodes(path), path["weight"], path["sids"][0]]
+        for path in shown["paths"]
     ]
-    print_table(title, columns + ["with " + failed + " down"] * bool(failed), rows)
+    if failed:
+        columns.append(f"with {failed} down")
+        for row in rows:
+            row.append("new" if row[0] in values else "–")
+    print_table(title, columns, rows)
     if values:
-        lost = [[each["entropy"], each["plane"], _nodes(each)] for each in shown["dropped"]]
+        lost = [[path["entropy"], path["plane"], _nodes(path)] for path in shown["dropped"]]
         print_table("dropped", ["entropy", "plane", "path"], lost)
 
 
-def _paths(found: HostPathSet) -> str:
-    count = len(found.paths)
-    return f"{count} path{'s' * (count > 1)}"
+def _paths(path_set: HostPathSet) -> str:
+    count = len(path_set.paths)
+    return f"{count} paths" if count > 1 else f"{count} path"
 
 
 def _nodes(path: dict[str, object]) -> str:

@@ -72,24 +72,24 @@ class Probing:
         """
         carriers = Carriers.of(builds, options)
         probes: list[ProbePath] = []
-        known: dict[bytes, list[tuple[int, ...]]] = {}
+        paths_of: dict[bytes, list[tuple[int, ...]]] = {}
         bound = 0
         for plane, build in enumerate(builds):
             far = build.wiring.far
             _require_hosts(build)
             near = [row[row >= 0].tolist() for row in far]
-            if (own := known.get(far.tobytes())) is None:
-                own = known[far.tobytes()] = probe_set(near, carriers.longest)
+            if (paths := paths_of.get(far.tobytes())) is None:
+                paths = paths_of[far.tobytes()] = probe_set(near, carriers.longest)
             bound += fewest(near, carriers.longest)
-            probes += [ProbePath(len(probes) + i, plane, nodes) for i, nodes in enumerate(own)]
+            probes += [ProbePath(len(probes) + i, plane, nodes) for i, nodes in enumerate(paths)]
         return cls(tuple(builds), carriers, tuple(probes), bound, *_crossings(builds, probes))
 
     def name(self, element: int) -> str:
         """`A-B` for a link, the node's name for a switch."""
         if element < len(self.links):
-            plane, here, there = self.links[element].tolist()
+            plane, first, second = self.links[element].tolist()
             names = self.builds[plane].wiring.names
-            return f"{names[here]}-{names[there]}"
+            return f"{names[first]}-{names[second]}"
         plane, switch = self.switches[element - len(self.links)].tolist()
         return str(self.builds[plane].wiring.names[switch])
 
@@ -140,10 +140,10 @@ class Probing:
         return Localisation(
             lost=len(lost),
             arrived=len(arrived),
-            candidates=tuple(self.name(each) for each in whole.tolist()),
+            candidates=tuple(self.name(element) for element in whole.tolist()),
             one_way=one_way,
             together=() if len(whole) else self._in_each_plane(lost, arrived),
-            parts=tuple(self.name(each) for each in parts.tolist()),
+            parts=tuple(self.name(element) for element in parts.tolist()),
         )
 
     def _crossed_by(self, probes: Collection[int]) -> Numbers:
@@ -161,17 +161,20 @@ class Probing:
             return ()
         causes = []
         for plane in planes:
-            own = [
+            of_plane = [
                 {number for number in part if self.probes[number].plane == plane}
                 for part in (lost, arrived)
             ]
-            causes.append(self.localise(*own).found)
+            causes.append(self.localise(*of_plane).found)
         return tuple(causes) if all(causes) else ()
 
     def _one_way(self, number: int) -> tuple[str, ...]:
         probe = self.probes[number]
         names = self.builds[probe.plane].wiring.names
-        return tuple(f"{names[here]}->{names[there]}" for here, there in pairwise(probe.nodes))
+        return tuple(
+            f"{names[switch]}->{names[next_switch]}"
+            for switch, next_switch in pairwise(probe.nodes)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +245,9 @@ def _crossings(
     switches = np.array([(p, v) for p, size in enumerate(sizes) for v in range(size)], np.int64)
     first = np.cumsum([0, *sizes])
     steps = [
-        (first[probe.plane] + here, first[probe.plane] + there, probe.number)
+        (first[probe.plane] + switch, first[probe.plane] + next_switch, probe.number)
         for probe in probes
-        for here, there in pairwise(probe.nodes)
+        for switch, next_switch in pairwise(probe.nodes)
     ]
     tail, head, number = np.array(steps, np.int64).T
     ends = np.sort(np.stack((tail, head)), axis=0)

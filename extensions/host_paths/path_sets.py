@@ -171,12 +171,12 @@ class PolarityGraph:
         if c:
             over = self.field.neg(self.field.inv(c))
             start, slope = mul(a, over), mul(b, over)
-            found = [1 + slope]
-            found += [1 + q + y * q + add(start, mul(slope, y)) for y in range(q)]
+            orthogonal = [1 + slope]
+            orthogonal += [1 + q + y * q + add(start, mul(slope, y)) for y in range(q)]
         else:
             row = 1 + q + mul(self.field.neg(a), self.field.inv(b)) * q if b else 1
-            found = [0, *range(row, row + q)]
-        return [each for each in found if each != switch]
+            orthogonal = [0, *range(row, row + q)]
+        return [other for other in orthogonal if other != switch]
 
     def shortest(self, source: int, destination: int) -> tuple[int, ...]:
         """The minimal path after the source: by source × destination unless they are joined."""
@@ -228,11 +228,11 @@ def every_path(
     graphs = list({id(graph): graph for graph in planes}.values())
     which = [(plane, graphs.index(planes[plane])) for plane in order]
     pairs = [PairPaths(graph, source, destination, longest) for graph in graphs]
-    for disjoint, found in (
-        (True, zip_longest(*(each.disjoint() for each in pairs))),
-        (False, zip_longest(*(each.further() for each in pairs))),
+    for disjoint, ranks in (
+        (True, zip_longest(*(pair.disjoint() for pair in pairs))),
+        (False, zip_longest(*(pair.further() for pair in pairs))),
     ):
-        for rank in found:
+        for rank in ranks:
             for plane, graph in which:
                 if nodes := rank[graph]:
                     yield HostPath(plane, nodes, disjoint)
@@ -316,11 +316,11 @@ def _turned(switches: list[int], turn: int) -> list[int]:
 
 def links_of(nodes: Iterable[int]) -> list[tuple[int, int]]:
     """The links of a path, each with its smaller switch first."""
-    return [_link(here, there) for here, there in pairwise(nodes)]
+    return [_link(switch, next_switch) for switch, next_switch in pairwise(nodes)]
 
 
-def _link(here: int, there: int) -> tuple[int, int]:
-    return (here, there) if here < there else (there, here)
+def _link(first: int, second: int) -> tuple[int, int]:
+    return (first, second) if first < second else (second, first)
 
 
 def usids(nodes: Sequence[int], host: int | None = None) -> list[int]:

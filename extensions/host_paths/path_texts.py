@@ -20,7 +20,7 @@ MOST_MEMBERS = 120
 """Of a nexthop group: iproute2 6.1 sends no more in one message."""
 
 
-def linux_batch(found: HostPathSet) -> Iterator[str]:
+def linux_batch(path_set: HostPathSet) -> Iterator[str]:
     """Lines for `ip -batch`: the route into each plane and the source's own SID there, the paths.
 
     A nexthop object each, their group, and the route. The kernel looks carriers up again, so what
@@ -29,63 +29,63 @@ def linux_batch(found: HostPathSet) -> Iterator[str]:
     Raises:
         InputError: there are more paths than iproute2 takes in a group.
     """
-    if len(found.paths) > MOST_MEMBERS:
+    if len(path_set.paths) > MOST_MEMBERS:
         required = f"at most {MOST_MEMBERS} paths: iproute2 takes no more in a nexthop group"
-        raise InputError.of(required, f"{len(found.paths)}", key="count")
-    number = _number(found)
+        raise InputError.of(required, f"{len(path_set.paths)}", key="count")
+    number = _number(path_set)
     first, proto = NEXTHOP + NEXTHOPS * number, f"protocol {PROTOCOL}"
-    yield f"# {_title(found)}. For ip -batch.\n"
-    for plane in sorted({path.plane for path in found.paths}):
-        usids = found.carriers.usids[plane]
-        yield f"route replace {usids.block} {_first_hop(found, plane)} {proto}\n"
-        if found.carriers.at_host:
-            own = usids.prefix(HOST + found.source.host, DECAPSULATE)
+    yield f"# {_title(path_set)}. For ip -batch.\n"
+    for plane in sorted({path.plane for path in path_set.paths}):
+        usids = path_set.carriers.usids[plane]
+        yield f"route replace {usids.block} {_first_hop(path_set, plane)} {proto}\n"
+        if path_set.carriers.at_host:
+            sid = usids.prefix(HOST + path_set.source.host, DECAPSULATE)
             action = "encap seg6local action End.DT6 table local dev lo table main"
-            yield f"route replace local {own} {action} {proto}\n"
-    for i, path in enumerate(found.paths):
-        encap = f"encap seg6 mode encap.red segs {found.carrier(path)}"
-        yield f"nexthop replace id {first + i} {encap} {_first_hop(found, path.plane)} {proto}\n"
-    members = "/".join(f"{first + i},{weight}" for i, weight in enumerate(found.weights))
+            yield f"route replace local {sid} {action} {proto}\n"
+    for i, path in enumerate(path_set.paths):
+        encap = f"encap seg6 mode encap.red segs {path_set.carrier(path)}"
+        yield f"nexthop replace id {first + i} {encap} {_first_hop(path_set, path.plane)} {proto}\n"
+    members = "/".join(f"{first + i},{weight}" for i, weight in enumerate(path_set.weights))
     yield f"nexthop replace id {GROUP + number} group {members} {proto}\n"
-    here = found.builds[0].addressing.host6(found.source.switch, found.source.host)
-    yield f"route replace {_address(found)} nhid {GROUP + number} src {here} {proto}\n"
+    source = path_set.builds[0].addressing.host6(path_set.source.switch, path_set.source.host)
+    yield f"route replace {_address(path_set)} nhid {GROUP + number} src {source} {proto}\n"
 
 
-def frr_lines(found: HostPathSet) -> Iterator[str]:
+def frr_lines(path_set: HostPathSet) -> Iterator[str]:
     """Static routes for FRR 10.7 and later: the route into each plane, and one a path."""
-    yield f"! {_title(found)}. FRR 10.7 and later.\n"
-    for plane in sorted({path.plane for path in found.paths}):
-        gateway, interface = _gateway(found, plane)
-        yield f"ipv6 route {found.carriers.usids[plane].block} {gateway} {interface}\n"
-    for path, weight in zip(found.paths, found.weights, strict=True):
-        gateway, interface = _gateway(found, path.plane)
-        segments = f"segments {found.carrier(path)} encap-behavior H_Encaps_Red"
-        yield f"ipv6 route {_address(found)} {gateway} {interface} {segments} weight {weight}\n"
+    yield f"! {_title(path_set)}. FRR 10.7 and later.\n"
+    for plane in sorted({path.plane for path in path_set.paths}):
+        gateway, interface = _gateway(path_set, plane)
+        yield f"ipv6 route {path_set.carriers.usids[plane].block} {gateway} {interface}\n"
+    for path, weight in zip(path_set.paths, path_set.weights, strict=True):
+        gateway, interface = _gateway(path_set, path.plane)
+        segments = f"segments {path_set.carrier(path)} encap-behavior H_Encaps_Red"
+        yield f"ipv6 route {_address(path_set)} {gateway} {interface} {segments} weight {weight}\n"
 
 
-def _title(found: HostPathSet) -> str:
-    identities = " and ".join(build.identity for build in found.builds)
-    return f"{found.source.name} to {found.destination.name}: build {identities}"
+def _title(path_set: HostPathSet) -> str:
+    identities = " and ".join(build.identity for build in path_set.builds)
+    return f"{path_set.source.name} to {path_set.destination.name}: build {identities}"
 
 
-def _number(found: HostPathSet) -> int:
-    width = int(found.builds[0].wiring.host_port.shape[1])
-    return found.destination.switch * width + found.destination.host
+def _number(path_set: HostPathSet) -> int:
+    width = int(path_set.builds[0].wiring.host_port.shape[1])
+    return path_set.destination.switch * width + path_set.destination.host
 
 
-def _address(found: HostPathSet) -> str:
+def _address(path_set: HostPathSet) -> str:
     """What packets are sent to: the destination's address in the first plane, on every plane."""
-    there = found.destination
-    return f"{found.builds[0].addressing.host6(there.switch, there.host)}/128"
+    destination = path_set.destination
+    return f"{path_set.builds[0].addressing.host6(destination.switch, destination.host)}/128"
 
 
-def _gateway(found: HostPathSet, plane: int) -> tuple[str, str]:
-    gateway = found.builds[plane].addressing.network6(found.source.switch)[1]
-    return str(gateway), found.carriers.interface_of(plane)
+def _gateway(path_set: HostPathSet, plane: int) -> tuple[str, str]:
+    gateway = path_set.builds[plane].addressing.network6(path_set.source.switch)[1]
+    return str(gateway), path_set.carriers.interface_of(plane)
 
 
-def _first_hop(found: HostPathSet, plane: int) -> str:
-    gateway, interface = _gateway(found, plane)
+def _first_hop(path_set: HostPathSet, plane: int) -> str:
+    gateway, interface = _gateway(path_set, plane)
     return f"via {gateway} dev {interface}"
 
 
@@ -98,7 +98,8 @@ def fabric_document(build: Build, usids: Usids) -> dict[str, Any]:
     names, width = wiring.names, wiring.host_port.shape[1]
     kinds = [topology.kinds[kind] for kind in topology.kind.tolist()]
     links = [
-        (here, k, int(wiring.far[here, k])) for here, k in np.argwhere(wiring.far >= 0).tolist()
+        (switch, k, int(wiring.far[switch, k]))
+        for switch, k in np.argwhere(wiring.far >= 0).tolist()
     ]
     hosts = [
         (wiring.host_names[switch * width + host], names[switch])
@@ -125,18 +126,18 @@ def fabric_document(build: Build, usids: Usids) -> dict[str, Any]:
         ],
         "interfaces": [
             {
-                "id": f"iface:{names[here]}/{names[there]}",
-                "owner_node_id": names[here],
-                "name": f"{names[here]}-{wiring.port_name(here, int(wiring.port[here, k]))}",
+                "id": f"iface:{names[switch]}/{names[next_switch]}",
+                "owner_node_id": names[switch],
+                "name": f"{names[switch]}-{wiring.port_name(switch, int(wiring.port[switch, k]))}",
                 "srv6_ua_sids": [
                     _sid(
-                        usids.carrier(usids.switch(here), ADJACENCY + int(rank[here, k])),
+                        usids.carrier(usids.switch(switch), ADJACENCY + int(rank[switch, k])),
                         "End.X",
                         USID,
                     )
                 ],
             }
-            for here, k, there in links
+            for switch, k, next_switch in links
         ],
         "endpoints": [
             {"id": host, "name": host, "subtype": "host", "labels": {"tier": "host", "switch": at}}
@@ -144,15 +145,15 @@ def fabric_document(build: Build, usids: Usids) -> dict[str, Any]:
         ],
         "edges": [
             {
-                "id": f"link:{names[here]}:{names[there]}",
+                "id": f"link:{names[switch]}:{names[next_switch]}",
                 "type": "igp_adjacency",
-                "src_id": names[here],
-                "dst_id": names[there],
+                "src_id": names[switch],
+                "dst_id": names[next_switch],
                 "directed": True,
-                "local_iface_id": f"iface:{names[here]}/{names[there]}",
+                "local_iface_id": f"iface:{names[switch]}/{names[next_switch]}",
                 "igp_metric": 1,
             }
-            for here, _, there in links
+            for switch, _, next_switch in links
         ]
         + [
             {

@@ -70,20 +70,20 @@ class _Division:
         number, path = len(self.probes), [start]
         mates: set[int | None] = {number}
         while len(path) <= self.longest:
-            here = path[-1]
+            switch = path[-1]
             free = [
-                there
-                for there in self.left[here]
-                if there not in path and self.of_arc.get((there, here)) not in mates
+                next_switch
+                for next_switch in self.left[switch]
+                if next_switch not in path and self.of_arc.get((next_switch, switch)) not in mates
             ]
             if not free:
                 break
-            there = max(free, key=lambda switch: len(self.left[switch]))
-            self.left[here].remove(there)
-            self.of_arc[here, there] = number
-            back = self.of_arc.get((there, here))
+            next_switch = max(free, key=lambda switch: len(self.left[switch]))
+            self.left[switch].remove(next_switch)
+            self.of_arc[switch, next_switch] = number
+            back = self.of_arc.get((next_switch, switch))
             mates |= {back} - {None}
-            path.append(there)
+            path.append(next_switch)
         self._put({number: tuple(path)})
         return path[-1]
 
@@ -138,5 +138,5 @@ class _Division:
 
     def _sound(self, number: int, path: Path) -> bool:
         """Whether a path is simple, and shares at most one link with every other probe."""
-        back = [self.of_arc[there, here] for here, there in pairwise(path)]
+        back = [self.of_arc[next_switch, switch] for switch, next_switch in pairwise(path)]
         return len(set(path)) == len(path) and len({number, *back}) == len(back) + 1

@@ -65,7 +65,7 @@ class SegmentTable:
     lines: dict[Usids, int] = field(default_factory=dict)
     """The line of each row in the file."""
 
-    def add(self, prefix: str, segment: Segment, line: int, found: DifferenceList) -> None:
+    def add(self, prefix: str, segment: Segment, line: int, differences: DifferenceList) -> None:
         """A row; a second one of its prefix, or one outside the block, is a difference."""
         address, _, length = prefix.partition("/")
         try:
@@ -73,11 +73,11 @@ class SegmentTable:
         except (OSError, ValueError):
             usids = ()
         if not usids:  # it leads where no uSID is
-            found.unread(self.file, line, prefix)
+            differences.unread(self.file, line, prefix)
             return
         self.block = self.block or block
         if block != self.block or length != str(BLOCK + 16 * len(usids)) or usids in self.rows:
-            found.add(self.file, line, prefix, "a prefix of the block, once")
+            differences.add(self.file, line, prefix, "a prefix of the block, once")
         self.rows[usids], self.lines[usids] = segment, line
 
 
@@ -102,7 +102,7 @@ class _SegmentActor:
 
     file: Path
     """The file."""
-    found: DifferenceList
+    differences: DifferenceList
     """Collects what is not as it should be."""
     locator_: tuple[str, int] = ("", 0)
     """The prefix of the switch's own locator, and its line."""
@@ -111,11 +111,11 @@ class _SegmentActor:
 
     def wrong(self, line: int, text: str) -> None:
         """See `GrammarActor.wrong`."""
-        self.found.add(self.file, line, text, "what the grammar says")
+        self.differences.add(self.file, line, text, "what the grammar says")
 
     def unknown(self, line: int, text: str) -> None:
         """See `GrammarActor.unknown`."""
-        self.found.unread(self.file, line, text)
+        self.differences.unread(self.file, line, text)
 
     def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002
         """A row: its action, and the interface and the address that it names."""
@@ -128,41 +128,43 @@ class _SegmentActor:
         self.locator_ = prefix, place.line
 
 
-def read_segments(file: Path, found: DifferenceList) -> SegmentTable:
+def read_segments(file: Path, differences: DifferenceList) -> SegmentTable:
     """The rows of a file of target srv6: for `ip -batch`, or of FRR, whose uN is its locator."""
-    actor = _SegmentActor(file, found)
+    actor = _SegmentActor(file, differences)
     engine = TextEngine(grammar("srv6", file.name), actor)
     engine.read(TextLines.read(file))
     table, routes = SegmentTable(file), engine.routes.get("", RouteLines())
     for prefix, next_hop, line in routes.rows(*routes.next_hops):
-        table.add(prefix, actor.rows[next_hop], line, found)
+        table.add(prefix, actor.rows[next_hop], line, differences)
         if next_hop == END and actor.locator_[1] and prefix != actor.locator_[0]:
-            found.add(file, line, f"{prefix} {next_hop}", f"the locator's {actor.locator_[0]}")
+            differences.add(
+                file, line, f"{prefix} {next_hop}", f"the locator's {actor.locator_[0]}"
+            )
     return table
 
 
-def read_sonic_segments(file: Path, found: DifferenceList) -> SegmentTable:
+def read_sonic_segments(file: Path, differences: DifferenceList) -> SegmentTable:
     """The SIDs of CONFIG_DB, and its static routes to the uSIDs of the block."""
     table, text = SegmentTable(file), file.read_text()
     tree = parse(text)
     (locator,) = tree["SRV6_MY_LOCATORS"].values()
     lengths = [locator.get(f"{part}_len") for part in ("block", "node", "func", "arg")]
     if lengths != ["32", "16", "16", "0"]:
-        found.add(file, 0, f"a locator of {lengths}", "32, 16, 16 and 0 bits")
+        differences.add(file, 0, f"a locator of {lengths}", "32, 16, 16 and 0 bits")
     sids = tree["SRV6_MY_SIDS"]
     lines = lines_of(text, (f'"{key}"' for key in sids))
     for (key, sid), line in zip(sids.items(), lines, strict=True):
         action = SONIC_ACTIONS.get(sid.get("action"), "")
         if not action:
-            found.unread(file, line, f"{key}: {sid}")
+            differences.unread(file, line, f"{key}: {sid}")
         where = sid.get("interface", ""), sid.get("adj", "")
-        table.add(key.partition("|")[2], Segment(action, *where), line, found)
+        table.add(key.partition("|")[2], Segment(action, *where), line, differences)
     routes = tree["STATIC_ROUTE"]
     lines = lines_of(text, (f'"{key}"' for key in routes))
     for (key, route), line in zip(routes.items(), lines, strict=True):
         prefix = key.partition("|")[2]
         if "nexthop" in route and in_block(prefix, table.block):
-            table.add(prefix, Segment(VIA, route["ifname"], route["nexthop"]), line, found)
+            table.add(prefix, Segment(VIA, route["ifname"], route["nexthop"]), line, differences)
     return table
 
 
@@ -188,18 +190,18 @@ class HostSegments:
 
 
 def read_host(
-    file: Path, found: DifferenceList, gateway: str, interface: str, block: bytes
+    file: Path, differences: DifferenceList, gateway: str, interface: str, block: bytes
 ) -> HostSegments:
     """The batch file of a host.
 
     Args:
         file: OUT/hosts/<host>/host.batch.
-        found: takes lines that make no sense.
+        differences: takes lines that make no sense.
         gateway: of its switch.
         interface: the host's.
         block: of the uSIDs, four bytes.
     """
-    reader = _HostReader(file, found, block)
+    reader = _HostReader(file, differences, block)
     lines = TextLines.read(file)
     mine = lines.beginning(NEXTHOP)
     numbers, next_hops = lines[mine].split(len(NEXTHOP))
@@ -218,8 +220,8 @@ class _HostReader:
     hops: the carriers that each nexthop object chooses among, and their weights.
     """
 
-    def __init__(self, file: Path, found: DifferenceList, block: bytes) -> None:
-        self.file, self.found, self.block = file, found, block
+    def __init__(self, file: Path, differences: DifferenceList, block: bytes) -> None:
+        self.file, self.differences, self.block = file, differences, block
         self.own: Usids = ()
         self.usids = np.zeros((0, USIDS + 1), np.int64)
         self.hops: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
@@ -238,7 +240,7 @@ class _HostReader:
         # A carrier ends with the first uSID that is 0.
         right &= (usids[:, 0] > 0) & ~((usids[:, :-1] == 0) & (usids[:, 1:] > 0)).any(axis=1)
         for line, text in next_hops[~right]:
-            self.found.unread(self.file, line, text)
+            self.differences.unread(self.file, line, text)
         self.usids = np.pad(usids, ((0, 0), (0, 1)))
         self._hops(numbers, [((at,), (1,)) for at in range(len(usids))], right)
 
@@ -247,11 +249,11 @@ class _HostReader:
         shares: list[tuple[Sequence[int], Sequence[int]]] = []
         for line, text in next_hops:
             members = [m.partition(",")[::2] for m in text[6:].partition(" ")[0].split("/")]
-            known = GROUP.match(text) and all(self.at.get(n, line) < line for n, _ in members)
-            carriers = [self.hops[number][0][0] for number, _ in members] if known else []
-            shares.append((carriers, [int(weight) for _, weight in members] if known else []))
-            if not known:
-                self.found.unread(self.file, line, text)
+            defined = GROUP.match(text) and all(self.at.get(n, line) < line for n, _ in members)
+            carriers = [self.hops[number][0][0] for number, _ in members] if defined else []
+            shares.append((carriers, [int(weight) for _, weight in members] if defined else []))
+            if not defined:
+                self.differences.unread(self.file, line, text)
         self._hops(numbers, shares, np.array([bool(next_hop) for next_hop, _ in shares], np.bool_))
 
     def _hops(
@@ -263,7 +265,7 @@ class _HostReader:
         """Nexthop objects by their numbers; a second one of a number is a difference."""
         for (line, number), share, is_right in zip(numbers, shares, right.tolist(), strict=True):
             if number in self.hops:
-                self.found.unread(self.file, line, f"{NEXTHOP}{number} again")
+                self.differences.unread(self.file, line, f"{NEXTHOP}{number} again")
             elif is_right:
                 self.hops[number], self.at[number] = share, line
 
@@ -282,7 +284,7 @@ class _HostReader:
             ):
                 self.routes[prefix] = number, line
                 return
-        self.found.unread(self.file, line, text)
+        self.differences.unread(self.file, line, text)
 
     def host(self) -> HostSegments:
         """All of it."""

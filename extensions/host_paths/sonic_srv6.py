@@ -25,7 +25,13 @@ from compilers.targets.sonic.target import Entry, SonicTables, Table
 from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_sonic_segments
 from extensions.host_paths.srv6_paths import Srv6Paths
-from extensions.host_paths.srv6_sids import Usids, block_in_plane, parse_block, require_numbers
+from extensions.host_paths.srv6_sids import (
+    Usids,
+    block_in_plane,
+    parse_block,
+    require_numbers,
+    required_block,
+)
 from extensions.lossless.lossless_addition import LOSSLESS
 from inventory.problems import InputError, Problem
 
@@ -56,8 +62,7 @@ class SonicSrv6:
             InputError: there is no IPv6 pool, the block overlaps others, or there are too few
                 numbers.
         """
-        build, block = fabric.routed.build, parse_block(chosen[BLOCK])
-        assert block is not None, "the option has been checked"  # noqa: S101
+        build, block = fabric.routed.build, required_block(chosen[BLOCK])
         hosts = build.addressing.ipv6
         problems = []
         if hosts is None:
@@ -90,20 +95,20 @@ class SonicSrv6:
         return {"SRV6_MY_LOCATORS": {LOCATOR: locator}, "SRV6_MY_SIDS": sids}
 
     def _sids(self, vertex: int) -> Iterator[tuple[str, Entry]]:
-        own = self.usids.switch(vertex)
-        yield self.usids.prefix(own), {"action": "uN"}
+        usid = self.usids.switch(vertex)
+        yield self.usids.prefix(usid), {"action": "uN"}
         for k, link in enumerate(self.fabric.links(vertex).values()):
             entry = {"action": "uA", "interface": link.interface, "adj": link.gateway6}
             yield self.usids.prefix(ADJACENCY + k), entry
         if not self.at_host:
-            yield self.usids.prefix(own, DECAPSULATE), {"action": "uDT46", "decap_vrf": "default"}
+            yield self.usids.prefix(usid, DECAPSULATE), {"action": "uDT46", "decap_vrf": "default"}
 
     def routes(self, vertex: int) -> Iterator[Route]:
         """Prefix, gateway and interface of the other switches' locators, and of uSIDs of hosts."""
         by_vertex = self._by_vertex(vertex)
-        for there, via in self.paths.locators(vertex):
+        for destination, via in self.paths.locators(vertex):
             link = by_vertex[via]
-            yield self.usids.prefix(self.usids.switch(there)), link.gateway6, link.interface
+            yield self.usids.prefix(self.usids.switch(destination)), link.gateway6, link.interface
         if self.at_host:
             yield from self._to_hosts(vertex)
 

@@ -250,12 +250,13 @@ class Srv6Fabric:
             locator=self.locators[vertex],
             sids=list(self._sids(vertex, switch.links)),
             locators=[
-                (self.locators[there], by_vertex[via]) for there, via in self.paths.locators(vertex)
+                (self.locators[destination], by_vertex[via])
+                for destination, via in self.paths.locators(vertex)
             ],
             hosts=[
                 (usids.prefix(HOST + h), str(a.host6(vertex, h)))
-                for h, there in enumerate(ports)
-                if there and at_host
+                for h, has_port in enumerate(ports)
+                if has_port and at_host
             ],
         )
 
@@ -267,8 +268,8 @@ class Srv6Fabric:
     def _sids(self, vertex: int, links: tuple[StaticLink, ...]) -> Iterator[Sid]:
         usids = self.usids
         shifts = "flavors next-csid lblen 32 nflen 16"
-        own = usids.switch(vertex)
-        yield Sid(usids.prefix(own), "uN", f"End {shifts}")
+        usid = usids.switch(vertex)
+        yield Sid(usids.prefix(usid), "uN", f"End {shifts}")
         for k, link in enumerate(links):
             yield Sid(
                 usids.prefix(ADJACENCY + k),
@@ -276,7 +277,7 @@ class Srv6Fabric:
                 f"End.X nh6 {link.ipv6} oif {link.interface} {shifts}",
             )
         if self._off_at_switches:
-            yield Sid(usids.prefix(own, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
+            yield Sid(usids.prefix(usid, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
 
     def of_hosts(self, vertex: int) -> Iterator[Srv6HostVariables]:
         """The variables of the templates of each host of a switch that is wanted."""
@@ -291,14 +292,14 @@ class Srv6Fabric:
             return
         carriers, routes = self._routes(vertex)
         for name, h in wanted:
-            own = self.usids.prefix(HOST + h, DECAPSULATE)
+            address = self.usids.prefix(HOST + h, DECAPSULATE)
             yield Srv6HostVariables(
                 host=name,
                 identity=self.routed.build.identity,
                 protocol=PROTOCOL,
                 interface=self.chosen["interface"],
                 gateway=self.routed.switch(vertex).ipv6,
-                own="" if self._off_at_switches else own,
+                own="" if self._off_at_switches else address,
                 carriers=carriers,
                 routes=routes,
             )
@@ -327,13 +328,13 @@ class Srv6Fabric:
         carriers: list[tuple[int, str]] = []
         routes: list[HostRoute] = []
         rows = (self.paths.destinations(vertex).tolist(), hop.tolist(), weight.tolist())
-        for there, hops, weights in zip(*rows, strict=True):
+        for destination, hops, weights in zip(*rows, strict=True):
             used = [
                 ([usid for usid in one if usid], w)
                 for one, w in zip(hops, weights, strict=True)
                 if w
             ]
-            for prefix, suffix in self._destinations(there):
+            for prefix, suffix in self._destinations(destination):
                 first = NEXTHOP + len(carriers)
                 carriers += [
                     (first + n, usids.carrier(*one, *suffix)) for n, (one, _) in enumerate(used)

@@ -49,9 +49,9 @@ class Srv6Paths:
 
     def destinations(self, source: int) -> NDArray[np.int64]:
         """int64[D]: the other switches that this one has a route to."""
-        there = self.after[source] >= 0
-        there[source] = False
-        return np.flatnonzero(there)
+        reached = self.after[source] >= 0
+        reached[source] = False
+        return np.flatnonzero(reached)
 
     def locators(self, source: int) -> list[tuple[int, int]]:
         """Switches whose uSIDs a packet at this one may carry first, each with the next switch.
@@ -64,8 +64,8 @@ class Srv6Paths:
         far = self.build.wiring.far[source]
         near = far[far >= 0]
         after[near] = np.where(after[near] < 0, near, after[near])
-        there = np.flatnonzero(after >= 0)
-        return list(zip(there.tolist(), after[there].tolist(), strict=True))
+        reached = np.flatnonzero(after >= 0)
+        return list(zip(reached.tolist(), after[reached].tolist(), strict=True))
 
     def of_switch(self, source: int, longest: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
         """int32[D, W, H], int[D, W]: for each of `destinations` up to W paths, and their weights.

@@ -47,11 +47,11 @@ def block_in_plane(options: Chosen | None, usual: str, plane: int) -> Chosen | N
     A host tells by the block which plane a carrier goes to: its kernel looks the carrier up again
     behind the encapsulation, whatever interface the nexthop names.
     """
-    given = dict(options or {})
-    block = parse_block(given.get("block", usual))
+    chosen = dict(options or {})
+    block = parse_block(chosen.get("block", usual))
     if block is None or not plane:
         return options
-    return given | {"block": str(own_block(block, plane))}
+    return chosen | {"block": str(own_block(block, plane))}
 
 
 def own_block(block: IPv6Network, plane: int) -> IPv6Network:
@@ -66,6 +66,18 @@ def parse_block(text: str) -> IPv6Network | None:
     except ValueError:
         return None
     return block if block.prefixlen == BLOCK else None
+
+
+def required_block(text: str) -> IPv6Network:
+    """The block that a text names.
+
+    Raises:
+        InputError: it names none.
+    """
+    block = parse_block(text)
+    if block is None:
+        raise InputError.of(f"an IPv6 network of {BLOCK} bits", text, key="block")
+    return block
 
 
 def require_numbers(switches: int, hosts: int) -> None:

@@ -35,9 +35,9 @@ class Guids:
         Raises:
             InputError: a node or a host has none there.
         """
-        shape, known = build.wiring.host_port.shape, build.hardware
-        switch = known.guid if known else ("",) * shape[0]
-        host = known.host_guid if known else ("",) * (shape[0] * shape[1])
+        shape, hardware = build.wiring.host_port.shape, build.hardware
+        switch = hardware.guid if hardware else ("",) * shape[0]
+        host = hardware.host_guid if hardware else ("",) * (shape[0] * shape[1])
         if problems := [*_missing(build, switch, host)]:
             raise InputError(problems)
         numbers = [
@@ -49,11 +49,11 @@ class Guids:
     @classmethod
     def made_up(cls, build: Build) -> Guids:
         """By vertex and number, for a simulator."""
-        there = build.wiring.host_port > 0
-        vertex = np.arange(1, len(there) + 1, dtype=np.uint64) << np.uint64(SHIFT)
+        cabled = build.wiring.host_port > 0
+        vertex = np.arange(1, len(cabled) + 1, dtype=np.uint64) << np.uint64(SHIFT)
         switch = vertex + np.uint64(MADE_UP)
-        host = switch[:, None] + np.arange(3, 2 * there.shape[1] + 3, 2, dtype=np.uint64)
-        return cls(switch, np.where(there, host, np.uint64(0)))
+        host = switch[:, None] + np.arange(3, 2 * cabled.shape[1] + 3, 2, dtype=np.uint64)
+        return cls(switch, np.where(cabled, host, np.uint64(0)))
 
 
 def _missing(build: Build, switch: tuple[str, ...], host: tuple[str, ...]) -> Iterator[Problem]:

@@ -39,7 +39,7 @@ class LftLayout:
 
         A negative port leaves the destination out.
         """
-        known = port >= 0
-        lines = self.text[known]
-        lines[:, _PORT : _PORT + 3] = _DIGITS[port[known]]
+        reached = port >= 0
+        lines = self.text[reached]
+        lines[:, _PORT : _PORT + 3] = _DIGITS[port[reached]]
         return _HEAD % switch + lines.tobytes()

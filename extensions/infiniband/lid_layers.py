@@ -87,10 +87,10 @@ def _layers(
     graph: Graph, minimal: Numbers, layers: int, lanes: int
 ) -> tuple[Numbers, NDArray[np.uint8]]:
     """The next switches of each layer of PolarFly, and the lanes of pairs."""
-    found = _LayerSearch(graph, minimal, layers, lanes)
+    search = _LayerSearch(graph, minimal, layers, lanes)
     for destination in range(graph.order):
-        found.towards(destination)
-    return found.step, found.lane
+        search.towards(destination)
+    return search.step, search.lane
 
 
 def _with_steps(tables: Tables, number: Egress, step: Numbers) -> Tables:
@@ -163,14 +163,14 @@ class _LayerSearch:
         """Rules 2 and 3, of switches that are not adjacent to d."""
         s = np.setdiff1d(np.arange(len(self.near)), [*entry, d])
         x0, count = self.minimal[s, d], self.layers
-        own = np.searchsorted(entry, x0) % count
+        minimal_layer = np.searchsorted(entry, x0) % count
         # Column i is entry i, so that layer k has every count-th column.
         depth = -(-len(entry) // count)
         x = np.pad(entry, (0, depth * count - len(entry)), constant_values=-1)
         x = np.broadcast_to(x, (len(s), len(x)))
         y = self.minimal[s[:, None], x]
         layer = np.arange(x.shape[1]) % count
-        usable = (x >= 0) & (y != x0[:, None]) & (layer != own[:, None])
+        usable = (x >= 0) & (y != x0[:, None]) & (layer != minimal_layer[:, None])
         fits = self._fits(None, s[:, None], y, x, d) & usable
         by_layer = fits.reshape(len(self.rank), len(s), depth, count)
         shortest = self._fits(None, s, x0, d)
@@ -181,12 +181,12 @@ class _LayerSearch:
         cost = (self.load[s[:, None], y] + self.load[y, x] + self.load[x, d]) * depth + turn
         cost = np.where(fits[lane, row], cost, NEVER).reshape(len(s), depth, count)
         column = cost.argmin(axis=1) * count + np.arange(count)
-        found = by_layer[lane, row].any(axis=1)
+        has_path = by_layer[lane, row].any(axis=1)
         y, x = (np.take_along_axis(part, column, axis=1) for part in (y, x))
-        paths.step[s] = np.where(found, y, paths.step[s])
-        paths.entry[s] = np.where(found, x, -1)
+        paths.step[s] = np.where(has_path, y, paths.step[s])
+        paths.entry[s] = np.where(has_path, x, -1)
         for k in range(count):
-            lost = ~found[:, k] & (own != k)
+            lost = ~has_path[:, k] & (minimal_layer != k)
             self._detour(d, k, s[lost], x0[lost], lane[lost], paths)
 
     def _detour(
@@ -201,10 +201,10 @@ class _LayerSearch:
         meets = ((n[..., None] == taken) | (y[..., None] == taken)).any(axis=2)
         cost = np.where(fits, self.load[s[:, None], n] + self.load[n, y] + MEETS * meets, NEVER)
         best = np.arange(len(s)), cost.argmin(axis=1)
-        found = fits[best]
-        paths.step[s[found], k] = n[best][found]
-        paths.inner[s[found], k] = y[best][found]
-        paths.direct[x0[~found], k] = True
+        has_path = fits[best]
+        paths.step[s[has_path], k] = n[best][has_path]
+        paths.inner[s[has_path], k] = y[best][has_path]
+        paths.direct[x0[~has_path], k] = True
 
     def _from_beside(self, d: int, s: Numbers, paths: _LayerPaths) -> None:
         """Rules 1 and 4, of the neighbours of d: each layer over another neighbour."""
@@ -222,9 +222,9 @@ class _LayerSearch:
         rarest = np.argsort(left.sum(axis=2), axis=1, kind="stable")
         for k in rarest.T:
             best = np.where(left[row, k], self.load[s[:, None], r], NEVER).argmin(axis=1)
-            found = left[row, k, best]
-            paths.step[s[found], k[found]] = r[row, best][found]
-            left[row[found], :, best[found]] = False
+            has_path = left[row, k, best]
+            paths.step[s[has_path], k[has_path]] = r[row, best][has_path]
+            left[row[has_path], :, best[has_path]] = False
 
     def _fits(self, lane: NDArray[np.intp] | None, *path: Numbers | int) -> Flags:
         """Whether paths, given switch by switch, never rise after a fall in a lane's ranks.
@@ -234,8 +234,8 @@ class _LayerSearch:
         lanes = slice(None) if lane is None else lane[:, None]
         ranks = [self.rank[lanes, at] for at in np.broadcast_arrays(*path)]
         rises = [after > at for at, after in pairwise(ranks)]
-        found: Flags = np.logical_and.reduce([rose | ~rise for rose, rise in pairwise(rises)])
-        return found
+        fits: Flags = np.logical_and.reduce([rose | ~rise for rose, rise in pairwise(rises)])
+        return fits
 
     def _fullest(self, layers: Numbers, turn: Numbers) -> NDArray[np.intp]:
         """The lane of each column in which most layers have a path; of several, by turns."""

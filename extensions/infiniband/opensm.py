@@ -113,18 +113,18 @@ class Opensm(Target):
         guids = _guids(build, chosen)
         _require(build, chosen)
         several = _layers(build, chosen)
-        found = Layers(several.layer, several.count) if several else layers(build)
-        _require_lanes(found, chosen)
-        groups, rules = _policy(build, guids, found)
+        lanes = Layers(several.layer, several.count) if several else layers(build)
+        _require_lanes(lanes, chosen)
+        groups, rules = _policy(build, guids, lanes)
         values = OpensmVariables(
             identity=build.identity,
             folder=chosen["folder"],
             lmc=int(chosen["lmc"]),
             lids=1 << int(chosen["lmc"]),
-            lanes=found.count,
-            max_vls=min(n for n in LANES if n >= found.count),
-            arbitration=",".join(f"{lane}:64" for lane in range(found.count)),
-            sl2vl=",".join(str(sl if sl < found.count else 0) for sl in range(16)),
+            lanes=lanes.count,
+            max_vls=min(n for n in LANES if n >= lanes.count),
+            arbitration=",".join(f"{lane}:64" for lane in range(lanes.count)),
+            sl2vl=",".join(str(sl if sl < lanes.count else 0) for sl in range(16)),
             groups=groups,
             rules=rules,
             switches=list(_switches(build, guids)),
@@ -166,12 +166,12 @@ def _require(build: Build, chosen: Chosen) -> None:
     hosts = int(np.count_nonzero(w.host_port[present]))
     lids = int(np.count_nonzero(present)) + hosts * per_host + per_host - 1
     problems = [
-        _too_many(what, given, limit)
-        for what, given, limit in (
+        _too_many(what, count, limit)
+        for what, count, limit in (
             ("LIDs (InfiniBand's unicast addresses)", lids, lfts.MOST_LIDS),
             ("ports per switch", max(map(len, w.port_names)), MOST_SWITCH_PORTS),
         )
-        if given > limit
+        if count > limit
     ]
     if per_host > 1:
         problems += _layer_problems(build, per_host, chosen["lmc"])
@@ -179,7 +179,7 @@ def _require(build: Build, chosen: Chosen) -> None:
         raise InputError(problems)
 
 
-def _layer_problems(build: Build, layers: int, given: str) -> Iterator[Problem]:
+def _layer_problems(build: Build, layers: int, lmc: str) -> Iterator[Problem]:
     """Why a fabric cannot have so many layers."""
     required = todo = ""
     if polarstar.is_whole(build.topology):
@@ -194,16 +194,16 @@ def _layer_problems(build: Build, layers: int, given: str) -> Iterator[Problem]:
         required = f"at most {links.bit_length() - 1}: every path to a switch comes in over "
         required += f"another of its {links} links"
     if required:
-        yield Problem(key="set lmc", required=required, given=given, todo=todo)
+        yield Problem(key="set lmc", required=required, given=lmc, todo=todo)
 
 
-def _require_lanes(found: Layers, chosen: Chosen) -> None:
+def _require_lanes(lanes: Layers, chosen: Chosen) -> None:
     """Pass when ports can run as many lanes.
 
     Raises:
         InputError: they cannot, or the two paths of some pairs fit none.
     """
-    if lost := np.count_nonzero(found.layer == UNSET):
+    if lost := np.count_nonzero(lanes.layer == UNSET):
         raise InputError(
             [
                 Problem(
@@ -214,15 +214,15 @@ def _require_lanes(found: Layers, chosen: Chosen) -> None:
                 )
             ]
         )
-    if found.count > LANES[-1]:
-        raise InputError([_too_many("data lanes", found.count, LANES[-1])])
+    if lanes.count > LANES[-1]:
+        raise InputError([_too_many("data lanes", lanes.count, LANES[-1])])
 
 
-def _too_many(what: str, given: int, limit: int) -> Problem:
+def _too_many(what: str, count: int, limit: int) -> Problem:
     return Problem(
         key="topology",
         required=f"at most {limit:,} {what}",
-        given=f"{given:,}",
+        given=f"{count:,}",
         todo="choose a smaller fabric or another target",
     )
 
@@ -279,13 +279,13 @@ class _Tables:
 
 
 def _policy(
-    build: Build, guids: Guids, found: Layers
+    build: Build, guids: Guids, lanes: Layers
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Port groups, and the rules that give pairs of hosts their lane where it is not 0."""
     names, ends = build.wiring.names, np.flatnonzero(build.topology.endpoints)
     groups, rules = [], []
     for source in ends.tolist():
-        lane = found.layer[source, ends]
+        lane = lanes.layer[source, ends]
         used = np.unique(lane[lane > 0]).tolist()
         if used:
             groups.append({"name": names[source], "guids": _lines(guids.host[source])})
@@ -297,8 +297,8 @@ def _policy(
 
 
 def _lines(guids: NDArray[np.uint64]) -> list[str]:
-    known = [_hex(guid) for guid in guids[guids > 0].tolist()]
-    return [", ".join(known[i : i + GUIDS_A_LINE]) for i in range(0, len(known), GUIDS_A_LINE)]
+    texts = [_hex(guid) for guid in guids[guids > 0].tolist()]
+    return [", ".join(texts[i : i + GUIDS_A_LINE]) for i in range(0, len(texts), GUIDS_A_LINE)]
 
 
 def _hex(guid: int) -> str:

@@ -61,10 +61,10 @@ def shapes(path: Numbers) -> Flags:
 
     By the numbers of their switches, int64[..., h], -1 after the last.
     """
-    rises, there = path[..., 1:] > path[..., :-1], path[..., 2:] >= 0
+    rises, continues = path[..., 1:] > path[..., :-1], path[..., 2:] >= 0
     before, after = rises[..., :-1], rises[..., 1:]
     keeps: Flags = np.logical_and.reduce(
-        np.stack((before | ~after | ~there, ~before | after | ~there)), axis=-1
+        np.stack((before | ~after | ~continues, ~before | after | ~continues)), axis=-1
     )
     return keeps
 
@@ -97,9 +97,9 @@ class _TreeSearch:
 
     def towards(self, d: int) -> None:
         """Add the paths to a destination."""
-        shortest, own = self._minimal(d)
+        shortest, minimal_layer = self._minimal(d)
         path = np.full((LAYERS, *shortest.shape), -1)
-        path[own, np.arange(len(own))] = shortest
+        path[minimal_layer, np.arange(len(minimal_layer))] = shortest
         path[:, d] = shortest[d]
         fits = shapes(shortest)
         for keeps, layer in product((True, False), range(LAYERS)):
@@ -107,7 +107,7 @@ class _TreeSearch:
                 self._extend(d, layer, length, path, shortest, fits, keeps)
         self.paths[:, d] = np.moveaxis(path, 0, 1)
         self.fits[:, :, d] = shapes(path).all(axis=1)
-        link = _links(path, len(own))
+        link = _links(path, len(minimal_layer))
         np.add.at(self.load.ravel(), link[link >= 0], 1)
 
     def _minimal(self, d: int) -> tuple[Numbers, Numbers]:
@@ -144,19 +144,19 @@ class _TreeSearch:
         n = self.near[s]
         usable = (n >= 0) & (n != d) & (links[n] == length - 1) & (path[k, n, 0] >= 0)
         rest = path[k, n][..., :-1]
-        found = np.concatenate((np.broadcast_to(s[:, None, None], (*n.shape, 1)), rest), axis=2)
+        paths = np.concatenate((np.broadcast_to(s[:, None, None], (*n.shape, 1)), rest), axis=2)
         taken = _links(shortest[s], order)[:, None, None]
-        link = _links(found, order)[..., None]
+        link = _links(paths, order)[..., None]
         usable &= ~((link == taken) & (link >= 0)).any(axis=(2, 3))
         usable &= ~(rest == s[:, None, None]).any(axis=2)
-        both = shapes(found) & fits[:, s, None]
+        both = shapes(paths) & fits[:, s, None]
         if keeps:
             usable &= both.any(axis=0)
         turn = (np.arange(n.shape[1]) + s[:, None] + d) % n.shape[1]
         cost = np.where(usable, self.load[s[:, None], n] * n.shape[1] + turn, NEVER)
         best = np.arange(len(s)), cost.argmin(axis=1)
         chosen = usable[best]
-        path[k, s[chosen]] = found[best][chosen]
+        path[k, s[chosen]] = paths[best][chosen]
         fits[:, s[chosen]] = both[:, best[0], best[1]][:, chosen]
 
 
@@ -227,8 +227,8 @@ class _LanePlacement:
         """The links of paths that wait, and those that they wait for."""
         link = _links(paths, len(self.near))
         before, after = link[..., :-1], link[..., 1:]
-        there = after >= 0
-        return self.number[before[there]], self.number[after[there]]
+        continues = after >= 0
+        return self.number[before[continues]], self.number[after[continues]]
 
     def _place(self, paths: Numbers) -> int:
         """The first lane where the waits of a pair's paths close no cycle; they are in it then."""
@@ -246,7 +246,7 @@ class _LanePlacement:
 
     def _others(self, s: int, d: int) -> list[Numbers]:
         """Other pairs of paths without a common link, where no path but that of s leads over s."""
-        found = []
+        pairs = []
         for k in range(LAYERS):
             if (self.paths[:, d, k, 1] == s).any():
                 continue
@@ -258,5 +258,5 @@ class _LanePlacement:
                 paths[k] = [s, *rest[:-1]]
                 link = _links(paths, len(self.near))
                 if not np.isin(link[0][link[0] >= 0], link[1]).any():
-                    found.append(paths)
-        return found
+                    pairs.append(paths)
+        return pairs

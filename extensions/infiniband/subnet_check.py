@@ -94,11 +94,11 @@ def check_subnet(
         several: the layers, if hosts have several LIDs.
         accept: see `DifferenceList`.
     """
-    found = DifferenceList(accept)
+    differences = DifferenceList(accept)
     switches = int(build.topology.present.sum())
     pairs = delivered = 0
     try:
-        check = _SubnetCheck(build, folder, found, several)
+        check = _SubnetCheck(build, folder, differences, several)
         check.definitions()
         check.environment()
         check.tables(progress)
@@ -107,8 +107,8 @@ def check_subnet(
         check.lanes()
     except (OSError, UnicodeDecodeError) as error:
         file = Path(getattr(error, "filename", None) or folder)
-        found.add(file, 0, "cannot be read", "a file of target opensm")
-    listed = found.count, tuple(found.examples), found.accepted
+        differences.add(file, 0, "cannot be read", "a file of target opensm")
+    listed = differences.count, tuple(differences.examples), differences.accepted
     return EmittedReport("opensm", switches, pairs, delivered, *listed)
 
 
@@ -129,30 +129,30 @@ class _Ends:
     def of(cls, ends: list[tuple[int, int, int]], lids: int) -> _Ends:
         """Of GUIDs, vertices and ports, hosts with so many LIDs each."""
         guid, at, port = zip(*sorted(ends), strict=True) if ends else ((), (), ())
-        each = np.where(np.array(port, int) > 0, lids, 1)
-        layer = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+        lids_of = np.where(np.array(port, int) > 0, lids, 1)
+        layer = np.arange(lids_of.sum()) - np.repeat(np.cumsum(lids_of) - lids_of, lids_of)
         return cls(
-            guid=np.repeat(np.array(guid, np.uint64), each),
-            at=np.repeat(np.array(at, int), each),
-            port=np.repeat(np.array(port, int), each),
+            guid=np.repeat(np.array(guid, np.uint64), lids_of),
+            at=np.repeat(np.array(at, int), lids_of),
+            port=np.repeat(np.array(port, int), lids_of),
             layer=layer,
         )
 
 
 class _SubnetCheck:
-    """The comparison of a folder; what differs goes to `found`."""
+    """The comparison of a folder; what differs goes to `differences`."""
 
     def __init__(
-        self, build: Build, folder: Path, found: DifferenceList, several: LidLayers | None
+        self, build: Build, folder: Path, differences: DifferenceList, several: LidLayers | None
     ) -> None:
-        self.build, self.folder, self.found = build, folder, found
+        self.build, self.folder, self.differences = build, folder, differences
         self.several = several
         self.lids = len(several.tables) if several else 1
         self.file, self.policy = folder / "lfts.txt", folder / "qos-policy.conf"
         names = build.wiring.names
         present = np.flatnonzero(build.topology.present).tolist()
         self.vertex = {names[v]: v for v in present}
-        subnet = read_subnet(folder / "fabric.net", found)
+        subnet = read_subnet(folder / "fabric.net", differences)
         self.at = self._switches(subnet, folder / "fabric.net")
         self.far, host_at = self._cables(subnet, folder / "fabric.net")
         ends = [(guid, v, 0) for id_, v in self.at.items() for guid in [int(id_[2:], 16)]]
@@ -173,11 +173,11 @@ class _SubnetCheck:
                 ports = len(w.port_names[int(w.node_type[vertex])])
                 if subnet.ports[id_] != ports:
                     says = f"switch {name} with {subnet.ports[id_]} ports"
-                    self.found.add(file, line, says, f"{ports}")
+                    self.differences.add(file, line, says, f"{ports}")
             elif id_[0] == "S":
-                self.found.add(file, line, f"switch {name}", "no such switch, or it again")
+                self.differences.add(file, line, f"switch {name}", "no such switch, or it again")
         for name in self.vertex.keys() - {self.build.wiring.names[v] for v in at.values()}:
-            self.found.add(file, 0, "nothing of it", f"switch {name}")
+            self.differences.add(file, 0, "nothing of it", f"switch {name}")
         return at
 
     def _cables(
@@ -192,7 +192,7 @@ class _SubnetCheck:
         for (id_, port), (other, far_port, line) in subnet.cables.items():
             back = subnet.cables.get((other, far_port), ("", 0, 0))[:2]
             if back != (id_, port):
-                self.found.add(file, line, f"port {port} to {other}", "a cable with two ends")
+                self.differences.add(file, line, f"port {port} to {other}", "a cable with two ends")
             elif id_ in self.at and 0 < port <= most:
                 listed[self.at[id_], port] = subnet.names[other][0], far_port, line
                 if other in self.at:
@@ -210,10 +210,12 @@ class _SubnetCheck:
         }
         for name, (kind, ports) in wanted.items():
             file = self.folder / f"{name}.ibnl"
-            node, plugs = read_definition(file, self.found)
+            node, plugs = read_definition(file, self.differences)
             should = {str(port): f"P{port}" for port in range(1, ports + 1)}
             if (node, plugs) != (f"{kind} {ports}", should):
-                self.found.add(file, 0, f"{node} with {len(plugs)} plugs", f"{kind} {ports}, P1, …")
+                self.differences.add(
+                    file, 0, f"{node} with {len(plugs)} plugs", f"{kind} {ports}, P1, …"
+                )
 
     def environment(self) -> None:
         """Compare what MPI jobs learn of the LIDs."""
@@ -225,17 +227,17 @@ class _SubnetCheck:
             "UCX_IB_LID_PATH_BITS": f"0-{self.lids - 1}",
             "UCX_IB_NUM_PATHS": str(self.lids),
         }
-        said = read_settings(file, self.found, "=")
+        said = read_settings(file, self.differences, "=")
         for name in wanted.keys() | said.keys():
-            given, line = said.get(name, ("nothing", 0))
-            if given != wanted.get(name, "nothing"):
-                self.found.add(file, line, f"{name}={given}", wanted.get(name, "nothing"))
+            value, line = said.get(name, ("nothing", 0))
+            if value != wanted.get(name, "nothing"):
+                self.differences.add(file, line, f"{name}={value}", wanted.get(name, "nothing"))
 
     def _topology(self) -> Cables:
         """The cables of the topology file, by vertex and port."""
         file = self.folder / "fabric.topo"
         listed: Cables = {}
-        cables, mentions = read_topology(file, self.found)
+        cables, mentions = read_topology(file, self.differences)
         w = self.build.wiring
         systems = {
             name: f"switch_{len(w.port_names[int(w.node_type[v])])}"
@@ -243,13 +245,15 @@ class _SubnetCheck:
         }
         for name, system, line in mentions:
             if system != (wanted := systems.get(name, "adapter")):
-                self.found.add(file, line, f"{name} is {system}", wanted)
+                self.differences.add(file, line, f"{name} is {system}", wanted)
         for (name, port), (other, far_port, line) in cables.items():
             ports = [end.removeprefix("P") for end in (port, far_port)]
             if name in self.vertex and all(map(str.isdecimal, ports)):
                 listed[self.vertex[name], int(ports[0])] = other, int(ports[1]), line
             else:
-                self.found.add(file, line, f"{name} {port} -> {other} {far_port}", "no such end")
+                self.differences.add(
+                    file, line, f"{name} {port} -> {other} {far_port}", "no such end"
+                )
         return listed
 
     def _compare_cables(self, listed: Cables, file: Path) -> None:
@@ -268,42 +272,52 @@ class _SubnetCheck:
             should = wanted.get(end, ("nothing", 0))
             if tuple(says) != should:
                 where = f"port {end[1]} of {w.names[end[0]]}"
-                self.found.add(file, line, f"{where} to {says[0]}", f"to {should[0]}")
+                self.differences.add(file, line, f"{where} to {says[0]}", f"to {should[0]}")
 
     def tables(self, progress: Progress) -> None:
         """Compare the table of every switch; remember what it says."""
         several = self.several.tables if self.several else ()
         everywhere, cables = np.arange(self.build.tables.switches), self.build.wiring.cables()
-        egress = [Fib.of(each, cables).egress(everywhere) for each in (self.build.tables, *several)]
+        egress = [
+            Fib.of(classes, cables).egress(everywhere) for classes in (self.build.tables, *several)
+        ]
         seen: set[int] = set()
-        for table in read_tables(self.file, self.found):
+        for table in read_tables(self.file, self.differences):
             vertex = self.at.get(f"S-{table.switch:016x}", -1)
             if vertex < 0 or vertex in seen:
-                self.found.add(self.file, table.line, f"{table.switch:#x}", "one table a switch")
+                self.differences.add(
+                    self.file, table.line, f"{table.switch:#x}", "one table a switch"
+                )
                 continue
             seen.add(vertex)
-            column, known = self._columns(table)
-            self.port[vertex, column[known]] = table.port[known]
-            self._compare(vertex, table.line, column, np.stack([each[vertex] for each in egress]))
+            column, has_port = self._columns(table)
+            self.port[vertex, column[has_port]] = table.port[has_port]
+            self._compare(
+                vertex, table.line, column, np.stack([classes[vertex] for classes in egress])
+            )
             if progress:
                 progress(len(seen), len(self.vertex))
         for vertex in set(self.vertex.values()) - seen:
-            self.found.add(self.file, 0, "no table", f"one of {self.build.wiring.names[vertex]}")
+            self.differences.add(
+                self.file, 0, "no table", f"one of {self.build.wiring.names[vertex]}"
+            )
 
     def _columns(self, table: TableText) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Of each line the column of its port's LID, and whether there is such a port."""
         most = len(self.ends.guid) - 1
         column = np.searchsorted(self.ends.guid, table.guid).clip(0, most)
         column = np.where(self.ends.port[column] > 0, column + table.lid % self.lids, column)
-        known = self.ends.guid[column.clip(0, most)] == table.guid
-        for row in np.flatnonzero(~known).tolist():
+        has_port = self.ends.guid[column.clip(0, most)] == table.guid
+        for row in np.flatnonzero(~has_port).tolist():
             line = table.line + 1 + row
-            self.found.add(self.file, line, f"{table.guid[row]:#x}", "no such port")
+            self.differences.add(self.file, line, f"{table.guid[row]:#x}", "no such port")
         _, first = np.unique(column, return_index=True)
-        for row in np.setdiff1d(np.flatnonzero(known), first).tolist():
+        for row in np.setdiff1d(np.flatnonzero(has_port), first).tolist():
             line = table.line + 1 + row
-            self.found.add(self.file, line, f"{table.guid[row]:#x} again", "one line for each LID")
-        return column.clip(0, most), known
+            self.differences.add(
+                self.file, line, f"{table.guid[row]:#x} again", "one line for each LID"
+            )
+        return column.clip(0, most), has_port
 
     def _compare(self, vertex: int, line: int, column: NDArray[np.int64], egress: Egress) -> None:
         """Compare ports with the routes of a switch: [1 + layers, S], the minimal ones first."""
@@ -313,8 +327,8 @@ class _SubnetCheck:
         port[forwards] = self.build.tables.classes.port[vertex, egress[forwards]]
         table = np.where(ends.port > 0, ends.layer + 1, 0) if self.several else 0
         should = port[table, ends.at]
-        own = (egress[0] == local(egress))[ends.at]
-        should[own] = ends.port[own]
+        local_end = (egress[0] == local(egress))[ends.at]
+        should[local_end] = ends.port[local_end]
         row = np.full(len(ends.guid), -1)
         row[column] = np.arange(len(column))
         names = self.build.wiring.names
@@ -322,12 +336,14 @@ class _SubnetCheck:
             lid = f" (LID {ends.layer[end]})" if self.several else ""
             where = f"{names[vertex]} to {ends.guid[end]:#x}{lid}"
             says = f"{where} by port {self.port[vertex, end]}"
-            self.found.add(self.file, line + 1 + int(row[end]), says, f"by port {should[end]}")
+            self.differences.add(
+                self.file, line + 1 + int(row[end]), says, f"by port {should[end]}"
+            )
 
     def levels(self) -> None:
         """Read the service level of every pair of hosts; remember them and their lines."""
         place = {int(self.ends.guid[e]): h for h, e in enumerate(self.host.tolist())}
-        rules, default = read_policy(self.policy, self.found)
+        rules, default = read_policy(self.policy, self.differences)
         self.level = np.full((len(self.host), len(self.host)), default.level, np.uint8)
         self.rule_line = dict.fromkeys(range(len(self.host)), default.line)
         # The first rule that fits is used, so the last ones are written first.
@@ -336,7 +352,7 @@ class _SubnetCheck:
                 [place[g] for g in side if g in place] for side in (rule.source, rule.destination)
             ]
             if [len(side) for side in ends] != [len(rule.source), len(rule.destination)]:
-                self.found.add(self.policy, rule.line, "a rule for a GUID", "no host has it")
+                self.differences.add(self.policy, rule.line, "a rule for a GUID", "no host has it")
             self.level[np.ix_(*ends)] = rule.level
             self.rule_line |= dict.fromkeys(ends[0], rule.line)
 
@@ -347,28 +363,28 @@ class _SubnetCheck:
         should = wanted.layer[np.ix_(at, at)]
         wrong = self.level != should
         for source in np.flatnonzero(wrong.any(axis=1)).tolist():
-            there = int(wrong[source].argmax())
-            guids = self.ends.guid[self.host[[source, there]]].tolist()
-            says = f"{guids[0]:#x} to {guids[1]:#x} on lane {self.level[source, there]}"
-            lane, times = f"on lane {should[source, there]}", int(wrong[source].sum())
-            self.found.add(self.policy, self.rule_line.get(source, 0), says, lane, times)
+            destination = int(wrong[source].argmax())
+            guids = self.ends.guid[self.host[[source, destination]]].tolist()
+            says = f"{guids[0]:#x} to {guids[1]:#x} on lane {self.level[source, destination]}"
+            lane, times = f"on lane {should[source, destination]}", int(wrong[source].sum())
+            self.differences.add(self.policy, self.rule_line.get(source, 0), says, lane, times)
         self._settings(wanted.count)
 
     def _settings(self, lanes: int) -> None:
         """Compare opensm.conf: what has no rule here is a difference, for it may undo the rest."""
         file = self.folder / "opensm.conf"
-        said = read_settings(file, self.found)
+        said = read_settings(file, self.differences)
         rules = SETTINGS | (LANE_SETTINGS if lanes > 1 else {})
         for name in rules.keys() | said.keys():
-            given, line = said.get(name, ("nothing", 0))
+            value, line = said.get(name, ("nothing", 0))
             if rule := rules.get(name):
                 fits, wanted = rule
-                if not fits(given, lanes, self.lids):
-                    self.found.add(file, line, f"{name} {given}", wanted.format(lanes))
+                if not fits(value, lanes, self.lids):
+                    self.differences.add(file, line, f"{name} {value}", wanted.format(lanes))
             elif name.startswith(STEERING):
-                self.found.add(file, line, f"{name} {given}", "no such setting")
+                self.differences.add(file, line, f"{name} {value}", "no such setting")
             else:
-                self.found.statement(file, line, f"{name} {given}")
+                self.differences.statement(file, line, f"{name} {value}")
 
     def follow(self) -> tuple[int, int]:
         """Pairs of switches with hosts, and those where all LIDs of the second are reached."""
@@ -379,8 +395,8 @@ class _SubnetCheck:
         width = max(1, PACKETS_AT_ONCE // order)
         for first in range(0, len(column), width):
             part = column[first : first + width]
-            there = self._follow(part, waits)
-            np.add.at(arrived.T, self.ends.at[part], there.T.astype(np.int64))
+            arrives = self._follow(part, waits)
+            np.add.at(arrived.T, self.ends.at[part], arrives.T.astype(np.int64))
         self._cycles(waits)
         ends = self.build.topology.endpoints & (self.build.wiring.host_port > 0).any(axis=1)
         count = int(ends.sum())
@@ -391,12 +407,12 @@ class _SubnetCheck:
 
     def _follow(self, part: NDArray[np.int64], waits: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """bool[S, n]: whether packets from each switch to some LIDs arrive; notes their waits."""
-        at, own, port = self.ends.at[part], self.ends.port[part], self.port[:, part]
+        at, host_port, port = self.ends.at[part], self.ends.port[part], self.port[:, part]
         usable = (port > 0) & (port < self.far.shape[1])
         port = np.where(usable, port, 0)
         switch, column = np.arange(len(port))[:, None], np.arange(len(part))
         after = np.where(usable, self.far[switch, port], -1)
-        after[at, column] = np.where(port[at, column] == own, at, -1)
+        after[at, column] = np.where(port[at, column] == host_port, at, -1)
         lane = self._lane(part)
         here = np.broadcast_to(switch, after.shape)
         for _ in range(MOST_HOPS):
@@ -408,8 +424,8 @@ class _SubnetCheck:
             ports = port[before, packet], port[then, packet]
             waits[lane[source, packet], before, *ports] = True
             here = moved
-        there: NDArray[np.bool_] = here == at
-        return there
+        arrives: NDArray[np.bool_] = here == at
+        return arrives
 
     def _lane(self, part: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64[S, n]: the level of packets from a switch's first host; -1: there is none."""
@@ -435,4 +451,4 @@ class _SubnetCheck:
             if left.any():
                 name = self.build.wiring.names[int(at[left][0])]
                 says = f"waits on lane {lane} in a circle, one of them at {name}"
-                self.found.add(self.policy, 0, says, "none")
+                self.differences.add(self.policy, 0, says, "none")

@@ -40,8 +40,8 @@ class SubnetText:
     """The id of a host, by its port GUID."""
 
 
-def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
-    """The devices and cables of a file for ibsim; lines that make no sense go to `found`.
+def read_subnet(file: Path, differences: DifferenceList) -> SubnetText:
+    """The devices and cables of a file for ibsim; lines that make no sense go to `differences`.
 
     Attributes of a device are above it, its ports below, and an empty line ends it (ibsim,
     README, "Net file format"; with one before its ports ibsim 0.12 does not start).
@@ -52,21 +52,21 @@ def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
         if device := DEVICE.fullmatch(text):
             kind, ports, here, name = device.groups()
             if here in subnet.names:
-                found.add(file, line, f"{here} again", "one device of that id")
+                differences.add(file, line, f"{here} again", "one device of that id")
             if kind == "Ca" and ports != "1":
-                found.add(file, line, f"host {name} with {ports} ports", "1")
+                differences.add(file, line, f"host {name} with {ports} ports", "1")
             subnet.names[here], subnet.ports[here] = (name, line), int(ports)
-            _attributes(file, line, (kind, here[2:]), above, found)
+            _attributes(file, line, (kind, here[2:]), above, differences)
             above = {}
         elif cable := CABLE.match(text):
             end = here, int(cable[1])
             if end in subnet.cables:
-                found.add(file, line, f"port {cable[1]} again", "one cable a port")
+                differences.add(file, line, f"port {cable[1]} again", "one cable a port")
             if not here or not 0 < int(cable[1]) <= subnet.ports[here]:
-                found.add(file, line, f"port {cable[1]} of {here}", "a port that it has")
+                differences.add(file, line, f"port {cable[1]} of {here}", "a port that it has")
             subnet.cables[end] = cable[3], int(cable[4]), line
             if bool(cable[2]) != (here[:1] == "H"):
-                found.unread(file, line, text)
+                differences.unread(file, line, text)
             if cable[2]:
                 subnet.guids[int(cable[2], 16)] = here
         elif (said := ATTRIBUTE.fullmatch(text)) and said[1] not in above:
@@ -74,11 +74,13 @@ def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
         elif not text:
             here = ""
             if above:
-                found.add(file, line, "an empty line", "the device of the attributes above it")
+                differences.add(
+                    file, line, "an empty line", "the device of the attributes above it"
+                )
         elif text[0] != "#":
-            found.unread(file, line, text)
+            differences.unread(file, line, text)
     for name, (value, line) in above.items():
-        found.add(file, line, f"{name}={value}", "a device below it")
+        differences.add(file, line, f"{name}={value}", "a device below it")
     return subnet
 
 
@@ -87,18 +89,18 @@ def _attributes(
     line: int,
     device: tuple[str, str],
     above: dict[str, tuple[str, int]],
-    found: DifferenceList,
+    differences: DifferenceList,
 ) -> None:
     """Compare the attributes of a device, which are its GUIDs and no vendor, with its id."""
     kind, digits = device
-    own = "switchguid" if kind == "Switch" else "caguid"
+    guid_name = "switchguid" if kind == "Switch" else "caguid"
     short = f"({digits.lstrip('0')})" if kind == "Switch" else ""
     wanted = {"vendid": "0x0", "devid": "0x0", "sysimgguid": f"0x{digits}"}
-    wanted[own] = f"0x{digits}{short}"
+    wanted[guid_name] = f"0x{digits}{short}"
     for name in wanted.keys() | above.keys():
         value, at = above.get(name, ("nothing", line))
         if value != wanted.get(name):
-            found.add(file, at, f"{name}={value}", wanted.get(name, "none such"))
+            differences.add(file, at, f"{name}={value}", wanted.get(name, "none such"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,8 +119,8 @@ class TableText:
     """int64[n], the egress port of each LID."""
 
 
-def read_tables(file: Path, found: DifferenceList) -> Iterator[TableText]:
-    """The forwarding tables of every switch; lines that make no sense go to `found`.
+def read_tables(file: Path, differences: DifferenceList) -> Iterator[TableText]:
+    """The forwarding tables of every switch; lines that make no sense go to `differences`.
 
     Tables that are alike but for their ports, as those of a whole fabric are, are read at once.
     """
@@ -127,7 +129,7 @@ def read_tables(file: Path, found: DifferenceList) -> Iterator[TableText]:
     ends = [*(head.start() for head in heads[1:]), len(data)]
     for number, text in enumerate(data[: heads[0].start() if heads else None].splitlines(), 1):
         if text and not text.startswith(b"#"):
-            found.unread(file, number, text.decode(errors="replace"))
+            differences.unread(file, number, text.decode(errors="replace"))
     alike: NDArray[np.uint8] | None = None
     lid, guid = np.zeros(0, np.int64), np.zeros(0, np.uint64)
     line = data.count(b"\n", 0, heads[0].start()) + 1 if heads else 1
@@ -135,7 +137,7 @@ def read_tables(file: Path, found: DifferenceList) -> Iterator[TableText]:
         body = data[head.end() : end]
         rows = _rows(body)
         if rows is None or alike is None or not _same(rows, alike):
-            entries = list(_entries(file, body, line, found))
+            entries = list(_entries(file, body, line, differences))
             lid, port = (np.array([entry[i] for entry in entries], np.int64) for i in (0, 2))
             guid = np.array([entry[1] for entry in entries], np.uint64)
             alike = rows if rows is not None and len(rows) == len(entries) else None
@@ -161,24 +163,24 @@ def _same(rows: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
 
 
 def _entries(
-    file: Path, body: bytes, line: int, found: DifferenceList
+    file: Path, body: bytes, line: int, differences: DifferenceList
 ) -> Iterator[tuple[int, int, int]]:
     """LID, GUID and port of each line."""
     lids: set[int] = set()
     for number, text in enumerate(body.decode(errors="replace").splitlines(), line + 1):
         entry = ENTRY.fullmatch(text)
         if entry is None:
-            found.unread(file, number, text)
+            differences.unread(file, number, text)
             continue
         lid = int(entry[1], 16)
         if lid in lids or not 0 < lid < FIRST_MULTICAST:
-            found.add(file, number, text, "a unicast LID that no other line has")
+            differences.add(file, number, text, "a unicast LID that no other line has")
         lids.add(lid)
         yield lid, int(entry[3], 16), int(entry[2])
 
 
 def read_topology(
-    file: Path, found: DifferenceList
+    file: Path, differences: DifferenceList
 ) -> tuple[dict[tuple[str, str], tuple[str, str, int]], list[tuple[str, str, int]]]:
     """A topology file of ibdm.
 
@@ -194,20 +196,20 @@ def read_topology(
         if len(words) == 2 and text[0] not in " #":
             here = words[1]
             if here in seen:
-                found.add(file, line, f"{text} again", "one system of that name")
+                differences.add(file, line, f"{text} again", "one system of that name")
             seen.add(here)
             mentions.append((here, words[0], line))
         elif len(words) == 5 and words[1] == "->" and here:
             if (here, words[0]) in cables:
-                found.add(file, line, f"port {words[0]} again", "one cable a port")
+                differences.add(file, line, f"port {words[0]} again", "one cable a port")
             cables[here, words[0]] = words[3], words[4], line
             mentions.append((words[3], words[2], line))
         elif words and text[0] != "#":
-            found.unread(file, line, text)
+            differences.unread(file, line, text)
     return cables, mentions
 
 
-def read_definition(file: Path, found: DifferenceList) -> tuple[str, dict[str, str]]:
+def read_definition(file: Path, differences: DifferenceList) -> tuple[str, dict[str, str]]:
     """The only node of an IBNL file, `SW 36` or `CA 1`, and the plug of each of its ports."""
     node, plugs, top = "", dict[str, str](), False
     for line, text in enumerate(file.read_text().splitlines(), 1):
@@ -219,16 +221,18 @@ def read_definition(file: Path, found: DifferenceList) -> tuple[str, dict[str, s
         elif len(words) == 3 and words[1] == "->" and node and words[0] not in plugs:
             plugs[words[0]] = words[2]
         elif words:
-            found.unread(file, line, text)
+            differences.unread(file, line, text)
     return node, plugs
 
 
-def read_settings(file: Path, found: DifferenceList, sign: str = " ") -> dict[str, tuple[str, int]]:
+def read_settings(
+    file: Path, differences: DifferenceList, sign: str = " "
+) -> dict[str, tuple[str, int]]:
     """The settings of an opensm.conf, with their lines; the last of a name is used.
 
     Args:
         file: of a setting a line.
-        found: what is there twice goes there.
+        differences: what is there twice goes there.
         sign: between name and value.
     """
     settings: dict[str, tuple[str, int]] = {}
@@ -237,7 +241,7 @@ def read_settings(file: Path, found: DifferenceList, sign: str = " ") -> dict[st
         if not name or name[0] == "#":
             continue
         if name in settings:
-            found.add(file, line, f"{name} again", "one value")
+            differences.add(file, line, f"{name} again", "one value")
         settings[name] = value.strip(), line
     return settings
 
@@ -265,18 +269,18 @@ class _PolicyActor:
 
     file: Path
     """The file."""
-    found: DifferenceList
+    differences: DifferenceList
     """Collects what is not as it should be."""
     parts: list[tuple[str, int, dict[str, str]]] = field(default_factory=list)
     """The kind of each part, the line where it begins, and its values by key."""
 
     def wrong(self, line: int, text: str) -> None:
         """See `GrammarActor.wrong`."""
-        self.found.add(self.file, line, text, "a policy that OpenSM's parser takes")
+        self.differences.add(self.file, line, text, "a policy that OpenSM's parser takes")
 
     def unknown(self, line: int, text: str) -> None:
         """See `GrammarActor.unknown`."""
-        self.found.unread(self.file, line, text)
+        self.differences.unread(self.file, line, text)
 
     def next_hop(self, place: Place, kind: str, *words: str) -> None:
         """See `GrammarActor.next_hop`: there are no routes."""
@@ -297,12 +301,12 @@ class _PolicyActor:
         facts[key] = f"{facts[key]}, {text}" if key in facts else text
 
 
-def read_policy(file: Path, found: DifferenceList) -> tuple[list[QosRule], QosRule]:
+def read_policy(file: Path, differences: DifferenceList) -> tuple[list[QosRule], QosRule]:
     """The rules of a QoS policy, in the order in which OpenSM tries them.
 
     The second result is the level DEFAULT as a rule without GUIDs: that of pairs that no rule fits.
     """
-    actor = _PolicyActor(file, found)
+    actor = _PolicyActor(file, differences)
     TextEngine(grammar("opensm", "qos-policy.conf"), actor).read(TextLines.read(file))
     groups: dict[str, tuple[int, ...]] = {}
     levels: dict[str, tuple[int, int]] = {}
@@ -312,16 +316,18 @@ def read_policy(file: Path, found: DifferenceList) -> tuple[list[QosRule], QosRu
         if kind == "port-group" and name not in groups:
             guids = facts.get("port-guid", "").replace(",", " ").split()
             if odd := [guid for guid in guids if not PORT_GUID.fullmatch(guid)]:
-                found.add(file, line, f"port-guid: {odd[0]}", "GUIDs such as 0x0250460000010003")
+                differences.add(
+                    file, line, f"port-guid: {odd[0]}", "GUIDs such as 0x0250460000010003"
+                )
             groups[name] = tuple(int(guid, 16) for guid in guids if guid not in odd)
         elif kind == "qos-level" and name not in levels and facts.get("sl") in SERVICE_LEVELS:
             levels[name] = int(facts["sl"]), line
         elif kind == "qos-match-rule" and facts.get("qos-level-name", "") in levels:
             ends = groups.get(facts.get("source", "")), groups.get(facts.get("destination", ""))
             if ends[0] is None or ends[1] is None:
-                found.add(file, line, f"{facts}", "port groups that are there")
+                differences.add(file, line, f"{facts}", "port groups that are there")
                 continue
             rules.append(QosRule(ends[0], ends[1], levels[facts["qos-level-name"]][0], line))
         else:
-            found.add(file, line, f"{kind} {name}", "one of that name, and whole")
+            differences.add(file, line, f"{kind} {name}", "one of that name, and whole")
     return rules, QosRule((), (), *levels.get("DEFAULT", (0, 0)))

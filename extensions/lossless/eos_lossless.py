@@ -20,11 +20,10 @@ from compilers.readers.emitted_report import DifferenceList
 from compilers.targets.eos.target import EosStatements
 from compilers.targets.options import OFF, Chosen, Option
 from compilers.targets.routed.p2p_links import P2pFabric
-from compilers.wiring.hardware import BufferFacts
 from extensions.lossless.eos_priorities import check_layers
 from extensions.lossless.eos_priority_lines import without_priorities
 from extensions.lossless.lossless_addition import LOSSLESS, LosslessAddition
-from extensions.lossless.priorities import PAIRS, LayerPlan, dscp_of
+from extensions.lossless.priorities import PAIRS, LayerPlan, buffer_of, dscp_of
 
 CNP = 48, 6
 """DSCP and traffic class of RoCE's congestion notifications, which have a strict queue."""
@@ -63,7 +62,9 @@ class EosQos:
 
     def _policy(self, vertex: int) -> Iterator[str]:
         a = self.plan.build.addressing
-        texts = [("ip", "", a.network)] + [("ipv6", "-ipv6", a.network6)] * bool(a.ipv6)
+        texts = [("ip", "", a.network)]
+        if a.ipv6:
+            texts.append(("ipv6", "-ipv6", a.network6))
         marks = [dscp_of(priority) for priority in self.plan.priorities]
         for word, more, network in texts:
             yield f"{word} access-list lossless-wrong{more}"
@@ -88,7 +89,7 @@ class EosQos:
         yield "!"
 
     def _profile(self, vertex: int, name: str) -> Iterator[str]:
-        buffer = self._buffer(vertex)
+        buffer = buffer_of(self.plan.build, vertex)
         yield f"qos profile {name}"
         yield "   qos trust dscp"
         yield "   priority-flow-control on"
@@ -108,12 +109,6 @@ class EosQos:
         yield f"   uc-tx-queue {CNP[1]}"
         yield "      priority strict"
         yield "!"
-
-    def _buffer(self, vertex: int) -> BufferFacts:
-        build = self.plan.build
-        found = build.hardware and build.hardware.types[int(build.wiring.node_type[vertex])].buffer
-        assert found, "the plan has been made"  # noqa: S101
-        return found
 
 
 class EosLossless(LosslessAddition[EosStatements]):

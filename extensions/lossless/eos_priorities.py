@@ -79,8 +79,8 @@ class EosPriorities:
                 self.classes |= dict.fromkeys(map(int, dscps), int(number))
             case _, ["qos", "map", "traffic-class", number, "to", "tx-queue", queue]:
                 self.queues[int(number)] = int(queue)
-            case [_, "access-list", name], [*_] if found := ENTRY.fullmatch(line):
-                self.lists[name].add((found[2], int(found[3])))
+            case [_, "access-list", name], [*_] if entry := ENTRY.fullmatch(line):
+                self.lists[name].add((entry[2], int(entry[3])))
             case ["class-map", *_, name], ["match", "ip" | "ipv6", "access-group", listed]:
                 self.matches[name] = listed
             case ["policy-map", *_, name], ["class", _]:
@@ -119,18 +119,18 @@ def check_layers(
         only: vertices of the switches that are there; None for all.
     """
 
-    def check(vertex: int, here: Path, found: DifferenceList) -> None:
+    def check(vertex: int, here: Path, differences: DifferenceList) -> None:
         file, avd = here / "eos.cfg", here / "avd.json"
         text, tree = file.read_text(), parse(avd.read_text())
         said, wanted = EosPriorities.of(text), counted(commands(vertex))
         for number, line in said.unread:
-            found.unread(file, number, line)
+            differences.unread(file, number, line)
         for says, should in _wrong(plan, vertex, said):
-            found.add(file, 0, says, should)
-        check_statements(file, counted(_about(text)), wanted, found)
-        check_statements(avd, counted(_about(tree.get("eos_cli", ""))), wanted, found)
+            differences.add(file, 0, says, should)
+        check_statements(file, counted(_about(text)), wanted, differences)
+        check_statements(avd, counted(_about(tree.get("eos_cli", ""))), wanted, differences)
         ports = {e["name"]: e["service_profile"] for e in tree["ethernet_interfaces"]}
-        check_statements(avd, ports, said.ports, found)
+        check_statements(avd, ports, said.ports, differences)
 
     return on_each_switch(plan.build, folder, only, check)
 

@@ -116,8 +116,8 @@ def _links(
 
 def _without_cycles(links: NDArray[np.int64]) -> NDArray[np.bool_]:
     """bool[n]: the paths to keep, so that no cycle of waits is left."""
-    known, link = np.unique(links, return_inverse=True)
-    link, count = link.reshape(links.shape), len(known)
+    crossed, link = np.unique(links, return_inverse=True)
+    link, count = link.reshape(links.shape), len(crossed)
     wait = np.where(links[:, 1:] < 0, -1, link[:, :-1] * count + link[:, 1:])
     caused, paths = np.unique(wait[wait >= 0], return_counts=True)
     ahead: list[list[int]] = [[] for _ in range(count)]

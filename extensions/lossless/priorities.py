@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.wiring.hardware import PortFacts
+from compilers.wiring.hardware import BufferFacts, PortFacts
 from inventory.problems import InputError, Problem
 
 HOP, VALLEY, PAIRS = "hop", "valley", "pairs"
@@ -54,10 +54,10 @@ class LayerPlan:
                 required="minimal: packets of a pair keep one priority, so they need one path",
                 given=build.balance,
             )
-        found = layers(build)
-        if found.count > len(able):
-            raise _too_many(build, PAIRS, found.count, able)
-        return cls(build, found.layer, able[: found.count])
+        layering = layers(build)
+        if layering.count > len(able):
+            raise _too_many(build, PAIRS, layering.count, able)
+        return cls(build, layering.layer, able[: layering.count])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,21 +89,37 @@ class PriorityPlan:
         from compilers.proof.lossless.channels import channels, rising
 
         able = _able(build)
-        found = channels(build, scheme)
-        if not found.free or found.count > len(able):
-            raise _too_many(build, scheme, found.count, able)
-        return cls(build, scheme, able[: found.count], rising(build))
+        proof = channels(build, scheme)
+        if not proof.free or proof.count > len(able):
+            raise _too_many(build, scheme, proof.count, able)
+        return cls(build, scheme, able[: proof.count], rising(build))
 
     def marked(self, vertex: int) -> frozenset[int]:
         """The ports of a switch that are marked."""
         w = self.build.wiring
-        there = w.far[vertex] >= 0 if self.scheme == HOP else self.up[vertex]
-        return frozenset(w.port[vertex][there].tolist())
+        is_marked = w.far[vertex] >= 0 if self.scheme == HOP else self.up[vertex]
+        return frozenset(w.port[vertex][is_marked].tolist())
+
+
+def buffer_of(build: Build, vertex: int) -> BufferFacts:
+    """The buffer of a switch.
+
+    Raises:
+        InputError: its node type says nothing of it.
+    """
+    hardware = build.hardware
+    buffer = hardware.types[int(build.wiring.node_type[vertex])].buffer if hardware else None
+    if buffer is None:
+        raise InputError([*_unsaid(build)])
+    return buffer
 
 
 def _too_many(build: Build, scheme: str, count: int, able: tuple[int, ...]) -> InputError:
-    others = ["the scheme valley"] * (scheme == HOP)
-    others += ["balance: minimal"] * (build.forwarding.several_paths)
+    others = []
+    if scheme == HOP:
+        others.append("the scheme valley")
+    if build.forwarding.several_paths:
+        others.append("balance: minimal")
     return InputError.of(
         key="routing.balance",
         required=f"paths that need no more than {len(able)} of the node types' priorities with "
@@ -141,8 +157,8 @@ def _unsaid(build: Build) -> Iterator[Problem]:
             given="none",
         )
     for t in types:
-        key, found = f"node_types.{t.name}.buffer", t.buffer
-        if found is None:
+        key, buffer = f"node_types.{t.name}.buffer", t.buffer
+        if buffer is None:
             yield Problem(
                 key=key,
                 required="priorities, size, cell, cable, reaction, ecn_min, ecn_max and "
@@ -151,12 +167,12 @@ def _unsaid(build: Build) -> Iterator[Problem]:
                 todo="take them from the switch's data sheet (docs/reference/inventory.md)",
             )
             continue
-        if types[0].buffer and not _agree(found.priorities, types[0].buffer.priorities):
+        if types[0].buffer and not _agree(buffer.priorities, types[0].buffer.priorities):
             yield Problem(
                 key=f"{key}.priorities",
                 required=f"those of {types[0].name} in the same order: a link has one for both "
                 "ends",
-                given=", ".join(map(str, found.priorities)),
+                given=", ".join(map(str, buffer.priorities)),
             )
 
 

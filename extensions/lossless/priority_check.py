@@ -53,24 +53,29 @@ def on_each_switch(
         only: vertices of the switches that are there; None for all.
         check: called with a vertex, the switch's folder, and what takes the differences.
     """
-    found = DifferenceList()
+    differences = DifferenceList()
     for vertex in np.flatnonzero(build.topology.present).tolist():
         if only is None or vertex in only:
             here = folder / build.wiring.names[vertex]
             try:
-                check(vertex, here, found)
+                check(vertex, here, differences)
             except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
-                found.add(here, 0, f"{error}, which is not understood", "priorities of a switch")
-    return found
+                differences.add(
+                    here, 0, f"{error}, which is not understood", "priorities of a switch"
+                )
+    return differences
 
 
 def check_statements(
-    file: Path, said: Mapping[str, object], wanted: Mapping[str, object], found: DifferenceList
+    file: Path,
+    said: Mapping[str, object],
+    wanted: Mapping[str, object],
+    differences: DifferenceList,
 ) -> None:
     """Note the statements of a file, by name, that are not those of the build, whatever they do."""
     for name in sorted(said.keys() | wanted.keys()):
         if said.get(name) != wanted.get(name):
-            found.add(file, 0, f"{name.strip()}: {said.get(name)}", f"{wanted.get(name)}")
+            differences.add(file, 0, f"{name.strip()}: {said.get(name)}", f"{wanted.get(name)}")
 
 
 def check_channels(
@@ -78,10 +83,10 @@ def check_channels(
     vertex: int,
     folder: Path,
     ports: Mapping[str, PortPriorities],
-    found: DifferenceList,
+    differences: DifferenceList,
 ) -> None:
     """Note what the ports of a switch do otherwise than its channels need."""
-    _Switch(plan, vertex, folder, ports, found).check()
+    _Switch(plan, vertex, folder, ports, differences).check()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ class _Switch:
     vertex: int
     folder: Path
     ports: Mapping[str, PortPriorities]
-    found: DifferenceList
+    differences: DifferenceList
 
     def check(self) -> None:
         """Compare every pair of ports, of those that say the same one pair only."""
@@ -103,7 +108,7 @@ class _Switch:
             name = w.port_name(self.vertex, number)
             text = self.ports.get(name)
             if text is None:
-                self.found.add(self.folder, 0, f"no priorities of {name}", "lossless ones")
+                self.differences.add(self.folder, 0, f"no priorities of {name}", "lossless ones")
                 continue
             is_host = number in hosts
             said = (text.arriving, text.pauses, text.queues, text.leaves)
@@ -112,10 +117,12 @@ class _Switch:
         for name in sorted(
             self.ports.keys() - {w.port_name(self.vertex, n) for n in links + hosts}
         ):
-            self.found.add(self.folder, self.ports[name].line, f"priorities of {name}", "no port")
+            self.differences.add(
+                self.folder, self.ports[name].line, f"priorities of {name}", "no port"
+            )
         for one in kinds.values():
             for difference in self._pairs(one, kinds.values()):
-                self.found.add(self.folder, one[1].line, *difference)
+                self.differences.add(self.folder, one[1].line, *difference)
 
     def _pairs(
         self,
@@ -124,10 +131,10 @@ class _Switch:
     ) -> Iterator[tuple[str, str]]:
         name, text, marked, is_host = one
         priorities = self.plan.priorities
-        known = {dscp_of(p): k for k, p in enumerate(priorities[: 1 if is_host else None])}
+        channel_of = {dscp_of(p): k for k, p in enumerate(priorities[: 1 if is_host else None])}
         for dscp in range(64):
             number = text.arriving.get(dscp, 0)
-            pause, channel = text.pauses.get(number), known.get(dscp)
+            pause, channel = text.pauses.get(number), channel_of.get(dscp)
             wanted = None if channel is None else priorities[channel]
             if pause != wanted:
                 yield f"DSCP {dscp} into {name} pauses {_said(pause)}", _said(wanted)
@@ -149,11 +156,11 @@ class _Switch:
                 if following >= len(priorities):
                     continue  # no packet goes on from the last channel, so the proof says
                 if (waits, mark) != (priorities[following], dscp_of(priorities[following])):
-                    given = f"in {_said(waits)} as DSCP {mark}"
+                    differs = f"in {_said(waits)} as DSCP {mark}"
                     should = (
                         f"in {_said(priorities[following])} as {dscp_of(priorities[following])}"
                     )
-                    yield f"DSCP {dscp} from {name} leaves {other} {given}", should
+                    yield f"DSCP {dscp} from {name} leaves {other} {differs}", should
 
 
 def _frozen(marks: Marks | None) -> tuple[tuple[int, int], ...] | None:

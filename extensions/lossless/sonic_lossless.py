@@ -36,7 +36,7 @@ from compilers.targets.sonic.target import (
 )
 from compilers.wiring.hardware import BufferFacts
 from extensions.lossless.lossless_addition import LOSSLESS, LosslessAddition
-from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan, dscp_of
+from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan, buffer_of, dscp_of
 from extensions.lossless.sonic_priorities import check_priorities
 from inventory.problems import InputError, Problem
 
@@ -75,7 +75,7 @@ class SonicQos:
         """
         router = self.fabric.router(vertex)
         ports = router.ports
-        buffer = self._buffer(vertex)
+        buffer = buffer_of(self.fabric.routed.build, vertex)
         self._require(vertex, ports, buffer)
         tables = {
             **self._maps(),
@@ -91,12 +91,6 @@ class SonicQos:
             "PFC_WD": dict(_watchdog(router)),
         }
         return {name: table for name, table in tables.items() if table}
-
-    def _buffer(self, vertex: int) -> BufferFacts:
-        build = self.fabric.routed.build
-        found = build.hardware and build.hardware.types[int(build.wiring.node_type[vertex])].buffer
-        assert found, "the plan has been made"  # noqa: S101
-        return found
 
     def _require(self, vertex: int, ports: list[PhysicalPort], buffer: BufferFacts) -> None:
         wiring = self.fabric.routed.build.wiring
@@ -124,14 +118,14 @@ class SonicQos:
     def _headroom(self, ports: list[PhysicalPort], buffer: BufferFacts) -> int:
         """The bytes of all ports; a speed's profile is for its largest MTU."""
         by_speed = _largest(ports)
-        each = (headroom(by_speed[port.speed], buffer) for port in ports)
-        return len(self.plan.priorities) * sum(each)
+        sizes = (headroom(by_speed[port.speed], buffer) for port in ports)
+        return len(self.plan.priorities) * sum(sizes)
 
     def _reserved(self, ports: list[PhysicalPort], buffer: BufferFacts) -> int:
         """The bytes that the priority groups of all ports have to themselves: a packet each."""
         by_speed = _largest(ports)
-        each = (packet_bytes(by_speed[port.speed], buffer) for port in ports)
-        return len(self.plan.priorities) * sum(each)
+        sizes = (packet_bytes(by_speed[port.speed], buffer) for port in ports)
+        return len(self.plan.priorities) * sum(sizes)
 
     def _classes(self) -> list[tuple[int, int, int]]:
         """Class, priority in and priority out of each class that is lossless."""
@@ -259,9 +253,9 @@ def _largest(ports: list[PhysicalPort]) -> dict[int, PhysicalPort]:
     return {port.speed: port for port in sorted(ports, key=lambda port: port.mtu)}
 
 
-def _all(keys: range, known: dict[int, int]) -> Entry:
+def _all(keys: range, values: dict[int, int]) -> Entry:
     """An entry for every key, so that none is left of an earlier map; best effort where unknown."""
-    return {str(key): str(known.get(key, BEST_EFFORT)) for key in keys}
+    return {str(key): str(values.get(key, BEST_EFFORT)) for key in keys}
 
 
 def _runs(numbers: list[int]) -> Iterator[str]:

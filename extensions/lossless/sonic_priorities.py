@@ -48,19 +48,19 @@ def check_priorities(
         only: vertices of the switches that are there; None for all.
     """
 
-    def check(vertex: int, here: Path, found: DifferenceList) -> None:
+    def check(vertex: int, here: Path, differences: DifferenceList) -> None:
         file = here / "config_db.json"
         text = file.read_text()
         tree = parse(text)
-        check_channels(plan, vertex, here, _ports(file, text, tree, found), found)
+        check_channels(plan, vertex, here, _ports(file, text, tree, differences), differences)
         said = {name: tree[name] for name in PRIORITY_TABLES if name in tree}
-        check_statements(file, _entries(said), _entries(tables(vertex)), found)
+        check_statements(file, _entries(said), _entries(tables(vertex)), differences)
 
     return on_each_switch(plan.build, folder, only, check)
 
 
 def _ports(
-    file: Path, text: str, tree: Tree, found: DifferenceList
+    file: Path, text: str, tree: Tree, differences: DifferenceList
 ) -> Mapping[str, PortPriorities]:
     """The ports of a switch by name.
 
@@ -72,20 +72,22 @@ def _ports(
     above = text.count("\n", 0, max(text.find('"PORT_QOS_MAP"'), 0))
     groups, queues = _buffered(tree, "BUFFER_PG"), _buffered(tree, "BUFFER_QUEUE")
     for pool, needed in _in_all(tree, groups, "xoff").items():
-        if needed > (given := int(tree["BUFFER_POOL"][pool].get("xoff", 0))):
+        if needed > (headroom := int(tree["BUFFER_POOL"][pool].get("xoff", 0))):
             line = next(lines_of(text, [f'"{pool}": {{']))
-            found.add(file, line, f"{given:,} bytes of headroom", f"{needed:,} by its profiles")
+            differences.add(
+                file, line, f"{headroom:,} bytes of headroom", f"{needed:,} by its profiles"
+            )
     memory = max(int(pool["size"]) for pool in tree["BUFFER_POOL"].values())
-    for pool, own in _in_all(tree, groups, "size").items():
+    for pool, reserved in _in_all(tree, groups, "size").items():
         sizes = tree["BUFFER_POOL"][pool]
-        if own and own + int(sizes["size"]) + int(sizes.get("xoff", 0)) > memory:
+        if reserved and reserved + int(sizes["size"]) + int(sizes.get("xoff", 0)) > memory:
             line = next(lines_of(text, [f'"{pool}": {{']))
-            reserved = f"{own:,} bytes of priority groups besides"
-            found.add(file, line, reserved, f"{memory:,} bytes of memory hold all")
+            size = f"{reserved:,} bytes of priority groups besides"
+            differences.add(file, line, size, f"{memory:,} bytes of memory hold all")
     ports = {}
     for (name, entry), line in zip(bound.items(), lines, strict=True):
         for word in sorted(entry.keys() - SAID):
-            found.add(file, above + line, f"{word} of {name}", "none such")
+            differences.add(file, above + line, f"{word} of {name}", "none such")
         maps = {word: tree[table][entry[word]] for word, table in MAPS.items()}
         to_class, to_group, to_queue, to_dscp, held = (
             {int(k): int(v) for k, v in maps[word].items()} for word in MAPS
@@ -116,7 +118,7 @@ def _buffered(tree: Tree, table: str) -> dict[tuple[str, int], Tree]:
     A priority group has headroom; a queue may fill the whole pool, so that it never drops what was
     taken in.
     """
-    found: dict[tuple[str, int], Tree] = {}
+    lossless: dict[tuple[str, int], Tree] = {}
     for key, entry in tree[table].items():
         port, _, numbers = key.partition("|")
         first, _, last = numbers.partition("-")
@@ -124,8 +126,8 @@ def _buffered(tree: Tree, table: str) -> dict[tuple[str, int], Tree]:
         whole = int(tree["BUFFER_POOL"][profile["pool"]]["size"])
         limit = "xoff" if table == "BUFFER_PG" else "static_th"
         if int(profile.get(limit, 0)) >= (1 if table == "BUFFER_PG" else whole):
-            found |= {(port, n): profile for n in range(int(first), int(last or first) + 1)}
-    return found
+            lossless |= {(port, n): profile for n in range(int(first), int(last or first) + 1)}
+    return lossless
 
 
 def _in_all(tree: Tree, groups: dict[tuple[str, int], Tree], word: str) -> dict[str, int]:

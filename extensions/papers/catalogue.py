@@ -29,7 +29,7 @@ def exhibits(paper: str = "") -> list[Exhibit]:
         raise InputError(not_among(paper, PAPERS, "paper"))
     names = [paper] if paper else list(PAPERS)
     modules = (import_module(f"{__package__}.{name}.{name}_paper") for name in names)
-    return [each for module in modules for each in module.EXHIBITS]
+    return [item for module in modules for item in module.EXHIBITS]
 
 
 def exhibit(name: str) -> Exhibit:
@@ -38,11 +38,11 @@ def exhibit(name: str) -> Exhibit:
     Raises:
         InputError: there is none.
     """
-    known = {each.id: each for each in exhibits()}
-    if name not in known:
-        todo = did_you_mean(name, known, "polarfab reproduce list")
+    by_id = {item.id: item for item in exhibits()}
+    if name not in by_id:
+        todo = did_you_mean(name, by_id, "polarfab reproduce list")
         raise InputError.of("a table or figure that is reproduced", name, todo, key="FIGURE")
-    return known[name]
+    return by_id[name]
 
 
 def reproduce(
@@ -61,19 +61,19 @@ def reproduce(
         workers: that share them.
         folder: where simulated points of whole sizes are kept, and looked for.
     """
-    found = workers.over(_computer, (quick, folder), [each.id for each in chosen])
-    for done, (each, evidence) in enumerate(zip(chosen, found, strict=True), 1):
-        yield each, evidence
+    evidences = workers.over(_computer, (quick, folder), [item.id for item in chosen])
+    for done, (item, evidence) in enumerate(zip(chosen, evidences, strict=True), 1):
+        yield item, evidence
         if progress:
             progress(done, len(chosen))
 
 
-def _computer(given: tuple[bool, Path | None]) -> Callable[[str], Evidence]:
-    quick, folder = given
-    known = {each.id: each for each in exhibits()}
+def _computer(shared: tuple[bool, Path | None]) -> Callable[[str], Evidence]:
+    quick, folder = shared
+    by_id = {item.id: item for item in exhibits()}
 
     def computed(name: str) -> Evidence:
         with keeping(folder):
-            return known[name].compute(quick)
+            return by_id[name].compute(quick)
 
     return computed

@@ -101,12 +101,16 @@ def columns(*sizes: int, apart: float = 1.6) -> Places:
 
 
 def with_hosts(
-    places: Places, links: NDArray[np.integer], leaves: NDArray[np.int64], each: int, side: int
+    places: Places,
+    links: NDArray[np.integer],
+    leaves: NDArray[np.int64],
+    hosts_of_leaf: int,
+    side: int,
 ) -> tuple[Places, NDArray[np.integer]]:
     """Places and links with compute nodes of leaves, on their left (side -1) or right (1)."""
-    owner = np.repeat(leaves, each)
+    owner = np.repeat(leaves, hosts_of_leaf)
     across = np.full(len(owner), 1.3 * side)
-    along = np.tile(0.28 * (np.arange(each) - (each - 1) / 2), len(leaves))
+    along = np.tile(0.28 * (np.arange(hosts_of_leaf) - (hosts_of_leaf - 1) / 2), len(leaves))
     hosts = len(places) + np.arange(len(owner))
     return (
         np.concatenate((places, places[owner] + np.stack((across, along), axis=1))),

@@ -173,7 +173,8 @@ def exhibits_of(
     paper: str, kind: str, captions: dict[Callable[[bool], Evidence], str]
 ) -> list[Exhibit]:
     """The tables or figures of a paper, in the order of their numbers from 1."""
-    made = partial(Exhibit, paper, kind)
+    numbered = partial(Exhibit, paper, kind)
     return [
-        made(number, what, compute) for number, (compute, what) in enumerate(captions.items(), 1)
+        numbered(number, what, compute)
+        for number, (compute, what) in enumerate(captions.items(), 1)
     ]

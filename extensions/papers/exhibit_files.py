@@ -42,8 +42,8 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
     """Name and text of each file; the verdict is the last, so where it is written all are."""
     curves = [asdict(panel) for panel in evidence.panels]
     graphs = [
-        {"title": each.title, "places": each.places.tolist(), "links": each.links.tolist()}
-        for each in evidence.diagrams
+        {"title": diagram.title, "places": diagram.places.tolist(), "links": diagram.links.tolist()}
+        for diagram in evidence.diagrams
     ]
     table = [dict(zip(evidence.columns, row, strict=True)) for row in evidence.rows]
     data = {"table": table, "curves": curves, "graphs": graphs}
@@ -59,10 +59,10 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
 def known_row(folder: Path, exhibit: Exhibit, quick: bool) -> dict[str, Any] | None:
     """Its row as the same code has written it, with all else and of the same sizes; or None."""
     try:
-        found = json.loads((folder / exhibit.id / VERDICT_FILE).read_text())
-        if (found.pop("quick"), found.pop("code")) != (quick, source_digest()):
+        verdict = json.loads((folder / exhibit.id / VERDICT_FILE).read_text())
+        if (verdict.pop("quick"), verdict.pop("code")) != (quick, source_digest()):
             return None
-        return {name: found[name] for name in ROW}
+        return {name: verdict[name] for name in ROW}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -76,20 +76,20 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
         beside: the folder of the pictures as the page names it.
     """
     yield "| | shows | verdict | |\n| --- | --- | --- | --- |\n"
-    for each, evidence in reproduced:
+    for item, evidence in reproduced:
         why = " ".join(evidence.reasons)
-        yield f"| [{each.id}](#{each.id}) | {each.what} | *{evidence.verdict}* | {why} |\n"
+        yield f"| [{item.id}](#{item.id}) | {item.what} | *{evidence.verdict}* | {why} |\n"
     meanings = {**VERDICTS, QUICK: "of smaller sizes than the paper's, which it says nothing of"}
     yield "\n" + "".join(f"- *{name}*: {meant}.\n" for name, meant in meanings.items())
     yield f"\n*{NOT_EXPLAINED}*: none of our tests shows why.\n"
     paper = ""
-    for each, evidence in reproduced:
-        if each.paper != paper:
-            paper = each.paper
+    for item, evidence in reproduced:
+        if item.paper != paper:
+            paper = item.paper
             yield f"\n## {papers[paper]}\n"
-        yield f"\n### {each.id}\n\n{each.what}: *{evidence.verdict}*.\n\n"
-        for name, _ in pictures(each, evidence):
-            yield f"![{each.what}]({beside}{name})\n"
+        yield f"\n### {item.id}\n\n{item.what}: *{evidence.verdict}*.\n\n"
+        for name, _ in pictures(item, evidence):
+            yield f"![{item.what}]({beside}{name})\n"
         yield from (f"\n- {line}" for line in evidence.setup)
         yield "\n" if evidence.setup else ""
         if evidence.rows:

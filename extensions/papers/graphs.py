@@ -32,7 +32,7 @@ def hamming(n: int) -> Adjacency:
 
 def cartesian(one: Adjacency, other: Adjacency) -> Adjacency:
     """Pairs, joined where they are equal in one place and joined in the other."""
-    same, alike = (np.eye(len(each), dtype=np.bool_) for each in (one, other))
+    same, alike = (np.eye(len(graph), dtype=np.bool_) for graph in (one, other))
     return np.asarray(np.kron(one, alike) | np.kron(same, other))
 
 

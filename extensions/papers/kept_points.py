@@ -94,7 +94,7 @@ def from_points(file: Path) -> Iterator[None]:
 
     Inside, a point that the file lacks raises an InputError.
     """
-    points = {each.what: each.point for each in kept_points(file)}
+    points = {kept.what: kept.point for kept in kept_points(file)}
     token = _KEPT.set(_Kept(file, points, alone=True))
     try:
         yield
@@ -105,8 +105,8 @@ def from_points(file: Path) -> Iterator[None]:
 def _kept(file: Path) -> _Kept:
     if not file.exists():
         return _Kept(file, {})
-    mine = (each for each in kept_points(file) if each.code == points_digest())
-    return _Kept(file, {each.what: each.point for each in mine})
+    mine = (kept for kept in kept_points(file) if kept.code == points_digest())
+    return _Kept(file, {kept.what: kept.point for kept in mine})
 
 
 def kept_point(what: PointOf, compute: Callable[[], LoadPoint]) -> LoadPoint:
@@ -149,17 +149,17 @@ def kept_points(file: Path) -> Iterator[KeptPoint]:
         raise InputError.of(required, shown(head), todo, str(file), 1)
     for line in lines:
         try:
-            found = dict(zip(COLUMNS, next(csv.reader([line])), strict=True))
-            what = PointOf(found["fabric"], found["pattern"], *_numbers(found, "load", "seed"))
-            values = {name: json.loads(found[name]) for name in VALUES}
+            cells = dict(zip(COLUMNS, next(csv.reader([line])), strict=True))
+            what = PointOf(cells["fabric"], cells["pattern"], *_numbers(cells, "load", "seed"))
+            values = {name: json.loads(cells[name]) for name in VALUES}
             ends = {name: tuple(values[name]) for name in ("hottest", "deadlock")}
-            yield KeptPoint(what, found["code"], LoadPoint(**{**values, **ends}))
+            yield KeptPoint(what, cells["code"], LoadPoint(**{**values, **ends}))
         except (ValueError, TypeError, StopIteration):
             continue
 
 
-def _numbers(found: Mapping[str, str], *names: str) -> list[Any]:
-    return [json.loads(found[name]) for name in names]
+def _numbers(cells: Mapping[str, str], *names: str) -> list[Any]:
+    return [json.loads(cells[name]) for name in names]
 
 
 def _line(kept: KeptPoint) -> str:
@@ -206,18 +206,18 @@ def checked(
     Raises:
         InputError: the file has no points.
     """
-    known = list(kept_points(file))
-    if not known:
+    points = list(kept_points(file))
+    if not points:
         raise InputError.of("points, as reproduce -o writes them", "none", file=str(file))
-    chosen = np.random.default_rng(seed).permutation(len(known))[:sample]
-    for each in (known[number] for number in sorted(chosen)):
-        same = each.code == points_digest()
-        centre, within = each.point.accepted, 0.0 if same else None
-        runs = [*{o.what: o.point.accepted for o in known if _alike(each, o)}.values()]
+    chosen = np.random.default_rng(seed).permutation(len(points))[:sample]
+    for kept in (points[number] for number in sorted(chosen)):
+        same = kept.code == points_digest()
+        centre, within = kept.point.accepted, 0.0 if same else None
+        runs = [*{o.what: o.point.accepted for o in points if _alike(kept, o)}.values()]
         if not same and len(runs) > 1:
             centre = fmean(runs)
             within = student(len(runs)) * stdev(runs) * sqrt(1 + 1 / len(runs))
-        yield CheckedPoint(each.what, centre, simulate(each.what).accepted, within, same)
+        yield CheckedPoint(kept.what, centre, simulate(kept.what).accepted, within, same)
 
 
 def _alike(one: KeptPoint, other: KeptPoint) -> bool:

@@ -122,7 +122,7 @@ def _compiled(spec: str) -> Build:
 
 def setup_of(fabrics: Iterable[PaperFabric], quick: bool) -> tuple[str, ...]:
     """What was simulated, a line each: switches and windows, then the networks and their routes."""
-    known = SimulationSettings(**A_LOOK.windows()) if quick else SimulationSettings()
+    settings = SimulationSettings(**A_LOOK.windows()) if quick else SimulationSettings()
     loads = A_LOOK.loads if quick else LOADS
     seeds = f"each of the seeds 0 to {SEEDS - 1}"
     near = (
@@ -131,16 +131,16 @@ def setup_of(fabrics: Iterable[PaperFabric], quick: bool) -> tuple[str, ...]:
         else f", up to the second that is not sustained, and {NEAR} or more near saturation"
     )
     lines = [
-        f"Switches: {known.vcs} virtual channels, any free one is taken; {known.buffer} flits a"
-        f" port; packets of {known.packet} flits, made at random (Bernoulli).",
-        f"Loads {', '.join(f'{load:g}' for load in loads)}{near}; {known.warmup:,} cycles of"
-        f" warm-up, {known.periods} × {known.period} measured; sustained means: for these"
-        f" {known.periods * known.period:,} cycles, with {'seed 0' if quick else seeds}.",
+        f"Switches: {settings.vcs} virtual channels, any free one is taken; {settings.buffer} flits"
+        f" a port; packets of {settings.packet} flits, made at random (Bernoulli).",
+        f"Loads {', '.join(f'{load:g}' for load in loads)}{near}; {settings.warmup:,} cycles of"
+        f" warm-up, {settings.periods} × {settings.period} measured; sustained means: for these"
+        f" {settings.periods * settings.period:,} cycles, with {'seed 0' if quick else seeds}.",
     ]
     routes: dict[str, dict[str, None]] = {}
-    for each in fabrics:
-        split = " channels split by valley" if "scheme" in each.simulated_routing() else ""
-        routes.setdefault(each.title() + split, {})[each.routes] = None
+    for fabric in fabrics:
+        split = " channels split by valley" if "scheme" in fabric.simulated_routing() else ""
+        routes.setdefault(fabric.title() + split, {})[fabric.routes] = None
     return (*lines, *(f"{network}: {'; '.join(names)}." for network, names in routes.items()))
 
 
@@ -151,8 +151,8 @@ def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tupl
         for key, curve in curves
         if curve.deadlock
     }
-    found = "; ".join(f"{name} from {load:g}" for name, load in first.items())
-    return (f"Deadlocks, loads offered: {found}.",) if found else ()
+    listed = "; ".join(f"{name} from {load:g}" for name, load in first.items())
+    return (f"Deadlocks, loads offered: {listed}.",) if listed else ()
 
 
 def panels_of(curves: Mapping[tuple[str, str], LatencyCurve]) -> tuple[Panel, ...]:
@@ -161,8 +161,8 @@ def panels_of(curves: Mapping[tuple[str, str], LatencyCurve]) -> tuple[Panel, ..
         pattern: latencies([(name, c) for (p, name), c in curves.items() if p == pattern], pattern)
         for pattern, _ in curves
     }
-    taken = (replace(each[1], title=f"{pattern}: accepted") for pattern, each in drawn.items())
-    return (*(each[0] for each in drawn.values()), *taken)
+    taken = (replace(panels[1], title=f"{pattern}: accepted") for pattern, panels in drawn.items())
+    return (*(panels[0] for panels in drawn.values()), *taken)
 
 
 def simulated_curve(
@@ -180,8 +180,8 @@ def simulated_curve(
         look: fewer loads, shorter windows.
     """
     if quick:
-        found = _prepared(fabric, pattern, look.loads, look.windows())
-        return simulate(*found)
+        prepared = _prepared(fabric, pattern, look.loads, look.windows())
+        return simulate(*prepared)
 
     def point(load: float) -> LoadPoint:
         runs = (PointOf(fabric.text(), pattern, load, seed) for seed in range(SEEDS))
@@ -190,16 +190,16 @@ def simulated_curve(
     points = list[LoadPoint]()
     for load in LOADS:
         points.append(point(load))
-        if sum(not each.sustained for each in points) == BEYOND:
+        if sum(not measured.sustained for measured in points) == BEYOND:
             break
     curve = LatencyCurve(tuple(points))
     for _ in range(max(NEAR, ENOUGH - len(points))):
         low = curve.saturation or 0.0
-        above = [each.offered for each in curve.points if each.offered > low]
+        above = [measured.offered for measured in curve.points if measured.offered > low]
         if not above:
             break
         more = point(round((low + min(above)) / 2, 4))
-        points = sorted((*points, more), key=lambda each: each.offered)
+        points = sorted((*points, more), key=lambda measured: measured.offered)
         curve = LatencyCurve(tuple(points))
     return curve
 
@@ -207,8 +207,8 @@ def simulated_curve(
 def simulated_point(what: PointOf) -> LoadPoint:
     """One run of the whole size."""
     network, traffic, settings = _whole(what.fabric, what.pattern)
-    asked = replace(settings, loads=(what.load,), seed=what.seed)
-    return simulate(network, traffic, asked).points[0]
+    one_run = replace(settings, loads=(what.load,), seed=what.seed)
+    return simulate(network, traffic, one_run).points[0]
 
 
 @lru_cache(maxsize=1)
@@ -244,6 +244,6 @@ def sustained(curve: LatencyCurve) -> float:
 
 def latency_at(curve: LatencyCurve, load: float) -> float:
     """The mean latency at an offered load; endless where no packet came, or the curve has ended."""
-    known = {each.offered: each.mean_latency for each in curve.points}
-    found = None if load > max(known) else known[load]
-    return inf if found is None else found
+    latency_by_load = {measured.offered: measured.mean_latency for measured in curve.points}
+    latency = None if load > max(latency_by_load) else latency_by_load[load]
+    return inf if latency is None else latency

@@ -67,9 +67,9 @@ def demi_shape(q: int) -> GraphShape:
 
 def baseline_shape(family: str, degree: int, **parameters: int | str) -> GraphShape:
     """A baseline of this degree, by its formulas."""
-    found = BASELINES[family]
-    mean, used = found.mean_distance(parameters), found.utilisation(parameters)
-    return GraphShape(found.order(parameters), degree, mean or 0, used or 0)
+    baseline = BASELINES[family]
+    mean, used = baseline.mean_distance(parameters), baseline.utilisation(parameters)
+    return GraphShape(baseline.order(parameters), degree, mean or 0, used or 0)
 
 
 SHAPES: dict[str, Callable[[], GraphShape]] = {

@@ -120,10 +120,10 @@ def paper_table(name: str) -> PaperTable:
     Raises:
         InputError: the name is unknown.
     """
-    known = read(SOURCE).data
-    if name not in known:
-        raise InputError(not_among(name, known, "table"))
-    data = known[name]
+    tables = read(SOURCE).data
+    if name not in tables:
+        raise InputError(not_among(name, tables, "table"))
+    data = tables[name]
     cells = _structural(data) if name == "projective-3" else _compared(data)
     return PaperTable(name, data["title"], tuple(cells), tuple(data.get("corrections", ())))
 
@@ -143,10 +143,10 @@ def configuration(entry: Mapping[str, Any], like: int | None) -> Candidate:
 
 def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
     for network, entry in data["networks"].items():
-        found = configuration(entry, data.get("like"))
+        network_values = configuration(entry, data.get("like"))
         for quantity, printed in entry["printed"].items():
             compute, tolerance = QUANTITIES[quantity]
-            value = compute(found)
+            value = compute(network_values)
             away = abs((value or 0) - float(printed))
             yield Cell(network, quantity, value, str(printed), away > tolerance + 1e-9)
 

@@ -79,17 +79,17 @@ def command(
     if not (listed or output):
         raise InputError.of("a folder to write to", "none", "such as -o figures", key="--output")
     quick = quick or listed
-    known = {each.id: output and known_row(output, each, quick) for each in chosen}
-    left = [each for each in chosen if not known[each.id]]
+    row_of = {item.id: output and known_row(output, item, quick) for item in chosen}
+    left = [item for item in chosen if not row_of[item.id]]
     if len(left) < len(chosen):
         say(f"there already: {len(chosen) - len(left)} of {len(chosen)}")
     with progress("reproducing") as bar, workers_at(scheduler) as workers:
-        for each, evidence in reproduce(left, quick, bar, workers, output):
-            known[each.id] = each.row(evidence)
+        for item, evidence in reproduce(left, quick, bar, workers, output):
+            row_of[item.id] = item.row(evidence)
             if output:
-                for name, text in files(each, evidence, quick):
-                    write_file(output / each.id / name, [text], folders=True)
-    rows = [row for row in known.values() if row]
+                for name, text in files(item, evidence, quick):
+                    write_file(output / item.id / name, [text], folders=True)
+    rows = [row for row in row_of.values() if row]
     if as_json:
         print_json(rows)
     else:
@@ -105,18 +105,18 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
 
     rows = list[dict[str, Any]]()
     with progress("simulating again") as bar:
-        for each in checked(file, points, seed, simulated_point):
-            fabric = PaperFabric(**json.loads(each.what.fabric))
+        for point in checked(file, points, seed, simulated_point):
+            fabric = PaperFabric(**json.loads(point.what.fabric))
             rows.append({
-                "agrees": each.agrees,
+                "agrees": point.agrees,
                 "fabric": f"{fabric.title()}, {fabric.routes}",
-                "pattern": each.what.pattern,
-                "load": each.what.load,
-                "seed": each.what.seed,
-                "kept": round(each.kept, 4),
-                "now": round(each.now, 4),
-                "within": None if each.within is None else round(each.within, 4),
-                "code": "the same" if each.same_code else "other",
+                "pattern": point.what.pattern,
+                "load": point.what.load,
+                "seed": point.what.seed,
+                "kept": round(point.kept, 4),
+                "now": round(point.now, 4),
+                "within": None if point.within is None else round(point.within, 4),
+                "code": "the same" if point.same_code else "other",
             })  # fmt: skip
             if bar:
                 bar(len(rows), points)
@@ -125,8 +125,8 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
     else:
         body = [(WORDS[row["agrees"]], *[*row.values()][1:]) for row in rows]
         print_table("accepted load of points simulated again", tuple(rows[0]), body, whole=True)
-    found = [row["agrees"] for row in rows]
-    if undecided := found.count(None):
+    agreements = [row["agrees"] for row in rows]
+    if undecided := agreements.count(None):
         say(f"undecided: {undecided}, by other code, of loads with one run: keep more seeds")
-    if False in found:
+    if False in agreements:
         raise SystemExit(1)

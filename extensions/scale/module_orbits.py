@@ -56,17 +56,17 @@ def module_bounds(build: Build) -> ModuleBounds | None:
     order = order.reshape(len(far), 2 * links, LISTED)
     bounce = use.links(classes.bounce[:, :links, :LISTED].reshape(len(far), -1)).astype(np.intp)
     bounce = bounce.reshape(len(far), links, LISTED)
-    there, here = far >= 0, np.arange(len(far))[:, None, None]
+    cabled, here = far >= 0, np.arange(len(far))[:, None, None]
     behind, direct = order[:, :links], order[:, links:]
-    own, number = module[..., None], np.arange(links)[:, None]
+    module_here, number = module[..., None], np.arange(links)[:, None]
     over = apex.astype(np.intp)[..., None]
-    for found in (behind, direct, bounce):
-        good = ((found >= 0) & (found != number)).all(axis=2) & (found[..., 0] != found[..., 1])
-        if found is not direct:
-            good &= (found != over).all(axis=2)
-        if found is not bounce:
-            good &= (module[here, found] != own).any(axis=2)
-        if not good[there].all():
+    for lists in (behind, direct, bounce):
+        good = ((lists >= 0) & (lists != number)).all(axis=2) & (lists[..., 0] != lists[..., 1])
+        if lists is not direct:
+            good &= (lists != over).all(axis=2)
+        if lists is not bounce:
+            good &= (module[here, lists] != module_here).any(axis=2)
+        if not good[cabled].all():
             return None
     longest = _longest_orbit(build, direct, bounce, apex, module, use)
     return (
@@ -89,8 +89,10 @@ def _by_link(build: Build) -> bool:
         rows: NDArray[Any] = np.asarray(packed(2 * links))[:, links:]
         return bool((rows == (far >= 0)).all())
     degree = np.count_nonzero(far >= 0, axis=1)
-    found = (np.count_nonzero((row >= links) & (row < 2 * links)) for row in egress)
-    return all(count == own for count, own in zip(found, degree.tolist(), strict=True))
+    direct = (np.count_nonzero((row >= links) & (row < 2 * links)) for row in egress)
+    return all(
+        count == neighbours for count, neighbours in zip(direct, degree.tolist(), strict=True)
+    )
 
 
 def _longest_orbit(

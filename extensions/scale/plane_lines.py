@@ -75,9 +75,9 @@ def _cabled(build: Build, program: LineProgram) -> bool:
 
 def _beside(around: Lines, first: int) -> Lines:
     """int32[n, K]: the lines of switches from `first` on, without themselves; -1 at the end."""
-    own = around == np.arange(first, first + len(around))[:, None]
-    quadric, beside = own.any(axis=1), around.copy()
-    beside[quadric, :-1] = around[quadric][~own[quadric]].reshape(-1, around.shape[1] - 1)
+    is_itself = around == np.arange(first, first + len(around))[:, None]
+    quadric, beside = is_itself.any(axis=1), around.copy()
+    beside[quadric, :-1] = around[quadric][~is_itself[quadric]].reshape(-1, around.shape[1] - 1)
     beside[quadric, -1] = -1
     return beside
 
@@ -94,7 +94,10 @@ def _orthogonal(build: Build, around: Lines) -> bool:
     add, mul = field(q).add, field(q).mul
     for begin in range(0, len(point), POINTS_AT_ONCE):
         some = slice(begin, begin + POINTS_AT_ONCE)
-        x, y, z = (mul[own[some, None], own[around[some]]] for own in np.ascontiguousarray(point.T))
+        x, y, z = (
+            mul[coordinate[some, None], coordinate[around[some]]]
+            for coordinate in np.ascontiguousarray(point.T)
+        )
         if add[add[x, y], z].any():
             return False
     return True

@@ -49,14 +49,14 @@ def _minimal(build: Build, switch: int) -> bool:
     ends = np.searchsorted(link[order], np.arange(far.shape[1] + 1))
     if not np.array_equal(order[: ends[0]], [switch]) or link[switch] != HERE:
         return False
-    there = np.full(len(far), 3, np.int8)
+    distance = np.full(len(far), 3, np.int8)
     for place in np.flatnonzero(np.diff(ends)).tolist():
         neighbour = int(far[switch, place])
         served = order[ends[place] : ends[place + 1]]
-        _up_to(int(links[served].max()) - 1, build, neighbour, there)
-        if (there[served] >= links[served]).any():
+        _up_to(int(links[served].max()) - 1, build, neighbour, distance)
+        if (distance[served] >= links[served]).any():
             return False
-        there[:] = 3
+        distance[:] = 3
     return True
 
 
@@ -80,15 +80,15 @@ def _served(build: Build, switch: int) -> NDArray[np.int16]:
     port = build.tables.classes.port[switch]
     some = slice(switch, switch + 1)
     links = PortUse.of(build.wiring).part(some).links(port[None])[0]
-    known = egress < min(len(port), no_route(routes.egress))
-    link = np.where(known, links[np.where(known, egress, 0)], NO_LINK).astype(np.int16)
+    forwards = egress < min(len(port), no_route(routes.egress))
+    link = np.where(forwards, links[np.where(forwards, egress, 0)], NO_LINK).astype(np.int16)
     link[egress == local(routes.egress)] = HERE
-    there = egress != no_route(routes.egress)
+    has_row = egress != no_route(routes.egress)
     served = np.full((order // h, h), NO_LINK, np.int16)
-    if prefix[there].max(initial=0) >= order + order // h:  # a row for no switch
+    if prefix[has_row].max(initial=0) >= order + order // h:  # a row for no switch
         return served.ravel()
-    whole = there & (prefix >= order)
+    whole = has_row & (prefix >= order)
     served[prefix[whole] - order] = link[whole][:, None]
-    single = there & (prefix < order)
+    single = has_row & (prefix < order)
     served.ravel()[prefix[single]] = link[single]
     return served.ravel()

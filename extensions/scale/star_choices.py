@@ -81,7 +81,7 @@ def _program(topology: Topology, links: int) -> StarProgram:
 def _protection(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
     """uint16[S, 3K, P]: ports that repair; bounces are the same."""
     order, links = wiring.port.shape
-    found = np.zeros((order, 3, links, ORDER), np.uint16)
+    protection = np.zeros((order, 3, links, ORDER), np.uint16)
     paths, ports = MemberPaths.of(program), np.pad(wiring.port.astype(np.uint16), ((0, 0), (1, 0)))
     for alike in AlikeSupernodes.each(program):
         rank = partial(_ranked, wiring=wiring)
@@ -93,8 +93,8 @@ def _protection(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
             rank(*sets)[:, None, alike.out] for sets in _over_triangles(alike)
         )
         switch, some = alike.switches, number.reshape(-1, *shape[2:])
-        found[switch, :, : alike.links] = ports[switch[:, None, None, None], some]
-    return found.reshape(order, 3 * links, ORDER)
+        protection[switch, :, : alike.links] = ports[switch[:, None, None, None], some]
+    return protection.reshape(order, 3 * links, ORDER)
 
 
 def _ranked(usable: Bits, before: Bits, wiring: Wiring) -> NDArray[np.uint16]:
@@ -106,11 +106,11 @@ def _ranked(usable: Bits, before: Bits, wiring: Wiring) -> NDArray[np.uint16]:
         wiring: any.
     """
     links = usable.shape[-1]
-    sets = [each.reshape(len(usable), -1, links) for each in (usable, before)]
+    sets = [links_of.reshape(len(usable), -1, links) for links_of in (usable, before)]
     port = np.tile(np.arange(1, links + 1, dtype=np.int32), (len(usable), 1))
     minimal = np.tile(port, sets[0].shape[1] // links)
-    found = ranked(sets[0], minimal, replace(wiring, port=port), ORDER, sets[1])
-    return found.reshape(*usable.shape[:-1], ORDER)
+    first_links = ranked(sets[0], minimal, replace(wiring, port=port), ORDER, sets[1])
+    return first_links.reshape(*usable.shape[:-1], ORDER)
 
 
 def _over_triangles(alike: AlikeSupernodes) -> Iterator[tuple[Bits, Bits]]:
@@ -127,7 +127,7 @@ def _over_triangles(alike: AlikeSupernodes) -> Iterator[tuple[Bits, Bits]]:
 def _alternates(program: StarProgram, links: int) -> NDArray[np.uint8]:
     """uint8[S, 3K, ⌈K/8⌉]: the links of alternates, as in `Spread`."""
     k, order = program.members, len(program.around) * program.members
-    found = np.zeros((order, 3, links, (links + 7) // 8), np.uint8)
+    alternates = np.zeros((order, 3, links, (links + 7) // 8), np.uint8)
     paths = MemberPaths.of(program)
     for alike in AlikeSupernodes.each(program):
         same = np.packbits(paths.alternates(alike), axis=3)
@@ -137,8 +137,10 @@ def _alternates(program: StarProgram, links: int) -> NDArray[np.uint8]:
         bit = (128 >> (apex & 7)).astype(np.uint8)[:, None] * paths.stays(alike)[g, :, place]
         # One apex a link out, so no place occurs twice.
         sets[g[:, None], np.arange(k), BESIDE, alike.out[place][:, None], apex[:, None] >> 3] |= bit
-        found[alike.switches, :, : alike.links, : same.shape[3]] = sets.reshape(-1, *same.shape[1:])
-    return found.reshape(order, 3 * links, -1)
+        alternates[alike.switches, :, : alike.links, : same.shape[3]] = sets.reshape(
+            -1, *same.shape[1:]
+        )
+    return alternates.reshape(order, 3 * links, -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,29 +173,29 @@ class MemberPaths:
 
     def alternates(self, alike: AlikeSupernodes) -> Bits:
         """bool[k, 3, K, K]: links whose paths never come back, but for those over triangles."""
-        found, out, within = self._none(alike)
+        sets, out, within = self._none(alike)
         at, inner = alike.members, alike.inner
-        found[:, BEYOND, out] = True
-        found[:, BEYOND, within, out.T] = True
+        sets[:, BEYOND, out] = True
+        sets[:, BEYOND, within, out.T] = True
         back = self.back[alike.of, at, inner[:, :, None], inner[:, None, :]]
-        found[:, BEYOND, within, within.T] = ~back
-        found[:, BESIDE, out, within.T] = True
-        found[:, BESIDE, within, within.T] = True
-        return _others(found)
+        sets[:, BEYOND, within, within.T] = ~back
+        sets[:, BESIDE, out, within.T] = True
+        sets[:, BESIDE, within, within.T] = True
+        return _others(sets)
 
     def stays(self, alike: AlikeSupernodes) -> Bits:
         """bool[g, k, D]: whether the apex y of x and z, by link to z, does not send (y, x') back.
 
         That is what x' serves over z in y, if anything. Out of y it may go over x.
         """
-        program, own = self.program, alike.members[:, 0]
+        program, member = self.program, alike.members[:, 0]
         y = np.argmax(alike.out == alike.apex[..., None], axis=2)
         arc = alike.arc[y][:, None]
-        over = program.along[arc, own]
+        over = program.along[arc, member]
         around = program.around[self._beside(alike)[np.arange(len(y))[:, None], y]]
         place = np.count_nonzero(around < alike.x[:, None, None], axis=2)[:, None]
-        turn = (over + own) % around.shape[2]
-        returns = (program.case[arc, own, own] == OVER_Z) & (self.behind[0, over, own] < 0)
+        turn = (over + member) % around.shape[2]
+        returns = (program.case[arc, member, member] == OVER_Z) & (self.behind[0, over, member] < 0)
         stays: Bits = ~(returns & (turn == place))
         return stays
 
@@ -232,8 +234,8 @@ class MemberPaths:
         return np.zeros(shape, np.bool_), alike.out[:, None], alike.within[:, None]
 
 
-def _others(found: Bits) -> Bits:
+def _others(sets: Bits) -> Bits:
     """The same, without the class's own link."""
-    own = np.arange(found.shape[3])
-    found[:, :, own, own] = False
-    return found
+    link = np.arange(sets.shape[3])
+    sets[:, :, link, link] = False
+    return sets

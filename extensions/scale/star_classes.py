@@ -53,12 +53,12 @@ class StarClasses:
         members = proved_members(build, program) if program else None
         if members is None or not members.as_programmed():
             return None
-        found = cls(build, members, PortUse.of(build.wiring))
-        for some in found.use.blocks():
-            known = np.where(far[some] >= 0, np.arange(links), -1)
-            if not np.array_equal(found.use.part(some).links(port[some]), np.tile(known, 3)):
+        result = cls(build, members, PortUse.of(build.wiring))
+        for some in result.use.blocks():
+            numbers = np.where(far[some] >= 0, np.arange(links), -1)
+            if not np.array_equal(result.use.part(some).links(port[some]), np.tile(numbers, 3)):
                 return None
-        return found if any(True for _ in found.alike()) else None
+        return result if any(True for _ in result.alike()) else None
 
     def alike(self) -> Iterator[AlikeSupernodes]:
         """The supernodes, those together whose links are numbered alike."""
@@ -71,11 +71,11 @@ class StarClasses:
         egress = np.minimum(routes.egress[x * k : (x + 1) * k], classes).astype(np.intp)
         egress += np.arange(k)[:, None] * (classes + 1)
         single = int(np.searchsorted(prefix, len(self.build.wiring.far)))
-        found, whole = (
+        single_rows, whole = (
             np.bincount(part.ravel(), minlength=k * (classes + 1)).reshape(k, -1)[:, :-1]
             for part in (egress[:, :single], egress[:, single:])
         )
-        counted: NDArray[np.int64] = found + whole * k
+        counted: NDArray[np.int64] = single_rows + whole * k
         return counted
 
 

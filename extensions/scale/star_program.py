@@ -69,10 +69,10 @@ def proved_members(build: Build, program: StarProgram) -> SupernodeMembers | Non
     """
     if not build.topology.endpoints.all() or not _joined(program):
         return None
-    found = SupernodeMembers.of(build, program)
-    if found is None or not found.all_linked() or not found.near() or not found.own():
+    members = SupernodeMembers.of(build, program)
+    if members is None or not members.all_linked() or not members.near() or not members.own():
         return None
-    return found
+    return members
 
 
 def program_of(build: Build) -> StarProgram | None:
@@ -122,16 +122,16 @@ class SupernodeMembers:
     @classmethod
     def of(cls, build: Build, program: StarProgram) -> SupernodeMembers | None:
         """Condition 1: as the first supernodes are cabled, if all others are, too."""
-        found, use = cls(program), PortUse.of(build.wiring)
+        members, use = cls(program), PortUse.of(build.wiring)
         classes = min(build.tables.classes.port.shape[1], no_route(build.tables.routes.egress))
         for x in range(len(program.around)):
-            own = slice(x * program.members, (x + 1) * program.members)
-            link = use.part(own).links(build.tables.classes.port[own, :classes])
-            far = build.wiring.far[own]
+            switches = slice(x * program.members, (x + 1) * program.members)
+            link = use.part(switches).links(build.tables.classes.port[switches, :classes])
+            far = build.wiring.far[switches]
             behind = np.where(link < 0, -1, np.take_along_axis(far, np.maximum(link, 0), axis=1))
-            if not found._cabled(x, behind, np.count_nonzero(far >= 0, axis=1)):
+            if not members._cabled(x, behind, np.count_nonzero(far >= 0, axis=1)):
                 return None
-        return found
+        return members
 
     def _cabled(self, x: int, behind: Numbers, links: Numbers) -> bool:
         """Whether the classes of a supernode, [k, C], lead to the switches that they should."""
@@ -149,10 +149,10 @@ class SupernodeMembers:
             if some.size and (some != self.along.setdefault(arc, some[:, 0])[:, None]).any():
                 return False
         place = np.arange(int(inside.max()))
-        there = place < inside[:, None]
+        present = place < inside[:, None]
         within = behind[:, below : below + len(place)] - x * k
-        strays = ((out < 0) | (out >= k)).any() or (there & ((within < 0) | (within >= k))).any()
-        within = np.where(there, within, NO_MEMBER)
+        strays = ((out < 0) | (out >= k)).any() or (present & ((within < 0) | (within >= k))).any()
+        within = np.where(present, within, NO_MEMBER)
         return not strays and np.array_equal(within, self.inner.setdefault(of, within))
 
     def behind(self, of: int, place: Numbers) -> Numbers:
@@ -165,9 +165,9 @@ class SupernodeMembers:
     def joined(self, of: int) -> Bits:
         """bool[k, k]: which members have a link within a supernode of a kind."""
         inner, k = self.inner[of], self.program.members
-        found = np.zeros((k, k + 1), np.bool_)
-        found[np.arange(k)[:, None], inner] = True  # NO_MEMBER is the last
-        return found[:, :k]
+        matrix = np.zeros((k, k + 1), np.bool_)
+        matrix[np.arange(k)[:, None], inner] = True  # NO_MEMBER is the last
+        return matrix[:, :k]
 
     def all_linked(self) -> bool:
         """Whether no two of these links lead to the same member."""
@@ -208,8 +208,8 @@ class SupernodeMembers:
 
     def _arrives(self, within: Numbers, along: Numbers) -> Bits:
         """bool[k, k]: whether members, [k, n], are there and joined to each member of another."""
-        there: Bits = (within >= 0) & (along[within] == np.arange(len(along)))
-        return there
+        arrives: Bits = (within >= 0) & (along[within] == np.arange(len(along)))
+        return arrives
 
     def own(self) -> bool:
         """Condition 4."""

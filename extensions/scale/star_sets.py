@@ -50,18 +50,18 @@ class StarSets:
     def of(cls, classes: StarClasses) -> StarSets:
         """The sets of all classes."""
         c, links = classes.build.tables.classes, classes.build.wiring.far.shape[1]
-        found = np.zeros((2, len(c.port), 3, links, (links + 7) // 8), np.uint8)
+        all_sets = np.zeros((2, len(c.port), 3, links, (links + 7) // 8), np.uint8)
         paths = _MemberPaths.of(classes)
         for alike in classes.alike():
             pair = np.stack((paths.alternates(alike), paths.repairs(alike)))
-            own = np.arange(alike.links)
-            pair[..., own, own] = False
+            link = np.arange(alike.links)
+            pair[..., link, link] = False
             packed = np.packbits(pair, axis=4)
             sets = np.repeat(packed[:, None], len(alike.x), axis=1)
             paths.over_triangles(alike, sets)
             some = sets.reshape(2, -1, *packed.shape[2:])
-            found[:, alike.switches, :, : alike.links, : packed.shape[4]] = some
-        alternates, repairs = found.reshape(2, len(c.port), 3 * links, -1)
+            all_sets[:, alike.switches, :, : alike.links, : packed.shape[4]] = some
+        alternates, repairs = all_sets.reshape(2, len(c.port), 3 * links, -1)
         return cls(classes, paths.behind, alternates, repairs)
 
 
@@ -91,8 +91,8 @@ class _MemberPaths:
         returns = np.zeros((2, k, turns), np.bool_)
         for of in members.inner:
             behind[of] = members.behind(of, program.step[of])
-            own = ~members.joined(of) & (behind[of] >= 0) & ~np.eye(k, dtype=np.bool_)
-            at, b = np.nonzero(own)
+            link = ~members.joined(of) & (behind[of] >= 0) & ~np.eye(k, dtype=np.bool_)
+            at, b = np.nonzero(link)
             n, r = np.nonzero(at[:, None] == behind[of][:, b].T)
             back[of, at[n], behind[of, at[n], b[n]], r] = True
         for arc, along in members.along.items():
@@ -108,22 +108,22 @@ class _MemberPaths:
 
     def alternates(self, alike: AlikeSupernodes) -> Bits:
         """bool[k, 3, K, K], but for triangles."""
-        found, out, within, inner = self._sides(alike)
+        sets, out, within, inner = self._sides(alike)
         back = self.back[alike.of, alike.members, inner[:, :, None], inner[:, None]]
-        found[:, BEYOND, out] = True
-        found[:, BEYOND, within, out.T] = True
-        found[:, BEYOND, within, within.T] = ~back
-        found[:, BESIDE, :, alike.within] = True
-        return found
+        sets[:, BEYOND, out] = True
+        sets[:, BEYOND, within, out.T] = True
+        sets[:, BEYOND, within, within.T] = ~back
+        sets[:, BESIDE, :, alike.within] = True
+        return sets
 
     def repairs(self, alike: AlikeSupernodes) -> Bits:
         """bool[k, 3, K, K], but for triangles."""
-        found, out, within, inner = self._sides(alike)
+        sets, out, within, inner = self._sides(alike)
         joined = self.classes.members.joined(alike.of)
-        found[:, BEYOND, :, alike.out] = True
-        found[:, BESIDE, out, within.T] = True
-        found[:, BESIDE, within, within.T] = ~joined[inner[:, None], inner[:, :, None]]
-        return found
+        sets[:, BEYOND, :, alike.out] = True
+        sets[:, BESIDE, out, within.T] = True
+        sets[:, BESIDE, within, within.T] = ~joined[inner[:, None], inner[:, :, None]]
+        return sets
 
     def over_triangles(self, alike: AlikeSupernodes, sets: NDArray[np.uint8]) -> None:
         """Put into the sets, uint8[2, g, k, 3, K, B], what links to apexes serve."""

@@ -82,11 +82,11 @@ def two_failures(build: Build) -> TwoFailures | None:
     classes = TwoLinkClasses.of(build)
     if classes is None:
         return None
-    found = _by_classes(classes)
+    result = _by_classes(classes)
     if not marks and not _direct_detours(classes):
-        return found
+        return result
     # Packets may come in from the apexes of links.
-    return replace(found, stretch=np.where(found.stretch > APEXES, AROUND, found.stretch))
+    return replace(result, stretch=np.where(result.stretch > APEXES, AROUND, result.stretch))
 
 
 def _direct_detours(classes: TwoLinkClasses) -> bool:
@@ -95,8 +95,8 @@ def _direct_detours(classes: TwoLinkClasses) -> bool:
     s, k = np.nonzero(w.far >= 0)
     direct = np.zeros(port.shape, np.bool_)
     direct[s, classes.direct[s, k]] = True
-    given = given_alternates(classes.build, classes.use)
-    return bool(given[direct].any())
+    alternates = given_alternates(classes.build, classes.use)
+    return bool(alternates[direct].any())
 
 
 def _by_classes(classes: TwoLinkClasses) -> TwoFailures:
@@ -116,12 +116,12 @@ def _by_classes(classes: TwoLinkClasses) -> TwoFailures:
     bare = over < 0
     u, d = s[bare], far[s, k][bare]
     sends = _sent(classes, repair, bounce, u, d)
-    there = sends >= 0
-    returns = (sends[:, np.maximum(sends, 0)] == np.arange(len(u))).any(axis=0) & there
+    is_bare = sends >= 0
+    returns = (sends[:, np.maximum(sends, 0)] == np.arange(len(u))).any(axis=0) & is_bare
     holds[d[returns.any(axis=0)]] = False
     stretch = np.full(len(far), APEXES)
     stretch[d] = ONE_WITHOUT
-    stretch[d[there.any(axis=0)]] = TWO_WITHOUT
+    stretch[d[is_bare.any(axis=0)]] = TWO_WITHOUT
     return TwoFailures(holds, stretch, stretch)
 
 
@@ -142,10 +142,10 @@ def _sent(
 
     key = u * len(far) + d
     order = np.argsort(key)
-    found = []
+    sent_to = []
     for links in np.moveaxis(repair, 2, 0):
         x = over(bounce, over(links, u))
         sent = over(classes.link, x) * len(far) + d
         place = order[np.minimum(np.searchsorted(key, sent, sorter=order), len(key) - 1)]
-        found.append(np.where(key[place] == sent, place, -1))
-    return np.array(found, np.int64).reshape(repair.shape[2], len(u))
+        sent_to.append(np.where(key[place] == sent, place, -1))
+    return np.array(sent_to, np.int64).reshape(repair.shape[2], len(u))

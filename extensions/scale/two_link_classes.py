@@ -86,9 +86,9 @@ def _rows(egress: Numbers, classes: int) -> NDArray[np.int64]:
     """int64[S, C]: how many destinations have each class."""
     rows = np.zeros((len(egress), classes + 1), np.int64)
     last = min(classes, np.iinfo(egress.dtype).max)
-    for found, row in zip(rows, egress, strict=True):
+    for counted, row in zip(rows, egress, strict=True):
         # What is no class, such as 65,535, is counted as one after the last.
-        found[: last + 1] = np.bincount(np.minimum(row, last), minlength=last + 1)
+        counted[: last + 1] = np.bincount(np.minimum(row, last), minlength=last + 1)
     return rows[:, :classes]
 
 
@@ -113,7 +113,7 @@ def first_two(links: NDArray[Any], minimal: NDArray[Any]) -> tuple[NDArray[Any],
     first = np.full(minimal.shape, -1, links.dtype)
     second = first.copy()
     for link in np.moveaxis(links, 2, 0):
-        there = (link >= 0) & (link != minimal) & (link != first)
-        second = np.where(there & (first >= 0) & (second < 0), link, second)
-        first = np.where(there & (first < 0), link, first)
+        usable = (link >= 0) & (link != minimal) & (link != first)
+        second = np.where(usable & (first >= 0) & (second < 0), link, second)
+        first = np.where(usable & (first < 0), link, first)
     return first, second

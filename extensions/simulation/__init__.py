@@ -61,9 +61,9 @@ def simulate(
 
     MemoryBound.of_build(fabric.build).storing(FLOWS).require()
     settings = settings_for(fabric.build, loads, seed, fail, switches)
-    asked = Path(demand) if demand else pattern
+    traffic = Path(demand) if demand else pattern
     with workers_at(scheduler, zip((fabric.build,), fabric.folders)) as workers:  # noqa: B905
-        return simulate_build(fabric.build, asked, hosts, settings, progress, workers)
+        return simulate_build(fabric.build, traffic, hosts, settings, progress, workers)
 
 
 def completion_time(

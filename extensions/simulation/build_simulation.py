@@ -61,20 +61,20 @@ def settings_for(
     Raises:
         InputError: no such node, link or setting, or a value that cannot be.
     """
-    given = {
+    chosen = {
         name: int(value) if isinstance(value, np.integer) else value
         for name, value in (switches or {}).items()
         if value is not None
     }
-    known = {field.name for field in fields(SimulationSettings)}
-    for name, value in given.items():
-        if name not in known:
-            raise InputError.of("a setting of SimulationSettings", name, ", ".join(sorted(known)))
+    names = {field.name for field in fields(SimulationSettings)}
+    for name, value in chosen.items():
+        if name not in names:
+            raise InputError.of("a setting of SimulationSettings", name, ", ".join(sorted(names)))
         if name in CHOICES and value not in CHOICES[name]:
             raise InputError(not_among(str(value), CHOICES[name], name))
         if name in LEAST and not (isinstance(value, int) and value >= LEAST[name]):
             raise InputError.of(f"a number from {LEAST[name]}", str(value), key=name)
-    given["router"] = FlitRouter.read(str(given.get("router", "")))  # type: ignore[assignment]
+    chosen["router"] = FlitRouter.read(str(chosen.get("router", "")))  # type: ignore[assignment]
     for load in loads:
         if not 0 < load <= 1:
             required = "loads above 0 and up to 1, parts of what the hosts' links carry"
@@ -85,7 +85,7 @@ def settings_for(
         loads=tuple(loads) or USUAL_LOADS,
         seed=seed,
         failures=failures,
-        **given,  # type: ignore[arg-type]
+        **chosen,  # type: ignore[arg-type]
     )
     if failures and settings.level == "flit":
         raise InputError.of("`level packet`, to have failures", "flit", key="level")
@@ -130,9 +130,9 @@ def simulate_build(
         flows = _patterned(build, pattern, hosts, settings.seed)
     settings = with_channels(build, network, settings)
     valley = channels_needed(build, network, replace(settings, scheme="valley"))
-    found = simulate(network, flows, settings, progress, workers)
+    curve = simulate(network, flows, settings, progress, workers)
     router = settings.router if settings.level == "flit" else None
-    return replace(found, channels=valley, router=router)
+    return replace(curve, channels=valley, router=router)
 
 
 def network_for(build: Build, hosts: int, settings: SimulationSettings) -> SimulatedNetwork:
@@ -165,8 +165,8 @@ def _link_cycles(
 
 def _check_paths(settings: SimulationSettings) -> None:
     """Refuse settings that are about tables where packets do not take them."""
-    for name, given in (("fail", settings.failures), ("flows", settings.flows)):
-        if given and settings.routing in BESIDE_TABLES:
+    for name, value in (("fail", settings.failures), ("flows", settings.flows)):
+        if value and settings.routing in BESIDE_TABLES:
             required = f"paths of the tables with `{name}`: minimal, emitted or adaptive"
             raise InputError.of(required, settings.routing, key="routing")
 
@@ -184,15 +184,15 @@ def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> HostTraffic
 def _demanded(build: Build, file: Path) -> Traffic:
     """The rates of a file; what the busiest switch sends or receives is 1."""
     text = read_text(file)
-    found = read_demand(text, build.wiring)
+    rates = read_demand(text, build.wiring)
     ends = build.topology.endpoints
-    for switch in np.concatenate((found.source, found.destination)):
+    for switch in np.concatenate((rates.source, rates.destination)):
         if not ends[switch]:
             given = f"{build.wiring.names[switch]}, which has none"
             raise InputError.of("rates between switches with hosts", given, file=text.name)
-    both = found.source, found.destination
-    busiest = max(np.bincount(side, found.amount).max() for side in both)
-    return replace(found, amount=found.amount / busiest)
+    both = rates.source, rates.destination
+    busiest = max(np.bincount(side, rates.amount).max() for side in both)
+    return replace(rates, amount=rates.amount / busiest)
 
 
 def with_channels(

@@ -89,7 +89,7 @@ def sweep(hosts: int) -> Collective:
                 host = np.flatnonzero(inside & (to_column < hosts // rows))
                 goal = to_row[host] * (hosts // rows) + to_column[host]
                 parts.append((host, goal, np.full_like(host, corner * BLOCKS + block)))
-    source, goal, stage = (np.concatenate(each) for each in zip(*parts, strict=True))
+    source, goal, stage = (np.concatenate(column_of) for column_of in zip(*parts, strict=True))
     return Collective(source, goal, stage, stage)
 
 
@@ -172,19 +172,19 @@ def completion_time(
         given = f"{most[collective]:,} of {count:,} hosts"
         todo = "take fewer hosts a switch (`hosts_per_node`), or tree-allreduce"
         raise InputError.of(f"at most {MOST_MESSAGES:,} messages", given, todo, key="collective")
-    made = COLLECTIVES[collective](count)
-    packets = max(1, ceil(size * made.part / (settings.packet * FLIT)))
-    total = packets * len(made.source)
+    messages = COLLECTIVES[collective](count)
+    packets = max(1, ceil(size * messages.part / (settings.packet * FLIT)))
+    total = packets * len(messages.source)
     run, state, cycles = run_messages(
-        build, network, settings, lambda arcs: HostMessages.of(arcs, *made[:4], packets), total
+        build, network, settings, lambda arcs: HostMessages.of(arcs, *messages[:4], packets), total
     )
     use = state.carried[network.end >= 0].max() / max(1, run.now if cycles is None else cycles)
-    sent = np.bincount(made.source).max() * packets * settings.packet
+    sent = np.bincount(messages.source).max() * packets * settings.packet
     return CompletionTime(
         collective=collective,
         size=size,
         hosts=count,
-        messages=len(made.source),
+        messages=len(messages.source),
         packets=total,
         cycles=cycles,
         seconds=None if cycles is None else cycles * FLIT * 8 / (SPEED * 1e9),

@@ -116,8 +116,8 @@ class FlitState(NamedTuple):
         buffers, ports = len(like.queue), len(like.port)
         flits = rules.depth * rules.length
         router = rules.router
-        there = int(net.delay.max() + net.delay[net.end < 0].max())
-        longest = TURNS + there + router.crossbar + router.credit
+        longest_link = int(net.delay.max() + net.delay[net.end < 0].max())
+        longest = TURNS + longest_link + router.crossbar + router.credit
         turns = 1 << (longest - 1).bit_length()
         return cls(
             slot=np.zeros((buffers * (rules.depth + 2), 4), np.int32),
@@ -220,12 +220,12 @@ def _noted(events: NDArray[np.int32], when: int, what: int) -> None:
 
 @inlined_loop
 def _stored(
-    rules: SwitchRules, state: FlitState, vc: int, goal: int, made: int, hops: int, via: int
+    rules: SwitchRules, state: FlitState, vc: int, goal: int, made_at: int, hops: int, via: int
 ) -> None:
     """A packet is on its way to a buffer."""
     depth = rules.depth + 2
     into = vc * depth + turned(state.buffer[vc, FRONT] + state.buffer[vc, STORED], depth)
-    state.slot[into, 0], state.slot[into, 1] = goal, made
+    state.slot[into, 0], state.slot[into, 1] = goal, made_at
     state.slot[into, 2], state.slot[into, 3] = hops, via
     state.buffer[vc, STORED] += 1
 
@@ -239,21 +239,21 @@ def _inject(
     for h in range(senders):
         arc, left = state.host[h], state.sending[h, 1]
         if not left:
-            made = state.made[h]
-            if made > t:
+            made_at = state.made[h]
+            if made_at > t:
                 continue
             turn = (state.sending[h, 0] + 1) % vcs
             for i in range(vcs):
                 vc = arc * vcs + turned(turn + i, vcs)
                 if state.owner[vc] < 0 and state.room[vc] > 0:
                     goal = destination(net, traffic, arc, drawn(state.streams, senders + h))
-                    _stored(rules, state, vc, goal, made, 0, DIRECT)
+                    _stored(rules, state, vc, goal, made_at, 0, DIRECT)
                     state.owner[vc] = vc
                     state.sending[h, 0] = vc
                     left = rules.length
                     counts[INJECTED] += 1
-                    counts[MEASURED_IN] += rules.begin <= made < rules.end
-                    state.made[h] = made_next(state.streams, h, made, state.chance[h])
+                    counts[MEASURED_IN] += rules.begin <= made_at < rules.end
+                    state.made[h] = made_next(state.streams, h, made_at, state.chance[h])
                     break
         vc = state.sending[h, 0]
         if left and state.room[vc] > 0:
@@ -299,7 +299,7 @@ def _step(
         if not count:
             continue
         busy = state.busy[switch]
-        base, kept, asked = switch * ports, 0, 0
+        base, kept, asking = switch * ports, 0, 0
         first = step % count
         for i in range(count):
             vc = busy[turned(first + i, count)]
@@ -316,16 +316,16 @@ def _step(
                 continue
             if state.room[buffer[vc, NEXT]] > 0:
                 place = vc // vcs - base
-                at = asked if islip or by_input[place] < 0 else by_input[place]
-                if at < asked:
+                at = asking if islip or by_input[place] < 0 else by_input[place]
+                if at < asking:
                     begin, low = state.turn[base + place, 0], (base + place) * vcs
                     if _after(asks[at, 0] - low, begin, vcs) < _after(vc - low, begin, vcs):
                         continue
-                asked = max(asked, at + 1)
+                asking = max(asking, at + 1)
                 by_input[place] = at
                 asks[at, 0], asks[at, 1], asks[at, 2] = vc, place, buffer[vc, OUT] - base
         state.active[switch] = kept
-        wanted = _match(max(1, islip), vcs, base, asks[:asked], state.turn, state.chosen)
+        wanted = _match(max(1, islip), vcs, base, asks[:asking], state.turn, state.chosen)
         for i in range(wanted):
             vc = by_output[outputs[i]]
             arc = vc // vcs
@@ -476,11 +476,11 @@ def _pass_flit(
     buffer, counts, length = state.buffer, state.counts, rules.length
     out, other = buffer[vc, OUT], buffer[vc, NEXT]
     here = vc * (rules.depth + 2) + buffer[vc, FRONT]
-    goal, made, hops = state.slot[here, 0], state.slot[here, 1], state.slot[here, 2]
+    goal, made_at, hops = state.slot[here, 0], state.slot[here, 1], state.slot[here, 2]
     local = other >= len(buffer)
     if not buffer[vc, SENT] and not local:
         via = DIRECT if unmark else state.slot[here, 3]
-        _stored(rules, state, other, goal, made, hops + 1, via)
+        _stored(rules, state, other, goal, made_at, hops + 1, via)
     buffer[vc, SENT] += 1
     buffer[vc, FLITS] -= 1
     state.room[other] -= 1
@@ -508,8 +508,8 @@ def _pass_flit(
         done = t + wait + WIRE + net.delay[out]
         counts[DELIVERED] += 1
         counts[ACCEPTED] += rules.begin <= done < rules.end
-        if rules.begin <= made < rules.end:
-            took = done - made
+        if rules.begin <= made_at < rules.end:
+            took = done - made_at
             counts[MEASURED_OUT] += 1
             counts[LATENCY] += took
             counts[WORST] = max(counts[WORST], took)

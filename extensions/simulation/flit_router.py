@@ -39,7 +39,7 @@ class FlitRouter(NamedTuple):
         Raises:
             InputError: no such key, one twice, or a value that cannot be.
         """
-        found = dict[str, int]()
+        values = dict[str, int]()
         for word in text.split(",") if text else ():
             key, _, value = word.partition("=")
             if key not in cls._fields:
@@ -47,15 +47,15 @@ class FlitRouter(NamedTuple):
             least = int(key in ("crossbar", "speedup"))
             if not (value.isascii() and value.isdigit() and least <= int(value) <= MOST):
                 raise InputError.of(f"{key}= and {least} to {MOST:,}", word, key="router")
-            if key in found:
+            if key in values:
                 raise InputError.of(f"{key} once", text, key="router")
-            found[key] = int(value)
-        return cls(**found)
+            values[key] = int(value)
+        return cls(**values)
 
     def text(self, whole: bool = False) -> str:
         """As `read` takes it; without the whole, what is not as usual."""
-        given, usual = self._asdict(), self._field_defaults
-        return ",".join(f"{k}={v}" for k, v in given.items() if whole or v != usual[k])
+        values, usual = self._asdict(), self._field_defaults
+        return ",".join(f"{k}={v}" for k, v in values.items() if whole or v != usual[k])
 
     @property
     def pipeline(self) -> int:

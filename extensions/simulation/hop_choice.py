@@ -102,17 +102,17 @@ def links(net: SimulatedNetwork, hop: int, goal: int) -> int:
     Or spread by the next switch.
     """
     width, ports = net.order.shape[0] // net.switches, net.links + net.hosts
-    here, there = hop // ports, net.end[hop] // ports
-    row = there * width + net.number[there, goal]
-    first = net.order[here * width + net.number[here, goal], 0]
-    if len(net.program.onward) and hop != first and net.number[there, goal] < net.links:
+    switch, next_switch = hop // ports, net.end[hop] // ports
+    row = next_switch * width + net.number[next_switch, goal]
+    first = net.order[switch * width + net.number[switch, goal], 0]
+    if len(net.program.onward) and hop != first and net.number[next_switch, goal] < net.links:
         return SPREAD_LINKS
     if net.order[row, 0] == net.end[hop]:
-        came, number = net.end[hop] - there * ports, net.number[there, goal]
-        for bounce in net.program.bounce[there, number]:
+        came, number = net.end[hop] - next_switch * ports, net.number[next_switch, goal]
+        for bounce in net.program.bounce[next_switch, number]:
             if bounce >= 0 and bounce != came:
-                return 2 + int(net.hops[net.program.far[there, bounce], goal])
-    return 1 + int(net.hops[there, goal])
+                return 2 + int(net.hops[net.program.far[next_switch, bounce], goal])
+    return 1 + int(net.hops[next_switch, goal])
 
 
 @inlined_loop

@@ -68,10 +68,10 @@ class HostMessages(NamedTuple):
         hosts, stages = len(arcs), int(max(stage.max(), needed.max())) + 1
         order = np.lexsort((stage, source))
         source, goal, stage, needed = source[order], goal[order], stage[order], needed[order]
-        size, ready = (np.broadcast_to(each, len(order))[order] for each in (size, ready))
+        size, ready = (np.broadcast_to(value, len(order))[order] for value in (size, ready))
         bounds = np.searchsorted(source, np.arange(hosts + 1)).astype(np.int32)
-        found = np.searchsorted(source.astype(np.int64) * stages + stage, goal * stages + needed)
-        then = np.where(found < bounds[goal + 1], found, -1).astype(np.int32)
+        place = np.searchsorted(source.astype(np.int64) * stages + stage, goal * stages + needed)
+        then = np.where(place < bounds[goal + 1], place, -1).astype(np.int32)
         return cls(
             goal=arcs[goal].astype(np.int32),
             sender=source.astype(np.int32),

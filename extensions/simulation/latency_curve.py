@@ -79,24 +79,24 @@ def simulate(
         workers: that share the loads.
     """
     seeds = range(settings.seed, settings.seed + settings.runs)
-    asked = [(load, seed) for load in settings.loads for seed in seeds]
+    runs_wanted = [(load, seed) for load in settings.loads for seed in seeds]
     points = list[LoadPoint]()
-    for point in workers.over(_measurer, Simulated(network, traffic, settings), asked):
+    for point in workers.over(_measurer, Simulated(network, traffic, settings), runs_wanted):
         points.append(point)
         if progress:
-            progress(len(points), len(asked))
-    runs = (points[first : first + len(seeds)] for first in range(0, len(asked), len(seeds)))
+            progress(len(points), len(runs_wanted))
+    runs = (points[first : first + len(seeds)] for first in range(0, len(runs_wanted), len(seeds)))
     return LatencyCurve(tuple(map(LoadPoint.of_runs, runs)))
 
 
-def _measurer(given: Simulated) -> Callable[[tuple[float, int]], LoadPoint]:
+def _measurer(simulated: Simulated) -> Callable[[tuple[float, int]], LoadPoint]:
     from extensions.simulation.measurement import Measurement
 
-    Measurement.of(*given, load=0.5).compile()  # before processes are forked
+    Measurement.of(*simulated, load=0.5).compile()  # before processes are forked
 
-    def point(asked: tuple[float, int]) -> LoadPoint:
-        load, seed = asked
-        seeded = given._replace(settings=replace(given.settings, seed=seed))
+    def point(run: tuple[float, int]) -> LoadPoint:
+        load, seed = run
+        seeded = simulated._replace(settings=replace(simulated.settings, seed=seed))
         return Measurement.of(*seeded, load).point()
 
     return point
@@ -114,11 +114,11 @@ def latencies(curves: Sequence[tuple[str, LatencyCurve]], title: str) -> tuple[P
     sustained, accepted = [], []
     for name, curve in curves:
         points = sorted(curve.points, key=lambda point: point.offered)
-        held = [each for each in points if each.sustained and each.mean_latency is not None]
-        x = tuple(100 * each.offered for each in held)
-        sustained.append(Curve(name, x, tuple(each.mean_latency or 0.0 for each in held)))
-        x = tuple(100 * each.offered for each in points)
-        accepted.append(Curve(name, x, tuple(100 * each.accepted for each in points)))
+        held = [point for point in points if point.sustained and point.mean_latency is not None]
+        x = tuple(100 * point.offered for point in held)
+        sustained.append(Curve(name, x, tuple(point.mean_latency or 0.0 for point in held)))
+        x = tuple(100 * point.offered for point in points)
+        accepted.append(Curve(name, x, tuple(100 * point.accepted for point in points)))
     across = "offered, % of injection"
     return (
         Panel(title, across, "mean latency, cycles", tuple(sustained)),

@@ -198,15 +198,15 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    measured = [value for value in values if value is not None]
+    return sum(measured) / len(measured) if measured else None
 
 
 def _half_interval(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
+    measured = [value for value in values if value is not None]
+    if len(measured) < 2:
         return None
-    return student(len(known)) * stdev(known) / sqrt(len(known))
+    return student(len(measured)) * stdev(measured) / sqrt(len(measured))
 
 
 def student(runs: int) -> float:

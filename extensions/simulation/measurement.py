@@ -60,9 +60,9 @@ class Measurement:
     ) -> Measurement:
         """Before the first cycle."""
         rules = settings.rules()
-        given = network, traffic, rules, load, settings.seed
+        setup = network, traffic, rules, load, settings.seed
         flits = settings.level == "flit"
-        state = flit_kernel.FlitState.of(*given) if flits else kernel.PacketState.of(*given)
+        state = flit_kernel.FlitState.of(*setup) if flits else kernel.PacketState.of(*setup)
         return cls(network, traffic, settings, load, rules, state)
 
     @property
@@ -78,7 +78,9 @@ class Measurement:
     def point(self) -> LoadPoint:
         """Simulate, and measure."""
         settings = self.settings
-        periods = {settings.warmup + settings.period * each for each in range(settings.periods + 1)}
+        periods = {
+            settings.warmup + settings.period * period for period in range(settings.periods + 1)
+        }
         cuts = {failure.cycle for failure in settings.failures if failure.cycle < settings.last}
         for stop in sorted(periods | cuts):
             self._run(stop)
@@ -121,10 +123,10 @@ class Measurement:
     def _run(self, stop: int) -> None:
         while self.now < stop:
             end = min(stop, self.now + CHUNK)
-            given = self.network, self.traffic, self.rules, self.state
+            arguments = self.network, self.traffic, self.rules, self.state
             if self.advance is None:
-                self.advance = compiled_for(self._loops.advance, *given, self.now, end)
-            self.advance(*given, self.now, end)
+                self.advance = compiled_for(self._loops.advance, *arguments, self.now, end)
+            self.advance(*arguments, self.now, end)
             self.now = end
             counts = self.state.counts
             out = counts[kernel.DELIVERED] + counts[kernel.LOST]
@@ -186,7 +188,7 @@ class Measurement:
             lost=self.lost,
             cycles=self.now,
             deadlock=() if arrived else self.deadlock(),
-            settled=settled([each for each in self.inside if each[0] <= settings.last]),
+            settled=settled([sample for sample in self.inside if sample[0] <= settings.last]),
         )
 
     def _latencies(self) -> dict[str, Any]:
@@ -213,8 +215,8 @@ class Measurement:
             np.full((buffers, self.rules.vcs), -1, np.int32),
         )
         compiled(self._loops.blocked)(self.network, self.rules, self.state, waits, wanted)
-        found = waiting_cycle(waits, wanted)
-        return tuple(buffer // width for buffer in found)
+        cycle = waiting_cycle(waits, wanted)
+        return tuple(buffer // width for buffer in cycle)
 
 
 def settled(inside: Sequence[tuple[int, int]]) -> int:

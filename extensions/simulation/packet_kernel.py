@@ -177,13 +177,13 @@ class PacketState(NamedTuple):
 
 
 @loop
-def made_next(streams: NDArray[np.uint64], host: int, made: int, chance: float) -> int:
-    """When the packet after one that was made then is made: Bernoulli trials, one a cycle.
+def made_next(streams: NDArray[np.uint64], host: int, made_at: int, chance: float) -> int:
+    """When the packet after one that was made then is made_at: Bernoulli trials, one a cycle.
 
     chance: log(1 - p).
     """
     gap = np.log(1.0 - drawn(streams, host)) / chance
-    return int(min(made + 1 + gap, NEVER - 1))
+    return int(min(made_at + 1 + gap, NEVER - 1))
 
 
 @loop
@@ -344,22 +344,22 @@ def advance(
                         into = vc * depth + turned(queue[vc, 0] + queue[vc, 1], depth)
                         if slot[into, 2] <= t:
                             if collective:
-                                made = packet_sent(messages, h, t + length)
-                                goal = messages.goal[made]
+                                made_at = packet_sent(messages, h, t + length)
+                                goal = messages.goal[made_at]
                                 state.due[h] = due(messages, h)
                             else:
                                 u = drawn(state.streams, senders + h)
                                 goal = destination(net, traffic, arc, u)
-                                made = state.made[h]
-                                after = made_next(state.streams, h, made, state.chance[h])
+                                made_at = state.made[h]
+                                after = made_next(state.streams, h, made_at, state.chance[h])
                                 state.made[h] = after
                                 state.due[h] = max(after, t + length)
-                            slot[into, 0], slot[into, 1], slot[into, 3] = goal, made, 0
+                            slot[into, 0], slot[into, 1], slot[into, 3] = goal, made_at, 0
                             when = t + WIRE + net.delay[arc] + PIPELINE
                             _arrive(slot, queue, state.wheel, vc, into, when, mask)
                             counts[INJECTED] += 1
                             counts[LAST] = t
-                            counts[MEASURED_IN] += rules.begin <= made < rules.end
+                            counts[MEASURED_IN] += rules.begin <= made_at < rules.end
                             break
         # Switches match inputs with outputs: packets of odd length also in the middle of a cycle.
         for turn in range(net.switches * (1 + length % 2)):
@@ -384,16 +384,16 @@ def advance(
                         kept += 1
                         continue
                     done = begin + WIRE + net.delay[out] + length - 1
-                    made = slot[here, 1]
+                    made_at = slot[here, 1]
                     counts[DELIVERED] += 1
                     counts[ACCEPTED] += rules.begin <= done < rules.end
                     if collective:
                         counts[WORST] = max(counts[WORST], done)
-                        host = packet_came(messages, made, done)
+                        host = packet_came(messages, made_at, done)
                         if host >= 0:
                             state.due[host] = due(messages, host)
-                    elif rules.begin <= made < rules.end:
-                        took = done - made
+                    elif rules.begin <= made_at < rules.end:
+                        took = done - made_at
                         counts[MEASURED_OUT] += 1
                         counts[LATENCY] += took
                         counts[WORST] = max(counts[WORST], took)

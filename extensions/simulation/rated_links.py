@@ -61,8 +61,8 @@ class RatedLinks:
             raise InputError.of("a fabric with hosts", "none", todo, key="hosts_per_node")
 
         def rate(switch: NDArray[Any], port: NDArray[Any]) -> NDArray[np.int64]:
-            known = speed[wiring.node_type[switch], port]
-            return np.where(known > 0, known, SPEED)
+            speeds = speed[wiring.node_type[switch], port]
+            return np.where(speeds > 0, speeds, SPEED)
 
         return cls(
             build=build,

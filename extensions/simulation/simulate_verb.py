@@ -47,11 +47,11 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
     Raises:
         InputError: a word has no cycle.
     """
-    found = [word.rpartition("@") for word in words]
-    for word, (_what, sign, cycle) in zip(words, found, strict=True):
+    parts = [word.rpartition("@") for word in words]
+    for word, (_what, sign, cycle) in zip(words, parts, strict=True):
         if not (sign and cycle.isascii() and cycle.isdigit()):
             raise InputError.of("A-B, NODE or GROUP, and @CYCLE", word, key="--fail")
-    return tuple((what, int(cycle)) for what, _sign, cycle in found)
+    return tuple((what, int(cycle)) for what, _sign, cycle in parts)
 
 
 @click.command("simulate")

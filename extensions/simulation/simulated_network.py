@@ -124,8 +124,8 @@ class SimulatedNetwork(NamedTuple):
 
     def with_distances(self) -> SimulatedNetwork:
         """The same, where packets find shortest paths of their own."""
-        found = distances(table_of(self.far), np.arange(self.switches))
-        return self._replace(distance=np.ascontiguousarray(found))
+        links = distances(table_of(self.far), np.arange(self.switches))
+        return self._replace(distance=np.ascontiguousarray(links))
 
 
 def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:

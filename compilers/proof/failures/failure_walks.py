@@ -124,8 +124,10 @@ class FailureCases:
         parts = []
         for word in kinds:
             if word in ("link", "node"):
-                each = cls.of(walks, word, 0)
-                parts.append({each.name(walks, n): (*each.dead(n),) for n in range(each.every)})
+                single = cls.of(walks, word, 0)
+                parts.append(
+                    {single.name(walks, n): (*single.dead(n),) for n in range(single.every)}
+                )
             else:
                 parts.append(named_elements(walks.build, word))
         names, dead = [list(part) for part in parts], [list(part.values()) for part in parts]
@@ -200,12 +202,12 @@ def walk(
     """
     walks = walks or Walks.of(build, None if destinations is None else len(destinations))
     cases = tuple(FailureCases.of(walks, kind, 0) for kind in kinds)
-    for each in cases:
-        _require_paths(walks, each)
+    for of_kind in cases:
+        _require_paths(walks, of_kind)
     look = BlockWalk(partial(_single, tuple(kinds), cases), None if workers.remote else walks)
     reports = tuple(_report(walks, *case) for case in zip(kinds, cases, strict=True))
-    found = look.over(build, workers, progress, destinations)
-    return reduce(_both, found, Walked(Alternates(), reports))
+    parts = look.over(build, workers, progress, destinations)
+    return reduce(_both, parts, Walked(Alternates(), reports))
 
 
 def walk_failures(
@@ -247,8 +249,8 @@ def walk_failures(
         cases = FailureCases.of_groups(walks, kind, sample, seed)
     _require_paths(walks, cases)
     look = BlockWalk(partial(_judged, kind, cases), None if workers.remote else walks)
-    found = look.over(build, workers, progress, destinations)
-    return reduce(_merged, found, _report(walks, kind, cases))
+    parts = look.over(build, workers, progress, destinations)
+    return reduce(_merged, parts, _report(walks, kind, cases))
 
 
 def _require_paths(walks: Walks, cases: FailureCases) -> None:
@@ -290,8 +292,8 @@ def _single(
         return Walked(alternates, tuple(reports))
     also, _, _ = walks.cases(suspects, NO_CASES)
     for i, (kind, of_kind) in enumerate(zip(kinds, cases, strict=True)):
-        found = _judged(kind, of_kind, walks, suspects)
-        reports[i] = _merged(reports[i], found)
+        exact = _judged(kind, of_kind, walks, suspects)
+        reports[i] = _merged(reports[i], exact)
     return Walked(alternates.and_also(also), tuple(reports))
 
 

@@ -47,7 +47,7 @@ def is_file(kind: str) -> bool:
 
 def kind_words(kind: str) -> str:
     """A kind of failures in words: `link failures`, `a module and a node at once`."""
-    known = {
+    words = {
         "link": "link failures",
         "node": "node failures",
         "2": "two failures at once",
@@ -58,7 +58,7 @@ def kind_words(kind: str) -> str:
         return f"{' and '.join(f'a {part}' for part in kind.split('+'))} at once"
     if is_file(kind):
         return f"failures of the groups in {Path(kind).name}"
-    return known.get(kind, f"{kind} failures")
+    return words.get(kind, f"{kind} failures")
 
 
 def elements(build: Build, group: RiskGroup) -> Elements:
@@ -83,9 +83,9 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
         InputError: there are none of this kind, or what a file says is wrong.
     """
     wiring, hardware = build.wiring, build.hardware
-    found = _of_file(build, kind) if is_file(kind) else groups(wiring, hardware, kind)
+    risk_groups = _of_file(build, kind) if is_file(kind) else groups(wiring, hardware, kind)
     number = link_numbers(build)
-    return {group.name: _elements(group, number) for group in found}
+    return {group.name: _elements(group, number) for group in risk_groups}
 
 
 def fail_alike(one: Build, other: Build, kinds: Sequence[str]) -> bool:
@@ -113,10 +113,10 @@ def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
     listed = validate(SharedRisks, document).shared_risks
     if repeated := [*repeated_names(enumerate(listed))]:
         raise InputError(document.report(repeated))
-    found, problems = list[RiskGroup](), []
+    risk_groups, problems = list[RiskGroup](), []
     for i, risk in enumerate(listed):
         try:
-            found.append(group_of_words(build.wiring, build.hardware, risk.name, risk.fails))
+            risk_groups.append(group_of_words(build.wiring, build.hardware, risk.name, risk.fails))
         except InputError as error:
             path = ("shared_risks", i, "fails")
             problems += [
@@ -124,7 +124,7 @@ def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
             ]
     if problems:
         raise InputError(problems)
-    return found
+    return risk_groups
 
 
 def at_once(

@@ -53,7 +53,7 @@ class Judged:
 
 def judged(
     build: Build,
-    found: LocalProof,
+    proof: LocalProof,
     kinds: tuple[str, ...],
     seed: int,
 ) -> Judged:
@@ -64,16 +64,16 @@ def judged(
 
     Args:
         build: see below.
-        found: what is proved of it.
+        proof: what is proved of it.
         kinds: of failures, of which the proof says something.
         seed: chooses the destinations that are walked as well.
     """
-    some = by_chance(found.destinations, seed)
-    walks = _Walks.of(build, found, some)
+    some = by_chance(proof.destinations, seed)
+    walks = _Walks.of(build, proof, some)
     alternates, wrong = walks.alternates()
     reports = [walks.failures(kind) for kind in kinds]
     wrong = wrong or any(unlike for _, unlike in reports)
-    use = LocalUse(kinds, len(found.destinations), len(found.open), len(some))
+    use = LocalUse(kinds, len(proof.destinations), len(proof.open), len(some))
     return Judged(alternates, tuple(report for report, _ in reports), use, wrong)
 
 
@@ -89,7 +89,7 @@ def by_chance(destinations: Vertices, seed: int) -> Vertices:
 class _Walks:
     """The walks of a few destinations that are proved, and of all others."""
 
-    found: LocalProof
+    proof: LocalProof
     part: Build
     """The build, as packets to the destinations that are walked see it."""
     walks: Walks
@@ -97,44 +97,44 @@ class _Walks:
     """bool[D], which are walked if they are proved."""
 
     @classmethod
-    def of(cls, build: Build, found: LocalProof, few: Vertices) -> _Walks:
+    def of(cls, build: Build, proof: LocalProof, few: Vertices) -> _Walks:
         """The walks of these destinations, of those left open, and of the longest paths."""
-        some = np.isin(found.destinations, few)
-        for kind, passed in found.repaired.items():
+        some = np.isin(proof.destinations, few)
+        for kind, passed in proof.repaired.items():
             # Both lengths at one destination, if they are.
-            links = found.hops[kind] * MOST_HOPS + found.stretch[kind]
-            for length in (links, found.stretch[kind]):
+            links = proof.hops[kind] * MOST_HOPS + proof.stretch[kind]
+            for length in (links, proof.stretch[kind]):
                 if passed.any():
                     some[np.where(passed, length, -1).argmax()] = True
-        walked = np.union1d(found.destinations[some], found.open)
+        walked = np.union1d(proof.destinations[some], proof.open)
         part = towards(build, walked)
-        return cls(found, part, Walks.of(part, len(walked)), some)
+        return cls(proof, part, Walks.of(part, len(walked)), some)
 
     def alternates(self) -> tuple[Alternates, bool]:
         """All paths without failures, and whether a walk contradicts the proof."""
-        ends, delivers = self.found.destinations, self.found.delivers
-        longest = int(self.found.longest[delivers].max(initial=0))
+        ends, delivers = self.proof.destinations, self.proof.delivers
+        longest = int(self.proof.longest[delivers].max(initial=0))
         left, sample = (
             walk(self.part, (), None, ends[some], self.walks).alternates
             for some in (~delivers, delivers & self.some)
         )
         unlike = sample.strays > 0 or sample.max_hops > longest
         strays, seen = left.strays + sample.strays, max(left.max_hops, sample.max_hops)
-        count = int(self.found.paths[delivers].sum()) + left.paths
+        count = int(self.proof.paths[delivers].sum()) + left.paths
         return Alternates(count, strays, max(seen, longest), exact=seen >= longest), unlike
 
     def failures(self, kind: str) -> tuple[FailureReport, bool]:
         """All failures of a kind, and whether a walk contradicts the proof."""
-        found, passed = self.found, self.found.repaired[kind]
+        proof, passed = self.proof, self.proof.repaired[kind]
         bound, added = (
-            int(part[kind].max(initial=0, where=passed)) for part in (found.hops, found.stretch)
+            int(part[kind].max(initial=0, where=passed)) for part in (proof.hops, proof.stretch)
         )
         left, sample = (
             walk_failures(
                 self.part,
                 kind,
                 sample=EVERY_CASE,
-                destinations=found.destinations[where],
+                destinations=proof.destinations[where],
                 walks=self.walks,
             )
             for where in (~passed, passed & self.some)

@@ -102,10 +102,10 @@ def channels(
     kinds = "link" in failures, "node" in failures
     for first in range(0, len(ends), step):
         some = ends[first : first + step]
-        found = for_packets(walks.packets, link_waits)(
+        result = for_packets(walks.packets, link_waits)(
             walks.program, walks.ends, walks.egress(some), some, *kinds, changes, waits
         )
-        highest, looped = max(highest, found[0]), looped or found[1]
+        highest, looped = max(highest, result[0]), looped or result[1]
         if progress:
             progress(min(first + step, len(ends)), len(ends))
     waits &= changes == 0

@@ -176,8 +176,8 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
         build: its tables and wiring are looked at.
         options: what is proved besides, and how.
     """
-    if (found := walkable(build)).count:
-        return Report(0, 0, 0, 0, (), (), unsound=found)
+    if (faults := walkable(build)).count:
+        return Report(0, 0, 0, 0, (), (), unsound=faults)
     kinds = usual(build) if options.failures is None else tuple(options.failures)
     local = options.method == "local" or (
         options.method == "auto" and packets(build) > WALKED_UP_TO
@@ -193,8 +193,8 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     report = replace(report, promised=promised(build))
     whole = report.local is not None and not report.local.open
     stored = isinstance(build.tables.routes.egress, np.ndarray)
-    found = unsound(build, stored or not (whole and build.topology.endpoints.all()))
-    report = replace(report, unsound=Unsound.of((report.unsound, found)))
+    faults = unsound(build, stored or not (whole and build.topology.endpoints.all()))
+    report = replace(report, unsound=Unsound.of((report.unsound, faults)))
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
@@ -299,14 +299,14 @@ def _judged(
     spread, kinds = _spread(build), tuple(proof.repaired)
     if not spread and not kinds:
         return report
-    found = judged(build, proof, kinds, options.seed)
-    if found.wrong:
+    result = judged(build, proof, kinds, options.seed)
+    if result.wrong:
         wrong = Unsound.of((WRONG_PROOF, report.unsound))
         single = tuple(kind for kind in kinds if kind in PROVED)
         return _walked(replace(report, unsound=wrong, local=None), build, single, options)
-    use = replace(found.use, proved=(DELIVERY, *((ALTERNATES,) if spread else ()), *kinds))
-    alternates = found.alternates if spread else None
-    return replace(report, alternates=alternates, failures=found.failures, local=use)
+    use = replace(result.use, proved=(DELIVERY, *((ALTERNATES,) if spread else ()), *kinds))
+    alternates = result.alternates if spread else None
+    return replace(report, alternates=alternates, failures=result.failures, local=use)
 
 
 def _modules(report: Report, build: Build, seed: int) -> Report:
@@ -322,10 +322,10 @@ def _modules(report: Report, build: Build, seed: int) -> Report:
     if walked.lost_pairs or walked.max_hops > links or walked.stretch > more:
         return replace(report, unsound=Unsound.of((WRONG_PROOF, report.unsound)))
     exact = walked.max_hops == links and walked.stretch == more
-    found = replace(walked, max_hops=links, stretch=more, exact=exact)
+    module_report = replace(walked, max_hops=links, stretch=more, exact=exact)
     use = report.local or LocalUse((), len(ends), 0, len(some))
     use = replace(use, proved=(*use.proved, MODULE))
-    return replace(report, failures=(*report.failures, found), local=use)
+    return replace(report, failures=(*report.failures, module_report), local=use)
 
 
 def _repaired(build: Build, kinds: tuple[str, ...]) -> tuple[str, ...]:
@@ -343,15 +343,15 @@ def _whole_of_two(build: Build, kinds: tuple[str, ...], sample: int | None) -> b
 
 def _with_two(build: Build, proof: LocalProof) -> LocalProof:
     """The proof with two failures at once, where packages prove most of them."""
-    found = other_proofs.first(lambda p: p.two_failures(build))
-    if found is None or np.count_nonzero(~found.holds) > OPEN_TO_TWO:
+    two = other_proofs.first(lambda p: p.two_failures(build))
+    if two is None or np.count_nonzero(~two.holds) > OPEN_TO_TWO:
         return proof
-    holds = found.holds[proof.destinations] & proof.delivers
+    holds = two.holds[proof.destinations] & proof.delivers
     return replace(
         proof,
         repaired={**proof.repaired, "2": holds},
-        stretch={**proof.stretch, "2": found.stretch[proof.destinations]},
-        hops={**proof.hops, "2": proof.longest + found.beyond[proof.destinations]},
+        stretch={**proof.stretch, "2": two.stretch[proof.destinations]},
+        hops={**proof.hops, "2": proof.longest + two.beyond[proof.destinations]},
     )
 
 
@@ -386,8 +386,8 @@ def walk_minimal(
     ends = np.flatnonzero(build.topology.endpoints)
     towards = ends if towards is None else towards
     blocks = in_blocks(towards, max(1, PAIRS_AT_ONCE // build.tables.switches))
-    found = workers.over(_MinimalPaths.of, build, blocks, least=LEAST_BLOCKS)
-    return reduce(_both, reported(found, blocks, progress), Report(0, 0, 0, 0, (), ()))
+    parts = workers.over(_MinimalPaths.of, build, blocks, least=LEAST_BLOCKS)
+    return reduce(_both, reported(parts, blocks, progress), Report(0, 0, 0, 0, (), ()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

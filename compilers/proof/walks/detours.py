@@ -47,8 +47,8 @@ class Detours:
     def of(cls, build: Build) -> Detours:
         """Walk from every neighbour of every switch, through tables that deliver every pair."""
         port, w = build.tables.classes.port, build.wiring
-        there = w.far >= 0
-        other = there[:, None, :] & (port[..., None] > 0) & (w.port[:, None, :] != port[..., None])
+        cabled = w.far >= 0
+        other = cabled[:, None, :] & (port[..., None] > 0) & (w.port[:, None, :] != port[..., None])
         result = cls(
             direct=np.zeros(port.shape, np.bool_),
             behind=np.zeros(port.shape, np.bool_),
@@ -62,7 +62,7 @@ class Detours:
         ends = np.flatnonzero(build.topology.endpoints)
         step = max(1, DETOUR_CELLS_AT_ONCE // len(port))
         for first in range(0, len(ends), step):
-            result._add(fib, ends[first : first + step], np.where(there, w.far, 0))
+            result._add(fib, ends[first : first + step], np.where(cabled, w.far, 0))
         return result
 
     def _add(self, fib: Fib, destinations: NDArray[np.int64], far: Vertices) -> None:
@@ -85,9 +85,9 @@ class Detours:
                 self.direct[s, classes] |= np.logical_or.reduceat(direct, first)
                 self.behind[s, classes] |= np.logical_or.reduceat(~direct, first)
                 met = _met(paths, s, far[s], ends)[:, columns]
-                for function, known in ((np.minimum, self.least), (np.maximum, self.most)):
-                    found = function.reduceat(met, first, axis=1).T
-                    known[s, classes] = function(known[s, classes], found)
+                for function, column in ((np.minimum, self.least), (np.maximum, self.most)):
+                    met_of_class = function.reduceat(met, first, axis=1).T
+                    column[s, classes] = function(column[s, classes], met_of_class)
                 shorter = (hops[far[s]] < hops[s])[:, columns]
                 other = self.other[s, classes]
                 self.shorter[s, classes] &= np.logical_and.reduceat(shorter, first, axis=1).T
@@ -145,6 +145,6 @@ def _met(paths: list[Vertices], s: int, far: Vertices, ends: Vertices) -> NDArra
         np.maximum(met, (at == s) * np.uint8(BACK), out=met)
         within = at != ends
         for word, path in ((NEXT_HOP, paths[:1]), (LATER, paths[1:-1])):
-            for there in path:
-                np.maximum(met, ((at == there[s]) & within) * np.uint8(word), out=met)
+            for next_switch in path:
+                np.maximum(met, ((at == next_switch[s]) & within) * np.uint8(word), out=met)
     return met

@@ -56,27 +56,27 @@ def _networks(*names: str) -> dict[str, tuple[Topology, int]]:
 def bisections(_quick: bool) -> Evidence:
     """Figure 12: links in the cut that METIS finds, over the network radix."""
     compared = ("polarfly", "slimfly", "dragonfly")
-    found: dict[str, dict[float, float]] = {
+    cuts_of: dict[str, dict[float, float]] = {
         name: {} for name in (*compared, "jellyfish", "fat-tree")
     }
     for design in within(RADIXES, among=families(compared, baselines=True)):
-        known, balanced = found[design.family], design.family != "dragonfly"
+        cut_by_radix, balanced = cuts_of[design.family], design.family != "dragonfly"
         balanced = balanced or design.parameters["a"] == 2 * int(design.parameters["h"] or 0)
-        if balanced and design.nodes <= MOST_NODES and design.radix not in known:
+        if balanced and design.nodes <= MOST_NODES and design.radix not in cut_by_radix:
             topology = build_topology(design.family, dict(design.parameters))
-            known[design.radix] = bisection(topology).fraction
+            cut_by_radix[design.radix] = bisection(topology).fraction
             if design.family == "polarfly":
                 degree = design.radix - design.nodes * design.radix % 2
                 size = {"nodes": design.nodes, "degree": degree}
                 cut = bisection(build_topology("jellyfish", size)).fraction
-                found["jellyfish"][design.radix] = cut
+                cuts_of["jellyfish"][design.radix] = cut
     for k in range(4, max(RADIXES) // 2, 2):
         tree = bisection(build_topology("fat-tree", {"k": k, "pods": k}))
-        found["fat-tree"][2 * k] = 2 * tree.fraction  # of a level, of which it has two
-    ours = found["polarfly"]
+        cuts_of["fat-tree"][2 * k] = 2 * tree.fraction  # of a level, of which it has two
+    ours = cuts_of["polarfly"]
     below = {radix: part for radix, part in ours.items() if radix >= 18 and part <= 0.4}
     cuts = ", ".join(f"{100 * part:.1f} % at radix {radix:g}" for radix, part in below.items())
-    random = [part / found["jellyfish"][radix] for radix, part in ours.items() if radix >= 18]
+    random = [part / cuts_of["jellyfish"][radix] for radix, part in ours.items() if radix >= 18]
     growing = [ours[radix] for radix in sorted(ours)]
     claims = (
         PaperClaim(
@@ -90,7 +90,7 @@ def bisections(_quick: bool) -> Evidence:
         *(
             PaperClaim(
                 f"above all of {TITLES[name]}'s there",
-                max(part for radix, part in found[name].items() if radix >= 18),
+                max(part for radix, part in cuts_of[name].items() if radix >= 18),
                 min(part for radix, part in ours.items() if radix >= 18),
                 ">=",
             )
@@ -102,12 +102,14 @@ def bisections(_quick: bool) -> Evidence:
             min(after - before for before, after in pairwise(growing)),
             ">=",
         ),
-        PaperClaim("Fat tree: 50 %, at each", 0.5, min(found["fat-tree"].values()), rounding=0.005),
+        PaperClaim(
+            "Fat tree: 50 %, at each", 0.5, min(cuts_of["fat-tree"].values()), rounding=0.005
+        ),
         *(
             PaperClaim(
                 f"{TITLES[name]}: {100 * printed:.0f} %, at its largest radix here",
                 printed,
-                found[name][max(found[name])],
+                cuts_of[name][max(cuts_of[name])],
                 reading=0.01,
             )
             for name, printed in (("slimfly", 0.33), ("dragonfly", 0.17))
@@ -115,7 +117,7 @@ def bisections(_quick: bool) -> Evidence:
     )
     curves = tuple(
         Curve(TITLES[name], tuple(sorted(cut)), tuple(100 * cut[radix] for radix in sorted(cut)))
-        for name, cut in found.items()
+        for name, cut in cuts_of.items()
     )
     setup = (
         f"Up to {MOST_NODES:,} switches. Jellyfish has PolarFly's switches and radix. Dragonfly is"
@@ -130,11 +132,9 @@ def bisections(_quick: bool) -> Evidence:
 def broken_links(_quick: bool) -> Evidence:
     """Figure 14: diameter and mean distance while links fail, of 100 runs the median one."""
     names = ("PF", "SF", "DF1", "JF", "FT")
-    found = {n: resilience(each, 100) for n, (each, _) in _networks(*names).items()}
-    curve, ratio = found["PF"].curve, {name: each.median for name, each in found.items()}
-    grown = {
-        name: _widest(each.curve, 0.05) - _widest(each.curve, 0) for name, each in found.items()
-    }
+    runs = {n: resilience(run, 100) for n, (run, _) in _networks(*names).items()}
+    curve, ratio = runs["PF"].curve, {name: run.median for name, run in runs.items()}
+    grown = {name: _widest(run.curve, 0.05) - _widest(run.curve, 0) for name, run in runs.items()}
     claims = (
         PaperClaim("PolarFly: diameter 4 with 5 % of links failed", 4, _widest(curve, 0.05)),
         PaperClaim("PolarFly: still 4 with 55 % failed", 4, _widest(curve, 0.55)),
@@ -171,9 +171,9 @@ def broken_links(_quick: bool) -> Evidence:
     rows = {
         name: [
             {"fraction": p.fraction, "diameter": p.diameter, "mean_distance": p.mean_distance}
-            for p in each.curve
+            for p in run.curve
         ]
-        for name, each in found.items()
+        for name, run in runs.items()
     }
     networks = "; ".join(f"{name} {_words(*CONFIGURED[name][:2])}" for name in names)
     setup = (
@@ -200,8 +200,8 @@ def without_one(q: int) -> tuple[tuple[str, int, tuple[int, int]], ...]:
         at_quadric = (topology.kind[[one, other]] == 0).any()
         (of_quadrics if at_quadric else others).append(diameter_of(cut))
     switches = []
-    for each in range(topology.graph.order):
-        left = np.delete(np.delete(whole, each, 0), each, 1)
+    for switch in range(topology.graph.order):
+        left = np.delete(np.delete(whole, switch, 0), switch, 1)
         switches.append(diameter_of(left))
     return (
         ("a link of a quadric", 4, (min(of_quadrics), max(of_quadrics))),
@@ -222,8 +222,8 @@ def port_costs(_quick: bool) -> Evidence:
     A direct network has as many ports for a host as fill its fullest link under uniform traffic; a
     Dragonfly, whose tables here do not take its usual routes, as Table V has.
     """
-    known = prices()
-    direct, tree = known.saturation_permutation_direct, known.saturation_permutation_indirect
+    price = prices()
+    direct, tree = price.saturation_permutation_direct, price.saturation_permutation_indirect
     networks = _networks("PF", "SF", "DF1")
     degree = {name: 2 * t.graph.size / t.graph.order for name, (t, _) in networks.items()}
     full = {name: uniform(networks[name][0]).full_throughput_hosts for name in ("PF", "SF")}

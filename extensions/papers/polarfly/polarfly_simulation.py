@@ -45,7 +45,7 @@ Fabrics = Mapping[tuple[str, str], PaperFabric]
 Curves = Mapping[tuple[str, str, str], LatencyCurve]
 
 
-def _fabrics(known: Mapping[str, Network]) -> dict[tuple[str, str], PaperFabric]:
+def _fabrics(configured: Mapping[str, Network]) -> dict[tuple[str, str], PaperFabric]:
     """By network and routing, each with what the paper gives it.
 
     Its program has one path a pair for PolarFly, Slim Fly and Jellyfish, and BookSim's own
@@ -53,7 +53,7 @@ def _fabrics(known: Mapping[str, Network]) -> dict[tuple[str, str], PaperFabric]
     """
     return {
         (name, routes.split(",")[0]): PaperFabric({"family": family, **parameters}, hosts, routes)
-        for name, (family, parameters, hosts) in known.items()
+        for name, (family, parameters, hosts) in configured.items()
         for routes in {
             "PF": ("MIN", "UGAL", "UGAL_PF"),
             "FT": ("MIN, all shortest paths",),
@@ -160,10 +160,10 @@ def comparison(quick: bool) -> Evidence:
 
 
 def _between(
-    says: str, ends: tuple[float, float], found: Mapping[str, float]
+    says: str, ends: tuple[float, float], values: Mapping[str, float]
 ) -> Iterable[PaperClaim]:
     """Values by pattern, neither below nor above the ends."""
-    for pattern, value in found.items():
+    for pattern, value in values.items():
         yield PaperClaim(f"{says}: {pattern}", ends[0], value, ">=")
         yield PaperClaim(f"{says}: {pattern}", ends[1], value, "<=")
 
@@ -251,8 +251,8 @@ def sizes(quick: bool) -> Evidence:
         for routes in BY_TABLES
     ]
     curves = {
-        f"PF{each.topology['q']}-{each.routes}": simulated_curve(each, "uniform", quick)
-        for each in fabrics
+        f"PF{fabric.topology['q']}-{fabric.routes}": simulated_curve(fabric, "uniform", quick)
+        for fabric in fabrics
     }
     claims = [
         _alike(
@@ -264,15 +264,15 @@ def sizes(quick: bool) -> Evidence:
     for routes in BY_TABLES:
         same = [curve for name, curve in curves.items() if name.endswith(f"-{routes}")]
         for load in (0.1, LOADED if quick else BELOW_THE_KNEE):
-            there = [latency_at(curve, load) for curve in same]
-            claims.append(_alike(f"{routes}: their latency at {load} is alike", there))
+            latency_there = [latency_at(curve, load) for curve in same]
+            claims.append(_alike(f"{routes}: their latency at {load} is alike", latency_there))
         if not quick:
             cycles = [latency_at(curve, BEHIND_IT) for curve in same]
             behind.append(f"{routes} {min(cycles):.0f} to {max(cycles):.0f}")
     panels = latencies([*curves.items()], "PolarFly, uniform")
-    found = deadlocks_of(((name,), curve) for name, curve in curves.items())
+    deadlocks = deadlocks_of(((name,), curve) for name, curve in curves.items())
     judged = f"Not judged: mean latency at {BEHIND_IT}, {', '.join(behind)} cycles."
-    setup = (*setup_of(fabrics, quick), *found, *([judged] if behind else []))
+    setup = (*setup_of(fabrics, quick), *deadlocks, *([judged] if behind else []))
     return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
 
 
@@ -324,6 +324,6 @@ def expanded(quick: bool) -> Evidence:
         words = f"{method}, {percent[int(count)]} % more" if count else "as it was"
         named[f"{words}, {routes}"] = curve
     panels = latencies([*named.items()], f"Grown PolarFly q = {q}")
-    found = deadlocks_of(((name,), curve) for name, curve in named.items())
-    setup = (*setup_of(fabrics, quick), "Hosts: half of the mean degree, our reading.", *found)
+    deadlocks = deadlocks_of(((name,), curve) for name, curve in named.items())
+    setup = (*setup_of(fabrics, quick), "Hosts: half of the mean degree, our reading.", *deadlocks)
     return Evidence(claims, panels=panels, setup=setup, quick=quick)

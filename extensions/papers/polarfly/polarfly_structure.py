@@ -48,8 +48,8 @@ def degrees(_quick: bool) -> Evidence:
     )
     limit = np.arange(3, 129)
     curves = tuple(
-        Curve(name, tuple(limit.tolist()), tuple((found <= k).sum().item() for k in limit))
-        for name, found in (("PolarFly", ours), ("Slim Fly", theirs))
+        Curve(name, tuple(limit.tolist()), tuple((radixes <= k).sum().item() for k in limit))
+        for name, radixes in (("PolarFly", ours), ("Slim Fly", theirs))
     )
     which = tuple(
         Curve(name, tuple(here.tolist()), (line,) * len(here))
@@ -68,7 +68,7 @@ def degrees(_quick: bool) -> Evidence:
 def moore_bound(_quick: bool) -> Evidence:
     """Figure 2: the part of the Moore bound."""
     designs = within(range(3, 129), among=families(["polarfly", "slimfly", "hyperx"]))
-    panel = efficiency(each for each in designs if each.diameter == 2)[0]
+    panel = efficiency(design for design in designs if design.diameter == 2)[0]
     drawn = {curve.name: curve for curve in panel.curves}
     best = {curve.name: dict(zip(curve.x, curve.y, strict=True)) for curve in panel.curves}
     ours, theirs, flat = best["polarfly"], best["slimfly"], best["hyperx"]
@@ -208,16 +208,16 @@ def er7(_quick: bool) -> Evidence:
     racks = layout(topology)
     edges, fan = topology.graph.edges(), 3
     side = racks.rack[edges]
-    own = (side == fan).all(axis=1)
+    inside_fan = (side == fan).all(axis=1)
     other = (np.sort(side, axis=1) == [fan, fan + 1]).all(axis=1)
     quadric = (np.sort(side, axis=1) == [0, fan]).all(axis=1)
     claims = (
-        PaperClaim("(q-1)/2 = 3 triangles in a fan, three links each", 9, int(own.sum())),
+        PaperClaim("(q-1)/2 = 3 triangles in a fan, three links each", 9, int(inside_fan.sum())),
         PaperClaim("q - 2 = 5 links between two fans", 5, int(other.sum())),
         PaperClaim("q + 1 = 8 links between a fan and the quadrics", 8, int(quadric.sum())),
     )
     places, kinds = _layers(topology, racks), _with_centres(topology, racks)
-    inside = Diagram("ER_7: a fan", places, edges, (), kinds, (~own).tolist(), LAYERED)
+    inside = Diagram("ER_7: a fan", places, edges, (), kinds, (~inside_fan).tolist(), LAYERED)
     beyond = (~(other | quadric)).tolist()
     far = np.where(side[:, 0] == fan, edges[:, 1], edges[:, 0])
     hues = topology.kind[far]

@@ -66,14 +66,14 @@ def feasibility(_quick: bool) -> Evidence:
         kept, radixes = _kept(topology, grown), _radixes(family)
         diameter = distribution(topology).diameter or 0
         direct = bool(topology.endpoints.all())
-        found = {
+        measured = {
             "D": direct,
             "M": units > 1,
             "E": kept >= MOST,
             "F": radixes > 1,
             "2": diameter == 2,
         }
-        for letter, holds in found.items():
+        for letter, holds in measured.items():
             expands = name if letter == "E" else ""
             claims.append(
                 PaperClaim(
@@ -105,8 +105,8 @@ def _kept(topology: Topology, grown: Topology) -> float:
     They have the same numbers if it was expanded, else the same kind and coordinates.
     """
 
-    def names(each: Topology) -> list[tuple[int, ...]]:
-        rows = np.column_stack((each.kind, each.coordinates)).tolist()
+    def names(network: Topology) -> list[tuple[int, ...]]:
+        rows = np.column_stack((network.kind, network.coordinates)).tolist()
         return [tuple(row) for row in rows]
 
     place = {name: switch for switch, name in enumerate(names(grown))}
@@ -114,14 +114,14 @@ def _kept(topology: Topology, grown: Topology) -> float:
         number = list(range(topology.graph.order))
     else:
         number = [place.get(name, -1) for name in names(topology)]
-    known = {frozenset(link) for link in grown.graph.edges().tolist()}
+    links = {frozenset(link) for link in grown.graph.edges().tolist()}
     ends = [frozenset(number[s] for s in link) for link in topology.graph.edges().tolist()]
-    return sum(link in known for link in ends) / len(ends)
+    return sum(link in links for link in ends) / len(ends)
 
 
 def _radixes(family: str) -> int:
-    known = FAMILIES.get(family) or BASELINES[family]
-    return sum(any(True for _ in known.designs(radix)) for radix in RADIXES)
+    family_object = FAMILIES.get(family) or BASELINES[family]
+    return sum(any(True for _ in family_object.designs(radix)) for radix in RADIXES)
 
 
 def inter_cluster_triangles(_quick: bool) -> Evidence:
@@ -133,15 +133,15 @@ def inter_cluster_triangles(_quick: bool) -> Evidence:
         rack = layout(topology).rack[corners]
         outside = corners[(rack != rack[:, :1]).any(axis=1)]
         second = (topology.kind[outside] == topology.kinds.index("V2")).sum(axis=1)
-        found = np.bincount(second, minlength=4).tolist()
+        counts = np.bincount(second, minlength=4).tolist()
         if q % 4 == 1:
             printed = [q * (q - 1) * (q - 5) // 24, 0, q * (q - 1) ** 2 // 8, 0]
         else:
             printed = [0, q * (q - 1) * (q - 3) // 8, 0, (q + 1) * q * (q - 1) // 24]
-        for number, (said, count) in enumerate(zip(printed, found, strict=True)):
+        for number, (said, count) in enumerate(zip(printed, counts, strict=True)):
             claims.append(PaperClaim(f"q = {q}: triangles with {number} of V2", said, count))
         claims.append(PaperClaim(f"q = {q}: C(q, 3) in all", comb(q, 3), len(outside)))
-        rows.append((q, *found))
+        rows.append((q, *counts))
     heads = ("q", "(v1, v1, v1)", "(v1, v1, v2)", "(v1, v2, v2)", "(v2, v2, v2)")
     return Evidence(tuple(claims), heads, tuple(rows))
 
@@ -173,11 +173,11 @@ def _with_pair(kinds: NDArray[np.uint8], one: int, other: int) -> NDArray[np.boo
 def expansion_methods(_quick: bool) -> Evidence:
     """Table IV: measured."""
     q, racks = 19, 8
-    found = growth(build_topology("polarfly", {"q": q}), racks)
+    growths = growth(build_topology("polarfly", {"q": q}), racks)
     claims: list[PaperClaim] = []
-    for each in found:
-        if each.method:
-            claims += _expanded(q, each)
+    for step in growths:
+        if step.method:
+            claims += _expanded(q, step)
     heads = ("method", "clusters", "nodes", "least degree", "largest degree", "diameter", "mean")
     rows = tuple(
         (
@@ -189,22 +189,22 @@ def expansion_methods(_quick: bool) -> Evidence:
             g.diameter,
             g.mean_distance,
         )
-        for g in found
+        for g in growths
     )
     return Evidence(tuple(claims), heads, rows)
 
 
-def _expanded(q: int, each: Growth) -> Iterator[PaperClaim]:
-    says, more = f"{each.method}, {each.racks} clusters", each.largest_degree - (q + 1)
-    quadric = each.method == "quadric"
+def _expanded(q: int, step: Growth) -> Iterator[PaperClaim]:
+    says, more = f"{step.method}, {step.racks} clusters", step.largest_degree - (q + 1)
+    quadric = step.method == "quadric"
     if quadric:
-        per_port = (each.nodes - (q * q + q + 1)) / more
+        per_port = (step.nodes - (q * q + q + 1)) / more
         yield PaperClaim(f"{says}: (q+1)/2 nodes a port", (q + 1) / 2, per_port)
     else:
-        yield PaperClaim(f"{says}: nodes, qn more", q * q + q + 1 + q * each.racks, each.nodes)
-        yield PaperClaim(f"{says}: largest degree, n + 1 more", each.racks + 1, more)
-    yield PaperClaim(f"{says}: diameter", 2 if quadric else 3, each.diameter or 0)
-    yield PaperClaim(f"{says}: average shortest path below 2", 2, each.mean_distance or 9, "<=")
+        yield PaperClaim(f"{says}: nodes, qn more", q * q + q + 1 + q * step.racks, step.nodes)
+        yield PaperClaim(f"{says}: largest degree, n + 1 more", step.racks + 1, more)
+    yield PaperClaim(f"{says}: diameter", 2 if quadric else 3, step.diameter or 0)
+    yield PaperClaim(f"{says}: average shortest path below 2", 2, step.mean_distance or 9, "<=")
 
 
 def configurations(_quick: bool) -> Evidence:
@@ -217,28 +217,28 @@ def path_diversity(_quick: bool) -> Evidence:
     claims: list[PaperClaim] = []
     rows = []
     for q in (5, 7, 9, 11, 13):
-        for found in diversity(build_topology("polarfly", {"q": q})):
-            claims += _paths(q, found)
-            lengths = zip(found.fewest, found.most, strict=True)
+        for path_class in diversity(build_topology("polarfly", {"q": q})):
+            claims += _paths(q, path_class)
+            lengths = zip(path_class.fewest, path_class.most, strict=True)
             texts = [f"{low}" if low == high else f"{low} to {high}" for low, high in lengths]
-            near = "adjacent" if found.adjacent else "not adjacent"
-            rows.append((q, near, "-".join(found.ends), found.middle or "", *texts))
+            near = "adjacent" if path_class.adjacent else "not adjacent"
+            rows.append((q, near, "-".join(path_class.ends), path_class.middle or "", *texts))
     heads = ("q", "", "ends", "between", "of 1", "of 2", "of 3", "of 4 links")
     return Evidence(tuple(claims), heads, tuple(rows))
 
 
-def _paths(q: int, found: PathClass) -> Iterator[PaperClaim]:
-    quadrics = found.ends.count("W")
-    kinds = "-".join(found.ends) + (f" over {found.middle}" if found.middle else "")
-    near = "adjacent" if found.adjacent else "not adjacent"
-    for length, printed in enumerate(_printed(q, found), 1):
+def _paths(q: int, path_class: PathClass) -> Iterator[PaperClaim]:
+    quadrics = path_class.ends.count("W")
+    kinds = "-".join(path_class.ends) + (f" over {path_class.middle}" if path_class.middle else "")
+    near = "adjacent" if path_class.adjacent else "not adjacent"
+    for length, printed in enumerate(_printed(q, path_class), 1):
         if printed is None:
             continue
         three = "The number depends on the ends, not only on x: both quadric q - 1, one quadric q, "
         three += "neither q + 1, or q where x is quadric."
         four = "Of 4 links there are q² - nq(v) - nq(w) + 2[x quadric] where neither is quadric, "
         four += "q² - q - nq(w) where one is, (q - 1)² where both are; nq: quadric neighbours."
-        for computed in {found.fewest[length - 1], found.most[length - 1]}:
+        for computed in {path_class.fewest[length - 1], path_class.most[length - 1]}:
             yield PaperClaim(
                 f"q = {q}, {near}, {kinds}, {quadrics} quadric: paths of {length} links",
                 printed,
@@ -247,9 +247,9 @@ def _paths(q: int, found: PathClass) -> Iterator[PaperClaim]:
             )
 
 
-def _printed(q: int, found: PathClass) -> tuple[int | None, ...]:
-    quadrics, over = found.ends.count("W"), found.middle == "W"
-    if found.adjacent:
+def _printed(q: int, path_class: PathClass) -> tuple[int | None, ...]:
+    quadrics, over = path_class.ends.count("W"), path_class.middle == "W"
+    if path_class.adjacent:
         return (1, 0, 0, q * q - q) if quadrics else (1, 1, 0, (q - 1) ** 2)
     four = {
         ("W", "W"): q * q - q,
@@ -259,4 +259,4 @@ def _printed(q: int, found: PathClass) -> tuple[int | None, ...]:
         ("V1", "V2"): q * q - 2,
         ("V2", "V2"): q * q,
     }
-    return (0, 1, q if over else q - 1, four[found.ends])
+    return (0, 1, q if over else q - 1, four[path_class.ends])

@@ -38,19 +38,21 @@ Fractions = Mapping[str, Mapping[int, float]]
 
 def cuts(_quick: bool) -> Evidence:
     """Figure 12: links in the smallest cut that METIS finds, of the largest networks of a radix."""
-    found: dict[str, dict[int, float]] = {name: {} for name in NAMES.values()}
+    fractions: dict[str, dict[int, float]] = {name: {} for name in NAMES.values()}
     for radix in RADIXES:
         among = families([name for name in NAMES if name != "jellyfish"], baselines=True)
         for design in _largest(design for design in within([radix], among=among)):
-            found[NAMES[design.family]][radix] = _fraction(design)
+            fractions[NAMES[design.family]][radix] = _fraction(design)
             if design.family == "polarstar":
                 size = {"nodes": design.nodes, "degree": radix}
                 cut = bisection(build_topology("jellyfish", size)).fraction
-                found["Jellyfish"][radix] = cut
-    means = {name: mean(known.values()) for name, known in found.items()}
+                fractions["Jellyfish"][radix] = cut
+    means = {
+        name: mean(fraction_by_radix.values()) for name, fraction_by_radix in fractions.items()
+    }
     direct = [name for name in means if name not in ("Megafly", "Jellyfish", "Spectralfly")]
-    spectral = found["Spectralfly"]
-    alike = mean(spectral[radix] / found["Jellyfish"][radix] for radix in spectral)
+    spectral = fractions["Spectralfly"]
+    alike = mean(spectral[radix] / fractions["Jellyfish"][radix] for radix in spectral)
     claims = (
         PaperClaim(
             "Jellyfish has the most: its mean over the largest of PolarStar's kin",
@@ -70,22 +72,22 @@ def cuts(_quick: bool) -> Evidence:
             for name in ("Bundlefly", "Dragonfly", "HyperX", "Megafly")
         ),
     )
-    return Evidence(claims, panels=(_panel("Bisection", found),), setup=(METIS,))
+    return Evidence(claims, panels=(_panel("Bisection", fractions),), setup=(METIS,))
 
 
 def cuts_by_supernode(_quick: bool) -> Evidence:
     """Figure 13: the same of PolarStar alone, by its supernode."""
     kinds = {"inductive-quad": "Inductive-Quad", "paley": "Paley"}
-    found: dict[str, dict[int, float]] = {name: {} for name in kinds.values()}
+    fractions: dict[str, dict[int, float]] = {name: {} for name in kinds.values()}
     pairs: dict[int, float] = {}
     for radix in RADIXES:
         designs = within([radix], among=families(("polarstar",)))
         for kind, name in kinds.items():
-            design = next(each for each in designs if each.supernode == kind)
-            found[name][radix] = _fraction(design)
+            design = next(candidate for candidate in designs if candidate.supernode == kind)
+            fractions[name][radix] = _fraction(design)
             if kind == "inductive-quad" and (design.supernode_degree or 0) % 2:
                 pairs[radix] = _halved_pairs(_built(design))
-    quad, paley = (tuple(found[name].values()) for name in kinds.values())
+    quad, paley = (tuple(fractions[name].values()) for name in kinds.values())
     claims = (
         PaperClaim(
             "Inductive-Quad has more than Paley, on average",
@@ -101,7 +103,7 @@ def cuts_by_supernode(_quick: bool) -> Evidence:
             "<=",
         ),
     )
-    panel = _panel("PolarStar: bisection", found)
+    panel = _panel("PolarStar: bisection", fractions)
     halved = Curve("pairs halved", tuple(map(float, pairs)), _percent(pairs), "points")
     panel = replace(panel, curves=(*panel.curves, halved))
     return Evidence(claims, panels=(panel,), setup=(METIS,))
@@ -110,9 +112,9 @@ def cuts_by_supernode(_quick: bool) -> Evidence:
 def _largest(designs: Iterable[Design]) -> list[Design]:
     """The largest of each family whose hosts are at most three links from each other."""
     best: dict[str, Design] = {}
-    for each in designs:
-        if each.diameter == 3 or each.family == "megafly":
-            best.setdefault(each.family, each)
+    for design in designs:
+        if design.diameter == 3 or design.family == "megafly":
+            best.setdefault(design.family, design)
     return list(best.values())
 
 
@@ -132,24 +134,25 @@ def _halved_pairs(topology: Topology) -> float:
     return float((edges[:, 0] != edges[:, 1]).mean())
 
 
-def _panel(title: str, found: Fractions) -> Panel:
+def _panel(title: str, fractions: Fractions) -> Panel:
     curves = tuple(
-        Curve(name, tuple(map(float, known)), _percent(known)) for name, known in found.items()
+        Curve(name, tuple(map(float, by_radix)), _percent(by_radix))
+        for name, by_radix in fractions.items()
     )
     return Panel(title, "radix", "links in the cut, %", curves)
 
 
-def _percent(known: Mapping[int, float]) -> tuple[float, ...]:
-    return tuple(100 * part for part in known.values())
+def _percent(fractions: Mapping[int, float]) -> tuple[float, ...]:
+    return tuple(100 * part for part in fractions.values())
 
 
 def link_failures(_quick: bool) -> Evidence:
     """Figure 14: diameter and mean distance while links fail, in the run of median survival."""
-    found = {
+    runs = {
         name: resilience(build_topology(each.family, each.parameters))
         for name, each in CONFIGURED.items()
     }
-    ratio = {name: each.median for name, each in found.items()}
+    ratio = {name: each.median for name, each in runs.items()}
     stars = ("PS-IQ", "PS-Pal", "BF")
     claims = [
         PaperClaim(
@@ -182,22 +185,22 @@ def link_failures(_quick: bool) -> Evidence:
         ),
         PaperClaim(
             "Dragonfly's diameter grows faster than PolarStar's: with 5 % failed",
-            _diameter(found["PS-IQ"]),
-            _diameter(found["DF"]),
+            _diameter(runs["PS-IQ"]),
+            _diameter(runs["DF"]),
             ">=",
         ),
-        PaperClaim("so does Megafly's", _diameter(found["FT"]) + 1, _diameter(found["MF"]), ">="),
+        PaperClaim("so does Megafly's", _diameter(runs["FT"]) + 1, _diameter(runs["MF"]), ">="),
         *(
             PaperClaim(
                 f"{name}'s mean distance grows faster than {other}'s: until 5 % failed",
-                _longer(found[other]),
-                _longer(found[name]),
+                _longer(runs[other]),
+                _longer(runs[name]),
                 ">=",
             )
             for name, other in (("DF", "PS-IQ"), ("MF", "FT"))
         ),
     ]
-    rows = [(name, _rows(each)) for name, each in found.items()]
+    rows = [(name, _rows(each)) for name, each in runs.items()]
     setup = (f"The networks of Table 3; the run of median survival of {RUNS}.",)
     return Evidence(tuple(claims), panels=failures(rows), setup=setup)
 
@@ -206,22 +209,22 @@ def _most(ratio: Mapping[str, float], names: Sequence[str]) -> float:
     return max(ratio[name] for name in names)
 
 
-def _few_failed(found: Resilience) -> FailurePoint:
-    return min(found.curve, key=lambda point: abs(point.fraction - 0.05))
+def _few_failed(run: Resilience) -> FailurePoint:
+    return min(run.curve, key=lambda point: abs(point.fraction - 0.05))
 
 
-def _diameter(found: Resilience) -> int:
+def _diameter(run: Resilience) -> int:
     """With about a twentieth of the links failed."""
-    return _few_failed(found).diameter or 0
+    return _few_failed(run).diameter or 0
 
 
-def _longer(found: Resilience) -> float:
+def _longer(run: Resilience) -> float:
     """How many times the mean distance is what it was, with a twentieth of the links failed."""
-    return (_few_failed(found).mean_distance or inf) / (found.curve[0].mean_distance or inf)
+    return (_few_failed(run).mean_distance or inf) / (run.curve[0].mean_distance or inf)
 
 
-def _rows(found: Resilience) -> list[dict[str, float | int | None]]:
+def _rows(run: Resilience) -> list[dict[str, float | int | None]]:
     return [
         {"fraction": p.fraction, "diameter": p.diameter, "mean_distance": p.mean_distance}
-        for p in found.curve
+        for p in run.curve
     ]

@@ -103,8 +103,8 @@ def moore_efficiency(_quick: bool) -> Evidence:
 
 def structure_graphs(_quick: bool) -> Evidence:
     """Figure 4: the part of the Moore bound that structure graphs of diameter 2 reach."""
-    found = within(range(3, 129), among=families(("polarfly", "slimfly", "hyperx"), True))
-    best = _largest((each for each in found if each.diameter == 2), diameter=2)
+    designs = within(range(3, 129), among=families(("polarfly", "slimfly", "hyperx"), True))
+    best = _largest((design for design in designs if design.diameter == 2), diameter=2)
     polarity, others = best["polarfly"], (best["slimfly"], best["hyperx"])
     both = [degree for degree in polarity if any(degree in other for other in others)]
     below = [d for d in both if any(other.get(d, 0) > polarity[d] for other in others)]
@@ -139,13 +139,15 @@ def structure_graphs(_quick: bool) -> Evidence:
 def feasible_orders(_quick: bool) -> Evidence:
     """Figure 7: orders of PolarStar with Inductive-Quad and with Paley supernodes, by radix."""
     designs = [
-        each
-        for each in within(RADIXES, among=families(("polarstar",)))
-        if each.supernode in ("inductive-quad", "paley")
+        design
+        for design in within(RADIXES, among=families(("polarstar",)))
+        if design.supernode in ("inductive-quad", "paley")
     ]
     orders: dict[str, dict[int, list[int]]] = {}
-    for each in designs:
-        orders.setdefault(each.supernode or "", {}).setdefault(each.radix, []).append(each.nodes)
+    for design in designs:
+        orders.setdefault(design.supernode or "", {}).setdefault(design.radix, []).append(
+            design.nodes
+        )
     quad, paley = orders["inductive-quad"], orders["paley"]
     counts = [len(quad.get(radix, [])) + len(paley.get(radix, [])) for radix in RADIXES]
     larger = [radix for radix in RADIXES if max(paley.get(radix, [0])) > max(quad.get(radix, [0]))]
@@ -177,10 +179,10 @@ def feasible_orders(_quick: bool) -> Evidence:
 def _largest(designs: Iterable[Design], diameter: int = 3) -> dict[str, dict[int, int]]:
     """The largest order of each family at each radix."""
     best: dict[str, dict[int, int]] = {}
-    for each in designs:
-        if each.diameter == diameter:
-            orders = best.setdefault(each.family, {})
-            orders[each.radix] = max(orders.get(each.radix, 0), each.nodes)
+    for design in designs:
+        if design.diameter == diameter:
+            orders = best.setdefault(design.family, {})
+            orders[design.radix] = max(orders.get(design.radix, 0), design.nodes)
     return best
 
 
@@ -195,4 +197,6 @@ def _geometric(ratios: Iterable[float]) -> float:
 
 def _curve(name: str, orders: Mapping[int, int], bound: Callable[[int], int]) -> Curve:
     x = sorted(orders)
-    return Curve(name, tuple(map(float, x)), tuple(100 * orders[each] / bound(each) for each in x))
+    return Curve(
+        name, tuple(map(float, x)), tuple(100 * orders[degree] / bound(degree) for degree in x)
+    )

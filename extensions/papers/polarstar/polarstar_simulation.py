@@ -135,7 +135,7 @@ def synthetic(quick: bool) -> Evidence:
         *(
             PaperClaim(
                 f"{name} is poor under bit shuffle, {rule}: below PS and BF",
-                min(held["shuffle", rule, each] for each in (*stars, "BF")),
+                min(held["shuffle", rule, rival] for rival in (*stars, "BF")),
                 held["shuffle", rule, name],
                 "<=",
             )
@@ -164,19 +164,21 @@ def synthetic(quick: bool) -> Evidence:
 
 
 def _setup(quick: bool, among: Mapping[str, ComparedNetwork]) -> tuple[str, ...]:
-    fabrics = (_fabric(name, each, rule) for name, each in among.items() for rule in ROUTINGS)
+    fabrics = (_fabric(name, network, rule) for name, network in among.items() for rule in ROUTINGS)
     return setup_of(fabrics, quick)
 
 
 def _best(held: Mapping[tuple[str, str, str], float], pattern: str) -> str:
     """The network that accepts the most under a pattern, adaptively routed."""
-    known = {name: load for (p, rule, name), load in held.items() if (p, rule) == (pattern, "UGAL")}
-    return max(known, key=lambda name: known[name])
+    accepted = {
+        name: load for (p, rule, name), load in held.items() if (p, rule) == (pattern, "UGAL")
+    }
+    return max(accepted, key=lambda name: accepted[name])
 
 
 def adversarial(quick: bool) -> Evidence:
     """Figure 10: all endpoints of a supernode or group to those of one other."""
-    among = {n: each for n, each in networks(quick).items() if each.group}
+    among = {n: rival for n, rival in networks(quick).items() if rival.group}
     curves = _curves(quick, among, ("adversarial",))
     trees = {"FT": networks(quick)["FT"]}
     tree = _curves(quick, trees, ("longest",))
@@ -187,7 +189,7 @@ def adversarial(quick: bool) -> Evidence:
         *(
             PaperClaim(
                 f"{name} saturates below the star products, {rule}",
-                min(held[rule, each] for each in ("PS-IQ", "PS-Pal", "BF")),
+                min(held[rule, rival] for rival in ("PS-IQ", "PS-Pal", "BF")),
                 held[rule, name],
                 "<=",
             )
@@ -215,15 +217,15 @@ def _curves(
     quick: bool, among: Mapping[str, ComparedNetwork], patterns: Iterable[str]
 ) -> dict[tuple[str, str, str], LatencyCurve]:
     """By pattern, routing and network; a network is compiled once for all patterns."""
-    found = {
+    curves = {
         (pattern, rule, name): simulated_curve(fabric, pattern, quick)
-        for name, each in among.items()
+        for name, network in among.items()
         for rule in ROUTINGS
-        for fabric in (_fabric(name, each, rule),)
+        for fabric in (_fabric(name, network, rule),)
         for pattern in patterns
     }
     return {
-        (pattern, rule, name): found[pattern, rule, name]
+        (pattern, rule, name): curves[pattern, rule, name]
         for pattern in patterns
         for rule in ROUTINGS
         for name in among
@@ -234,10 +236,10 @@ def _named(curves: Curves) -> dict[tuple[str, str], LatencyCurve]:
     return {(p, f"{name}-{rule}"): curve for (p, rule, name), curve in curves.items()}
 
 
-def _fabric(name: str, each: ComparedNetwork, rule: str) -> PaperFabric:
+def _fabric(name: str, network: ComparedNetwork, rule: str) -> PaperFabric:
     routes = f"{rule}, all shortest paths" if name in ALL_PATHS else rule
-    topology = {"family": each.family, **each.parameters}
-    return PaperFabric(topology, each.hosts, routes, each.group)
+    topology = {"family": network.family, **network.parameters}
+    return PaperFabric(topology, network.hosts, routes, network.group)
 
 
 def motifs(quick: bool) -> Evidence:

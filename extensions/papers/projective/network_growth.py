@@ -46,7 +46,7 @@ class NetworkGrowth:
     def members(self) -> list[GraphShape]:
         """Those that routers of `LARGEST_ROUTER` ports can build."""
         shapes = (self.shape(size) for size in self.sizes)
-        fitting = takewhile(lambda each: each.quantities()["R"] <= LARGEST_ROUTER, shapes)
+        fitting = takewhile(lambda shape: shape.quantities()["R"] <= LARGEST_ROUTER, shapes)
         return list(fitting)
 
 
@@ -152,4 +152,4 @@ GROWTHS = (
 
 def growth(name: str) -> NetworkGrowth:
     """One of `GROWTHS`."""
-    return next(each for each in GROWTHS if each.name == name)
+    return next(family for family in GROWTHS if family.name == name)

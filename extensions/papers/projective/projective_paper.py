@@ -87,19 +87,21 @@ def notation(_quick: bool) -> Evidence:
 def limits(_quick: bool) -> Evidence:
     """Table II: diameter, and k̄ and u of a member so large that they are near their limits."""
     claims, rows = [], []
-    for each in GROWTHS:
-        shape = each.shape(each.large)
-        diameter = _diameter(each, shape)
+    for family in GROWTHS:
+        shape = family.shape(family.large)
+        diameter = _diameter(family, shape)
         claims += [
-            PaperClaim(f"{each.name}: k", each.diameter, diameter),
-            PaperClaim(f"{each.name}: lim k̄", each.mean, shape.mean, reading=0.01),
-            PaperClaim(f"{each.name}: lim u", each.utilisation, shape.utilisation, reading=0.01),
+            PaperClaim(f"{family.name}: k", family.diameter, diameter),
+            PaperClaim(f"{family.name}: lim k̄", family.mean, shape.mean, reading=0.01),
+            PaperClaim(
+                f"{family.name}: lim u", family.utilisation, shape.utilisation, reading=0.01
+            ),
         ]
-        rows.append((each.name, shape.order, diameter, shape.mean, shape.utilisation))
+        rows.append((family.name, shape.order, diameter, shape.mean, shape.utilisation))
     return Evidence(tuple(claims), ("graph", "N", "k", "k̄", "u"), tuple(rows))
 
 
-def _diameter(each: NetworkGrowth, shape: GraphShape) -> int:
+def _diameter(family: NetworkGrowth, shape: GraphShape) -> int:
     """Measured where there is a construction; else of a generalised Moore graph, which it is."""
     built: dict[str, tuple[str, Mapping[str, int | str | None]]] = {
         "Hamming 2D": ("hyperx", {"sides": "4x4"}),
@@ -110,8 +112,8 @@ def _diameter(each: NetworkGrowth, shape: GraphShape) -> int:
         "Hamming 3D": ("hyperx", {"sides": "4x4x4"}),
         "hypercube": ("hyperx", {"sides": "x".join("2" * 10)}),
     }
-    if each.name in built:
-        return distribution(build_topology(*built[each.name])).diameter or 0
+    if family.name in built:
+        return distribution(build_topology(*built[family.name])).diameter or 0
     return least_diameter(shape.order, shape.degree)
 
 
@@ -196,7 +198,7 @@ def subplanes(_quick: bool) -> Evidence:
     for rack in range(len(racks.names)):
         inside = racks.members(rack)
         links = pn.graph.edges()
-        own = links[(racks.rack[links] == rack).all(axis=1)]
+        inner = links[(racks.rack[links] == rack).all(axis=1)]
         points = int((pn.kind[inside] == 0).sum())
         claims += [
             PaperClaim(f"points of subplane {rack + 1}", 7, points),
@@ -205,7 +207,7 @@ def subplanes(_quick: bool) -> Evidence:
                 f"its links, those of G_2, degree 3: {rack + 1}", 21, int(between[rack, rack])
             ),
             PaperClaim(
-                f"its smallest degree: {rack + 1}", 3, int(np.bincount(own.ravel())[inside].min())
+                f"its smallest degree: {rack + 1}", 3, int(np.bincount(inner.ravel())[inside].min())
             ),
         ]
     places = np.zeros((pn.graph.order, 2))
@@ -301,24 +303,28 @@ def _eight_ninths(x: tuple[float, ...]) -> Curve:
 def mms_utilisation(_quick: bool) -> Evidence:
     """Figure 6: utilisation of the links of the MMS graph; by formula, and some measured."""
     shape = growth("Slim Fly MMS").shape
-    known = {q: shape(q).utilisation for q in _prime_powers(5, 128)}
+    by_formula = {q: shape(q).utilisation for q in _prime_powers(5, 128)}
     built = (5, 7, 8, 9, 11, 13, 17, 19, 23)
-    pairs = [(q, next((r for r in known if r > q and r % 4 == 1), q)) for q in known if q % 4 != 1]
+    pairs = [
+        (q, next((r for r in by_formula if r > q and r % 4 == 1), q))
+        for q in by_formula
+        if q % 4 != 1
+    ]
     measured = {q: uniform(build_topology("slimfly", {"q": q})).utilisation for q in built}
     claims = (
         PaperClaim("u = 1 for q = 5, the Hoffman–Singleton graph", 1, measured[5]),
-        PaperClaim("limit 8/9, at q = 127", 8 / 9, known[127], reading=0.01),
+        PaperClaim("limit 8/9, at q = 127", 8 / 9, by_formula[127], reading=0.01),
         PaperClaim(
             "a little worse where q mod 4 is not 1: largest u over that of the next q where it is",
             1,
-            max(known[q] / known[after] for q, after in pairs if after > q),
+            max(by_formula[q] / by_formula[after] for q, after in pairs if after > q),
             relation="<=",
             reason="Traffic is split evenly over all minimal paths here.",
         ),
     )
-    vertices = tuple(2.0 * q * q for q in known)
+    vertices = tuple(2.0 * q * q for q in by_formula)
     curves = (
-        Curve("by formula", vertices, tuple(known.values())),
+        Curve("by formula", vertices, tuple(by_formula.values())),
         Curve("measured", tuple(2.0 * q * q for q in measured), tuple(measured.values()), "points"),
         _eight_ninths(vertices),
     )
@@ -328,20 +334,20 @@ def mms_utilisation(_quick: bool) -> Evidence:
 def costs(_quick: bool) -> Evidence:
     """Figure 7: k̄/u of networks of routers with up to 64 ports."""
     claims = []
-    for each in GROWTHS:
-        largest = each.members()[-1]
+    for family in GROWTHS:
+        largest = family.members()[-1]
         ratio = cost(largest) / ideal_mean(largest)
-        if each.optimal:
-            says = f"{each.name} attains the bound: k̄/u over that of an ideal graph"
+        if family.optimal:
+            says = f"{family.name} attains the bound: k̄/u over that of an ideal graph"
             claims.append(PaperClaim(says, 1, ratio, reading=0.05))
         else:
-            says = f"{each.name} is not below the bound: k̄/u over that of an ideal graph"
+            says = f"{family.name} is not below the bound: k̄/u over that of an ideal graph"
             claims.append(PaperClaim(says, 1, ratio, ">="))
     mms, demi = (growth(name).members()[-1] for name in ("Slim Fly MMS", "demi-PN"))
     claims.append(
         PaperClaim("MMS is about 9/8 of demi-PN", 9 / 8, cost(mms) / cost(demi), reading=0.05)
     )
-    shapes = {each.name: each.members() for each in GROWTHS}
+    shapes = {family.name: family.members() for family in GROWTHS}
     every = [shape for members in shapes.values() for shape in members]
     claims += [
         PaperClaim(
@@ -373,7 +379,7 @@ def costs(_quick: bool) -> Evidence:
 
 def scalability(_quick: bool) -> Evidence:
     """Figure 8: compute nodes over router radix."""
-    shapes = {each.name: each.members() for each in GROWTHS}
+    shapes = {family.name: family.members() for family in GROWTHS}
     best = sorted((g for g in GROWTHS if g.optimal), key=lambda g: g.mean / g.utilisation)
     large = growth("PN").shape(2048).quantities()
     q = 2048
@@ -410,7 +416,7 @@ def scalability(_quick: bool) -> Evidence:
 def _more_hosts(lower: list[GraphShape], upper: list[GraphShape]) -> float:
     """The least T of `upper` over that of `lower` of as many ports or less."""
     return min(
-        _hosts(shape) / max(_hosts(each) for each in lower if _ports(each) <= _ports(shape))
+        _hosts(shape) / max(_hosts(other) for other in lower if _ports(other) <= _ports(shape))
         for shape in upper
         if _ports(lower[0]) <= _ports(shape)
     )
@@ -509,8 +515,8 @@ def _with_hosts(
     """The routers, and at each leaf as many compute nodes as it has links."""
     links: NDArray[np.integer] = tree.graph.edges()
     for leaves, side in sides:
-        each = int(tree.graph.degrees[leaves].max())
-        places, links = with_hosts(places, links, leaves, each, side)
+        hosts_of_leaf = int(tree.graph.degrees[leaves].max())
+        places, links = with_hosts(places, links, leaves, hosts_of_leaf, side)
     kinds = [*tree.kind, *[HOST] * (len(places) - tree.graph.order)]
     return Diagram(title, places, links, kinds=kinds, width=500, radius=4)
 
