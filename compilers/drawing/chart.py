@@ -95,7 +95,7 @@ class Chart:
         return environment().get_template("draw/chart.svg.j2").render(c=self)
 
     def html(self) -> str:
-        """The same in a page that needs no network."""
+        """The chart in a self-contained HTML page."""
         return environment().get_template("draw/chart.html.j2").render(c=self, picture=self.svg())
 
 

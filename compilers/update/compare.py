@@ -34,12 +34,19 @@ class SwitchChange:
     """
 
     node: str
+    """The name of the switch."""
     rows_added: int = 0
+    """Route rows that only the new build has."""
     rows_changed: int = 0
+    """Route rows with another egress."""
     rows_removed: int = 0
+    """Route rows that only the old build has."""
     classes_added: int = 0
+    """Egress classes that only the new build has."""
     classes_changed: int = 0
+    """Egress classes that do something else."""
     classes_removed: int = 0
+    """Egress classes that only the old build has."""
 
     def counts(self) -> dict[str, int]:
         """The numbers by their names."""
@@ -59,15 +66,21 @@ class Comparison:
     """What the builds say of themselves (inputs, topology, policy, addresses), where they differ:
     the old value and the new one."""
     nodes_added: tuple[str, ...]
+    """The names of switches that only the new build has."""
     nodes_removed: tuple[str, ...]
+    """The names of switches that only the old build has."""
     renamed: tuple[tuple[str, str], ...]
     """Old and new names of a switch that stays."""
     cables_added: tuple[Cable, ...]
+    """Cables that only the new build has."""
     cables_removed: tuple[Cable, ...]
+    """Cables that only the old build has."""
     switches: tuple[SwitchChange, ...]
     """Those that stay, in the new order."""
     hosts_added: tuple[str, ...] = ()
+    """The names of hosts that only the new build has."""
     hosts_removed: tuple[str, ...] = ()
+    """The names of hosts that only the old build has."""
     hosts_moved: tuple[HostMove, ...] = ()
     """Of each host at another port or place of its switch, or with another MAC address, its name,
     what it was and what it is."""

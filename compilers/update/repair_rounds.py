@@ -124,7 +124,7 @@ class _Cells:
         ends: NDArray[np.int64],
         fibs: tuple[Fib, ...],
     ) -> _Cells:
-        """Those of these destinations."""
+        """The cells of some destinations."""
         routes, now = after.tables.routes, after.fib.egress(ends)
         changed = now != before.fib.egress(ends)
         switch, column = np.nonzero(changed)

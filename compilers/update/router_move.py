@@ -113,7 +113,7 @@ class RouterMove:
         return int(nodes.before[nodes.node_after[vertex]])
 
     def rounds(self, vertex: int, hosts: str, ruled: bool) -> PrefixRounds:
-        """Those of a switch of the new build; see `PrefixRounds`."""
+        """The round in which each route of a switch of the new build changes."""
         update, earlier = self.update, self.before(vertex)
         by_prefix: dict[str, int] = {}
         if earlier >= 0:

@@ -129,7 +129,7 @@ class Slots:
                 yield block[held]
 
     def turned(self) -> Slots:
-        """The same, from after to before; for its messages."""
+        """The way back, from after to before, of which only the messages are used."""
         return Slots(self.kind, self.after, self.before, self.has, self.had, self.round)
 
     def take(self, chosen: NDArray[np.bool_], round: Numbers | None = None) -> Slots:
@@ -163,8 +163,11 @@ class Counts:
     """How many rows or groups of a switch change."""
 
     added: int = 0
+    """Rows and groups that are new."""
     changed: int = 0
+    """Rows and groups that do something else."""
     removed: int = 0
+    """Rows and groups that go."""
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(

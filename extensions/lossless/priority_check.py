@@ -92,10 +92,15 @@ def check_channels(
 @dataclass(frozen=True, slots=True)
 class _Switch:
     plan: PriorityPlan
+    """The channels and their priorities."""
     vertex: int
+    """The vertex of the switch."""
     folder: Path
+    """The folder of its files."""
     ports: Mapping[str, PortPriorities]
+    """What its ports do, by name."""
     differences: DifferenceList
+    """Collects what is not as it should be."""
 
     def check(self) -> None:
         """Compare every pair of ports, of those that say the same one pair only."""

@@ -97,12 +97,15 @@ class _Repairs:
     repairs: NDArray[np.uint8]
     """uint8[n, 3K, B], the links that may repair each class, as sets."""
     first: NDArray[np.int32]
+    """int32[n, 3, K], the first link of protection of each class, other than the minimal one."""
     second: NDArray[np.int32]
+    """int32[n, 3, K], the second one."""
     bounce: NDArray[np.int32]
+    """int32[n, 3, K], the first link of bounce of each class, other than the minimal one."""
 
     @classmethod
     def of(cls, sets: StarSets, part: Build, use: PortUse, some: slice) -> _Repairs:
-        """Those of some switches."""
+        """The repairs of a slice of switches."""
         c, far = part.tables.classes, part.wiring.far
         minimal = use.links(c.port)
         shape = len(far), 3, -1

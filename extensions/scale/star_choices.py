@@ -235,7 +235,7 @@ class MemberPaths:
 
 
 def _others(sets: Bits) -> Bits:
-    """The same, without the class's own link."""
+    """Remove from each class's set the link that the class leads over."""
     link = np.arange(sets.shape[3])
     sets[:, :, link, link] = False
     return sets

@@ -27,6 +27,7 @@ class FlitRouter(NamedTuple):
     credit: int = 2
     """Cycles from when a credit comes until it counts, in a host at once [credit_delay]."""
     speedup: int = 2
+    """Steps of the router in a cycle of the links."""
     islip: int = 0
     """Iterations of iSLIP (McKeown, 1999), by which inputs and outputs are matched [sw_allocator,
     alloc_iters]; 0: each input chooses a channel, then each output an input

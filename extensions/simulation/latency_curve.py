@@ -20,6 +20,7 @@ class LatencyCurve:
     """The points of one network, traffic and setting."""
 
     points: tuple[LoadPoint, ...]
+    """What was measured at each load."""
     channels: int = 0
     """How many virtual channels keep its paths free of deadlock by `valley`; 0 where that was not
     computed."""
@@ -55,11 +56,14 @@ class LatencyCurve:
 
 
 class Simulated(NamedTuple):
-    """What is simulated: a network, the traffic of its hosts, and the settings."""
+    """What the workers of a simulation share."""
 
     network: SimulatedNetwork
+    """The network that is simulated."""
     traffic: HostTraffic
+    """Where the packets of each host go."""
     settings: SimulationSettings
+    """The settings of the simulation."""
 
 
 def simulate(

@@ -130,9 +130,13 @@ class LoadPoint:
     packets: int
     """How many packets were measured."""
     mean_latency: float | None
+    """The mean latency; None where no packet arrived."""
     median_latency: int | None
+    """The median latency."""
     p99_latency: int | None
+    """The latency that 99 % of the packets do not exceed."""
     worst_latency: int | None
+    """The largest latency."""
     mean_hops: float | None
     """The mean number of links of a packet."""
     link_use: float

@@ -48,9 +48,13 @@ class TraceTimes:
     cycles: int | None
     """The cycle in which the last message had come; None if not all came."""
     mean_latency: float | None
+    """The mean latency of a message."""
     median_latency: int | None
+    """The median latency."""
     p99_latency: int | None
+    """The latency that 99 % of the messages do not exceed."""
     worst_latency: int | None
+    """The largest latency."""
     lost: int
     """Packets that were dropped."""
     deadlock: tuple[int, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -190,9 +190,7 @@ def command(
     from compilers.proof.explanation import find_failures
     from polarfab.fabric import Fabric
 
-    asked_for = {"--pattern": pattern, "--collective": collective, "--trace": trace}
-    if len(both := [name for name, value in asked_for.items() if value]) > 1:
-        raise InputError.of("a pattern, a collective or a trace", " and ".join(both), key=both[1])
+    _require_one({"--pattern": pattern, "--collective": collective, "--trace": trace})
     if switches["metres"] and switches["link"] != 1:
         raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
     switches["metres"] = switches["metres"] or 0.0
@@ -206,28 +204,26 @@ def command(
         with at_key("fail"):
             for word, _ in failures:
                 find_failures(fabric.builds[0], word)
-    asked = [
+    runs = [
         (fabric, {**switches, "routing": one}) for fabric in fabrics for one in routing or (None,)
     ]
     if collective or trace:
-        runs = switches["runs"] > 1
-        others = {
-            "--load": words, "-o": output, "--scheduler": scheduler, "--runs": runs,
+        several = switches["runs"] > 1
+        options = {
+            "--load": words, "-o": output, "--scheduler": scheduler, "--runs": several,
         }  # fmt: skip
-        if beside := [name for name, value in others.items() if value]:
-            what = "--collective" if collective else "--trace"
-            raise InputError.of(f"{what} without {', '.join(others)}", " and ".join(beside))
+        _require_none("--collective" if collective else "--trace", options)
         sizes = (trace, hosts) if trace else (collective, size, hosts)
-        _to_the_end(asked, (*sizes, seed, failures), as_json)
+        _to_the_end(runs, (*sizes, seed, failures), as_json)
         return
     from extensions.simulation import simulate
 
     measured = list[MeasuredBuild]()
-    for fabric, settings in asked:
+    for fabric, settings in runs:
         with progress("simulating") as bar:
-            given = pattern, loads, hosts, seed, failures, bar, scheduler, demand
+            arguments = pattern, loads, hosts, seed, failures, bar, scheduler, demand
             meant = _meant(settings)
-            curves = of_each_plane(fabric, lambda plane: simulate(plane, *given, **meant))  # noqa: B023
+            curves = of_each_plane(fabric, lambda plane: simulate(plane, *arguments, **meant))  # noqa: B023
         measured.append(MeasuredBuild(fabric, settings["routing"], hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
@@ -236,14 +232,32 @@ def command(
         title = measured[0].title if len(measured) == 1 else pattern
         write_file(output, plot(latencies(_named(measured), title), form))
         say(f"plotted in {output}")
+    _report(measured, switches["scheme"], switches["warmup"], as_json)
+
+
+def _require_one(traffic: Mapping[str, object]) -> None:
+    """Refuse options that both name what is sent."""
+    named = [name for name, value in traffic.items() if value]
+    if len(named) > 1:
+        raise InputError.of("a pattern, a collective or a trace", " and ".join(named), key=named[1])
+
+
+def _require_none(what: str, options: Mapping[str, object]) -> None:
+    """Refuse options that a collective or a trace does not have."""
+    if named := [name for name, value in options.items() if value]:
+        raise InputError.of(f"{what} without {', '.join(options)}", " and ".join(named))
+
+
+def _report(measured: Sequence[MeasuredBuild], scheme: str, warmup: int, as_json: bool) -> None:
+    """Print the curves; a deadlock ends with exit code 1."""
     if as_json:
-        reports = [each.report() for each in measured]
+        reports = [build.report() for build in measured]
         print_json(reports[0] if len(reports) == 1 else {"simulated": reports})
     else:
-        for each in measured:
-            for build, curve in zip(each.fabric.builds, each.curves, strict=True):
-                _print(build, curve, each.title, switches["scheme"], switches["warmup"])
-    if any(curve.deadlock for each in measured for curve in each.curves):
+        for fabric in measured:
+            for build, curve in zip(fabric.fabric.builds, fabric.curves, strict=True):
+                _print(build, curve, fabric.title, scheme, warmup)
+    if any(curve.deadlock for fabric in measured for curve in fabric.curves):
         raise SystemExit(1)
 
 
@@ -270,7 +284,7 @@ class MeasuredBuild:
 
     @property
     def hosts_per_node(self) -> int:
-        """Those that were measured."""
+        """Hosts at each switch, as they were measured."""
         return self.hosts or max(1, self.fabric.builds[0].wiring.host_port.shape[1])
 
     @property
@@ -279,8 +293,9 @@ class MeasuredBuild:
         topology = self.fabric.builds[0].topology.title()
         router = self.curves[0].router
         words = {"routing": self.routing, "router": router and router.text()}
-        given = "".join(f", {name} {value}" for name, value in words.items() if value)
-        return f"{topology}, {counted(self.hosts_per_node, 'host')} per node, {self.pattern}{given}"
+        settings = "".join(f", {name} {value}" for name, value in words.items() if value)
+        hosts = counted(self.hosts_per_node, "host")
+        return f"{topology}, {hosts} per node, {self.pattern}{settings}"
 
     def report(self) -> dict[str, Any]:
         """For JSON."""
@@ -296,46 +311,53 @@ class MeasuredBuild:
 
 def _named(measured: Sequence[MeasuredBuild]) -> list[tuple[str, LatencyCurve]]:
     """The curves of first planes, by names that tell them apart."""
-    fabrics = {id(each.fabric): each.fabric for each in measured}.values()
+    fabrics = {id(build.fabric): build.fabric for build in measured}.values()
     alike = len({fabric.builds[0].name for fabric in fabrics}) < len(fabrics)
     named = []
-    for each in measured:
-        name = str(each.fabric.folder) if alike else each.fabric.builds[0].name
-        named.append((f"{name}, {each.routing}" if each.routing else name, each.curves[0]))
+    for build in measured:
+        name = str(build.fabric.folder) if alike else build.fabric.builds[0].name
+        named.append((f"{name}, {build.routing}" if build.routing else name, build.curves[0]))
     return named
 
 
 def _to_the_end(
-    asked: Sequence[tuple[Fabric, dict[str, Any]]], given: tuple[Any, ...], as_json: bool
+    runs: Sequence[tuple[Fabric, dict[str, Any]]], arguments: tuple[Any, ...], as_json: bool
 ) -> None:
-    """Collectives, or the packets of a file."""
+    """Simulate collectives, or the packets of a file, until all have come.
+
+    Args:
+        runs: each fabric with its settings.
+        arguments: of `completion_time` or `trace_times`, after the fabric.
+        as_json: whether to print JSON.
+    """
     from extensions.simulation import completion_time, trace_times
 
-    run = trace_times if isinstance(given[0], Path) else completion_time
+    simulated = trace_times if isinstance(arguments[0], Path) else completion_time
+    what = str(arguments[0])
     reports, ended = list[dict[str, Any]](), True
-    for fabric, settings in asked:
+    for fabric, settings in runs:
         builds, routing = fabric.builds, settings["routing"]
         meant = _meant(settings)
-        each = of_each_plane(fabric, lambda plane: run(plane, *given, **meant))  # noqa: B023
+        times = of_each_plane(fabric, lambda plane: simulated(plane, *arguments, **meant))  # noqa: B023
         more = {"routing": routing} if routing else {}
-        rows = [{"name": b.name, **more, **asdict(e)} for b, e in zip(builds, each, strict=True)]
+        rows = [{"name": b.name, **more, **asdict(e)} for b, e in zip(builds, times, strict=True)]
         reports.append(merged_reports([b.name for b in builds], rows, {"name": fabric.name}))
         if not as_json:
-            for build, found in zip(builds, each, strict=True):
-                _print_times(build, found, str(given[0]), f", routing {routing}" if routing else "")
-        ended &= all(found.cycles is not None for found in each)
+            for build, time in zip(builds, times, strict=True):
+                _print_times(build, time, what, f", routing {routing}" if routing else "")
+        ended &= all(time.cycles is not None for time in times)
     if as_json:
         print_json(reports[0] if len(reports) == 1 else {"simulated": reports})
     if not ended:
         raise SystemExit(1)
 
 
-def _print_times(build: Build, found: CompletionTime | TraceTimes, what: str, routing: str) -> None:
-    if found.cycles is None:
-        warn(f"{build.name}: {what} does not end: {found.lost:,} packets are lost")
-        _warn_deadlock(build, found.deadlock)
+def _print_times(build: Build, time: CompletionTime | TraceTimes, what: str, routing: str) -> None:
+    if time.cycles is None:
+        warn(f"{build.name}: {what} does not end: {time.lost:,} packets are lost")
+        _warn_deadlock(build, time.deadlock)
     else:
-        print(f"{build.name}: {what} {found.text(routing)}")
+        print(f"{build.name}: {what} {time.text(routing)}")
 
 
 def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:
@@ -371,17 +393,17 @@ def _print(build: Build, curve: LatencyCurve, title: str, scheme: str, warmup: i
         )
     _warn_deadlock(build, curve.deadlock)
     if scheme == "single":
-        found = f"--scheme valley needs {curve.channels}, and has no deadlock"
-        click.echo(f"packets take any channel; {found}")
+        valley = f"--scheme valley needs {curve.channels}, and has no deadlock"
+        click.echo(f"packets take any channel; {valley}")
 
 
 def _incidents(points: Sequence[LoadPoint]) -> dict[str, list[object]]:
     """Columns for loads at which packets were lost, or that were not sustained, if there are."""
-    found: dict[str, list[object]] = {
+    columns: dict[str, list[object]] = {
         "lost": [p.lost for p in points],
         "state": [_state(p) for p in points],
     }
-    return {name: values for name, values in found.items() if any(values)}
+    return {name: values for name, values in columns.items() if any(values)}
 
 
 def _state(point: LoadPoint) -> str:

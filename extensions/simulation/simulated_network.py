@@ -123,7 +123,7 @@ class SimulatedNetwork(NamedTuple):
         return np.where(end >= 0, end // self.ports, NOWHERE)
 
     def with_distances(self) -> SimulatedNetwork:
-        """The same, where packets find shortest paths of their own."""
+        """The network with distances, by which packets find shortest paths of their own."""
         links = distances(table_of(self.far), np.arange(self.switches))
         return self._replace(distance=np.ascontiguousarray(links))
 

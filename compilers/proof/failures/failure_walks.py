@@ -87,10 +87,12 @@ class FailureReport:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FailureCases:
-    """The cases of a kind of failure that are tried, of `every` that there are."""
+    """The cases of a kind of failure that are tried."""
 
     every: int
+    """How many cases there are."""
     elements: int
+    """E + S, how many links and switches there are."""
     rows: Numbers | None
     """int64[n, F], the elements that are down in each case (`Program`), E + S beyond the last;
     None: all pairs of `elements`, of which case a·M + b has the elements a and b."""
@@ -176,7 +178,9 @@ class Walked:
     """All paths of hosts' packets, and what failures do to them, by kind."""
 
     alternates: Alternates
+    """All paths while nothing is down."""
     failures: tuple[FailureReport, ...]
+    """One report for each kind of failure."""
 
 
 def walk(

@@ -90,9 +90,11 @@ class _Walks:
     """The walks of a few destinations that are proved, and of all others."""
 
     proof: LocalProof
+    """What is proved of all destinations."""
     part: Build
     """The build, as packets to the destinations that are walked see it."""
     walks: Walks
+    """The walks of `part`."""
     some: Bits
     """bool[D], which are walked if they are proved."""
 

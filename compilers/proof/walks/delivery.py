@@ -63,8 +63,11 @@ class PairFault:
     """A pair of switches whose packets are lost or take a detour, and the fault in words."""
 
     source: int
+    """The vertex where packets begin."""
     destination: int
+    """The vertex that they are for."""
     fault: str
+    """What becomes of them, in words."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -72,9 +75,13 @@ class Report:
     """Counts over all ordered pairs of nodes with hosts; hops are links."""
 
     pairs: int
+    """Ordered pairs of switches with hosts."""
     delivered: int
+    """Pairs whose packets arrive by the minimal ports."""
     minimal: int
+    """Pairs whose packets arrive over a shortest path."""
     loops: int
+    """Pairs whose packets are forwarded in a circle."""
     hop_counts: tuple[int, ...]
     """`hop_counts[h]` pairs were delivered over h links by the minimal ports."""
     faults: tuple[PairFault, ...]
@@ -392,11 +399,14 @@ def walk_minimal(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MinimalPaths:
-    """The walk over minimal ports, and how long it may be: neighbours, and ends with hosts."""
+    """The walk over minimal ports, with all that it is compared with."""
 
     fib: Fib
+    """The longest-prefix match of the tables."""
     table: NDArray[np.int64]
+    """int64[S, K], the neighbours of each switch."""
     ends: NDArray[np.int64]
+    """int64[D], the switches with hosts."""
 
     @classmethod
     def of(cls, build: Build) -> _MinimalPaths:

@@ -44,7 +44,7 @@ class NetworkGrowth:
     """Whether its curve attains the bound in figure 7."""
 
     def members(self) -> list[GraphShape]:
-        """Those that routers of `LARGEST_ROUTER` ports can build."""
+        """The shapes of the members that routers of `LARGEST_ROUTER` ports can build."""
         shapes = (self.shape(size) for size in self.sizes)
         fitting = takewhile(lambda shape: shape.quantities()["R"] <= LARGEST_ROUTER, shapes)
         return list(fitting)
