@@ -39,22 +39,24 @@ HARDWARE_KEYS = {"node_types", "nodes", "generate", "racks"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFabric:
-    """A spec and inventory that fit each other, and the documents that they were read from.
-
-    inventory is None where the spec names none. plane is from 1 where this is one of several planes
-    (`compilers.planes`), 0 elsewhere; places then tells where entries of the inventory's lists
-    are in its file. demand: the file that `routing.demand` names. installed: what is cabled
-    already and stays, a value a plane.
-    """
+    """A spec and inventory that fit each other, and the documents that they were read from."""
 
     spec: FabricSpec
+    """fabric.yaml as a value."""
     inventory: Inventory | None
+    """The hardware; None where the spec names none."""
     fabric_document: Document
+    """fabric.yaml as it was read."""
     inventory_document: Document | None
+    """The inventory as it was read; None where the spec names none."""
     plane: int = 0
+    """From 1 where this is one of several planes (`compilers.planes`), 0 elsewhere."""
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Of a plane: where the entries of its inventory's lists are in the lists of the file."""
     demand: TextFile | None = None
+    """The file that `routing.demand` names; None where it names none."""
     installed: tuple[Installed, ...] = ()
+    """What is cabled already and stays, a value a plane."""
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -171,21 +173,37 @@ def load_fabric(
     problems += _in_graph(spec)
     demand: TextFile | None = None
     try:
-        if spec and spec.routing.demand not in (None, WORST_CASE):
-            demand = read_text(_resolved(source, str(spec.routing.demand)))
-    except Unreadable as error:
-        meant = did_you_mean(str(spec.routing.demand if spec else ""), (WORST_CASE,))
-        unreadable = document.unreadable(("routing", "demand"), error).problems
-        problems += [replace(each, todo=meant or each.todo) for each in unreadable]
+        demand = _demand(source, document, spec) if spec else None
     except InputError as error:
         problems += error.problems
-    known = _examined(hardware) if hardware else None
-    if hardware and known:
-        problems += hardware.report([*known.findings, *check_nodes(document.data, known)])
+    examined = _examined(hardware) if hardware else None
+    if hardware and examined:
+        problems += hardware.report([*examined.findings, *check_nodes(document.data, examined)])
     if spec is None or problems:
         raise InputError(_in_order(problems, document))
-    found = known.inventory if known else None
-    return LoadedFabric(spec, found, document, hardware, demand=demand)
+    value = examined.inventory if examined else None
+    return LoadedFabric(spec, value, document, hardware, demand=demand)
+
+
+def _demand(
+    source: str | Path | Mapping[str, Any], document: Document, spec: FabricSpec
+) -> TextFile | None:
+    """The file that `routing.demand` names; None where it names none.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    name = spec.routing.demand
+    if name in (None, WORST_CASE):
+        return None
+    try:
+        return read_text(_resolved(source, str(name)))
+    except Unreadable as error:
+        problems = document.unreadable(("routing", "demand"), error).problems
+        meant = did_you_mean(str(name), (WORST_CASE,))
+        raise InputError(
+            replace(problem, todo=meant or problem.todo) for problem in problems
+        ) from None
 
 
 def _spec(data: dict[str, Any]) -> tuple[FabricSpec | None, list[Finding]]:
