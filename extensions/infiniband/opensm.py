@@ -235,21 +235,21 @@ class _Tables:
 
     def __init__(self, build: Build, guids: Guids, layers: Sequence[Tables]) -> None:
         self.build, self.guids = build, guids
-        there = build.wiring.host_port > 0
-        there &= build.topology.present[:, None]
-        switch, number = np.nonzero(there)
+        with_host = build.wiring.host_port > 0
+        with_host &= build.topology.present[:, None]
+        switch, number = np.nonzero(with_host)
         present = np.flatnonzero(build.topology.present)
         at = np.concatenate((present, switch))
         ports = build.wiring.host_port[switch, number].astype(np.int64)
-        own = np.concatenate((np.zeros(len(present), np.int64), ports))
+        host_port = np.concatenate((np.zeros(len(present), np.int64), ports))
         guid = np.concatenate((guids.switch[present], guids.host[switch, number]))
         # A host's first LID is a multiple of their number, so hosts that have several come first.
-        order = np.lexsort((own, at, (own == 0) & (len(layers) > 0)))
-        lids = np.where(own[order] > 0, max(1, len(layers)), 1)
+        order = np.lexsort((host_port, at, (host_port == 0) & (len(layers) > 0)))
+        lids = np.where(host_port[order] > 0, max(1, len(layers)), 1)
         row, layer = np.repeat(order, lids), np.repeat(np.cumsum(lids) - lids, lids)
         layer = np.arange(len(row)) - layer
-        self.at, self.own = at[row], own[row]
-        self.table = np.where((own[row] > 0) & (len(layers) > 0), layer + 1, 0)
+        self.at, self.own = at[row], host_port[row]
+        self.table = np.where((host_port[row] > 0) & (len(layers) > 0), layer + 1, 0)
         self.layout = lfts.LftLayout.of(np.arange(len(row)) + max(1, len(layers)), guid[row])
         everywhere = np.arange(build.tables.switches)
         cables = build.wiring.cables()

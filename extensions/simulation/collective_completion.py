@@ -169,9 +169,9 @@ def completion_time(
     count = int(network.endpoints.sum()) * hosts
     most = {"ring-allreduce": 2 * count * (count - 1), "all-to-all": count * (count - 1)}
     if most.get(collective, 0) > MOST_MESSAGES:
-        given = f"{most[collective]:,} of {count:,} hosts"
+        counts = f"{most[collective]:,} of {count:,} hosts"
         todo = "take fewer hosts a switch (`hosts_per_node`), or tree-allreduce"
-        raise InputError.of(f"at most {MOST_MESSAGES:,} messages", given, todo, key="collective")
+        raise InputError.of(f"at most {MOST_MESSAGES:,} messages", counts, todo, key="collective")
     messages = COLLECTIVES[collective](count)
     packets = max(1, ceil(size * messages.part / (settings.packet * FLIT)))
     total = packets * len(messages.source)

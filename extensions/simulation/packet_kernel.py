@@ -188,17 +188,17 @@ def made_next(streams: NDArray[np.uint64], host: int, made_at: int, chance: floa
 
 @loop
 def make_first(
-    streams: NDArray[np.uint64], made: NDArray[np.int32], chance: NDArray[np.float64]
+    streams: NDArray[np.uint64], made_at: NDArray[np.int32], chance: NDArray[np.float64]
 ) -> None:
-    """Draw when each host makes its first packet: fields of the state, `made` is written."""
-    for h in range(len(made)):
-        made[h] = made_next(streams, h, -1, chance[h])
+    """Draw when each host makes its first packet: fields of the state, `made_at` is written."""
+    for h in range(len(made_at)):
+        made_at[h] = made_next(streams, h, -1, chance[h])
 
 
 @loop
 def still_to_come(
     streams: NDArray[np.uint64],
-    made: NDArray[np.int32],
+    made_at: NDArray[np.int32],
     chance: NDArray[np.float64],
     begin: int,
     end: int,
@@ -208,8 +208,8 @@ def still_to_come(
     streams: a copy, as chance goes on.
     """
     total = 0
-    for h in range(len(made)):
-        when = made[h]
+    for h in range(len(made_at)):
+        when = made_at[h]
         while when < end:
             total += when >= begin
             when = made_next(streams, h, when, chance[h])

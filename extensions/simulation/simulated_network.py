@@ -136,8 +136,8 @@ def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], 
         some = np.arange(first, min(first + DESTINATIONS_AT_ONCE, order))
         egress = egress_classes(build, some, fib).T
         numbers[:, some] = np.where(egress >= 0, egress, classes + (egress == DROP))
-        found = minimal_hops(fib, some)
-        hops[:, some] = np.where(found >= 0, found.astype(np.uint8), np.uint8(255))
+        minimal = minimal_hops(fib, some)
+        hops[:, some] = np.where(minimal >= 0, minimal.astype(np.uint8), np.uint8(255))
     return numbers, hops
 
 
@@ -164,8 +164,8 @@ class HostTraffic(NamedTuple):
     @classmethod
     def of(cls, traffic: Traffic, switches: int, hosts: int) -> HostTraffic:
         """Flows of switches. A host sends to its like, or at random to those of several."""
-        found = _rows(traffic.source, traffic.destination, traffic.amount, switches)
-        first, destination, below, volume = found
+        flows = _rows(traffic.source, traffic.destination, traffic.amount, switches)
+        first, destination, below, volume = flows
         alone = np.repeat(np.diff(first) == 1, np.diff(first))
         place = np.where(alone, SAME_PLACE, ANY_HOST).astype(np.int32)
         row = np.repeat(np.arange(switches, dtype=np.int32), hosts)

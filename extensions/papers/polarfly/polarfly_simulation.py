@@ -70,12 +70,26 @@ def comparison(quick: bool) -> Evidence:
         for pattern in ("uniform", *PERMUTED)
         if pattern == "uniform" or key[1] != "MIN" or key[0] in ("PF", "FT")
     }
-    hosts = fabrics["PF", "MIN"].hosts
+    claims = _comparison_claims(curves, fabrics["PF", "MIN"].hosts)
+    panels = panels_of({(p, f"{n}-{rule}"): curve for (p, n, rule), curve in curves.items()})
+    setup = (*setup_of(fabrics.values(), quick), *deadlocks_of(curves.items()))
+    return Evidence(claims, panels=panels, setup=setup, quick=quick)
+
+
+def _comparison_claims(
+    curves: Mapping[tuple[str, str, str], LatencyCurve], hosts: int
+) -> tuple[PaperClaim, ...]:
+    """What the paper says of figure 8.
+
+    Args:
+        curves: by pattern, network and routing.
+        hosts: a switch of PolarFly.
+    """
     held = {key: sustained(curve) for key, curve in curves.items()}
     most = {key: most_accepted(curve) for key, curve in curves.items()}
     flow = most["uniform", "PF", "MIN"]
-    early = {name: latency_at(curves["uniform", name, "MIN"], 0.1) for name, _ in fabrics}
-    claims = (
+    early = {name: latency_at(curves["uniform", name, "MIN"], 0.1) for _, name, _ in curves}
+    return (
         _about("saturation around 90 % under uniform traffic", 0.9, held["uniform", "PF", "MIN"]),
         PaperClaim(
             "UGAL_PF is comparable to MIN there: ratio of the largest throughputs",
@@ -154,9 +168,6 @@ def comparison(quick: bool) -> Evidence:
             reading=ALIKE,
         ),
     )
-    panels = panels_of({(p, f"{n}-{rule}"): curve for (p, n, rule), curve in curves.items()})
-    setup = (*setup_of(fabrics.values(), quick), *deadlocks_of(curves.items()))
-    return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
 def _between(

@@ -149,10 +149,10 @@ def _percent(fractions: Mapping[int, float]) -> tuple[float, ...]:
 def link_failures(_quick: bool) -> Evidence:
     """Figure 14: diameter and mean distance while links fail, in the run of median survival."""
     runs = {
-        name: resilience(build_topology(each.family, each.parameters))
-        for name, each in CONFIGURED.items()
+        name: resilience(build_topology(resilient.family, resilient.parameters))
+        for name, resilient in CONFIGURED.items()
     }
-    ratio = {name: each.median for name, each in runs.items()}
+    ratio = {name: resilient.median for name, resilient in runs.items()}
     stars = ("PS-IQ", "PS-Pal", "BF")
     claims = [
         PaperClaim(
@@ -177,7 +177,7 @@ def link_failures(_quick: bool) -> Evidence:
             PaperClaim(
                 f"direct networks later than {name}",
                 ratio[name],
-                min(ratio[each] for each in (*stars, "DF", "HX", "SF")),
+                min(ratio[resilient] for resilient in (*stars, "DF", "HX", "SF")),
                 ">=",
                 mistake=EDGE_ROUTERS if name == "FT" else "",
             )
@@ -200,7 +200,7 @@ def link_failures(_quick: bool) -> Evidence:
             for name, other in (("DF", "PS-IQ"), ("MF", "FT"))
         ),
     ]
-    rows = [(name, _rows(each)) for name, each in runs.items()]
+    rows = [(name, _rows(resilient)) for name, resilient in runs.items()]
     setup = (f"The networks of Table 3; the run of median survival of {RUNS}.",)
     return Evidence(tuple(claims), panels=failures(rows), setup=setup)
 

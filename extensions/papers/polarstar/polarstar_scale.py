@@ -35,6 +35,30 @@ STAR = 8 / 27
 def moore_efficiency(_quick: bool) -> Evidence:
     """Figure 1: the part of the Moore bound that direct networks of diameter 3 reach."""
     best = _largest(within(RADIXES, among=families(COMPARED, baselines=True)))
+    products = {radix: _largest_product(radix) for radix in RADIXES}
+    curves = tuple(
+        _curve(name, orders, lambda radix: moore_bound(radix, 3))
+        for name, orders in (
+            *((NAMES[name], best[name]) for name in COMPARED),
+            ("star product, bound", products),
+        )
+    )
+    limit = Curve("Kautz, limit", (8.0, 128.0), (100 * KAUTZ, 100 * KAUTZ))
+    panel = Panel(
+        "Direct networks of diameter 3", "radix", "% of the Moore bound", (*curves, limit)
+    )
+    return Evidence(tuple(_scale_claims(best, products)), panels=(panel,))
+
+
+def _scale_claims(
+    best: Mapping[str, Mapping[int, int]], products: Mapping[int, int]
+) -> list[PaperClaim]:
+    """What the paper says of figure 1.
+
+    Args:
+        best: the largest order of each family, by radix.
+        products: the largest order of a star product by the bounds of its factors, by radix.
+    """
     ours = best["polarstar"]
     claims = [
         PaperClaim(
@@ -52,7 +76,6 @@ def moore_efficiency(_quick: bool) -> Evidence:
         name: {radix: order / moore_bound(radix, 3) for radix, order in orders.items()}
         for name, orders in best.items()
     }
-    products = {radix: _largest_product(radix) for radix in RADIXES}
     claims += [
         PaperClaim("a construction for every radix of 8 to 128", len(RADIXES), len(ours)),
         PaperClaim(
@@ -87,18 +110,7 @@ def moore_efficiency(_quick: bool) -> Evidence:
         ),
         PaperClaim("more than bidirectional Kautz graphs", KAUTZ, ours[128] / 128**3, ">="),
     ]
-    curves = tuple(
-        _curve(name, orders, lambda radix: moore_bound(radix, 3))
-        for name, orders in (
-            *((NAMES[name], best[name]) for name in COMPARED),
-            ("star product, bound", products),
-        )
-    )
-    limit = Curve("Kautz, limit", (8.0, 128.0), (100 * KAUTZ, 100 * KAUTZ))
-    panel = Panel(
-        "Direct networks of diameter 3", "radix", "% of the Moore bound", (*curves, limit)
-    )
-    return Evidence(tuple(claims), panels=(panel,))
+    return claims
 
 
 def structure_graphs(_quick: bool) -> Evidence:

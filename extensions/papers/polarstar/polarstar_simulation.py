@@ -90,9 +90,17 @@ def synthetic(quick: bool) -> Evidence:
     among = networks(quick)
     curves = _curves(quick, among, PATTERNS)
     held = {key: most_accepted(curve) for key, curve in curves.items()}
+    claims = _synthetic_claims(held)
+    panels = panels_of(_named(curves))
+    setup = (*_setup(quick, among), *deadlocks_of(curves.items()))
+    return Evidence(claims, panels=panels, setup=setup, quick=quick)
+
+
+def _synthetic_claims(held: Mapping[tuple[str, str, str], float]) -> tuple[PaperClaim, ...]:
+    """What the paper says of figure 9. held: the accepted load by pattern, routing and network."""
     best = [_best(held, pattern) for pattern in PATTERNS]
     stars = ("PS-IQ", "PS-Pal")
-    claims = [
+    return (
         *(
             PaperClaim(
                 f"{name} is better than {star}: uniform, MIN, all minimal paths",
@@ -157,10 +165,7 @@ def synthetic(quick: bool) -> Evidence:
             sum(name in ("HX", "SF") for name in best),
             ">=",
         ),
-    ]
-    panels = panels_of(_named(curves))
-    setup = (*_setup(quick, among), *deadlocks_of(curves.items()))
-    return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
+    )
 
 
 def _setup(quick: bool, among: Mapping[str, ComparedNetwork]) -> tuple[str, ...]:
@@ -244,9 +249,9 @@ def _fabric(name: str, network: ComparedNetwork, rule: str) -> PaperFabric:
 
 def motifs(quick: bool) -> Evidence:
     """Figure 11: how long Allreduce and Sweep3D take, on four networks."""
-    known = networks(quick)
+    compared = networks(quick)
     time = {
-        (motif, rule, name): _cycles(motif, _fabric(name, known[name], rule), quick)
+        (motif, rule, name): _cycles(motif, _fabric(name, compared[name], rule), quick)
         for motif in MOTIFS
         for rule in ROUTINGS
         for name in ("PS-IQ", "DF", "HX", "FT")
@@ -294,7 +299,7 @@ def motifs(quick: bool) -> Evidence:
         "A cycle is a flit of 64 bytes; 4 virtual channels, any free one is taken; 128 flits"
         " a port; packets of 4 flits; a motif once, with seed 0, in a network that is empty.",
         *(f"{motif}: {MOTIFS[motif]}, {MESSAGES[motif][not quick]:,} bytes." for motif in MOTIFS),
-        *_setup(quick, {name: known[name] for name in ("PS-IQ", "DF", "HX", "FT")})[2:],
+        *_setup(quick, {name: compared[name] for name in ("PS-IQ", "DF", "HX", "FT")})[2:],
     )
     return Evidence(tuple(claims), panels=tuple(panels), setup=setup, quick=quick)
 
@@ -305,8 +310,8 @@ def _cycles(motif: str, fabric: PaperFabric, quick: bool) -> float:
     settings = settings_for(build, (), 0, (), fabric.simulated_routing())
     small, large = MESSAGES[motif]
     size = small if quick else large
-    found = completion_time(build, MOTIFS[motif], size, fabric.hosts, settings)
-    return inf if found.cycles is None else float(found.cycles)
+    completion = completion_time(build, MOTIFS[motif], size, fabric.hosts, settings)
+    return inf if completion.cycles is None else float(completion.cycles)
 
 
 def _slower(says: str, fast: float, slow: float) -> PaperClaim:

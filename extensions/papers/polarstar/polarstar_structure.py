@@ -44,10 +44,10 @@ def products(_quick: bool) -> Evidence:
         Diagram(
             title,
             np.concatenate((outside, within[turned])),
-            matrix_links(found),
+            matrix_links(matrix),
             kinds=np.repeat([0, 2], 5),
         )
-        for title, found, turned in (
+        for title, matrix, turned in (
             ("Cartesian product", plain, np.arange(5)),
             ("A star product: Petersen's graph", star, pentagon.backward),
         )
@@ -62,16 +62,16 @@ def paths(_quick: bool) -> Evidence:
     k, near, image = node.order, node.adjacency(), node.forward
     ends = np.stack(np.meshgrid(*[np.arange(k)] * 2, indexing="ij"), -1).reshape(-1, 2)
     holds = _cases(near, image, ends)
-    found = [_walks(topology, node, case, ends[holds[case]]) for case in range(len(CASES))]
+    walks_by_case = [_walks(topology, node, case, ends[holds[case]]) for case in range(len(CASES))]
     claims = [PaperClaim("fewest cases that two members are in", 1, int(holds.sum(0).min()))]
-    for case, walks in enumerate(found):
+    for case, walks in enumerate(walks_by_case):
         linked = whole[walks[:, :-1], walks[:, 1:]] | (walks[:, :-1] == walks[:, 1:])
         says = f"{CASES[case]}: part of all pairs whose path of the proof is there"
         claims.append(PaperClaim(says, 1, float(linked.all(axis=1).mean())))
         longest = int((walks[:, :-1] != walks[:, 1:]).sum(axis=1).max())
         claims.append(PaperClaim(f"{CASES[case]}: its links, D + 1 at most", 3, longest, "<="))
     claims.append(PaperClaim("diameter of the star product, D + 1", 3, diameter_of(whole)))
-    diagrams = tuple(_walk(topology, walks, case) for case, walks in enumerate(found))
+    diagrams = tuple(_walk(topology, walks, case) for case, walks in enumerate(walks_by_case))
     return Evidence(tuple(claims), diagrams=diagrams)
 
 

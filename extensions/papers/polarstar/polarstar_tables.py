@@ -151,12 +151,12 @@ def _growth(family: str) -> tuple[int, float]:
 
     Efficiency is the largest order of a radix or less over that radix to the power of the diameter.
     """
-    found = family_named(family)
+    family_object = family_named(family)
     best, most, last, step = 0, 0, 0.0, 0.0
     for radix in RADIXES:
-        designs = found.designs(radix) if found else ()
+        designs = family_object.designs(radix) if family_object else ()
         least = 3 if family not in ("polarfly", "slimfly", "fat-tree") else 2
-        best = max([best, *(each.nodes for each in designs)])
+        best = max([best, *(design.nodes for design in designs)])
         if best and radix >= SETTLED:
             now = log(best / radix**least)
             step = max(step, abs(now - last) if last else 0.0)
@@ -184,8 +184,8 @@ def _ordered(
     for name, value in values.items():
         if name not in left_out:
             marks.setdefault(getattr(COMPARED[name], column), []).append(value)
-    known = sorted(marks)
-    for lesser, fuller in pairwise(known):
+    marks_ascending = sorted(marks)
+    for lesser, fuller in pairwise(marks_ascending):
         says = f"{what}: {MARKS[fuller]} marks above {MARKS[lesser]} ones"
         yield PaperClaim(says, max(marks[lesser]), min(marks[fuller]), ">=")
 
@@ -202,7 +202,7 @@ def supernodes(_quick: bool) -> Evidence:
             says = f"{kind}, d' = {d}: order"
             claims.append(PaperClaim(says, order, supernode(kind, d).order))
         small = [supernode(kind, d) for d in degrees]
-        small = [each for each in small if SMALLEST <= each.order <= LARGEST]
+        small = [graph for graph in small if SMALLEST <= graph.order <= LARGEST]
         marks = []
         for name, said, holds in (
             ("R1", printed.r1, has_r1),
@@ -227,8 +227,8 @@ def has_r1(node: Supernode) -> bool:
 
 def has_rstar(node: Supernode) -> bool:
     """Property R* by any involution f: its own, or else by search."""
-    own = [node.forward.tolist()] if node.involution else involutions(node.order)
-    return any(covers(node.adjacency(), np.array(image)) for image in own)
+    images = [node.forward.tolist()] if node.involution else involutions(node.order)
+    return any(covers(node.adjacency(), np.array(image)) for image in images)
 
 
 def covers(adjacent: Adjacency, image: NDArray[np.int64]) -> bool:
