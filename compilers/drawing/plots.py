@@ -240,31 +240,43 @@ def plot(
             "font.size": 9,
         }
     )
-    names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
-    fullest = max(panels, key=lambda panel: len(panel.curves))
-    shared = len(panels) > 1 and len(names) == len(fullest.curves)
+    count = len(panels)
+    across = count if count < MOST_ACROSS else min(-(-count // 2), MOST_ACROSS)
+    down = -(-count // across)
+    wide, high = size or INCHES[across - 1]
     with style:
-        count = len(panels)
-        across = count if count < MOST_ACROSS else min(-(-count // 2), MOST_ACROSS)
-        down = -(-count // across)
-        wide, high = size or INCHES[across - 1]
         figure = Figure(figsize=(wide * across, high * down), layout="constrained")
         FigureCanvasAgg(figure)
-        places = figure.subplots(down, across, squeeze=False).ravel()
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
-        for axes, panel in zip(places, panels, strict=False):
-            _draw(axes, panel, names)
-            if not shared:
-                _legend(axes, axes, panel.curves, wide, below)
-        if shared:
-            axes = places[panels.index(fullest)]
-            _legend(figure, axes, fullest.curves, wide * across, {"loc": "outside lower center"})
-        for axes in places[len(panels) :]:
-            axes.set_visible(False)
+        _draw_panels(figure, panels, (down, across), wide)
         out = io.BytesIO()
         nothing = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
         figure.savefig(out, format=form, dpi=150, metadata=nothing)
     return out.getvalue()
+
+
+def _draw_panels(figure: Any, panels: Sequence[Panel], shape: tuple[int, int], wide: float) -> None:
+    """Draw the panels in a grid, with one legend for all or one each.
+
+    Args:
+        figure: of Matplotlib.
+        panels: at least one.
+        shape: rows and columns of the grid.
+        wide: inches of a panel.
+    """
+    names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
+    fullest = max(panels, key=lambda panel: len(panel.curves))
+    shared = len(panels) > 1 and len(names) == len(fullest.curves)
+    places = figure.subplots(*shape, squeeze=False).ravel()
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
+    for axes, panel in zip(places, panels, strict=False):
+        _draw(axes, panel, names)
+        if not shared:
+            _legend(axes, axes, panel.curves, wide, below)
+    if shared:
+        axes = places[panels.index(fullest)]
+        _legend(figure, axes, fullest.curves, wide * shape[1], {"loc": "outside lower center"})
+    for axes in places[len(panels) :]:
+        axes.set_visible(False)
 
 
 def _legend(

@@ -96,64 +96,35 @@ def fabric_document(build: Build, usids: Usids) -> dict[str, Any]:
     """
     wiring, topology = build.wiring, build.topology
     names, width = wiring.names, wiring.host_port.shape[1]
-    kinds = [topology.kinds[kind] for kind in topology.kind.tolist()]
-    links = [
-        (switch, k, int(wiring.far[switch, k]))
+    ends = [
+        (names[switch], names[int(wiring.far[switch, k])])
         for switch, k in np.argwhere(wiring.far >= 0).tolist()
     ]
     hosts = [
         (wiring.host_names[switch * width + host], names[switch])
         for switch, host in np.argwhere(wiring.host_port > 0).tolist()
     ]
-    rank = np.cumsum(wiring.far >= 0, axis=1) - 1
     return {
         "topology_id": build.name,
-        "description": f"{topology.title()}: {len(names)} switches, {len(links) // 2} fabric "
+        "description": f"{topology.title()}: {len(names)} switches, {len(ends) // 2} fabric "
         f"links, {len(hosts)} hosts.",
-        "nodes": [
-            {
-                "id": name,
-                "name": name,
-                "subtype": "switch",
-                "labels": {
-                    "tier": "fabric",
-                    "topology": build.name,
-                    "absolute": "true" if kind == "W" else "false",
-                },
-                "srv6_node_sid": _sid(usids.carrier(usids.switch(v)), "End", 0),
-            }
-            for v, (name, kind) in enumerate(zip(names, kinds, strict=True))
-        ],
-        "interfaces": [
-            {
-                "id": f"iface:{names[switch]}/{names[next_switch]}",
-                "owner_node_id": names[switch],
-                "name": f"{names[switch]}-{wiring.port_name(switch, int(wiring.port[switch, k]))}",
-                "srv6_ua_sids": [
-                    _sid(
-                        usids.carrier(usids.switch(switch), ADJACENCY + int(rank[switch, k])),
-                        "End.X",
-                        USID,
-                    )
-                ],
-            }
-            for switch, k, next_switch in links
-        ],
+        "nodes": _document_nodes(build, usids),
+        "interfaces": _document_interfaces(build, usids),
         "endpoints": [
             {"id": host, "name": host, "subtype": "host", "labels": {"tier": "host", "switch": at}}
             for host, at in hosts
         ],
         "edges": [
             {
-                "id": f"link:{names[switch]}:{names[next_switch]}",
+                "id": f"link:{near}:{far}",
                 "type": "igp_adjacency",
-                "src_id": names[switch],
-                "dst_id": names[next_switch],
+                "src_id": near,
+                "dst_id": far,
                 "directed": True,
-                "local_iface_id": f"iface:{names[switch]}/{names[next_switch]}",
+                "local_iface_id": f"iface:{near}/{far}",
                 "igp_metric": 1,
             }
-            for switch, _, next_switch in links
+            for near, far in ends
         ]
         + [
             {
@@ -166,6 +137,45 @@ def fabric_document(build: Build, usids: Usids) -> dict[str, Any]:
             for host, at in hosts
         ],
     }
+
+
+def _document_nodes(build: Build, usids: Usids) -> list[dict[str, Any]]:
+    """The switches, each with its uSID."""
+    topology = build.topology
+    kinds = [topology.kinds[kind] for kind in topology.kind.tolist()]
+    return [
+        {
+            "id": name,
+            "name": name,
+            "subtype": "switch",
+            "labels": {
+                "tier": "fabric",
+                "topology": build.name,
+                "absolute": "true" if kind == "W" else "false",
+            },
+            "srv6_node_sid": _sid(usids.carrier(usids.switch(vertex)), "End", 0),
+        }
+        for vertex, (name, kind) in enumerate(zip(build.wiring.names, kinds, strict=True))
+    ]
+
+
+def _document_interfaces(build: Build, usids: Usids) -> list[dict[str, Any]]:
+    """The ports with a link to a switch, each with the uSIDs that cross the link."""
+    wiring = build.wiring
+    rank = np.cumsum(wiring.far >= 0, axis=1) - 1
+    interfaces = []
+    for switch, k in np.argwhere(wiring.far >= 0).tolist():
+        name = wiring.names[switch]
+        crossing = usids.carrier(usids.switch(switch), ADJACENCY + int(rank[switch, k]))
+        interfaces.append(
+            {
+                "id": f"iface:{name}/{wiring.names[int(wiring.far[switch, k])]}",
+                "owner_node_id": name,
+                "name": f"{name}-{wiring.port_name(switch, int(wiring.port[switch, k]))}",
+                "srv6_ua_sids": [_sid(crossing, "End.X", USID)],
+            }
+        )
+    return interfaces
 
 
 def _sid(address: str, behaviour: str, function: int) -> dict[str, Any]:
