@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from inventory.problems import InputError, Problem, few, shown
 
@@ -68,11 +68,24 @@ class ProbeReport:
         return cls(lost, frozenset(seen) - lost)
 
 
+class _Row(NamedTuple):
+    """What a report says of a probe, as text or JSON has it."""
+
+    line: int
+    """The line of the file; 0 where it is JSON."""
+    probe: Any
+    """The number of the probe."""
+    result: Any
+    """Whether it arrived, one of `RESULTS`."""
+    sid: Any
+    """The carrier of the probe; "" where the report leaves it out."""
+
+
 _OTHER = "take the probes that `polarfab hosts localise BUILD` prints for it, with the same `set`"
 _FORM = "write the columns probe,result, a line a probe: 17,lost"
 
 
-def _csv(text: str, file: Path) -> Iterator[tuple[int, Any, Any, Any]]:
+def _csv(text: str, file: Path) -> Iterator[_Row]:
     reader = csv.DictReader(text.splitlines())
     columns = [str(word).strip() for word in reader.fieldnames or ()]
     if not {"probe", "result"} <= set(columns):
@@ -81,10 +94,10 @@ def _csv(text: str, file: Path) -> Iterator[tuple[int, Any, Any, Any]]:
     reader.fieldnames = columns
     for row in reader:
         probe, result, sid = ((row.get(word) or "").strip() for word in ("probe", "result", "sids"))
-        yield reader.line_num, probe, result, sid
+        yield _Row(reader.line_num, probe, result, sid)
 
 
-def _json(text: str, file: Path) -> Iterator[tuple[int, Any, Any, Any]]:
+def _json(text: str, file: Path) -> Iterator[_Row]:
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -96,4 +109,4 @@ def _json(text: str, file: Path) -> Iterator[tuple[int, Any, Any, Any]]:
     for row in rows:
         sid = row.get("sids") or ""
         sid = sid[0] if isinstance(sid, list) else sid
-        yield 0, row.get("probe"), row.get("result"), sid
+        yield _Row(0, row.get("probe"), row.get("result"), sid)

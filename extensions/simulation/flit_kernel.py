@@ -87,6 +87,7 @@ class FlitState(NamedTuple):
     """int32[S·L, 3], which channel of an input, input of an output, and output of an input comes
     first."""
     port: NDArray[np.int32]
+    """int32[S·L, 4], as in `PacketState`."""
     host: NDArray[np.int32]
     """int32[H], the arc of each host."""
     sending: NDArray[np.int32]
@@ -97,15 +98,23 @@ class FlitState(NamedTuple):
     chosen: NDArray[np.int32]
     """int32[5, L], scratch of `_match`, -1."""
     made: NDArray[np.int32]
+    """int32[H], as in `PacketState`."""
     chance: NDArray[np.float64]
     """float64[H], the logarithm of the chance that a host makes no packet in a cycle."""
     streams: NDArray[np.uint64]
+    """uint64[2·H + 1], the states of the random number generators."""
     counts: NDArray[np.int64]
+    """int64[COUNTS], what was counted, by the names of `packet_kernel`."""
     latency: NDArray[np.int64]
+    """int64[LONGEST], as in `PacketState`."""
     hops: NDArray[np.int64]
+    """int64[n], as in `PacketState`."""
     carried: NDArray[np.int64]
+    """int64[S·L], flits over each arc while it was measured."""
     dead: NDArray[np.int64]
+    """int64[n], the elements that are down (`rule.Program`)."""
     offered: NDArray[np.int64]
+    """int64[2, K + 1], as in `PacketState`."""
 
     @classmethod
     def of(

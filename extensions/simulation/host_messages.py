@@ -41,7 +41,9 @@ class HostMessages(NamedTuple):
     free: NDArray[np.int32]
     """int32[H], the cycle from which its link is free."""
     asked: NDArray[np.int32]
+    """int32[M], the cycle from which on the message could be sent, as it was given."""
     done: NDArray[np.int32]
+    """int32[M], the cycle in which its last packet has come."""
 
     @classmethod
     def of(

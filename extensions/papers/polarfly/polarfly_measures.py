@@ -53,8 +53,8 @@ def _networks(*names: str) -> dict[str, tuple[Topology, int]]:
     }
 
 
-def bisections(_quick: bool) -> Evidence:
-    """Figure 12: links in the cut that METIS finds, over the network radix."""
+def _smallest_cuts() -> dict[str, dict[float, float]]:
+    """By family and radix, the part of the links that is in the cut that METIS finds."""
     compared = ("polarfly", "slimfly", "dragonfly")
     cuts_of: dict[str, dict[float, float]] = {
         name: {} for name in (*compared, "jellyfish", "fat-tree")
@@ -73,6 +73,12 @@ def bisections(_quick: bool) -> Evidence:
     for k in range(4, max(RADIXES) // 2, 2):
         tree = bisection(build_topology("fat-tree", {"k": k, "pods": k}))
         cuts_of["fat-tree"][2 * k] = 2 * tree.fraction  # of a level, of which it has two
+    return cuts_of
+
+
+def bisections(_quick: bool) -> Evidence:
+    """Figure 12: links in the cut that METIS finds, over the network radix."""
+    cuts_of = _smallest_cuts()
     ours = cuts_of["polarfly"]
     below = {radix: part for radix, part in ours.items() if radix >= 18 and part <= 0.4}
     cuts = ", ".join(f"{100 * part:.1f} % at radix {radix:g}" for radix, part in below.items())
