@@ -22,6 +22,7 @@ from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_traffic import WorstTraffic, worst_traffic
 from compilers.forwarding.link_crossings import LinkCrossings
+from compilers.forwarding.link_orbits import unlike_arcs
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
@@ -74,10 +75,15 @@ def guarantee(
         InputError: scipy is not installed.
     """
     require_scipy()
-    crossings = (
-        OverIntermediates(build) if build.forwarding.intermediates else LinkCrossings.of(build)
-    )
-    return least(build, crossings, HostRates.of(build, hosts_per_node), progress)
+    rates = HostRates.of(build, hosts_per_node)
+    if build.forwarding.intermediates:
+        valiant = OverIntermediates(build)
+        return least(build, valiant, valiant.arcs, rates, progress)
+    crossings = LinkCrossings.of(build)
+    arcs = crossings.arcs
+    if rates.alike:
+        arcs = arcs[unlike_arcs(build.topology, crossings)]
+    return least(build, crossings, arcs, rates, progress)
 
 
 def require_scipy() -> None:
@@ -97,10 +103,6 @@ class Crossings(Protocol):
     """Who can be asked who crosses a link."""
 
     @property
-    def arcs(self) -> Arcs:
-        """int64[n, 2]: each direction of each link, as a switch and its link."""
-
-    @property
     def size(self) -> tuple[int, int]:
         """How many switches there are, and how many of them have hosts."""
 
@@ -114,14 +116,22 @@ class Crossings(Protocol):
 def least(
     build: Build,
     crossings: Crossings,
+    arcs: Arcs,
     rates: HostRates,
     progress: Callable[[int, int], None] | None = None,
 ) -> Guarantee:
     """The guarantee by the link that the worst traffic loads most, by what it carries.
 
     Links are looked at in the order of their bounds, until no other can be worse.
+
+    Args:
+        build: its switches.
+        crossings: who crosses its links.
+        arcs: int64[n, 2], the links, of which one is the worst.
+        rates: of hosts and links.
+        progress: called with (links looked at, all links).
     """
-    ends, arcs = np.flatnonzero(build.topology.endpoints), crossings.arcs
+    ends = np.flatnonzero(build.topology.endpoints)
     switches, destinations = crossings.size
     carries = rates.links[tuple(arcs.T)]
     most = np.full(len(arcs), np.inf)
@@ -171,7 +181,7 @@ class OverIntermediates:
 
     @property
     def arcs(self) -> Arcs:
-        """As in `Crossings`."""
+        """int64[n, 2]: each direction of each link, as a switch and its link."""
         return self._legs.arcs
 
     @property

@@ -46,8 +46,9 @@ class HostRates:
 
     @property
     def alike(self) -> bool:
-        """Whether the hosts of all switches can send as much, together."""
-        return bool((self.hosts == self.hosts[:1]).all())
+        """Whether the hosts of all switches can send as much, together, and all links carry it."""
+        links = self.links[self.links > 0]
+        return bool((self.hosts == self.hosts[:1]).all() and (links == links[:1]).all())
 
 
 def _speeds(build: Build, port: NDArray[np.int32]) -> Reals:

@@ -16,6 +16,8 @@ from compilers.evaluation.host_rates import HostRates
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+SMALL = 1 << 13
+"""Pairs of switches up to which an assignment takes less than to look for those that matter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,8 +60,10 @@ def assigned(share: Reals) -> tuple[Numbers, Numbers]:
     """The pairs, one a source and one a destination, whose shares add up to most."""
     from scipy.optimize import linear_sum_assignment
 
-    row = _contenders(share)
-    column = _contenders(share[row].T)
+    row, column = (np.arange(len(share)) for _ in range(2))
+    if share.size > SMALL:
+        row = _contenders(share)
+        column = _contenders(share[row].T)
     chosen = linear_sum_assignment(share[np.ix_(row, column)], maximize=True)
     source, destination = row[chosen[0]], column[chosen[1]]
     crosses = share[source, destination] > 0

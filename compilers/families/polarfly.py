@@ -87,6 +87,10 @@ class PolarFly(Family):
         """Arcs at a quadric carry 2q pairs, all others 2q - 1 (Theorem 3.10)."""
         return polarity_utilisation(int(parameters["q"]))
 
+    def symmetries(self, topology: Topology) -> Iterator[NDArray[np.int32]]:
+        """Those of the polarity."""
+        return polarity.symmetries(int(topology.parameters["q"]))
+
     def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool] | None:
         """See `compilers.routing.marked_spread`; from q = 5 on some permutation gets no more."""
         q = int(parameters["q"])

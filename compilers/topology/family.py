@@ -289,6 +289,10 @@ class Family(ABC):
         """
         return None
 
+    def symmetries(self, topology: Topology) -> Iterator[NDArray[np.int32]]:  # noqa: ARG002
+        """int32[S] each: maps of a whole graph onto itself, as the vertex that each moves to."""
+        return iter(())
+
     def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool] | None:  # noqa: ARG002
         """The share of its link's rate that every host can send under any permutation, with marks.
 

@@ -19,6 +19,8 @@ from compilers.topology.labelled_graph import Topology
 from inventory.problems import Problem
 
 VERTEX_KINDS = ("W", "V1", "V2")
+MIRRORS = 5
+"""Reflections that are tried as symmetries, at least: so many reach all links that are alike."""
 CELLS_AT_ONCE = 1 << 18
 """Ends of links that are computed at a time: a call that Ctrl-C need not wait for."""
 
@@ -137,6 +139,26 @@ def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
     offsets = np.zeros(len(quadric) + 1, np.int64)
     np.cumsum(q + 1 - quadric, out=offsets[1:])
     return Graph(offsets=offsets, targets=targets), quadric
+
+
+def symmetries(q: int) -> Iterator[NDArray[np.int32]]:
+    """int32[N] each: automorphisms of ER_q, as the vertex that each vertex moves to.
+
+    They turn the coordinates in a circle, and reflect at some vectors w. Where q is odd, v moves to
+    (w·w)v - 2(v·w)w, of a w with w·w ≠ 0; else to v + (v·w)w, of a w with w·w = 0. Both keep which
+    vectors are orthogonal.
+    """
+    f, every = field(q), points(q)
+    yield point(q, np.roll(every, 1, axis=1))
+    norm = _dot(q, every, every)
+    mirrors = np.flatnonzero(norm == 0 if q % 2 == 0 else norm != 0)
+    for w in every[mirrors[:: max(1, len(mirrors) // MIRRORS)]]:
+        across = _dot(q, every, np.broadcast_to(w, every.shape))
+        if q % 2:
+            across = f.neg[f.add[across, across]]
+        moved = f.mul[across[:, None], w]
+        scale = f.mul[_dot(q, w[None], w[None]) if q % 2 else 1, every]
+        yield point(q, f.add[scale, moved])
 
 
 def _dot(q: int, v: NDArray[np.int32], u: NDArray[np.int32]) -> NDArray[np.int32]:
