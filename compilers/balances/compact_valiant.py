@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from compilers.spec.balance_words import DEMAND_FILE, MEASURED
-from compilers.spec.balances import Balance
+from compilers.spec.balances import Balance, Carried
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
 
@@ -18,7 +18,7 @@ class CompactValiant(Balance):
 
     name = "compact-valiant"
     place = 3
-    figures = MappingProxyType({"": (68, 19), FITTED: (100, 62)})
+    figures = MappingProxyType({"": Carried(68, 37, 13), FITTED: Carried(100, 86, None)})
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
         """Traffic that was measured, to which shares are fitted."""

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import UNIFORM
-from compilers.spec.balances import Balance
+from compilers.spec.balances import Balance, Carried
 from compilers.spec.forwarding import Forwarding
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
@@ -23,7 +23,7 @@ class Minimal(Balance):
     name = "minimal"
     place = 1
     forwarding = Forwarding()
-    figures = MappingProxyType({"": (100, 12)})
+    figures = MappingProxyType({"": Carried(100, 25, 12)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """A demand that nothing is fitted to, bounced paths for traffic that is not spread."""

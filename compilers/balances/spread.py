@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import ANY, fixed_shares
-from compilers.spec.balances import ROUTING, Balance
+from compilers.spec.balances import ROUTING, Balance, Carried
 from compilers.spec.forwarding import Forwarding
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology
@@ -29,7 +29,7 @@ class Spread(Balance):
     name = "spread"
     place = 6
     forwarding = Forwarding(alternates="all", marks=True)
-    figures = MappingProxyType({"": (52, 46)})
+    figures = MappingProxyType({"": Carried(52, 49, 46)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Marked packets take all links alike."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compilers.spec.balance_words import ANY, fixed_shares
-from compilers.spec.balances import ROUTING, Balance
+from compilers.spec.balances import ROUTING, Balance, Carried
 from compilers.spec.forwarding import Forwarding
 from compilers.spec.policy import EQUAL_COST
 from compilers.topology.families import family_of
@@ -27,7 +27,7 @@ class Valiant(Balance):
     name = "valiant"
     place = 4
     forwarding = Forwarding(intermediates=True)
-    figures = MappingProxyType({"": (51, 51)})
+    figures = MappingProxyType({"": Carried(51, 51, 51)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Packets take any intermediate alike."""

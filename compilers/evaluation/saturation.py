@@ -112,7 +112,7 @@ class LinkLoads:
                 found = least if full else fit(fluid.paths(traffic)).loads
                 fitted = min(found, least, key=lambda load: load.max())
         elif build.forwarding.intermediates:
-            emitted = fluid.loads(_legs(build, traffic), fluid.minimal())
+            emitted = fluid.loads(two_legs_of(build, traffic), fluid.minimal())
         return cls(fluid, pattern, hosts, len(traffic.source), minimal, emitted, fitted)
 
     def saturation(self, load: NDArray[np.float64]) -> Saturation:
@@ -128,7 +128,7 @@ class LinkLoads:
         )
 
 
-def _legs(build: Build, traffic: Traffic) -> Traffic:
+def two_legs_of(build: Build, traffic: Traffic) -> Traffic:
     """The traffic of both legs.
 
     Raises:

@@ -43,6 +43,13 @@ def random_permutation(topology: Topology, hosts: int, seed: int) -> Traffic:  #
     return Traffic.of(ends, np.random.default_rng(seed).permutation(ends))
 
 
+def random_hosts(topology: Topology, hosts: int, seed: int) -> Traffic:
+    """A random permutation of the hosts."""
+    ends = np.flatnonzero(topology.endpoints)
+    source = np.repeat(ends, hosts)
+    return Traffic.of(source, np.random.default_rng(seed).permutation(source), 1 / hosts)
+
+
 def perm1hop(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
     """A permutation in which every switch sends to a neighbour."""
     return _at_distance(topology, 1, seed)
@@ -230,6 +237,7 @@ PATTERNS: dict[str, Pattern] = {
     "uniform": uniform,
     "tornado": tornado,
     "permutation": random_permutation,
+    "hosts": random_hosts,
     "perm1hop": perm1hop,
     "perm2hop": perm2hop,
     "longest": longest,

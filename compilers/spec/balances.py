@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from compilers.entry_points import BALANCES, broken, load, package, registered
 from compilers.spec.forwarding import Forwarding
@@ -26,6 +26,17 @@ _FILES = {path.stem.replace("_", "-"): path.stem for path in _FOLDER.glob("[a-z]
 ROUTING = ("routing", "balance")
 
 
+class Carried(NamedTuple):
+    """What every host can send, in per cent of its link's rate."""
+
+    uniform: int
+    """Under uniform traffic."""
+    random_hosts: int
+    """If each host sends to one other drawn by chance: the median of many draws."""
+    guaranteed: int | None
+    """Under any traffic; None where weights are fitted to each."""
+
+
 class Balance:
     """A balance; what a subclass does not say is that of Compact Valiant."""
 
@@ -38,10 +49,9 @@ class Balance:
 
     Only with `alternates="shortest"` may a policy say `transit: ecmp`.
     """
-    figures: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    figures: Mapping[str, Carried] = MappingProxyType({})
     """What every host can send in `compilers.spec.balance_words.FIGURES_OF`, by the words of the
-    policy after the name: per cent of its link's rate under uniform traffic, and the least of
-    tornado, a random permutation and the longest one. A test measures them again.
+    policy after the name. A test measures them again.
     """
 
     def problems(self, routing: Any) -> Iterator[Finding]:  # noqa: ARG002
@@ -135,7 +145,7 @@ def balance_names() -> list[str]:
     return own_balances() + sorted({*registered(BALANCES)} - {*_FILES})
 
 
-def measured_balances() -> dict[str, tuple[int, int]]:
+def measured_balances() -> dict[str, Carried]:
     """The figures of all balances, by their words in a policy."""
     return {
         f"balance: {name}{words}": found

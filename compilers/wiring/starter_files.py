@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.balance_words import FIGURES_OF
-from compilers.spec.balances import balance_for, measured_balances
+from compilers.spec.balances import Carried, balance_for, measured_balances
 from compilers.topology.families import build_topology, check_topology, parameters
 from compilers.topology.replicated_clusters import METHODS, check
 from inventory.problems import InputError
@@ -68,7 +68,7 @@ class StarterFiles:
     """The policy for the traffic as YAML, within braces; "" where none was named."""
     grows: bool
     """Whether `expand` can add switches."""
-    figures: ClassVar[Mapping[str, tuple[int, int]]] = MappingProxyType(measured_balances())
+    figures: ClassVar[Mapping[str, Carried]] = MappingProxyType(measured_balances())
     """What hosts can send by balance, as measured."""
     figures_of: ClassVar[str] = FIGURES_OF
     """The fabric that `figures` were measured in."""

@@ -85,9 +85,9 @@ class Candidate:
         return self.known.uniform(self.most_hosts, even=not self.more)
 
     @property
-    def worst(self) -> CarriedShare | None:
-        """What the worst permutation gets, by the balance for any traffic."""
-        return self.known.worst(self.most_hosts, even=not self.more)
+    def guaranteed(self) -> CarriedShare | None:
+        """What any traffic gets, by the balance for any traffic."""
+        return self.known.guaranteed(self.most_hosts, even=not self.more)
 
     @property
     def electrical(self) -> int:
@@ -132,7 +132,7 @@ class Candidate:
             "one_host_more_at": self.more,
             "price": self.price,
             **_carried("uniform", self.uniform),
-            **_carried("worst", self.worst),
+            **_carried("guaranteed", self.guaranteed),
         }
 
 

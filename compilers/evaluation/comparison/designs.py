@@ -46,7 +46,7 @@ MORE_IS_BETTER = (
     "full_throughput_hosts",
     "hosts_per_node",
     "uniform",
-    "worst",
+    "guaranteed",
 )
 KEYS = MORE_IS_BETTER + LESS_IS_BETTER
 

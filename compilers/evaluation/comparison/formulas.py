@@ -64,8 +64,8 @@ class Formulas:
         )
         return CarriedShare(min(1.0, full / hosts), balance, self.basis if even else ESTIMATE)
 
-    def worst(self, hosts: int, even: bool) -> CarriedShare | None:
-        """What the worst permutation gets by the balance for any traffic; None without a formula.
+    def guaranteed(self, hosts: int, even: bool) -> CarriedShare | None:
+        """What any traffic gets by the balance for any traffic; None without a formula.
 
         Loads of marked packets, and of those over intermediates, hardly depend on who sends to
         whom, so they have formulas. With uneven hosts, `hosts` the most, at least as much is

@@ -45,7 +45,7 @@ SIZED = {
     "host_diameter": "hops",
     "hosts_per_node": "hosts",
     "uniform": "uniform",
-    "worst": "worst",
+    "guaranteed": "any",
     "router_ports": "ports",
 }
 """The columns with --hosts; all fit 80."""
@@ -216,7 +216,7 @@ def _show(
 
 
 def _cell(row: dict[str, Any], word: str) -> object:
-    if word in ("uniform", "worst") and row[word] is not None:
+    if word in ("uniform", "guaranteed") and row[word] is not None:
         whole = row[word] == 1 and row[f"{word}_basis"] == "bound"
         return f"{'' if whole else SIGNS[row[f'{word}_basis']]}{row[word]:.0%}"
     if word == "price":
@@ -231,8 +231,8 @@ def _say_what_it_means(candidates: Sequence[Candidate], quiet: bool) -> None:
         say(
             "k$: $1,000 for all switches and the links between them; hosts and ports: of a switch\n"
             "uniform: the share of its link's rate that every host can send on shortest paths\n"
-            "worst: that under the worst permutation, with `balance: spread` (polarstar: valiant)\n"
-            "by formula; ~ an estimate, ≥ at least; `polarfab throughput` measures a build"
+            "any: that under any traffic, with `balance: spread` (polarstar: valiant)\n"
+            "by formula; ~ an estimate, ≥ at least; `polarfab throughput --guarantee` is exact"
         )
 
 

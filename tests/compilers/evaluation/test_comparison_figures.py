@@ -9,21 +9,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from benchmarks.carried_shares import COMPARISON, FABRICS, cell, shares, table
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
 from polarfab import Fabric
-from tests.compilers.evaluation.test_which_to_choose import PAGE, figures, table
-
-COMPARISON = PAGE.parents[1] / "comparison.md"
-FABRICS = {
-    "PolarFly": {"family": "polarfly", "q": 7},
-    "Jellyfish": {"family": "jellyfish", "nodes": 64, "degree": 8},
-    "Slim Fly": {"family": "slimfly", "q": 5},
-    "HyperX": {"family": "hyperx", "sides": "5x5"},
-    "Dragonfly+": {"family": "megafly", "h": 4, "a": 8},
-    "fat tree": {"family": "fat-tree", "k": 4},
-}
 
 
 @cache
@@ -85,7 +75,7 @@ FACTS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("row", table(COMPARISON)[1:], ids=lambda row: row[0])
 def test_a_row_of_the_comparison(row: list[str]) -> None:
     what, *cells = row
-    for heading, cell in zip(table(COMPARISON)[0][1:], cells, strict=True):
+    for heading, printed in zip(table(COMPARISON)[0][1:], cells, strict=True):
         name = next(name for name in FABRICS if heading.startswith(name))
         fact = FACTS.get(what)
-        assert (fact(name) if fact else figures(FABRICS[name], what, fitted=False)) == cell
+        assert (fact(name) if fact else cell(shares(FABRICS[name], what))) == printed

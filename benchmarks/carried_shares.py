@@ -1,0 +1,163 @@
+"""The shares that docs and README print of fabrics with a balance, and a command that does so.
+
+    python -m benchmarks.carried_shares    # measures, rewrites the tables of README and two pages
+
+A cell has three figures, in per cent of a host's rate: what every host can send under uniform
+traffic, in a random permutation of hosts (the median of many), and what is guaranteed under any
+traffic.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import yaml
+
+from compilers.balances.compact_valiant import FITTED
+from compilers.demand.fluid import Fluid
+from compilers.demand.weight_fit import fit
+from compilers.evaluation.guarantee import guarantee
+from compilers.evaluation.random_hosts import DRAWS, random_hosts_share
+from compilers.evaluation.saturation import least_load, throughput
+from compilers.evaluation.traffic import random_hosts
+from compilers.spec.balances import measured_balances
+from compilers.tables.build import Build
+from inventory.problems import InputError
+from polarfab import Fabric
+
+ROOT = Path(__file__).parents[1]
+README, POLICIES, COMPARISON = (
+    ROOT / name for name in ("README.md", "docs/concepts/policies.md", "docs/comparison.md")
+)
+FABRICS: dict[str, dict[str, int | str]] = {
+    "PolarFly": {"family": "polarfly", "q": 7},
+    "Jellyfish": {"family": "jellyfish", "nodes": 64, "degree": 8},
+    "Slim Fly": {"family": "slimfly", "q": 5},
+    "HyperX": {"family": "hyperx", "sides": "5x5"},
+    "Dragonfly+": {"family": "megafly", "h": 4, "a": 8},
+    "fat tree": {"family": "fat-tree", "k": 4},
+}
+HOSTS = 4
+REFUSED = "refused"
+NO_ROUTING = "no routing gets more"
+"""The row of what distances alone allow."""
+FOR_EACH = "the same, weights fitted to each traffic"
+BEST = "balance: compact-valiant, adjacent: bounce"
+FOR_A_DEMAND = f"balance: compact-valiant{FITTED}"
+FITS = 5
+"""Permutations of hosts that weights are fitted to: a fit takes seconds."""
+Shares = tuple[float, float, float | None]
+
+
+def build_of(topology: Mapping[str, int | str], policy: str) -> Build:
+    """A fabric with the words of `routing:`, and `protect: node`.
+
+    Raises:
+        InputError: they cannot be combined.
+    """
+    routing = yaml.safe_load(f"{{{policy}, protect: node}}")
+    spec = {"name": "lab", "topology": topology, "hosts_per_node": HOSTS, "routing": routing}
+    return Fabric.from_spec(spec).compile().build
+
+
+def shares(topology: Mapping[str, int | str], policy: str) -> Shares | None:
+    """Uniform, random hosts, guaranteed; the last is None where weights follow the traffic."""
+    words = {FOR_EACH: BEST, FOR_A_DEMAND: BEST, NO_ROUTING: "balance: minimal"}
+    try:
+        build = build_of(topology, words.get(policy, policy))
+    except InputError:
+        return None
+    uniform = throughput(build, "uniform", HOSTS)
+    if policy == NO_ROUTING:
+        return uniform.optimum or 1.0, *_ceilings(build)
+    if policy in words:
+        most = uniform.adaptive or uniform.emitted
+        return most.share, _fitted_to_random_hosts(build), None
+    random = random_hosts_share(build, HOSTS)
+    return uniform.emitted.share, random, guarantee(build, HOSTS).share
+
+
+def _ceilings(build: Build) -> tuple[float, float]:
+    """What distances allow of random hosts and of the permutation with the longest paths."""
+    graph = build.topology.graph
+    draws = (random_hosts(build.topology, HOSTS, number) for number in range(DRAWS))
+    random = median(min(1.0, 1 / (HOSTS * least_load(graph, traffic))) for traffic in draws)
+    return random, throughput(build, "longest", HOSTS).optimum or 1.0
+
+
+def _fitted_to_random_hosts(build: Build) -> float:
+    fluid, found = Fluid.of(build), []
+    for number in range(FITS):
+        traffic = random_hosts(build.topology, HOSTS, number)
+        fixed = (fluid.loads(traffic, some) for some in (fluid.minimal(), fluid.emitted))
+        loads = fit(fluid.paths(traffic)).loads, *fixed
+        found.append(min(1.0, 1 / (HOSTS * min(float(load.max()) for load in loads))))
+    return median(found)
+
+
+def cell(found: Shares | None) -> str:
+    """Three figures as a page prints them."""
+    return REFUSED if found is None else ", ".join(map(percent, found)) + " %"
+
+
+def percent(share: float | None) -> str:
+    """A figure without its sign; – where there is none."""
+    return "–" if share is None else f"{100 * share:.0f}"
+
+
+def table(page: Path) -> list[list[str]]:
+    """The cells of the table of figures of a page, heading first."""
+    text = re.search(r"<!-- figures -->\n(.*?)<!-- end -->", page.read_text(), re.S)
+    if not text:
+        raise LookupError(page)
+    rows = [[cell.strip(" `") for cell in row.split("|")[1:-1]] for row in text[1].splitlines()]
+    return [rows[0], *rows[2:]]
+
+
+def fabric_of(heading: str) -> dict[str, int | str]:
+    """The topology of a column."""
+    return next(topology for name, topology in FABRICS.items() if heading.startswith(name))
+
+
+def _measured_lines(page: Path) -> Iterator[str]:
+    """The lines of a page with its figures measured anew."""
+    headings: list[str] = []
+    inside = False
+    for line in page.read_text().splitlines():
+        inside = (inside or line == "<!-- figures -->") and line != "<!-- end -->"
+        cells = [one.strip() for one in line.split("|")[1:-1]] if inside else []
+        headings = headings or cells
+        if not cells or not _is_policy(cells[0]):
+            yield line
+        elif page == README:
+            found = shares(FABRICS["PolarFly"], cells[0].strip("`"))
+            three = " | ".join(f"{percent(x)} %" if x is not None else "–" for x in found or ())
+            yield f"| {cells[0]} | {cells[1]} | {three} |"
+        else:
+            measured = (cell(shares(fabric_of(name), cells[0].strip("`"))) for name in headings[1:])
+            yield f"| {cells[0]} | {' | '.join(measured)} |"
+
+
+def _is_policy(text: str) -> bool:
+    return text.startswith("`balance") or text in (FOR_EACH, NO_ROUTING)
+
+
+def main(pages: Any = (README, POLICIES, COMPARISON)) -> None:
+    """Measure, and rewrite the tables."""
+    for page in pages:
+        lines = []
+        for line in _measured_lines(page):
+            lines.append(line)
+            if line.startswith("|"):
+                sys.stderr.write(f"{line}\n")
+        page.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    print(measured_balances(), file=sys.stderr)
+    main()

@@ -1,0 +1,32 @@
+"""What hosts get if each sends to another that is drawn by chance: the median of many draws."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from compilers.demand.fluid import Fluid
+from compilers.evaluation.saturation import two_legs_of
+from compilers.evaluation.traffic import random_hosts
+from compilers.tables.build import Build
+
+DRAWS = 100
+
+
+def random_hosts_share(build: Build, hosts: int, draws: int = DRAWS, seed: int = 0) -> float:
+    """The median share of its rate that every host can send in permutations of hosts.
+
+    Args:
+        build: its tables and cables.
+        hosts: hosts per switch.
+        draws: how many permutations.
+        seed: of the first, those of the others follow it.
+    """
+    fluid, shares = Fluid.of(build), []
+    for number in range(seed, seed + draws):
+        traffic = random_hosts(build.topology, hosts, number)
+        if build.forwarding.intermediates:
+            load = fluid.loads(two_legs_of(build, traffic), fluid.minimal())
+        else:
+            load = fluid.loads(traffic, fluid.emitted)
+        shares.append(min(1.0, 1 / (hosts * float(load.max()))))
+    return median(shares)
