@@ -116,10 +116,8 @@ def guarantee(
         >>> import polarfab
         >>> spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 2}
         >>> found = polarfab.guarantee(polarfab.Fabric.from_spec(spec))
-        >>> found.share, found.link
-        (0.25, (0, 1))
-        >>> [(flow.source, flow.destination) for flow in found.traffic]
-        [(0, 5), (7, 1)]
+        >>> found.share, found.link, len(found.traffic)
+        (0.25, (0, 1), 2)
 
     Args:
         fabric: compiled, or it is compiled now; or a build.
