@@ -64,7 +64,7 @@ def test_no_balance_is_said_to_guarantee_more_than_distances_allow() -> None:
 @pytest.mark.parametrize(
     "topology",
     [
-        {"family": "polarfly", "q": 3},
+        {"family": "polarfly", "q": 5},
         {"family": "oft", "q": 2},
         {"family": "pn", "q": 3},
         {"family": "jellyfish", "nodes": 16, "degree": 5},
@@ -73,11 +73,11 @@ def test_no_balance_is_said_to_guarantee_more_than_distances_allow() -> None:
     ids=lambda topology: topology["family"],
 )
 def test_init_for_any_traffic_takes_a_balance_that_guarantees_most(topology: dict) -> None:
-    """Or at most a tenth less than `valiant`, which few targets can do."""
+    """Or at most 15 % less than `valiant`, which few targets can do."""
     parameters = {key: value for key, value in topology.items() if key != "family"}
     chosen = balance_for("any", build_topology(topology["family"], parameters))
     names = ("minimal", "ecmp", "ecmp, transit: ecmp", "compact-valiant", "spread", "valiant")
     every = {f"balance: {name}": shares(topology, f"balance: {name}") for name in names}
     guaranteed = {name: found[2] for name, found in every.items() if found and found[2]}
-    assert guaranteed[chosen] >= 0.9 * max(guaranteed.values())
+    assert guaranteed[chosen] >= 0.85 * max(guaranteed.values())
     assert BEST not in chosen
