@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from polarfab.drawing import chart, draw
     from polarfab.exports import export, netbox, to_networkx
     from polarfab.fabric import Fabric
-    from polarfab.measures import analyse, guarantee, throughput
+    from polarfab.measures import analyse, guarantee, guarantees_after, throughput
     from polarfab.rehearsals import emulate, rehearse
     from polarfab.switches import apply, check_routes, push, running
     from polarfab.topologies import design, topology
@@ -68,6 +68,7 @@ __all__ = [
     "emulate",
     "export",
     "guarantee",
+    "guarantees_after",
     "lost_links",
     "netbox",
     "push",
@@ -95,7 +96,9 @@ HOMES = {
     **dict.fromkeys(("cable_paths", "cables", "check_wiring", "lost_links"), "polarfab.cabling"),
     **dict.fromkeys(("chart", "draw"), "polarfab.drawing"),
     **dict.fromkeys(("export", "netbox", "to_networkx"), "polarfab.exports"),
-    **dict.fromkeys(("analyse", "guarantee", "throughput"), "polarfab.measures"),
+    **dict.fromkeys(
+        ("analyse", "guarantee", "guarantees_after", "throughput"), "polarfab.measures"
+    ),
     **dict.fromkeys(("emulate", "rehearse"), "polarfab.rehearsals"),
     **dict.fromkeys(("apply", "check_routes", "push", "running"), "polarfab.switches"),
     **dict.fromkeys(("design", "topology"), "polarfab.topologies"),

@@ -10,6 +10,7 @@ from polarfab.topologies import require_within
 
 if TYPE_CHECKING:
     from compilers.evaluation.analysis.analyses import Analysis
+    from compilers.evaluation.failure_guarantees import FailureGuarantee
     from compilers.evaluation.guarantee import Guarantee
     from compilers.evaluation.saturation import PatternThroughput
     from compilers.forwarding.walks import Progress
@@ -134,3 +135,25 @@ def guarantee(
     build = fabric if isinstance(fabric, Build) else fabric.build
     MemoryBound.of_build(build).require()
     return guaranteed(build, hosts, progress)
+
+
+def guarantees_after(
+    fabric: Fabric | Build, kind: str, hosts: int = 0, progress: Progress | None = None
+) -> tuple[FailureGuarantee, ...]:
+    """The guarantee with each link, switch, module or rack down, the worst first.
+
+    Args:
+        fabric: compiled, or it is compiled now; or a build.
+        kind: link, node, or another kind of failures that `verify` tries.
+        hosts: a switch; 0 for as built.
+        progress: called with (cases looked at, all cases).
+
+    Raises:
+        InputError: scipy is not installed, there are no such failures, the fabric is too large, or
+            its packets go by intermediates.
+    """
+    from compilers.evaluation.failure_guarantees import failure_guarantees
+    from compilers.tables.build import Build
+
+    build = fabric if isinstance(fabric, Build) else fabric.build
+    return failure_guarantees(build, kind, hosts, progress)

@@ -96,6 +96,18 @@ class _Word(_NeverEmpty, click.types.StringParamType):
     what = "a value"
 
 
+def failure_kinds(
+    _: click.Context, __: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The kinds of failures, from an option given several times or a list with commas."""
+    from compilers.proof.failures.risk_cases import require_kind
+
+    chosen = [word for value in values for word in value.split(",")]
+    for word in chosen:
+        require_kind(word, "--failures")
+    return tuple(dict.fromkeys(chosen))
+
+
 def known_target(_ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """The name, if it is that of a target, or none was given.
 

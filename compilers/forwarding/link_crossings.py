@@ -235,10 +235,16 @@ class LinkCrossings:
     packets: int
 
     @classmethod
-    def of(cls, build: Build, dead: NDArray[np.int64] = NONE_DOWN) -> LinkCrossings:
-        """Ask the rule, with all elements up, or some down."""
+    def of(cls, build: Build, dead: NDArray[np.int64] = NONE_DOWN, times: int = 1) -> LinkCrossings:
+        """Ask the rule.
+
+        Args:
+            build: its tables and cables.
+            dead: int64[n], the elements that are down, as `Program` numbers them.
+            times: how often this is done, with other elements down: for machine code.
+        """
         p, weight = program_of(build), build.tables.classes.weight
-        packets = STEPS * len(p.far) ** 2 * weight.shape[2]
+        packets = times * STEPS * len(p.far) ** 2 * weight.shape[2]
         if len(p.onward):
             packets *= p.far.shape[1]
         ends = np.flatnonzero(build.topology.endpoints)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from polarfab.output.verb_output import print_table
 
 if TYPE_CHECKING:
+    from compilers.evaluation.failure_guarantees import FailureGuarantee
     from compilers.evaluation.guarantee import Guarantee
     from compilers.tables.build import Build
 
@@ -29,6 +30,19 @@ def print_guarantees(title: str, builds: Sequence[Build], guarantees: Sequence[G
         for build, guarantee in zip(builds, guarantees, strict=True)
     ]
     print_table(title, ["fabric", "guaranteed", "full link", "flows that fill it"], rows)
+
+
+SHOWN = 5
+"""The cases of a kind that are printed."""
+
+
+def print_after(build: Build, cases: Sequence[FailureGuarantee]) -> None:
+    """The worst cases of one kind of failures, as switches repair and as a controller does."""
+    if not cases:
+        return
+    rows = [[case.element, f"{case.share:.2%}", f"{case.repaired:.2%}"] for case in cases[:SHOWN]]
+    title = f"{build.name}: one {cases[0].kind} down, the worst of {len(cases):,}"
+    print_table(title, [cases[0].kind, "guaranteed", "by a controller's tables"], rows)
 
 
 def link_name(build: Build, guarantee: Guarantee) -> str:

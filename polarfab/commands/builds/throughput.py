@@ -12,6 +12,7 @@ import click
 from polarfab.output.guarantee_output import (
     guarantee_json,
     link_name,
+    print_after,
     print_guarantees,
     traffic_csv,
 )
@@ -26,7 +27,7 @@ from polarfab.output.verb_output import (
     say,
     write_file,
 )
-from polarfab.shared_options import output_option, shared
+from polarfab.shared_options import failure_kinds, output_option, shared
 
 if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput, Saturation
@@ -46,6 +47,13 @@ REACHED = 0.98
     is_flag=True,
     help="What every host gets under any traffic; -o writes a traffic that gets no more.",
 )
+@click.option(
+    "--failures",
+    metavar="KIND",
+    multiple=True,
+    callback=failure_kinds,
+    help="With --guarantee: also with each link, node, module, rack and so on down.",
+)
 @shared("--hosts-per-node")
 @shared("--seed")
 @output_option("a plot, FILE.svg or FILE.png; with --guarantee FILE.csv")
@@ -55,6 +63,7 @@ def command(
     folder: Path,
     pattern: str | None,
     guarantee: bool,
+    failures: tuple[str, ...],
     hosts_per_node: int | None,
     seed: int,
     output: Path | None,
@@ -77,6 +86,7 @@ def command(
         polarfab throughput build --pattern tornado --json
         polarfab throughput build --guarantee -o worst.csv
         polarfab throughput build --pattern worst.csv
+        polarfab throughput build --guarantee --failures link,node
     """
     from polarfab.fabric import Fabric
     from polarfab.measures import throughput
@@ -84,8 +94,10 @@ def command(
     if guarantee:
         if pattern:
             raise click.UsageError("--guarantee is for any traffic, and --pattern names one")
-        _guarantee(Fabric.load(folder), hosts_per_node or 0, output, as_json)
+        _guarantee(Fabric.load(folder), failures, hosts_per_node or 0, output, as_json)
         return
+    if failures:
+        raise click.UsageError("--failures goes with --guarantee")
     fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
     form = file_form(output, "svg", "png") if output else ""
     builds = fabric.builds
@@ -152,23 +164,30 @@ def _print(
         say("the build has no alternates: routing: {balance: compact-valiant} compares with them")
 
 
-def _guarantee(fabric: Fabric, hosts: int, output: Path | None, as_json: bool) -> None:
+def _guarantee(
+    fabric: Fabric, kinds: Sequence[str], hosts: int, output: Path | None, as_json: bool
+) -> None:
     """Print the guarantee of each plane, and write the traffic of the plane with the least."""
-    from polarfab.measures import guarantee
+    from polarfab.measures import guarantee, guarantees_after
 
     if output:
         file_form(output, "csv")
     builds = fabric.builds
     with progress("looking at links") as bar:
         guarantees = of_each_plane(fabric, lambda plane: guarantee(plane, hosts, bar))
+    with progress("looking at failures") as bar:
+        after = of_each_plane(
+            fabric, lambda plane: [guarantees_after(plane, kind, hosts, bar) for kind in kinds]
+        )
     if output:
         least = min(range(len(guarantees)), key=lambda number: guarantees[number].share)
         write_file(output, traffic_csv(builds[least], guarantees[least]))
         say(f"{output}: a traffic that fills {link_name(builds[least], guarantees[least])}")
     if as_json:
-        named = zip(builds, guarantees, strict=True)
         reports = [
-            {"name": plane.name, "guarantee": guarantee_json(share)} for plane, share in named
+            {"name": plane.name, "guarantee": guarantee_json(share)}
+            | ({"failures": [asdict(case) for kind in cases for case in kind]} if kinds else {})
+            for plane, share, cases in zip(builds, guarantees, after, strict=True)
         ]
         whole = {
             "name": fabric.name,
@@ -178,6 +197,9 @@ def _guarantee(fabric: Fabric, hosts: int, output: Path | None, as_json: bool) -
         return
     title = f"{builds[0].topology.title()}: what every host gets under any traffic"
     print_guarantees(title, builds, guarantees)
+    for plane, cases in zip(builds, after, strict=True):
+        for kind in cases:
+            print_after(plane, kind)
 
 
 def _mean(planes: Sequence[PatternThroughput], routing: str) -> float | None:

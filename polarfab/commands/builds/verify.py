@@ -22,7 +22,7 @@ from polarfab.output.verb_output import (
     warn,
 )
 from polarfab.output.verification_output import counts, say_emitted, stop_if_wrong, walks
-from polarfab.shared_options import shared, target_options
+from polarfab.shared_options import failure_kinds, shared, target_options
 
 if TYPE_CHECKING:
     from compilers.choices import Method
@@ -44,16 +44,6 @@ def _say_losses(build: Build, report: Report) -> None:
             warn(f"lost: {pair} with {loss.failed} down")
         if (more := case.lost_pairs - len(case.losses)) > 0:
             warn(f"lost: {more:,} more pairs, kind of failure: {case.kind}")
-
-
-def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The kinds of failures, from an option given several times or a list with commas."""
-    from compilers.proof.failures.risk_cases import require_kind
-
-    chosen = [word for value in values for word in value.split(",")]
-    for word in chosen:
-        require_kind(word, "--failures")
-    return tuple(dict.fromkeys(chosen))
 
 
 def _cases(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
@@ -81,7 +71,7 @@ def _emitted_place(
     "--failures",
     metavar="KIND",
     multiple=True,
-    callback=_kinds,
+    callback=failure_kinds,
     help="Try every failure of a link, node, module, cage, rack, trunk or risk; of 2 or 3 links or "
     "nodes at once, or module+node; or of the groups in FILE.yaml. Else what is promised.",
 )
