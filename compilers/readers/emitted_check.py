@@ -69,7 +69,7 @@ class EmittedCheck:
         folder = self.folder / self.build.wiring.names[vertex]
         try:
             emitted = self.reader(folder)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             return CheckedSwitch(vertex, 1, (_unreadable(folder, error),))
         known = self.build, vertex, emitted, self.numbers, str(folder), self.accept
         return SwitchCheck(*known, self.able[vertex] if self.able else ALL).result()
@@ -176,7 +176,7 @@ class EmittedCheck:
                     )
 
 
-def _unreadable(folder: Path, error: OSError | ValueError) -> EmittedDifference:
+def _unreadable(folder: Path, error: Exception) -> EmittedDifference:
     if isinstance(error, OSError):
         file = str(error.filename or folder)
         return EmittedDifference(

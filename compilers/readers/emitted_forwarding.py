@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from ipaddress import ip_address, ip_interface, ip_network
 from math import gcd
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from compilers.readers.exact_text import exact_address, exact_interface, exact_network
 
 Port: TypeAlias = str | int
 """An interface by its name, or a port by its number."""
@@ -201,7 +202,7 @@ def address_text(text: str) -> str:
     Raises:
         ValueError: it is none.
     """
-    return str(ip_address(text))
+    return str(exact_address(text))
 
 
 @lru_cache(1 << 16)
@@ -211,7 +212,7 @@ def network_text(text: str) -> str:
     Raises:
         ValueError: it is none, or has bits beyond its length.
     """
-    return str(ip_network(text))
+    return str(exact_network(text))
 
 
 def prefix_text(text: str) -> str:
@@ -229,7 +230,7 @@ def interface_network(text: str) -> tuple[str, str]:
     Raises:
         ValueError: it is none.
     """
-    interface = ip_interface(text)
+    interface = exact_interface(text)
     return str(interface.ip), str(interface.network)
 
 
@@ -237,7 +238,7 @@ def interface_network(text: str) -> tuple[str, str]:
 def covering(text: str) -> tuple[str, ...]:
     """A prefix, and the shorter ones that it is part of, 0 bits left out; () where it is none."""
     try:
-        network = ip_network(text)
+        network = exact_network(text)
     except ValueError:
         return ()
     return tuple(str(network.supernet(new_prefix=n)) for n in range(network.prefixlen, 0, -1))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.readers.emitted_forwarding import EmittedDifference
+from compilers.readers.exact_text import bare, visible
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -77,8 +78,15 @@ class EmittedWrongError(Exception):
 
 UNEXPECTED = "unexpected: "
 """How a difference begins that is a statement without a place in the tables."""
+LONGEST = 400
+"""Letters of a text that a difference shows."""
 EXAMPLES = 10
 """Differences of which place and text are reported; all are counted."""
+
+
+def _short(text: str) -> str:
+    """A text that fits a message: a file may be one line of any length."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 @dataclass(slots=True)
@@ -99,11 +107,11 @@ class DifferenceList:
         """Count a difference, or several of one kind."""
         self.count += times
         if len(self.examples) < EXAMPLES:
-            self.examples.append(EmittedDifference(str(file), line, says, tables))
+            self.examples.append(EmittedDifference(str(file), line, _short(visible(says)), tables))
 
     def statement(self, file: Path | str, line: int, text: str, tables: str = "") -> None:
         """Count a statement that no reader knows, or a plain fact, unless it is accepted."""
-        text = text.strip()
+        text = bare(text)
         own = text.startswith(self.accept) or tables.startswith(self.accept)
         if own or Path(file).name in self.accept:
             self.accepted += 1

@@ -6,7 +6,6 @@ A switch with repair has tens of thousands of routes, so they are columns here, 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from ipaddress import ip_address, ip_network
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
@@ -21,6 +20,7 @@ from compilers.readers.emitted_forwarding import (
     Stage,
     covering,
 )
+from compilers.readers.exact_text import exact_address, exact_network
 from compilers.readers.text_lines import TextLines
 
 T = TypeVar("T")
@@ -156,14 +156,14 @@ class RouteLines:
         named = list(self.prefixes)
         there = [named[number] for number in np.unique(self.columns()[0]).tolist()]
         for six in (False, True):
-            last = [ip_network(end) for end in ends if (":" in end) == six and covering(end)]
+            last = [exact_network(end) for end in ends if (":" in end) == six and covering(end)]
             hops = there, reversed(there)
             others = (
                 (p for p in hop if (":" in p) == six and p not in ends and covering(p))
                 for hop in hops
             )
             for prefix in dict.fromkeys(p for hop in others for p in islice(hop, 1)):
-                if not any(ip_address(prefix.partition("/")[0]) in network for network in last):
+                if not any(exact_address(prefix.partition("/")[0]) in network for network in last):
                     yield prefix
 
     def tables(self, file: str, said: Mapping[str, RouteHop]) -> dict[int, Lookup]:

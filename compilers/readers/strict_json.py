@@ -21,14 +21,21 @@ def parse(text: str) -> Any:
         JsonError: it is none, or a key occurs twice in an object.
     """
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:
         raise JsonError(f"no JSON: {error.msg}", error.lineno) from error
+    except RecursionError as error:
+        raise JsonError("no JSON that anything reads: it is too deep", 0) from error
     except KeyError as error:
         key = str(error.args[0])
         first = text.find(f'"{key}"')
         line = text.count("\n", 0, text.find(f'"{key}"', first + 1)) + 1
         raise JsonError(f"the key {key} twice in an object", line) from error
+
+
+def _constant(word: str) -> Any:
+    """NaN and Infinity are Python's."""
+    raise JsonError(f"no JSON: {word}", 0)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ WORD = 8
 MASKS = np.array([(1 << 8 * count) - 1 for count in range(WORD + 1)], np.uint64)
 """The first bytes of a word, by their count."""
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
-BLANK, NEWLINE = ord(" "), ord("\n")
+BLANK, TAB, NEWLINE, LAST = ord(" "), ord("\t"), ord("\n"), ord("~")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,15 +61,11 @@ class TextLines:
         return TextLines(self.data, self.words, number, self.start, self.end)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        """The number and the text of each line.
-
-        Raises:
-            UnicodeDecodeError: it is no text in UTF-8.
-        """
+        """The number and the text of each line; bytes that are no UTF-8 are U+FFFD."""
         for number, start, end in zip(
             self.number.tolist(), self.start.tolist(), self.end.tolist(), strict=True
         ):
-            yield number, self.data[start:end].decode()
+            yield number, self.data[start:end].decode("utf-8", "replace")
 
     def texts(self) -> list[str]:
         """The text of each line."""
@@ -78,6 +74,15 @@ class TextLines:
         text = self.data.decode()
         places = zip(self.start.tolist(), self.end.tolist(), strict=True)
         return [text[start:end] for start, end in places]
+
+    def strange(self) -> NDArray[np.bool_]:
+        """bool[n]: the lines with other characters than printable ones of ASCII and tabs."""
+        data = np.frombuffer(self.data, np.uint8)[:-WORD]
+        odd = (data < BLANK) & (data != TAB) & (data != NEWLINE) | (data > LAST)
+        places = np.flatnonzero(odd)
+        first = np.append(places, len(self.data))[np.searchsorted(places, self.start)]
+        inside: NDArray[np.bool_] = first < self.end
+        return inside
 
     def beginning(self, head: str) -> NDArray[np.bool_]:
         """bool[n]: which lines begin with a text."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_report import DifferenceList, EmittedReport
+from compilers.readers.exact_text import bare, exact_lines, read_exact
 from compilers.readers.script_text import unlike_file
 from compilers.readers.text_lines import Integers
 from compilers.tables.build import Build
@@ -79,10 +80,10 @@ def _settings(build: Build, vertex: int, file: Path, differences: DifferenceList
     wanted = {f"net/ipv6/conf/{name}/seg6_enabled = 1" for name in taking}
     wanted.add("net/ipv6/conf/all/forwarding = 1")
     said = set()
-    for line, text in enumerate(file.read_text().splitlines(), 1):
+    for line, text in enumerate(exact_lines(read_exact(file)), 1):
         if text in wanted:
             said.add(text)
-        elif text and text[0] != "#":
+        elif bare(text) and bare(text)[0] not in "#;":
             differences.unread(file, line, text)
     for text in sorted(wanted - said):
         differences.add(file, 0, "nothing of it", text)
@@ -446,7 +447,7 @@ class SegmentCheck:
 
 def _host_interface(folder: Path, differences: DifferenceList) -> str:
     """The interface that a host's settings name; what else its scripts say is a difference."""
-    setting = SEGMENTS_ON.search((folder / "host-sysctl.conf").read_text())
+    setting = SEGMENTS_ON.search(read_exact(folder / "host-sysctl.conf"))
     variables = {"host": folder.name, "interface": setting[1] if setting else ""}
     for name in ("host-sysctl.conf", "load.sh"):
         for line, text in unlike_file(folder / name, f"srv6/{name}.j2", **variables):

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_report import DifferenceList
+from compilers.readers.exact_text import bare, exact_number, exact_words, read_exact
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines
@@ -145,7 +146,7 @@ def read_segments(file: Path, differences: DifferenceList) -> SegmentTable:
 
 def read_sonic_segments(file: Path, differences: DifferenceList) -> SegmentTable:
     """The SIDs of CONFIG_DB, and its static routes to the uSIDs of the block."""
-    table, text = SegmentTable(file), file.read_text()
+    table, text = SegmentTable(file), read_exact(file)
     tree = parse(text)
     (locator,) = tree["SRV6_MY_LOCATORS"].values()
     lengths = [locator.get(f"{part}_len") for part in ("block", "node", "func", "arg")]
@@ -203,13 +204,18 @@ def read_host(
     """
     reader = _HostReader(file, differences, block)
     lines = TextLines.read(file)
+    strange = lines.strange()
+    for line, text in lines[strange]:
+        if bare(text)[:1] != "#":
+            differences.unread(file, line, text)
+    lines = lines[~strange]
     mine = lines.beginning(NEXTHOP)
     numbers, next_hops = lines[mine].split(len(NEXTHOP))
     single = next_hops.beginning(CARRIES)
     reader.carriers(numbers[single], next_hops[single], ["via", gateway, "dev", interface, *OURS])
     reader.groups(numbers[~single], next_hops[~single])
     for line, text in lines[~mine]:
-        if text and text[0] != "#":
+        if bare(text) and bare(text)[0] != "#":
             reader.route(text, line)
     return reader.host()
 
@@ -232,7 +238,7 @@ class _HostReader:
         """Nexthop objects that put a header before packets."""
         addresses, tails = next_hops.split(len(CARRIES))
         texts, which = tails.alike()
-        understood = np.array([text.split() == wanted for text in texts], np.bool_)
+        understood = np.array([exact_words(text) == wanted for text in texts], np.bool_)
         packed = [_packed(address) for address in addresses.texts()]
         words = np.frombuffer(b"".join(packed), ">u2").reshape(-1, 8).astype(np.int64)
         usids = words[:, 2:]
@@ -251,7 +257,8 @@ class _HostReader:
             members = [m.partition(",")[::2] for m in text[6:].partition(" ")[0].split("/")]
             defined = GROUP.match(text) and all(self.at.get(n, line) < line for n, _ in members)
             carriers = [self.hops[number][0][0] for number, _ in members] if defined else []
-            shares.append((carriers, [int(weight) for _, weight in members] if defined else []))
+            weights = [exact_number(weight) for _, weight in members] if defined else []
+            shares.append((carriers, weights))
             if not defined:
                 self.differences.unread(self.file, line, text)
         self._hops(numbers, shares, np.array([bool(next_hop) for next_hop, _ in shares], np.bool_))
@@ -271,7 +278,7 @@ class _HostReader:
 
     def route(self, text: str, line: int) -> None:
         """A route to a nexthop object, or to where the header comes off."""
-        match text.split():
+        match exact_words(text):
             case ["route", "replace", "local", prefix, *rest] if not self.own and rest == [
                 *TAKES_OFF,
                 *TAIL,

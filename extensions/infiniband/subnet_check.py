@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_report import DifferenceList, EmittedReport
+from compilers.readers.exact_text import exact_number, is_number
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Egress, local, no_route
@@ -50,7 +51,7 @@ LANE_SETTINGS: dict[str, tuple[Fits, str]] = {
         "a folder's qos-policy.conf",
     ),
     "qos_max_vls": (
-        lambda value, lanes, _: value.isdecimal() and lanes <= int(value) < LANES,
+        lambda value, lanes, _: is_number(value) and lanes <= exact_number(value) < LANES,
         "at least {}",
     ),
     "qos_high_limit": (lambda value, *_: value == "255", "255"),
@@ -73,9 +74,11 @@ Progress = Callable[[int, int], None] | None
 def arbitrated(text: str) -> list[int]:
     """The lanes of a table of arbitration that have a weight."""
     entries = [entry.partition(":") for entry in text.split(",")]
-    if not all(lane.isdecimal() and weight.isdecimal() for lane, _, weight in entries):
+    if not all(is_number(lane) and is_number(weight) for lane, _, weight in entries):
         return []
-    return sorted(int(lane) for lane, _, weight in entries if 0 < int(weight) < WEIGHTS)
+    return sorted(
+        exact_number(lane) for lane, _, weight in entries if 0 < exact_number(weight) < WEIGHTS
+    )
 
 
 def check_subnet(
@@ -248,8 +251,12 @@ class _SubnetCheck:
                 self.differences.add(file, line, f"{name} is {system}", wanted)
         for (name, port), (other, far_port, line) in cables.items():
             ports = [end.removeprefix("P") for end in (port, far_port)]
-            if name in self.vertex and all(map(str.isdecimal, ports)):
-                listed[self.vertex[name], int(ports[0])] = other, int(ports[1]), line
+            if name in self.vertex and all(map(is_number, ports)):
+                listed[self.vertex[name], exact_number(ports[0])] = (
+                    other,
+                    exact_number(ports[1]),
+                    line,
+                )
             else:
                 self.differences.add(
                     file, line, f"{name} {port} -> {other} {far_port}", "no such end"

@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_report import DifferenceList
+from compilers.readers.exact_text import bare, exact_lines, exact_words, read_exact, strange
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.text_lines import TextLines
 
-CABLE = re.compile(r'\[(\d+)\](?:\(([0-9a-f]+)\))?\s+"([SH]-[0-9a-f]{16})"\[(\d+)\]')
-DEVICE = re.compile(r'(Ca|Switch)\s+(\d+)\s+"([SH]-[0-9a-f]{16})"\s+# "(.*)"')
+N = "0|[1-9][0-9]*"
+CABLE = re.compile(rf'\[({N})\](?:\(([0-9a-f]+)\))?[ \t]+"([SH]-[0-9a-f]{{16}})"\[({N})\]')
+DEVICE = re.compile(rf'(Ca|Switch)[ \t]+({N})[ \t]+"([SH]-[0-9a-f]{{16}})"[ \t]+# "(.*)"')
 PORT_GUID = re.compile(r"0x[0-9a-f]{16}")
 ATTRIBUTE = re.compile(r"(vendid|devid|sysimgguid|caguid|switchguid)=(\S+)")
 HEAD = re.compile(rb"^Unicast lids guid 0x([0-9a-f]{16})\n", re.MULTILINE)
-ENTRY = re.compile(r"0x([0-9a-f]{4}) (\d{3}) portguid 0x([0-9a-f]{16})")
+ENTRY = re.compile(r"0x([0-9a-f]{4}) ([0-9]{3}) portguid 0x([0-9a-f]{16})")
 WIDTH, PORT = 39, slice(7, 10)
 """Of a line of a table, and where the port is in it."""
 FIRST_MULTICAST = 0xC000
@@ -40,6 +42,15 @@ class SubnetText:
     """The id of a host, by its port GUID."""
 
 
+def _told(file: Path, differences: DifferenceList) -> Iterator[tuple[int, str]]:
+    """The lines of a file but for strange ones, which are differences unless they are comments."""
+    for line, text in enumerate(exact_lines(read_exact(file)), 1):
+        if not strange(text):
+            yield line, text
+        elif text[0] != "#":
+            differences.unread(file, line, text)
+
+
 def read_subnet(file: Path, differences: DifferenceList) -> SubnetText:
     """The devices and cables of a file for ibsim; lines that make no sense go to `differences`.
 
@@ -48,7 +59,7 @@ def read_subnet(file: Path, differences: DifferenceList) -> SubnetText:
     """
     subnet, here = SubnetText(), ""
     above: dict[str, tuple[str, int]] = {}
-    for line, text in enumerate(file.read_text().splitlines(), 1):
+    for line, text in _told(file, differences):
         if device := DEVICE.fullmatch(text):
             kind, ports, here, name = device.groups()
             if here in subnet.names:
@@ -126,8 +137,8 @@ def read_tables(file: Path, differences: DifferenceList) -> Iterator[TableText]:
     """
     data = file.read_bytes()
     heads = list(HEAD.finditer(data))
-    ends = [*(head.start() for head in heads[1:]), len(data)]
-    for number, text in enumerate(data[: heads[0].start() if heads else None].splitlines(), 1):
+    ends = [*(head.start() for head in heads[1:]), len(data)][: len(heads)]
+    for number, text in enumerate(data[: heads[0].start() if heads else None].split(b"\n"), 1):
         if text and not text.startswith(b"#"):
             differences.unread(file, number, text.decode(errors="replace"))
     alike: NDArray[np.uint8] | None = None
@@ -167,7 +178,7 @@ def _entries(
 ) -> Iterator[tuple[int, int, int]]:
     """LID, GUID and port of each line."""
     lids: set[int] = set()
-    for number, text in enumerate(body.decode(errors="replace").splitlines(), line + 1):
+    for number, text in enumerate(exact_lines(body.decode(errors="replace")), line + 1):
         entry = ENTRY.fullmatch(text)
         if entry is None:
             differences.unread(file, number, text)
@@ -191,8 +202,8 @@ def read_topology(
     cables: dict[tuple[str, str], tuple[str, str, int]] = {}
     mentions: list[tuple[str, str, int]] = []
     here, seen = "", set[str]()
-    for line, text in enumerate(file.read_text().splitlines(), 1):
-        words = text.split()
+    for line, text in _told(file, differences):
+        words = exact_words(text)
         if len(words) == 2 and text[0] not in " #":
             here = words[1]
             if here in seen:
@@ -212,8 +223,8 @@ def read_topology(
 def read_definition(file: Path, differences: DifferenceList) -> tuple[str, dict[str, str]]:
     """The only node of an IBNL file, `SW 36` or `CA 1`, and the plug of each of its ports."""
     node, plugs, top = "", dict[str, str](), False
-    for line, text in enumerate(file.read_text().splitlines(), 1):
-        words = text.split()
+    for line, text in _told(file, differences):
+        words = exact_words(text)
         if words == ["TOPSYSTEM", file.stem] and not top:
             top = True
         elif words[:1] == ["NODE"] and words[3:] == [file.stem, "U1"] and top and not node:
@@ -236,13 +247,13 @@ def read_settings(
         sign: between name and value.
     """
     settings: dict[str, tuple[str, int]] = {}
-    for line, text in enumerate(file.read_text().splitlines(), 1):
-        name, _, value = text.strip().partition(sign)
+    for line, text in _told(file, differences):
+        name, _, value = bare(text).partition(sign)
         if not name or name[0] == "#":
             continue
         if name in settings:
             differences.add(file, line, f"{name} again", "one value")
-        settings[name] = value.strip(), line
+        settings[name] = bare(value), line
     return settings
 
 
@@ -314,7 +325,7 @@ def read_policy(file: Path, differences: DifferenceList) -> tuple[list[QosRule],
     for kind, line, facts in actor.parts:
         name = facts.get("name", "")
         if kind == "port-group" and name not in groups:
-            guids = facts.get("port-guid", "").replace(",", " ").split()
+            guids = exact_words(facts.get("port-guid", "").replace(",", " "))
             if odd := [guid for guid in guids if not PORT_GUID.fullmatch(guid)]:
                 differences.add(
                     file, line, f"port-guid: {odd[0]}", "GUIDs such as 0x0250460000010003"

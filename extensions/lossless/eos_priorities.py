@@ -16,23 +16,31 @@ from pathlib import Path
 import numpy as np
 
 from compilers.readers.emitted_report import DifferenceList
+from compilers.readers.exact_text import (
+    bare,
+    exact_lines,
+    exact_number,
+    exact_words,
+    read_exact,
+    strange,
+)
 from compilers.readers.strict_json import parse
 from extensions.lossless.eos_priority_lines import QOS, SERVICE, without_priorities
 from extensions.lossless.priorities import LayerPlan, dscp_of
 from extensions.lossless.priority_check import check_statements, on_each_switch
 
 HARMLESS_QUEUE = re.compile(r"      (random-detect ecn [a-z0-9 -]+|priority strict)")
-ENTRY = re.compile(r"   \d+ permit (ip|ipv6) any (\S+) dscp (\d+)")
+ENTRY = re.compile(r"   [0-9]+ permit (ip|ipv6) any (\S+) dscp ([0-9]+)")
 
 
 def counted(commands: Iterable[str]) -> dict[str, int]:
     """How often each command is there."""
-    return dict(Counter(line for line in commands if line.strip() not in ("", "!")))
+    return dict(Counter(line for line in commands if bare(line) not in ("", "!")))
 
 
 def _about(text: str) -> list[str]:
     """The lines about priorities, but for those of interfaces."""
-    kept = zip(text.splitlines(), without_priorities(text).splitlines(), strict=True)
+    kept = zip(exact_lines(text), exact_lines(without_priorities(text)), strict=True)
     return [line for line, other in kept if line != other and not line.startswith(SERVICE)]
 
 
@@ -61,32 +69,39 @@ class EosPriorities:
     def of(cls, text: str) -> EosPriorities:
         """Read a configuration."""
         said, head, inner = cls(), "", ""
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(exact_lines(text), 1):
             if line[:1] != " ":
                 head, inner = line, ""
             if line.startswith("   class "):
-                inner = line.split()[1]
+                inner = exact_words(line)[1]
             about = line.startswith(SERVICE) or QOS.match(head)
-            if about and line.strip() != "!" and not said._take(head, inner, line):
+            if about and bare(line) != "!" and not said._understood(head, inner, line):
                 said.unread.append((number, line))
         return said
 
+    def _understood(self, head: str, inner: str, line: str) -> bool:
+        """Take what a line says; False where it makes no sense, or names what is not there."""
+        try:
+            return not strange(line) and self._take(head, inner, line)
+        except (LookupError, ValueError):
+            return False
+
     def _take(self, head: str, inner: str, line: str) -> bool:
-        match head.split(), line.split():
+        match exact_words(head), exact_words(line):
             case ["interface", port], ["service-profile", profile]:
                 self.ports[port] = profile
             case _, ["qos", "map", "dscp", *dscps, "to", "traffic-class", number]:
-                self.classes |= dict.fromkeys(map(int, dscps), int(number))
+                self.classes |= dict.fromkeys(map(exact_number, dscps), exact_number(number))
             case _, ["qos", "map", "traffic-class", number, "to", "tx-queue", queue]:
-                self.queues[int(number)] = int(queue)
+                self.queues[exact_number(number)] = exact_number(queue)
             case [_, "access-list", name], [*_] if entry := ENTRY.fullmatch(line):
-                self.lists[name].add((entry[2], int(entry[3])))
+                self.lists[name].add((entry[2], exact_number(entry[3])))
             case ["class-map", *_, name], ["match", "ip" | "ipv6", "access-group", listed]:
                 self.matches[name] = listed
             case ["policy-map", *_, name], ["class", _]:
                 self.policies[name][inner] = {}
             case ["policy-map", *_, name], ["set", word, value] if inner:
-                self.policies[name][inner][word] = int(value)
+                self.policies[name][inner][word] = exact_number(value)
             case ["qos", "profile", name], [*words] if line != head:
                 if line[3:4] != " ":
                     self.profiles[name].add(" ".join(words))
@@ -121,7 +136,7 @@ def check_layers(
 
     def check(vertex: int, here: Path, differences: DifferenceList) -> None:
         file, avd = here / "eos.cfg", here / "avd.json"
-        text, tree = file.read_text(), parse(avd.read_text())
+        text, tree = read_exact(file), parse(read_exact(avd))
         said, wanted = EosPriorities.of(text), counted(commands(vertex))
         for number, line in said.unread:
             differences.unread(file, number, line)
@@ -132,7 +147,7 @@ def check_layers(
         ports = {e["name"]: e["service_profile"] for e in tree["ethernet_interfaces"]}
         check_statements(avd, ports, said.ports, differences)
 
-    return on_each_switch(plan.build, folder, only, check)
+    return on_each_switch(plan.build, folder, only, "eos.cfg", check)
 
 
 def _wrong(plan: LayerPlan, vertex: int, said: EosPriorities) -> Iterator[tuple[str, str]]:
@@ -154,7 +169,7 @@ def _wrong(plan: LayerPlan, vertex: int, said: EosPriorities) -> Iterator[tuple[
     for port in sorted(hosts | links | said.ports.keys()):
         words = said.profiles.get(said.ports.get(port, ""), set())
         plain = {word for word in words if not word.startswith(("uc-tx-queue ", "service-policy "))}
-        policies = [word.split()[-1] for word in words if word.startswith("service-policy ")]
+        policies = [exact_words(word)[-1] for word in words if word.startswith("service-policy ")]
         if plain != (wanted if port in hosts | links else set()):
             yield f"{port} with {', '.join(sorted(plain)) or 'nothing'}", ", ".join(sorted(wanted))
         if len(policies) != (port in hosts):

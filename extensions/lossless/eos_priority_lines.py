@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from compilers.readers.exact_text import exact_lines
+
 QOS = re.compile(
     r"qos (map|profile) |(ip|ipv6) access-list lossless-|class-map type qos |policy-map type qual"
 )
@@ -13,7 +15,7 @@ SERVICE = "   service-profile "
 
 def without_priorities(text: str) -> str:
     """A configuration with comments in the place of lines about priorities."""
-    lines, inside = text.splitlines(), False
+    lines, inside = exact_lines(text), False
     for number, line in enumerate(lines):
         if line[:1] != " ":
             inside = QOS.match(line) is not None

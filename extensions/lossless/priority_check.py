@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from compilers.readers.emitted_report import DifferenceList
+from compilers.readers.exact_text import bare, read_exact
+from compilers.readers.routers.router_text import lines_of
 from compilers.tables.build import Build
 from extensions.lossless.priorities import PriorityPlan, dscp_of
 
@@ -43,6 +45,7 @@ def on_each_switch(
     build: Build,
     folder: Path,
     only: Collection[int] | None,
+    file: str,
     check: Callable[[int, Path, DifferenceList], None],
 ) -> DifferenceList:
     """What a check finds at the switches; a file that makes no sense is a difference, too.
@@ -51,6 +54,7 @@ def on_each_switch(
         build: whose switches they are.
         folder: of all switches.
         only: vertices of the switches that are there; None for all.
+        file: that of a switch in which priorities are.
         check: called with a vertex, the switch's folder, and what takes the differences.
     """
     differences = DifferenceList()
@@ -59,10 +63,13 @@ def on_each_switch(
             here = folder / build.wiring.names[vertex]
             try:
                 check(vertex, here, differences)
-            except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
-                differences.add(
-                    here, 0, f"{error}, which is not understood", "priorities of a switch"
-                )
+            except OSError as error:
+                differences.add(here / file, 0, error.strerror or "cannot be read", "a file")
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                word = str(error.args[0]) if error.args else ""
+                line = next(lines_of(read_exact(here / file), [word])) if word else 0
+                says = f"{word}, which is not there" if isinstance(error, KeyError) else str(error)
+                differences.add(here / file, line, says, "priorities of a switch")
     return differences
 
 
@@ -75,7 +82,7 @@ def check_statements(
     """Note the statements of a file, by name, that are not those of the build, whatever they do."""
     for name in sorted(said.keys() | wanted.keys()):
         if said.get(name) != wanted.get(name):
-            differences.add(file, 0, f"{name.strip()}: {said.get(name)}", f"{wanted.get(name)}")
+            differences.add(file, 0, f"{bare(name)}: {said.get(name)}", f"{wanted.get(name)}")
 
 
 def check_channels(

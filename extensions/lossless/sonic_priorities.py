@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.readers.emitted_report import DifferenceList
+from compilers.readers.exact_text import exact_number, read_exact
 from compilers.readers.routers.router_text import lines_of
 from compilers.readers.strict_json import parse
 from extensions.lossless.priorities import PriorityPlan
@@ -50,13 +51,13 @@ def check_priorities(
 
     def check(vertex: int, here: Path, differences: DifferenceList) -> None:
         file = here / "config_db.json"
-        text = file.read_text()
+        text = read_exact(file)
         tree = parse(text)
         check_channels(plan, vertex, here, _ports(file, text, tree, differences), differences)
         said = {name: tree[name] for name in PRIORITY_TABLES if name in tree}
         check_statements(file, _entries(said), _entries(tables(vertex)), differences)
 
-    return on_each_switch(plan.build, folder, only, check)
+    return on_each_switch(plan.build, folder, only, "config_db.json", check)
 
 
 def _ports(
@@ -72,15 +73,15 @@ def _ports(
     above = text.count("\n", 0, max(text.find('"PORT_QOS_MAP"'), 0))
     groups, queues = _buffered(tree, "BUFFER_PG"), _buffered(tree, "BUFFER_QUEUE")
     for pool, needed in _in_all(tree, groups, "xoff").items():
-        if needed > (headroom := int(tree["BUFFER_POOL"][pool].get("xoff", 0))):
+        if needed > (headroom := _number(tree["BUFFER_POOL"][pool].get("xoff"))):
             line = next(lines_of(text, [f'"{pool}": {{']))
             differences.add(
                 file, line, f"{headroom:,} bytes of headroom", f"{needed:,} by its profiles"
             )
-    memory = max(int(pool["size"]) for pool in tree["BUFFER_POOL"].values())
+    memory = max(_number(pool["size"]) for pool in tree["BUFFER_POOL"].values())
     for pool, reserved in _in_all(tree, groups, "size").items():
         sizes = tree["BUFFER_POOL"][pool]
-        if reserved and reserved + int(sizes["size"]) + int(sizes.get("xoff", 0)) > memory:
+        if reserved and reserved + _number(sizes["size"]) + _number(sizes.get("xoff")) > memory:
             line = next(lines_of(text, [f'"{pool}": {{']))
             size = f"{reserved:,} bytes of priority groups besides"
             differences.add(file, line, size, f"{memory:,} bytes of memory hold all")
@@ -90,9 +91,9 @@ def _ports(
             differences.add(file, above + line, f"{word} of {name}", "none such")
         maps = {word: tree[table][entry[word]] for word, table in MAPS.items()}
         to_class, to_group, to_queue, to_dscp, held = (
-            {int(k): int(v) for k, v in maps[word].items()} for word in MAPS
+            {_number(k): _number(v) for k, v in maps[word].items()} for word in MAPS
         )
-        enabled = {int(n) for n in entry["pfc_enable"].split(",") if n}
+        enabled = {_number(n) for n in entry["pfc_enable"].split(",") if n}
         safe = {g for port, g in groups if port == name} & enabled
         holds = {q: p for p, q in held.items() if p in enabled and (name, q) in queues}
         ports[name] = PortPriorities(
@@ -103,6 +104,11 @@ def _ports(
             leaves=to_dscp,
         )
     return ports
+
+
+def _number(text: str | None) -> int:
+    """A number of CONFIG_DB, whose values are texts; 0 where it is not said."""
+    return 0 if text is None else exact_number(text)
 
 
 def _entries(tables: Mapping[str, Tree]) -> dict[str, object]:
@@ -123,10 +129,11 @@ def _buffered(tree: Tree, table: str) -> dict[tuple[str, int], Tree]:
         port, _, numbers = key.partition("|")
         first, _, last = numbers.partition("-")
         profile = tree["BUFFER_PROFILE"][entry["profile"]]
-        whole = int(tree["BUFFER_POOL"][profile["pool"]]["size"])
+        whole = _number(tree["BUFFER_POOL"][profile["pool"]]["size"])
         limit = "xoff" if table == "BUFFER_PG" else "static_th"
-        if int(profile.get(limit, 0)) >= (1 if table == "BUFFER_PG" else whole):
-            lossless |= {(port, n): profile for n in range(int(first), int(last or first) + 1)}
+        if _number(profile.get(limit)) >= (1 if table == "BUFFER_PG" else whole):
+            numbers_of = range(_number(first), _number(last or first) + 1)
+            lossless |= {(port, number): profile for number in numbers_of}
     return lossless
 
 
@@ -134,5 +141,5 @@ def _in_all(tree: Tree, groups: dict[tuple[str, int], Tree], word: str) -> dict[
     """The bytes of headroom (xoff), or of their own (size), of the groups of each pool."""
     total: dict[str, int] = dict.fromkeys(tree["BUFFER_POOL"], 0)
     for profile in groups.values():
-        total[profile["pool"]] += int(profile.get(word, 0))
+        total[profile["pool"]] += _number(profile.get(word))
     return total

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from compilers.readers.exact_text import exact_lines, read_exact
 from templates import TEMPLATES
 
 FIELD_HEAD = re.compile(r"\[(\w+)\]")
@@ -75,7 +76,7 @@ def dialect(file: str) -> BgpDialect:
 def said_in(name: str) -> dict[str, tuple[str, ...]]:
     """The templates of statements in files of a name next to the templates, by their heads."""
     fields: dict[str, tuple[str, ...]] = {}
-    lines = (path.read_text().splitlines() for path in TEMPLATES.glob(f"*/{name}"))
+    lines = (exact_lines(read_exact(path)) for path in TEMPLATES.glob(f"*/{name}"))
     for line in chain.from_iterable(lines):
         if head := FIELD_HEAD.fullmatch(line):
             name = head[1]

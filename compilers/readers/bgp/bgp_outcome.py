@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from ipaddress import ip_address, ip_network
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
 from compilers.readers.emitted_forwarding import EmittedRows, Lookup
+from compilers.readers.exact_text import exact_address, exact_network
 from compilers.readers.route_tables import Integers
 
 NO_PATH = 1 << 14
@@ -239,7 +239,7 @@ class SpeakerFamily:
 def is_taken(prefix: str, pool: str, shortest: int, longest: int) -> bool:
     """Whether a prefix is part of a pool and of one of the lengths."""
     try:
-        network, whole = ip_network(prefix), ip_network(pool)
+        network, whole = exact_network(prefix), exact_network(pool)
     except ValueError:
         return False
     if network.version != whole.version or not shortest <= network.prefixlen <= longest:
@@ -255,6 +255,6 @@ def is_via(prefix: str, via: str) -> bool:
 
 def _router_id(text: str) -> int:
     try:
-        return int(ip_address(text))
+        return int(exact_address(text))
     except ValueError:
         return 0

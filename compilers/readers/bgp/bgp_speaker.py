@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from compilers.readers.bgp.bgp_dialects import BgpDialect
 from compilers.readers.emitted_forwarding import EmittedSwitch
+from compilers.readers.exact_text import exact_number, is_number
 from compilers.readers.statements import Found, Statements
 
 FAMILIES = (
@@ -224,8 +225,8 @@ class Speaker:
 def is_router_id(text: str) -> bool:
     """Whether a text is an IPv4 address."""
     parts = text.split(".")
-    return len(parts) == 4 and all(p.isdecimal() and int(p) < 256 for p in parts)
+    return len(parts) == 4 and all(is_number(part) and exact_number(part) < 256 for part in parts)
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else -1
+    return exact_number(text) if is_number(text) else -1

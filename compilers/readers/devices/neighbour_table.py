@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from compilers.readers.devices.neighbour_facts import End, NeighbourTables, Seen, Source, words
 
 if TYPE_CHECKING:
-    from _csv import _reader as CsvReader
+    from _csv import Reader as CsvReader
 
 PRINTED_BY = "CSV with the columns node, port, neighbour, neighbour_port"
 TABLE_HEADERS = (

@@ -42,6 +42,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from compilers.readers.exact_text import (
+    bare,
+    exact_lines,
+    exact_words,
+    indentation,
+    read_exact,
+)
 from compilers.readers.grammar.trees import tree_lines
 from compilers.readers.text_lines import TextLines
 from templates import TEMPLATES
@@ -51,11 +58,11 @@ TOKEN = re.compile(r"<[a-z]+\d?(?:#|@|\.\.\.|\.|:|=[^>]+)?>|\[|\]")
 PREFIX = re.compile(r"<prefix([46]?)>")
 KINDS = {
     "": r"\S+",
-    "#": r"0|[1-9]\d{0,9}",
-    "@": r"(?:[\da-f]{2}:){5}[\da-f]{2}",
+    "#": r"0|[1-9][0-9]{0,9}",
+    "@": r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}",
     "...": r".+",
-    ".": r"[\d.]+",
-    ":": r"[\da-f.]*:[\da-f:.]*",
+    ".": r"[0-9.]+",
+    ":": r"[0-9a-f.]*:[0-9a-f:.]*",
 }
 """What fields fit, by what follows their names."""
 DEEP = " **"
@@ -143,7 +150,7 @@ class Grammar:
         """
         if self.tree:
             return tree_lines(text, self.whole, self.keys, in_yaml=self.tree == "yaml")
-        return TextLines.of(text.encode())
+        return TextLines.of(text.encode("utf-8", "replace"))
 
     @classmethod
     def of(cls, text: str) -> Grammar:
@@ -154,9 +161,9 @@ class Grammar:
         """
         comment, tree, whole = "#", "", tuple[str, ...]()
         closes, keys, facts = dict[str, str](), dict[str, str](), list[tuple[str, str]]()
-        lines: list[tuple[int, str]] = []
-        for line in text.splitlines():
-            match shlex.split(line) if line.startswith("%") else line.split():
+        rows: list[tuple[int, str]] = []
+        for line in exact_lines(text):
+            match shlex.split(line) if line.startswith("%") else exact_words(line):
                 case ["%comment", comment]:
                     pass
                 case ["%close", word, *section]:
@@ -172,8 +179,8 @@ class Grammar:
                 case ["%facts", *kinds]:
                     facts += [(kind, "") for kind in kinds]
                 case [first, *_] if first[0] != "#":
-                    lines.append((len(line) - len(line.lstrip()), line.strip()))
-        rules = tuple(_rules(lines))
+                    rows.append((indentation(line), bare(line)))
+        rules = tuple(_rules(rows))
         heads = tuple(_heads(rules, None))
         starts = tuple(head.text for head in heads)
         others = (" " * r.indent + r.head for r in _all(rules) if not r.routes)
@@ -184,7 +191,7 @@ class Grammar:
 @lru_cache
 def grammar(target: str, file: str) -> Grammar:
     """That of a file of a target."""
-    return Grammar.of((TEMPLATES / target / f"{file}.grammar").read_text())
+    return Grammar.of(read_exact(TEMPLATES / target / f"{file}.grammar"))
 
 
 def _all(rules: tuple[GrammarRule, ...]) -> list[GrammarRule]:
@@ -204,14 +211,14 @@ def _rules(lines: list[tuple[int, str]]) -> list[GrammarRule]:
 
 def _rule(indent: int, line: str, inside: tuple[GrammarRule, ...]) -> GrammarRule:
     text, _, does = line.partition("=>")
-    text = text.strip()
+    text = bare(text)
     deep = text.endswith(DEEP)
     text = text.removesuffix(DEEP)
-    verbs = [tuple(shlex.split(verb)) for verb in does.split(";") if verb.strip()]
+    verbs = [tuple(shlex.split(verb)) for verb in does.split(";") if bare(verb)]
     prefix = PREFIX.search(text)
     return GrammarRule(
         text=text,
-        pattern=re.compile(_regex(text) + (r"(?: .*)?" if deep else "")),
+        pattern=re.compile(_regex(text) + (r"(?: .*)?" if deep else ""), re.ASCII),
         checks=tuple(verb for verb in verbs if verb[0] in ENGINE_VERBS),
         verbs=tuple(verb for verb in verbs if verb[0] not in ENGINE_VERBS),
         inside=inside,

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from compilers.readers.emitted_forwarding import Interface
+from compilers.readers.exact_text import bare, exact_number, indentation, strange
 from compilers.readers.grammar.rules import (
     PREFIX,
     Fields,
@@ -124,9 +125,6 @@ class TextEngine:
         Args:
             lines: of a file.
             whole: whether they are all of it, so that what it has to say can be missing.
-
-        Raises:
-            UnicodeDecodeError: they are no text in UTF-8.
         """
         taken: dict[tuple[RouteHead, _Section], list[np.ndarray[Any, Any]]] = {}
         for run in _runs(self._labels(lines)):
@@ -152,6 +150,7 @@ class TextEngine:
             for plain in self.grammar.plain:
                 if plain.startswith(head.text):
                     label[lines.beginning(plain)] = -1
+        label[lines.strange()] = -1
         return label
 
     def _head(self, head: RouteHead, part: TextLines) -> RouteHead | None:
@@ -171,12 +170,15 @@ class TextEngine:
         return tuple(self._open[-1].fields.items()) if self._open else ()
 
     def _line(self, number: int, line: str) -> None:
-        text = line.strip()
+        text = bare(line)
         if not text or text[0] in self.grammar.comment:
             return
-        indent = len(line) - len(line.lstrip())
+        if strange(text):
+            self.actor.unknown(number, text)
+            return
+        depth = indentation(line)
         if text in self.grammar.closes:
-            self._close(number, text, indent)
+            self._close(number, text, depth)
             return
         if self._last:
             self.actor.wrong(number, f"{text}, behind {self._last}")
@@ -187,17 +189,17 @@ class TextEngine:
             above.used = True
             self.said.setdefault(path, number)
             own = any(text.startswith(f"{kind} ") for kind in self.grammar.closes.values() if kind)
-            opened = _Open(indent, number, text, above.rule, above.fields, path, ends=own)
+            opened = _Open(depth, number, text, above.rule, above.fields, path, ends=own)
             self._open.append(opened)
             return
         rule, fields = None, dict[str, str]()
-        if above is None and not indent:
+        if above is None and not depth:
             rule, fields = _read(self.grammar.rules, text)
         elif above and above.rule:
             rule, fields = _read(above.rule.inside, text)
         if rule is None:
             self._unread(number, text, above)
-            self._open.append(_Open(indent, number, text, None, {}))
+            self._open.append(_Open(depth, number, text, None, {}))
             return
         fields = (above.fields if above else {}) | fields
         place = Place(number, text, fields)
@@ -207,13 +209,16 @@ class TextEngine:
             single = self._single.setdefault((head, self._section()), [])
             single.append((number, text))  # with other blanks before it than a run has
             return
-        self._check(rule.checks, place)
-        for verb, *words in rule.verbs:
-            getattr(self.actor, verb)(place, *(_argument(word, fields) for word in words))
+        try:
+            self._check(rule.checks, place)
+            for verb, *words in rule.verbs:
+                getattr(self.actor, verb)(place, *(_argument(word, fields) for word in words))
+        except ValueError as error:
+            self.actor.wrong(number, f"{text}: {error}")
         if rule.section:
             name = text if rule.pattern.groupindex else f"{number}"
             key = f"{above.key}{BETWEEN}{name}" if above else name
-            opened = _Open(indent, number, text, rule, fields, text, key=key)
+            opened = _Open(depth, number, text, rule, fields, text, key=key)
             self._open.append(opened)
             self._sections.setdefault((rule, opened.key), opened)
             if rule.deep:
@@ -221,14 +226,14 @@ class TextEngine:
 
     def _leave(self, number: int, line: str) -> None:
         """End the sections that a line is no longer in."""
-        indent, text = len(line) - len(line.lstrip()), line.strip()
-        while self._open and self._open[-1].indent >= indent:
+        depth, text = indentation(line), bare(line)
+        while self._open and self._open[-1].indent >= depth:
             left = self._open.pop()
             if self.grammar.closes and left.section:
                 self.actor.wrong(number, f"{text}, before {left.text} is ended")
             elif self.grammar.tree:
                 continue
-            elif left.rule and left.indent == indent and _read(left.rule.inside, text)[0]:
+            elif left.rule and left.indent == depth and _read(left.rule.inside, text)[0]:
                 # The device tries the section that is open first, whatever a line's indentation.
                 self.actor.wrong(number, f"{text}, which is read as part of {left.text}")
 
@@ -269,8 +274,8 @@ class TextEngine:
             elif verb == "absent" and name in self.defined:
                 self.actor.wrong(place.line, f"{place.text}, behind {name}")
             elif verb == "range":
-                low, high, *number = name.split()
-                if number and not int(low) <= int(number[0]) <= int(high):
+                low, high, *value = name.split(" ")
+                if any(value) and not int(low) <= exact_number(value[0]) <= int(high):
                     self.actor.wrong(place.line, f"{place.text}, not from {low} to {high}")
             elif verb in ("only", "iff"):
                 self._only.append(((verb, *["if"] * (verb == "iff"), *words), place))
@@ -297,7 +302,7 @@ class TextEngine:
             odd = found.next_hops if len(families) > 1 else found.next_hops.keys() - six.keys()
             for prefix, text, line in found.rows(*odd):
                 if six.get(text, ":" not in prefix) not in (None, ":" in prefix):
-                    self.actor.wrong(line, f"{head.text.strip()} {prefix} {text}")
+                    self.actor.wrong(line, f"{bare(head.text)} {prefix} {text}")
             for table, texts in keys.items():
                 self.routes.setdefault(table, RouteLines()).absorb(found.reworded(texts))
 
@@ -308,9 +313,13 @@ class TextEngine:
         own = {k: v for k, v in match.groupdict().items() if v is not None}
         fields = dict(section) | own
         place = Place(line, match[0], fields)
-        self._check(rule.checks, place)
         kind, *more = (_filled([word], fields) for word in _behind_prefix(rule)[1])
-        return self.actor.next_hop(place, kind, *more)
+        try:
+            self._check(rule.checks, place)
+            return self.actor.next_hop(place, kind, *more)
+        except ValueError as error:
+            self.actor.wrong(line, f"{match[0]}: {error}")
+            return None
 
     def _end(self) -> None:
         """What the whole text has to have, and the ends of its sections."""
@@ -382,4 +391,4 @@ def _argument(word: str, fields: Mapping[str, str]) -> str | int:
         text = fields.get(found[1], "")
     else:
         text = _filled([word[len(kind) :]], fields)
-    return int(text) if kind == "#" else Interface(text) if kind else text
+    return exact_number(text) if kind == "#" else Interface(text) if kind else text

@@ -17,13 +17,17 @@ from typing import Any
 import numpy as np
 import yaml
 
+from compilers.readers.exact_text import exact_lines, indentation, strange, strange_line, visible
 from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import TextLines
 
+DEEPEST = 64
+"""Levels of YAML: files here have fewer than ten."""
 NUMBERS = "sequence", "id", "index"
 """Keys of lists that are numbers, where all of their text is digits."""
 _encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
-BLANK = re.compile(r"[\s\x00-\x1f]")
+BLANK = re.compile(r"[^\x21-\x7e]")
+DIGITS = re.compile("[0-9]+")
 FLOW = re.compile(r' *"([^"]+)": (\{.*\})')
 """A line of YAML that is a key and a whole mapping."""
 
@@ -50,12 +54,14 @@ def tree_lines(
         in_yaml: which of the two.
 
     Raises:
-        ValueError: (line, text) it is neither, or a key is twice in a mapping.
+        ValueError: (line, text) it is neither, has a strange character, or a key twice.
     """
+    if found := strange(text):  # of YAML some end lines, even those of comments
+        raise ValueError(strange_line(text), f"the character {visible(found[0])}")
     tree = _yaml(text) if in_yaml else parse(text)
     writer = _TreeWriter(text, frozenset(whole), keys)
     writer.below(tree if isinstance(tree, dict) else {"no mapping": tree}, 0)
-    lines = TextLines.of("".join(f"{line}\n" for line in writer.lines).encode())
+    lines = TextLines.of("".join(f"{line}\n" for line in writer.lines).encode("utf-8", "replace"))
     return lines.numbered(np.array(writer.numbers, np.int64))
 
 
@@ -95,7 +101,7 @@ class _TreeWriter:
                 self._put(depth, f"{name} - {_text(entry)}", self._found(entry))
                 continue
             word = _name(entry[known]) if known in entry else "without a name"
-            if known in NUMBERS and entry.get(known) == word and word.isdecimal():
+            if known in NUMBERS and entry.get(known) == word and DIGITS.fullmatch(word):
                 word = _text(word)  # in quotes it is no number
             again = " again" * (word in seen)
             seen.add(word)
@@ -157,24 +163,47 @@ def _yaml(text: str) -> Any:
     A YAML parser takes half a second for a thousand lines of routes, so the mappings of lines such
     as `FLOW` are parsed once each, where the last lines of the file are all such.
     """
-    lines = text.splitlines()
-    matches = [FLOW.fullmatch(line) for line in lines]
-    first = next((n for n in range(len(lines), 0, -1) if matches[n - 1] is None), 0)
+    rows = exact_lines(text)
+    matches = [FLOW.fullmatch(line) for line in rows]
+    first = next((n for n in range(len(rows), 0, -1) if matches[n - 1] is None), 0)
     try:
         tail: dict[str, Any] = {}
         known: dict[str, Any] = {}
         for number, match in enumerate(filter(None, matches[first:]), first + 1):
             if match[2] not in known:
-                known[match[2]] = _value(yaml.compose(match[2], yaml.CSafeLoader))
+                known[match[2]] = _value(yaml_node(match[2]))
             _enter(tail, match[1], number, known[match[2]])
-        indent = {len(line) - len(line.lstrip()) for line in lines[first:]}
-        if not tail or len(indent) != 1 or not lines[first - 1].endswith(":"):
-            return _set(_value(yaml.compose(text, yaml.CSafeLoader)))
-        head = "\n".join([*lines[:first], " " * indent.pop() + '"": {}'])
-        return _set(_value(yaml.compose(head, yaml.CSafeLoader), tail))
+        depths = {indentation(line) for line in rows[first:]}
+        if not tail or len(depths) != 1 or not rows[first - 1].endswith(":"):
+            return _set(_value(yaml_node(text)))
+        head = "\n".join([*rows[:first], " " * depths.pop() + '"": {}'])
+        return _set(_value(yaml_node(head), tail))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark.line + 1 if error.problem_mark else 0
         raise ValueError(mark, f"{error.problem}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(0, f"no YAML: {error}") from error
+
+
+def yaml_node(text: str) -> yaml.Node | None:
+    """The node of a text.
+
+    libyaml composes by recursion in C, which a deep text ends with a signal; its events have none.
+
+    Raises:
+        ValueError: (line, text) it is too deep.
+        YAMLError: it is no YAML.
+    """
+    depth = 0
+    for event in yaml.parse(text, yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            raise ValueError(line, "no YAML that anything reads: too deep")
+    return yaml.compose(text, yaml.CSafeLoader)
 
 
 def _set(tree: Any) -> Any:

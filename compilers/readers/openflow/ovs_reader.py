@@ -29,9 +29,11 @@ from compilers.readers.emitted_forwarding import (
     Port,
     Stage,
     address_text,
+    covering,
     network_text,
     prefix_text,
 )
+from compilers.readers.exact_text import bare, exact_lines, exact_number, read_exact, strange
 from compilers.readers.grammar.rules import Verb, grammar
 from compilers.readers.route_tables import Numbers
 
@@ -48,10 +50,14 @@ SPREAD_PRIORITY = 3
 ALL = (1 << 64) - 1
 """The mask of metadata that is matched whole."""
 LARGEST_WEIGHT = (1 << 16) - 1
-GROUP = re.compile(r"group_id=(\d+),type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)")
+NUMBER = "(0|[1-9][0-9]*)"
+GROUP = re.compile(
+    rf"group_id={NUMBER},type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)"
+)
 BUCKET = re.compile(
-    r"(?:weight:(\d+),)?(?:watch_(port|group):(\d+),)?actions="
-    r"(?:set_field:((?:[0-9a-f]{2}:){5}[0-9a-f]{2})->eth_dst,)?(?:(output|group):(\d+)|(in_port))"
+    rf"(?:weight:{NUMBER},)?(?:watch_(port|group):{NUMBER},)?actions="
+    r"(?:set_field:((?:[0-9a-f]{2}:){5}[0-9a-f]{2})->eth_dst,)?"
+    rf"(?:(output|group):{NUMBER}|(in_port))"
 )
 
 
@@ -72,8 +78,8 @@ class ProgramText:
             OSError: a file is not there.
         """
         flows, groups = folder / "flows.txt", folder / "groups.txt"
-        group_lines = groups.read_text().splitlines()
-        return cls(flows.read_text().splitlines(), group_lines, (str(flows), str(groups)))
+        group_lines = exact_lines(read_exact(groups))
+        return cls(exact_lines(read_exact(flows)), group_lines, (str(flows), str(groups)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +321,8 @@ def carried_claims(
     """
     lowest: dict[int, int] = {}
     for prefix, egress in routes:
+        if not covering(prefix):
+            continue  # it is no prefix, and a difference as such
         first = int(IPv4Network(prefix).network_address)
         lowest[egress] = min(first, lowest.get(egress, first))
     for line, row in rows:
@@ -418,8 +426,8 @@ def lookups(
 def statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """The lines that say something, with their numbers."""
     for number, line in enumerate(lines, 1):
-        if line and line[0] != "#":
-            yield number, line
+        if (text := bare(line)) and text[0] != "#":
+            yield number, text
 
 
 @lru_cache
@@ -437,7 +445,7 @@ def claimed_by(form: str) -> frozenset[str]:
 @lru_cache(1 << 17)
 def read_row(text: str, form: str) -> ReadRow | None:
     """What a row of flows.txt says; switches share most of their rows, so most are known."""
-    for head, pattern, does in _rules(form):
+    for head, pattern, does in _rules(form) if not strange(text) else ():
         if text.startswith(head) and (found := pattern.fullmatch(text)):
             said = {name: word for name, word in found.groupdict().items() if word is not None}
             try:
@@ -449,22 +457,24 @@ def read_row(text: str, form: str) -> ReadRow | None:
 
 def _said(does: Verb, said: Mapping[str, str]) -> ReadRow | None:
     """What a rule with these fields says."""
-    port, metadata = int(said.get("port", 0)), int(said.get("metadata", 0))
+    port, metadata = _number(said.get("port")), _number(said.get("metadata"))
     match does:
         case ["route"]:
             entry = metadata, said["f"]
             return ReadRoute(f"{said['a']}/{said['length']}", entry, "mask" in said)
         case ["class"]:
             bits = int(said["mask"], 16) if "mask" in said else ALL
-            ports = tuple(map(int, said["members"].split(","))) if "members" in said else ()
-            ingress, group = (int(said["priority"]), port), int(said.get("group", 0))
+            ports = (
+                tuple(map(exact_number, said["members"].split(","))) if "members" in said else ()
+            )
+            ingress, group = (_number(said["priority"]), port), _number(said.get("group"))
             return ReadClass(*ingress, metadata, bits, group, said.get("basis", ""), ports)
         case ["carried"]:
             return ReadCarried(said["mac"], metadata, port)
         case ["prefix"]:
-            right = int(said["priority"]) == 2 * int(said["length"]) + bool(port)
+            right = _number(said["priority"]) == 2 * _number(said["length"]) + bool(port)
             prefix = f"{said['a']}/{said['length']}"
-            return ReadPrefix(said["f"], said["mac"], prefix, port, int(said["group"]), right)
+            return ReadPrefix(said["f"], said["mac"], prefix, port, _number(said["group"]), right)
         case [_, kind, *names]:
             return kind, tuple(_value(name, said.get(name, "")) for name in names)
     return None
@@ -472,14 +482,19 @@ def _said(does: Verb, said: Mapping[str, str]) -> ReadRow | None:
 
 def _value(name: str, text: str) -> str | int:
     if name == "port":
-        return int(text or 0)
+        return _number(text)
     return {"a": address_text, "own": address_text, "n": network_text}.get(name, str)(text)
+
+
+def _number(text: str | None) -> int:
+    """A number; 0 where it is not said."""
+    return exact_number(text) if text else 0
 
 
 @lru_cache(1 << 14)
 def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
     found = GROUP.fullmatch(text)
-    if not found:
+    if not found or strange(text):
         return None
     number, kind, rest = found.groups()
     buckets = [BUCKET.fullmatch(part) for part in rest.split(",bucket=")[1:]]
@@ -488,13 +503,13 @@ def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
         if not bucket:
             return None
         weight, watch, watched, mark, to, where, back = bucket.groups()
-        if (kind == "select") != (weight is not None) or int(weight or 0) > LARGEST_WEIGHT:
+        if (kind == "select") != (weight is not None) or _number(weight) > LARGEST_WEIGHT:
             return None
         if (kind != "indirect") != (watch is not None):
             return None
-        watches = watch or "", int(watched or 0)
-        made.append(Bucket(int(weight or 1), watches, to or back, int(where or 0), mark or ""))
-    return int(number), kind, tuple(made)
+        watches = watch or "", _number(watched)
+        made.append(Bucket(_number(weight or "1"), watches, to or back, _number(where), mark or ""))
+    return exact_number(number), kind, tuple(made)
 
 
 def _unused(

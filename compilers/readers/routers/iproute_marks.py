@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 
 from compilers.readers.emitted_forwarding import (
@@ -21,6 +20,7 @@ from compilers.readers.emitted_forwarding import (
     network_text,
     with_mark,
 )
+from compilers.readers.exact_text import exact_address
 
 MARK = 1 << 32
 """The bit of a link-local address of IPv6 that is for marked packets."""
@@ -29,7 +29,7 @@ CLAIMED = frozenset({"marked device", "onward", "thrown on"})
 
 def is_marked(address: str) -> bool:
     """Whether packets to a next hop are marked."""
-    at = ip_address(address)
+    at = exact_address(address)
     return at.is_link_local and (at.version == 4 or bool(int(at) & MARK))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 
 from compilers.readers.emitted_forwarding import (
@@ -22,6 +21,13 @@ from compilers.readers.emitted_forwarding import (
     Stage,
     address_text,
     interface_network,
+)
+from compilers.readers.exact_text import (
+    exact_address,
+    exact_lines,
+    exact_number,
+    is_number,
+    read_exact,
 )
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import Place, TextEngine
@@ -37,7 +43,7 @@ MAIN_RULE = 32766
 LARGEST_WEIGHT = 256
 STEERING = ("routes.batch", "rules.batch")
 """Files of which every line steers packets."""
-LAST = "4000000000"
+LAST = 4_000_000_000
 """The metric of routes that discard."""
 SETTINGS = (
     "net/ipv4/ip_forward",
@@ -120,9 +126,9 @@ class RouterFiles:
         self.addresses.append(OwnAddress(interface, own, file, line))
         if interface == "lo":
             self.claims.append(Claim("loopback", (own,), file, line))
-            if int(text.rpartition("/")[2]) != ip_address(own).max_prefixlen:
+            if not text.endswith(("/32", "/128")[":" in own]):
                 self.wrong(name, line, text)  # else all of the block would be the switch's own
-        elif not ip_address(own).is_link_local:
+        elif not exact_address(own).is_link_local:
             self.blocks.append((interface, f"{own}/{text.rpartition('/')[2]}", file, line))
         elif not text.endswith("/64"):
             self.wrong(name, line, text)
@@ -148,12 +154,12 @@ class RouterFiles:
         known = {"node": self.folder.name, "links": links, "hosts": hosts, "host_ports": ports}
         known["link_local"] = "".join(fixed[:1])
         seed, name = 0, "sysctl.conf"
-        for line, text in enumerate((self.folder / name).read_text().splitlines(), 1):
+        for line, text in enumerate(exact_lines(read_exact(self.folder / name)), 1):
             key, _, value = text.partition(" = ")
-            if key in SETTINGS and value.isdecimal():
+            if key in SETTINGS and is_number(value):
                 file = str(self.folder / name)
-                self.claims.append(Claim("setting", (key, int(value)), file, line))
-                seed = int(value) if key.endswith("seed") else seed
+                self.claims.append(Claim("setting", (key, exact_number(value)), file, line))
+                seed = exact_number(value) if key.endswith("seed") else seed
         all_known = {"switch": known, "marks": self.marks.known(), "seed": seed}
         for name in ("sysctl.conf", "load.sh", "polarfab.service"):
             for line, said in unlike_file(self.folder / name, f"{target}/{name}.j2", **all_known):
@@ -324,7 +330,11 @@ class KernelActor:
     def group(self, place: Place, number: int, members: str) -> None:
         """A nexthop object that shares packets among others."""
         parts = [member.partition(",") for member in members.split("/")]
-        numbers = [(int(to), int(w)) for to, _, w in parts if to.isdecimal() and w.isdecimal()]
+        numbers = [
+            (exact_number(to), exact_number(weight))
+            for to, _, weight in parts
+            if is_number(to) and is_number(weight)
+        ]
         known = [(to, w) for to, w in numbers if to in self.hops and 0 < w <= LARGEST_WEIGHT]
         if len(known) < len(parts):
             self.wrong(place.line, f"{place.text}, not of nexthops above with weights up to 256")
@@ -338,12 +348,12 @@ class KernelActor:
         """A route: `discard [TABLE]`, `throw TABLE`, `hop TABLE METRIC NUMBER`, or one of FRR."""
         next_hop: RouteHop | None
         if kind == "discard":
-            next_hop = RouteHop(int(words[0]) if words else MAIN, int(LAST), ())
+            next_hop = RouteHop(exact_number(words[0]) if words else MAIN, LAST, ())
             next_hop = None if words and next_hop.table == MAIN else next_hop
         elif kind == "throw":
-            next_hop = RouteHop(int(words[0]), THROWN, ())
+            next_hop = RouteHop(exact_number(words[0]), THROWN, ())
         elif kind == "hop":
-            table, metric, number = map(int, words)
+            table, metric, number = map(exact_number, words)
             next_hop = RouteHop(table, metric, self.stages.get(number, ((f"nexthop {number}", 1),)))
         else:
             next_hop = self.static(place)

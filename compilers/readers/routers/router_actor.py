@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from socket import AF_INET6, inet_pton
 
 from compilers.readers.emitted_forwarding import Interface
+from compilers.readers.exact_text import exact_number, exact_words
 from compilers.readers.expected_facts import port_text
 from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines
@@ -99,7 +100,10 @@ class RouterActor:
 
     def fits(self, place: Place, name: str, size: int | str) -> None:
         """The MTU of what is in a port, which has to be that of its frame; 0: it says none."""
-        self.fitting[name] = max(self.fitting.get(name, (0, 0)), (int(size), place.line))
+        self.fitting[name] = max(
+            self.fitting.get(name, (0, 0)),
+            (size if isinstance(size, int) else exact_number(size), place.line),
+        )
 
     def cage(self, place: Place, name: str, word: str, number: int) -> None:
         """The speed of the parts of a cage, or how many there are."""
@@ -243,7 +247,7 @@ class RouterActor:
         if hop == ENDS:
             return (DISCARD,)
         if hop.startswith(GROUP):
-            _, group, *last = hop.split()
+            _, group, *last = exact_words(hop)
             gateway = self.groups.get(group, (None, 0))[0]
             return None if gateway is None or (gateway == DISCARD) != bool(last) else (gateway,)
         columns = [column.split(",") for column in hop.split(" ")]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from compilers.readers.emitted_forwarding import EmittedSwitch
+from compilers.readers.exact_text import exact_lines, read_exact
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import TextEngine
 from compilers.readers.route_tables import RouteLines
@@ -102,14 +103,14 @@ def read_files(form: RouterFolder, folder: Path, defined: Collection[str] = ()) 
         agree_on_facts(first, other)
         agree(first, other)
     if form.forms and not first.faults:  # else which of the two is right is not known
-        text = _without(Path(first.file).read_text(), {line for line, _ in first.strange})
+        text = _without(read_exact(Path(first.file)), {line for line, _ in first.strange})
         found += [_other_form(form, folder / name, text) for name in form.forms]
     return found
 
 
 def _without(text: str, lines: Collection[int]) -> str:
     """A text without these lines."""
-    kept = (line for number, line in enumerate(text.splitlines(), 1) if number not in lines)
+    kept = (line for number, line in enumerate(exact_lines(text), 1) if number not in lines)
     return "\n".join(kept)
 
 
@@ -117,7 +118,7 @@ def _other_form(form: RouterFolder, file: Path, text: str) -> Read:
     """What another form of the first file says otherwise than its text."""
     router = RouterText(str(file))
     try:
-        for line, statement, more in form.forms[file.name](text, _text(file)):
+        for line, statement, more in form.forms[file.name](text, read_exact(file)):
             (router.unknown if more else router.fault)(line, statement)
     except JsonError as error:
         raise ValueError(str(file), error.line, str(error)) from error
@@ -128,21 +129,13 @@ def _other_form(form: RouterFolder, file: Path, text: str) -> Read:
 
 
 def _read(form: RouterFolder, file: Path, defined: Collection[str]) -> Read:
-    text = _text(file)
     try:
-        return read_text(form, file.name, text, str(file), defined)
+        return read_text(form, file.name, read_exact(file), str(file), defined)
     except JsonError as error:
         raise ValueError(str(file), error.line, str(error)) from error
     except ValueError as error:
         line, said = error.args if len(error.args) == 2 else (0, str(error))
         raise ValueError(str(file), line, said) from error
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text()
-    except UnicodeDecodeError as error:
-        raise ValueError(str(file), 0, "no text in UTF-8") from error
 
 
 def read_text(
@@ -184,7 +177,7 @@ def _commands(
     made = [f"vrf {name}" for name in (router.vrf, *router.stages, "default") if name]
     made += [*(f"routing6 {name}" for name in router.stages), *({"bgp"} & {*engine.defined})]
     inner = TextEngine(grammar(form.target, form.commands), actor, dict.fromkeys(made, 0))
-    lines = TextLines.of(text.encode())
+    lines = TextLines.of(text.encode("utf-8", "replace"))
     whole = form.commands not in form.files
     inner.read(lines.numbered(np.full_like(lines.number, line)), whole=whole)
     for statement in inner.said:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from ipaddress import ip_address, ip_interface, ip_network
 from operator import attrgetter
 
 from compilers.readers.emitted_forwarding import (
@@ -18,6 +17,7 @@ from compilers.readers.emitted_forwarding import (
     network_text,
     with_mark,
 )
+from compilers.readers.exact_text import exact_address, exact_interface, exact_network
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.router_text import DISCARD, RouterText
 
@@ -260,12 +260,12 @@ def _blocks(router: RouterText) -> Iterator[str]:
     for found in router.interfaces.values():
         for address, _ in found.addresses:
             if not (address.endswith(("/32", "/128")) or _listed(address)):
-                yield str(ip_interface(address).network)
+                yield str(exact_interface(address).network)
 
 
 def _within(prefix: str, network: str) -> bool:
     """Whether a network is part of another one of its family."""
-    part, whole = ip_network(prefix), ip_network(network or "::/128")
+    part, whole = exact_network(prefix), exact_network(network or "::/128")
     return part.version == whole.version and part.subnet_of(whole)  # type: ignore[arg-type]
 
 
@@ -275,8 +275,8 @@ def _reaches(router: RouterText, gateway: str, interface: str, named: str) -> bo
     if found is None or named not in ("", interface):
         return False
     try:
-        address = ip_address(gateway)
-        return any(address in ip_interface(own).network for own, _ in found.addresses)
+        address = exact_address(gateway)
+        return any(address in exact_interface(own).network for own, _ in found.addresses)
     except ValueError:
         return False
 
@@ -298,7 +298,7 @@ def _others(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: it is none.
     """
-    own = ip_interface(text)
+    own = exact_interface(text)
     if own.network.num_addresses >= SMALL:
         return ()
     return tuple(str(other) for other in own.network if other != own.ip)

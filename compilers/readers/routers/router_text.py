@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from socket import AF_INET6, inet_pton
 
 from compilers.readers.emitted_forwarding import Interface
+from compilers.readers.exact_text import bare
 from compilers.readers.route_tables import RouteLines
 
 DISCARD = ""
@@ -81,11 +82,11 @@ class RouterText:
 
     def fault(self, line: int, text: str) -> None:
         """Note that a line is wrong."""
-        self.faults.append((line, text.strip()))
+        self.faults.append((line, bare(text)))
 
     def unknown(self, line: int, text: str) -> None:
         """Note a statement that is unknown."""
-        self.strange.append((line, text.strip()))
+        self.strange.append((line, bare(text)))
 
     def fact(self, line: int, kind: str, *value: str | int) -> None:
         """Note a plain fact; a port in it is an `Interface`."""

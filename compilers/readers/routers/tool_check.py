@@ -8,25 +8,43 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from compilers.readers.emitted_report import DifferenceList, EmittedReport
+from compilers.readers.exact_text import (
+    bare,
+    exact_lines,
+    read_exact,
+    strange,
+    strange_line,
+    visible,
+)
+from compilers.readers.grammar.trees import yaml_node
 from compilers.readers.routers.router_text import lines_of
 from compilers.tables.build import Build
 
 
 def check_ansible(build: Build, _: object, folder: Path, *__: object) -> EmittedReport:
     """Compare an inventory of Ansible with the build."""
-    check = _ToolCheck(build, folder, "inventory.yaml")
-    for name, facts in check.tree.get("fabric", {}).get("hosts", {}).items():
-        check.node(name, [facts["polarfab_folder"]], facts.get("ansible_host", ""))
+    check = _ToolCheck(build, folder, "inventory.yaml", ("push.yaml",))
+    with check.making_sense():
+        for name, facts in check.tree.get("fabric", {}).get("hosts", {}).items():
+            check.node(name, [facts["polarfab_folder"]], facts.get("ansible_host", ""))
     return check.report("ansible")
 
 
 def check_containerlab(build: Build, _: object, folder: Path, *__: object) -> EmittedReport:
     """Compare the nodes and the links of a lab with the build."""
-    check = _ToolCheck(build, folder, "topology.clab.yml")
+    check = _ToolCheck(build, folder, "topology.clab.yml", ("daemons",))
+    with check.making_sense():
+        _lab(check, build)
+    return check.report("containerlab")
+
+
+def _lab(check: _ToolCheck, build: Build) -> None:
+    """Compare the nodes and the links of a lab."""
     topology, w = check.tree.get("topology", {}), build.wiring
     for name, facts in topology.get("nodes", {}).items():
         binds = [bind.partition(":")[0] for bind in facts.get("binds", [])]
@@ -43,22 +61,34 @@ def check_containerlab(build: Build, _: object, folder: Path, *__: object) -> Em
     for pair in (said - wanted) + (wanted - said):
         words = " and ".join(sorted(pair))
         check.differ(min(pair), f"{said[pair]} links of {words}", f"{wanted[pair]}")
-    return check.report("containerlab")
 
 
 class _ToolCheck:
-    """The comparison of one file of nodes."""
+    """The comparison of one file of nodes.
 
-    def __init__(self, build: Build, folder: Path, name: str) -> None:
+    Args:
+        build: that it is of.
+        folder: where the tool's files are.
+        name: of the file.
+        others: files that may be there, of which only the characters are looked at.
+    """
+
+    def __init__(self, build: Build, folder: Path, name: str, others: Iterable[str]) -> None:
         self.build, self.folder, self.file = build, folder, folder / name
         self.found = DifferenceList()
         self.named: set[str] = set()
         try:
-            self.text = self.file.read_text()
-            self.tree = _tree(self.file)
-        except (OSError, ValueError) as error:
+            self.text = read_exact(self.file)
+            self.tree = _tree(self.text)
+        except OSError as error:
             self.text, self.tree = "", {}
             self.found.add(self.file, 0, f"cannot be read: {error}", "nodes and their files")
+        except ValueError as error:
+            self.text, self.tree = "", {}
+            line, said = error.args
+            self.found.add(self.file, line, f"cannot be read: {said}", "nodes and their files")
+        for other in others:
+            self._characters(folder / other)
         w = build.wiring
         self.management = {
             name: address
@@ -67,6 +97,24 @@ class _ToolCheck:
             )
             if there
         }
+
+    def _characters(self, file: Path) -> None:
+        """Note lines of a file with strange characters; comments may have them, but in YAML.
+
+        There some of them end a line, and what is behind them is no comment.
+        """
+        for line, text in enumerate(exact_lines(read_exact(file)) if file.exists() else (), 1):
+            if strange(text) and (file.suffix == ".yaml" or bare(text)[:1] != "#"):
+                self.found.unread(file, line, text)
+
+    @contextmanager
+    def making_sense(self) -> Iterator[None]:
+        """Note values that no such file has: a text in the place of a mapping, for one."""
+        try:
+            yield
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            says = f"values that it never has ({error})"
+            self.found.add(self.file, 0, says, "nodes and their files")
 
     def differ(self, name: str, says: str, should: str) -> None:
         """Count a difference at the line where a name occurs first."""
@@ -112,19 +160,21 @@ class _ToolCheck:
         return EmittedReport(target, len(self.named), 0, 0, found.count, tuple(found.examples))
 
 
-def _tree(file: Path) -> dict[str, Any]:
-    """The mapping in a file of YAML.
+def _tree(text: str) -> dict[str, Any]:
+    """The mapping in a text of YAML.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: it is no mapping.
+        ValueError: (line, what) it is no mapping.
     """
     import yaml
 
+    if found := strange(text):
+        raise ValueError(strange_line(text), f"the character {visible(found[0])}")
     try:
-        tree = yaml.load(file.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        node = yaml_node(text)
+        tree = yaml.CSafeLoader("").construct_document(node) if node else None
     except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(0, str(error)) from error
     if not isinstance(tree, dict):
-        raise ValueError("no mapping")
+        raise ValueError(0, "no mapping")
     return tree

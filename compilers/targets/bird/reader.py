@@ -19,9 +19,16 @@ from compilers.readers.bgp.bgp_speaker import (
     SpeakerOptions,
     is_router_id,
 )
-from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, Port, address_text
+from compilers.readers.emitted_forwarding import (
+    EmittedSwitch,
+    NextHop,
+    Port,
+    address_text,
+    covering,
+)
+from compilers.readers.exact_text import exact_number
 from compilers.readers.grammar.text_engine import Place, TextEngine
-from compilers.readers.route_tables import RouteHop
+from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import port_to
 from compilers.readers.routers.iproute_reader import LARGEST_WEIGHT, MAIN, KernelActor, RouterFiles
 from compilers.readers.statements import BETWEEN, Statements
@@ -29,7 +36,7 @@ from compilers.readers.statements import BETWEEN, Statements
 TARGET, NAME = "bird", "bird.conf"
 STATIC = "bird.conf.static"
 """What the configuration says besides static routes, where there is no BGP."""
-NEXT_HOP = re.compile(r"via ([\da-f:]+)%'([^']+)'(?: weight (\d{1,9}))?( bfd)?")
+NEXT_HOP = re.compile(r"via ([0-9a-f:]+)%'([^']+)'(?: weight (0|[1-9][0-9]{0,8}))?( bfd)?")
 FILTER = re.compile(r"filter '([^']+)' \{ / (.+)")
 NEIGHBOUR = re.compile(r".* / neighbor (\S+?)(?:%| dev )['\"]([^'\"]+)['\"].*")
 
@@ -48,7 +55,7 @@ class BirdActor(KernelActor):
             return None
         ends: list[tuple[Port, int]] = []
         for gateway, port, weight, watch in (member.groups() for member in members):
-            share = int(weight or 1)
+            share = exact_number(weight or "1")
             if bool(watch) is not self.watched or not 0 < share <= LARGEST_WEIGHT:
                 return None
             try:
@@ -95,10 +102,11 @@ class BirdFolder:
         hops = {
             (match[2], match[1]): NextHop(match[2], address_text(match[1]), self.file, line)
             for statement, line in self.said.said.items()
-            if (match := NEIGHBOUR.fullmatch(statement))
+            if (match := NEIGHBOUR.fullmatch(statement)) and covering(match[1])
         }
         tables = self.files.tables(NAME, self.engine, self.actor.next_hops)
-        for text, first in next(iter(self.engine.routes.values())).first_lines().items():
+        routes = next(iter(self.engine.routes.values()), RouteLines())
+        for text, first in routes.first_lines().items():
             for gateway, port, _, _ in NEXT_HOP.findall(text):
                 hop = NextHop(port, address_text(gateway), self.file, first)
                 hops.setdefault((port, gateway), hop)

@@ -9,11 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from compilers.readers.exact_text import (
+    bare,
+    exact_lines,
+    exact_number,
+    indentation,
+    read_exact,
+)
 from compilers.readers.grammar.rules import Fields, Grammar, GrammarRule, Verb
 from compilers.readers.grammar.trees import tree_lines
 from compilers.readers.text_lines import TextLines
@@ -35,7 +42,7 @@ Tree = dict[str, Any]
 
 @cache
 def _rules() -> tuple[GrammarRule, ...]:
-    return Grammar.of((TEMPLATES / "eos" / "avd.forms").read_text()).rules
+    return Grammar.of(read_exact(TEMPLATES / "eos" / "avd.forms")).rules
 
 
 @cache
@@ -92,11 +99,11 @@ class _Forms:
         """Read all lines."""
         top = _Section(-1, _rules(), self.tree)
         sections = [top]
-        for line in text.splitlines():
-            statement = line.strip()
+        for line in exact_lines(text):
+            statement = bare(line)
             if not statement or statement.startswith(COMMENT):
                 continue
-            indent = len(line) - len(line.lstrip())
+            indent = indentation(line)
             while sections[-1].indent >= indent:
                 sections.pop()
             above = sections[-1]
@@ -161,7 +168,7 @@ def _value(text: str, fields: Fields) -> str | int | bool:
         return text == "true"
     number = text.startswith("#")
     filled = _filled(text.removeprefix("#"), fields)
-    return int(filled) if number else filled
+    return exact_number(filled) if number else filled
 
 
 def structured(text: str) -> Tree:
@@ -210,14 +217,13 @@ def differences(text: str, avd: str) -> Iterator[tuple[int, str, bool]]:
 def _statements(lines: TextLines) -> Iterator[tuple[int, str]]:
     """The leaves of a tree, each behind what it is below; comments among commands say nothing."""
     above: list[tuple[int, str]] = []
-    leaf: Callable[[str], str] = str.strip
     for number, line in lines:
-        indent, text = len(line) - len(line.lstrip()), leaf(line)
+        indent, text = indentation(line), bare(line)
         while above and above[-1][0] >= indent:
             above.pop()
         if text.startswith(f'{CLI} "'):
             commands = json.loads(text.removeprefix(f"{CLI} ")).split("\n")
-            kept = (each for each in commands if each.strip() not in ("", COMMENT))
+            kept = (each for each in commands if bare(each) not in ("", COMMENT))
             text = f"{CLI} {json.dumps(list(kept))}"
         yield number, " / ".join([*(word for _, word in above), text])
         above.append((indent, text))

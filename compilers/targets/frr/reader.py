@@ -34,6 +34,7 @@ from compilers.readers.emitted_forwarding import (
     found_by,
     with_mark,
 )
+from compilers.readers.exact_text import exact_number
 from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import port_to
@@ -60,11 +61,12 @@ class FrrActor(KernelActor):
         is no address or no interface has it, or is not watched as it should be.
         """
         said = place.fields
-        table = int(said.get("table", MAIN))
+        table = exact_number(said.get("table", str(MAIN)))
         if "gateway" not in said:
             return None if "table" in said and table == MAIN else RouteHop(table, 254, ())
         try:
-            distance, gateway = int(said.get("distance", 1)), address_text(said["gateway"])
+            distance = exact_number(said.get("distance", "1"))
+            gateway = address_text(said["gateway"])
         except ValueError:
             return None
         if "interface" not in said:
@@ -79,7 +81,7 @@ class FrrActor(KernelActor):
         if "." in gateway and "onlink" not in said:
             return None  # no interface has a network in which it could be found
         port = port_to(said["interface"], gateway)
-        return RouteHop(table, distance, ((port, int(said.get("weight", 1))),))
+        return RouteHop(table, distance, ((port, exact_number(said.get("weight", "1"))),))
 
 
 def read_frr(folder: Path, bfd: bool = False, tracked: bool = False) -> EmittedSwitch:
@@ -172,7 +174,7 @@ class TrackedLinks:
         speaker = dialect("frr.conf")
         known = said.need((*words["once"], *speaker.bfd, *speaker.foundby), {})
         line = next((at for _, at in said.find(words["once"][0], known)), 0)
-        found.claims.append(Claim("AS number", (int(known["number"]),), file, line))
+        found.claims.append(Claim("AS number", (exact_number(known["number"]),), file, line))
         if not is_router_id(known["id"]):
             said.missing.append(f"a router id, not {known['id']}")
         sessions = list(said.find(words["session"][0], known))
