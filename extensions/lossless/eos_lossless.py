@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from types import MappingProxyType
 
@@ -62,6 +63,7 @@ class EosQos:
 
     def _policy(self, vertex: int) -> Iterator[str]:
         a = self.plan.build.addressing
+        texts: list[tuple[str, str, Callable[[int], IPv4Network | IPv6Network]]]
         texts = [("ip", "", a.network)]
         if a.ipv6:
             texts.append(("ipv6", "-ipv6", a.network6))

@@ -31,7 +31,7 @@ def fits(source: Source) -> bool:
     """Whether the table looks like this; a cable schedule and NetBox's cables do, too."""
     first = source.text.lstrip("\ufeff").partition("\n")[0]
     try:
-        columns = next(_rows(first), [])
+        columns = next(_rows(first), list[str]())
     except csv.Error:
         return False
     return _header(_heads(columns)) is not None

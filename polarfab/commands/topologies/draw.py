@@ -114,7 +114,7 @@ def command(
     fabric = chosen_fabric(subjects[0], words)
     if show == "fabric":
         drawn = fabric or chosen_topology(subjects[0], words, measured=True)
-        picture = drawing.draw(drawn, form, layout_name, marked)
+        picture: str = drawing.draw(drawn, form, layout_name, marked)
     else:
         drawn = _require_fabric(fabric, show, subjects[0])
         picture = _chart(drawn, show, form, pattern or "", old)
