@@ -105,3 +105,13 @@ def test_mistakes_in_a_file_of_traffic_are_told(folder: Path, tmp_path: Path) ->
     (tmp_path / "wrong.csv").write_text("0,1,3\n0,nowhere,3\n")
     with pytest.raises(InputError, match=r"wrong\.csv:2: demand: required a switch"):
         run(folder, "--pattern", tmp_path / "wrong.csv")
+
+
+def test_the_guarantee_with_each_switch_down(tmp_path: Path) -> None:
+    spec = {"name": "small", "topology": {"family": "polarfly", "q": 3}}
+    folder = Fabric.from_spec(spec).compile().save(tmp_path / "build").folder
+    found = json.loads(run(folder, "--guarantee", "--failures", "node", "--json"))["failures"]
+    assert len(found) == 13
+    assert set(found[0]) == {"kind", "element", "share", "repaired"}
+    assert "one node down, the worst of 13" in run(folder, "--guarantee", "--failures", "node")
+    assert CliRunner().invoke(command, [str(folder), "--failures", "node"]).exit_code == 2
