@@ -22,7 +22,7 @@ NOT_THERE = {
     *("planned", "staged", "inventory", "offline", "failed"),
     *("decommissioning", "decommissioned", "retired"),
 }
-PORTS = "its interfaces.csv or its device type in YAML, or choose the switches by --role"
+PORTS = "its interfaces.csv or its device type in YAML, or choose the switches by their role"
 
 
 def types_of_interfaces(site: Site) -> None:
@@ -78,7 +78,10 @@ def switches(site: Site, roles: Collection[str]) -> list[Row]:
         site_roles = sorted({row.get("role") for row in site.rows["devices"]} - {""})
         given, todo = "types without ports", "name the device types of the switches, too"
         if site_roles:
-            given, todo = f"the roles {', '.join(map(shown, site_roles))}", "say which by --role"
+            given, todo = (
+                f"the roles {', '.join(map(shown, site_roles))}",
+                "choose switches by role",
+            )
         site.problems.append(first.fault("role", "a device that is a switch", given, todo))
     return rows
 

@@ -197,7 +197,7 @@ def test_roles_can_be_chosen(tmp_path: Path) -> None:
         read_netbox([folder], roles=("Router",))
     assert str(error.value) == (
         f"{folder}/devices.csv:2: Role: required a device that is a switch, given the roles "
-        "'OOB switch', Server, Switch; say which by --role"
+        "'OOB switch', Server, Switch; choose switches by role"
     )
 
 
