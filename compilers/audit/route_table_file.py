@@ -16,6 +16,8 @@ from compilers.readers.devices.json_outputs import json_outputs
 from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError
 
+MOST_TEXT = 4096
+"""Letters of a file in which text is told from JSON."""
 MOST_WORDS = 160
 """Letters of an error that a message says."""
 
@@ -61,20 +63,24 @@ def read_tables(
     for text, path in texts:
         if not text.strip():
             raise InputError.of("routing tables", "an empty file", "collect them again", path)
+        for name, form in route_forms().items():
+            if form.text and form.text.search(text, 0, MOST_TEXT):
+                given = f"a routing table of {name} as text"
+                raise InputError.of("JSON", given, f"collect {form.commands}", path)
         for document in json_outputs(text, path):
-            form = _form(path, document)
-            kind = rules if _is_rules(form, document) else documents
-            kind.setdefault(form, []).append(document)
+            name = _form(path, document)
+            kind = rules if _is_rules(name, document) else documents
+            kind.setdefault(name, []).append(document)
             if len(documents) > 1:
-                other = next(iter(documents.keys() - {form}))
+                other = next(iter(documents.keys() - {name}))
                 required = f"one form for all tables of a device: {route_forms()[other].commands}"
-                raise InputError.of(required, f"that of {form}", "", path)
-    form = next(iter(documents), "")
+                raise InputError.of(required, f"that of {name}", "", path)
+    held_form = next(iter(documents), "")
     held, tables = HeldRoutes(), RouteTables()
     for system, printed in (*documents.items(), *rules.items()):
         try:
             read = route_forms()[system].read(printed)
-            held.whole |= system == form and read.whole
+            held.whole |= system == held_form and read.whole
             held.rows |= read.rows
             tables = held.tables(known)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
@@ -83,7 +89,7 @@ def read_tables(
             given = f"values that it never has ({short})"
             places = " and ".join(path for _, path in texts)
             raise InputError.of(route_forms()[system].commands, given, "", places) from error
-    return DeviceRoutes(form, held.whole, tables)
+    return DeviceRoutes(held_form, held.whole, tables)
 
 
 def _is_rules(form: str, document: Any) -> bool:

@@ -6,6 +6,7 @@ Plain tuples, equal for equal routes: a fabric has millions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -88,6 +89,8 @@ class RoutingTables:
     rules_key: str = ""
     """A key that policy rules alone have, which may be given with the tables of another system; ""
     for none."""
+    text: re.Pattern[str] | None = None
+    """How the same tables begin as text, which is not read."""
 
 
 @lru_cache(1 << 16)

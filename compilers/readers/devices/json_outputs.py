@@ -26,6 +26,9 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
     """
     text = without_prompts(text)
     at = _begin(text, 0, path)
+    if at == len(text) and text.strip():
+        first = next(line.strip() for line in text.splitlines() if line.strip())
+        raise InputError.of("JSON", f"a text: {shown(first)}", "", path)
     while at < len(text):
         try:
             document, at = _decoder.raw_decode(text, at)

@@ -5,6 +5,7 @@ The form is that of the test data of Arista's network test automation (ANTA), ro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,10 +22,16 @@ from compilers.readers.devices.neighbour_facts import items, mapping
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
 
 
+TEXT = re.compile(r"^(?:VRF: \S|Codes: C - connected)", re.M)
+
+
 def fits(document: Any) -> bool:
-    """Whether EOS prints such."""
+    """Whether EOS prints such; a table of BGP has other values."""
     known = mapping(document)
-    return "vrfs" in known or "routes" in known
+    if "vrfs" in known:
+        return all("routes" in mapping(entry) for entry in mapping(known["vrfs"]).values())
+    routes = known.get("routes")
+    return isinstance(routes, dict) and all("vias" in mapping(one) for one in routes.values())
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
@@ -50,4 +57,4 @@ def _hops(route: dict[str, Any]) -> Hops:
     )
 
 
-FORM = RoutingTables(COMMANDS, fits, read)
+FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)

@@ -13,7 +13,7 @@ from compilers.readers.devices.json_outputs import json_outputs
 from compilers.targets.devices.configured_device import ConfiguredDevice
 from compilers.targets.devices.route_lines import RouteLine
 from compilers.targets.devices.router_device import DevicePlan
-from compilers.targets.frr.routing_tables import COMMANDS
+from compilers.targets.frr.routing_tables import COMMANDS, routes_of
 from compilers.targets.linux.device import RULES, KernelDevice
 
 OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
@@ -77,7 +77,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         """See `KernelDevice.of_others`: of protocols that the configuration does not speak."""
         own = OWN_PROTOCOLS | ({"bgp"} if self.bgp else set())
         for document in json_outputs(tables):
-            for prefix, routes in document.items() if isinstance(document, dict) else ():
+            for prefix, routes in routes_of(document):
                 if others := [one for one in routes if one.get("protocol") not in own]:
                     yield {prefix: others}
 

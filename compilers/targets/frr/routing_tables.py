@@ -6,7 +6,8 @@ An older FRR without `table all` prints the main table, and one a `table N`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -22,19 +23,43 @@ from compilers.readers.devices.neighbour_facts import mapping
 
 COMMANDS = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
 MAIN_TABLE, DEFAULT = 254, "default"
+TEXT = re.compile(r"^Codes: K - kernel route", re.M)
 
 
 def fits(document: Any) -> bool:
     """Whether zebra prints such."""
-    first = next(iter(mapping(document).values()), None)
-    return isinstance(first, list) and "nexthops" in mapping(first[0] if first else None)
+    parts = list(mapping(document).values())
+    if parts and all(isinstance(part, dict) for part in parts):
+        if not any(parts):
+            return all(key.isdecimal() for key in document) or "default" in document
+        of_bgp = (bool(first := _first(part)) and "protocol" not in first for part in parts)
+        return not any(of_bgp) and all(fits(part) for part in parts if part)
+    return "nexthops" in _first(document) and all(isinstance(part, list) for part in parts)
+
+
+def _first(document: Any) -> dict[str, Any]:
+    """The first route, which tables of BGP have, too, but without a protocol."""
+    routes = next(iter(mapping(document).values()), None)
+    return mapping(routes[0]) if isinstance(routes, list) and routes else {}
+
+
+def routes_of(document: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The prefixes and their routes.
+
+    Since FRR 10.1 `vrf all` has them by VRF, and since 10.8 `table all` by table.
+    """
+    for key, value in mapping(document).items():
+        if isinstance(value, dict):
+            yield from routes_of(value)
+        else:
+            yield key, value
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes; next hops that are not active, and routes that the kernel refused, are none."""
     held = HeldRoutes(whole=True)
     for document in documents:
-        for prefix, routes in document.items():
+        for prefix, routes in routes_of(document):
             for route in routes:
                 get = route.get
                 hops = _hops(route["nexthops"])
@@ -63,4 +88,4 @@ def _hops(entries: list[dict[str, Any]]) -> Hops:
     return shared(tuple(found))
 
 
-FORM = RoutingTables(COMMANDS, fits, read)
+FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)

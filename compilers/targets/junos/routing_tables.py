@@ -1,11 +1,11 @@
 """`show route | display json` of Juniper Junos.
 
-Every value is a list of `{"data": …}`; Juniper's Junos XML API explorer has the elements of
-route-information. Only active entries forward.
+Juniper's Junos XML API explorer has the elements of route-information. Only active entries forward.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,23 +18,28 @@ from compilers.readers.devices.held_routes import (
     hops_of,
 )
 from compilers.readers.devices.neighbour_facts import items, mapping
+from compilers.targets.junos.outputs import has_output, outputs, text
 
 COMMANDS = "show route | display json"
 FAMILIES = ("inet.0", "inet6.0")
 
 
+INFORMATION = "route-information"
+TEXT = re.compile(rf"^\S*inet6?\.0: \d+ destinations|<{INFORMATION}", re.M)
+
+
 def fits(document: Any) -> bool:
     """Whether Junos prints such."""
-    return "route-information" in mapping(document)
+    return has_output(document, INFORMATION)
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
     """The active routes of inet.0 and inet6.0, and of instances by their names."""
     held = HeldRoutes()
     for document in documents:
-        for information in items(mapping(document).get("route-information")):
+        for information in outputs(document, INFORMATION):
             for table in items(mapping(information).get("route-table")):
-                instance, _, family = f".{_data(table, 'table-name')}".rpartition(".inet")
+                instance, _, family = f".{text(table, 'table-name')}".rpartition(".inet")
                 if f"inet{family}" in FAMILIES:
                     _routes(held, instance[1:] or MAIN, table)
     return held
@@ -43,26 +48,23 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 def _routes(held: HeldRoutes, name: str, table: Any) -> None:
     for route in items(mapping(table).get("rt")):
         for entry in items(mapping(route).get("rt-entry")):
-            if _data(entry, "active-tag") == "*" and (hops := _hops(entry)):
-                held.add(name, _data(route, "rt-destination"), 0, hops)
+            if text(entry, "active-tag") == "*" and (hops := _hops(entry)):
+                held.add(name, _prefix(route), 0, hops)
+
+
+def _prefix(route: Any) -> str:
+    """The destination; with `detail` its length is an element of its own."""
+    length = text(route, "rt-prefix-length")
+    return f"{text(route, 'rt-destination')}{f'/{length}' if length else ''}"
 
 
 def _hops(entry: Any) -> Hops:
-    if _data(entry, "nh-type") in ("Discard", "Reject"):
+    if text(entry, "nh-type") in ("Discard", "Reject"):
         return DISCARD
     return hops_of(
-        (_data(hop, "to"), _data(hop, "via").removesuffix(".0"), 1)
+        (text(hop, "to"), text(hop, "via").removesuffix(".0"), 1)
         for hop in items(mapping(entry).get("nh"))
     )
 
 
-def _data(entry: Any, key: str) -> str:
-    """The text of an element, "" where there is none."""
-    for value in items(mapping(entry).get(key)):
-        found = mapping(value).get("data")
-        if isinstance(found, str):
-            return found
-    return ""
-
-
-FORM = RoutingTables(COMMANDS, fits, read)
+FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -29,6 +30,13 @@ Tree = dict[str, Any]
 NOT_FORWARDED = {"local", "broadcast", "multicast", "anycast", "nat"}
 LOST = {"dead", "linkdown"}
 DEAD_ENDS = {"throw": THROW}
+
+
+TEXT = re.compile(
+    r"^(?:(?:unreachable|blackhole|local|broadcast|anycast) )?(?:default|[\d.]+(?:/\d+)?"
+    r"|[0-9a-f]*:[0-9a-f:]*(?:/\d+)?) (?:via|dev|nhid|proto) ",
+    re.M,
+)
 
 
 def fits(document: Any) -> bool:
@@ -106,4 +114,4 @@ def _rules(held: HeldRoutes, entries: list[Tree]) -> None:
             held.add(family, f"iif {entry['iif']}", int(entry["priority"]), chain)
 
 
-FORM = RoutingTables(COMMANDS, fits, read, RULES_KEY)
+FORM = RoutingTables(COMMANDS, fits, read, RULES_KEY, TEXT)

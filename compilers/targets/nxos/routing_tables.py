@@ -6,6 +6,7 @@ form. Interface names are short: Eth1/1. A next hop in another VRF is GATEWAY%VR
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -23,6 +24,9 @@ from compilers.readers.devices.neighbour_facts import items, mapping
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
 
 
+TEXT = re.compile(r"^IP(?:v6)? Rout(?:e|ing) Table for VRF", re.M)
+
+
 def fits(document: Any) -> bool:
     """Whether NX-OS prints such."""
     return "TABLE_vrf" in mapping(document)
@@ -34,6 +38,9 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     for document in documents:
         for vrf in _rows(document, "vrf"):
             name = vrf.get("vrf-name-out", "default")
+            other = [key for key in vrf if key.startswith("TABLE_") and key != "TABLE_addrf"]
+            if other:  # a table of BGP has the same beginning
+                raise ValueError(f"{other[0]} of VRF {name} in place of TABLE_addrf")
             for family in _rows(vrf, "addrf"):
                 for route in _rows(family, "prefix"):
                     if (hops := _hops(route)) and (prefix := route.get("ipprefix")):
@@ -64,4 +71,4 @@ def _interface(path: dict[str, Any]) -> str:
     return f"Ethernet{name[3:]}" if name.startswith("Eth") and name[3:4].isdecimal() else name
 
 
-FORM = RoutingTables(COMMANDS, fits, read)
+FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)

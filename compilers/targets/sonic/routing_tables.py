@@ -1,5 +1,5 @@
 """ROUTE_TABLE of SONiC's APPL_DB, which orchagent programs: `sonic-db-dump -n APPL_DB -k
-"ROUTE_TABLE*" -y`.
+"ROUTE_TABLE*" -y`, and NEXTHOP_GROUP_TABLE, to which routes may refer.
 
 The keys are `ROUTE_TABLE:[VRF:]PREFIX`, the fields those of SONiC's sonic-swss-common schema:
 nexthop, ifname and weight are lists with commas. No form of the tool names the VRF `default`.
@@ -21,28 +21,42 @@ from compilers.readers.devices.held_routes import (
 )
 from compilers.readers.devices.neighbour_facts import mapping
 
-COMMANDS = "sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y"
-KEY = "ROUTE_TABLE:"
+COMMANDS = (
+    "sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y; "
+    "sonic-db-dump -n APPL_DB -k 'NEXTHOP_GROUP_TABLE*' -y"
+)
+KEY, GROUP_KEY = "ROUTE_TABLE:", "NEXTHOP_GROUP_TABLE:"
 NO_GATEWAY = ("0.0.0.0", "::", "")  # noqa: S104
 
 
 def fits(document: Any) -> bool:
     """Whether the database is dumped like this."""
-    return next(iter(mapping(document)), "").startswith(KEY)
+    return any(key.startswith((KEY, GROUP_KEY)) for key in mapping(document))
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
-    """The routes."""
+    """The routes; those with a group have the next hops of that."""
     held = HeldRoutes()
-    for document in documents:
-        for key, entry in mapping(document).items():
-            table, prefix = MAIN, key.removeprefix(KEY)
-            if prefix.startswith("Vrf"):
-                table, _, prefix = prefix.partition(":")
-            known = mapping(entry)
-            if hops := _hops(mapping(known.get("value", known))):
-                held.add(table, whole_prefix(prefix), 0, hops)
+    entries = {key: _value(entry) for one in documents for key, entry in mapping(one).items()}
+    for key, value in entries.items():
+        if not key.startswith(KEY):
+            continue
+        table, prefix = MAIN, key.removeprefix(KEY)
+        if prefix.startswith("Vrf"):
+            table, _, prefix = prefix.partition(":")
+        if group := value.get("nexthop_group"):
+            if f"{GROUP_KEY}{group}" not in entries:
+                raise ValueError(f"{prefix} has group {group}, which is not in the dump")
+            value = {**value, **entries[f"{GROUP_KEY}{group}"]}
+        if hops := _hops(value):
+            held.add(table, whole_prefix(prefix), 0, hops)
     return held
+
+
+def _value(entry: Any) -> dict[str, Any]:
+    """The fields of an entry; -y prints what the database knows of it around them."""
+    known = mapping(entry)
+    return mapping(known.get("value", known))
 
 
 def _hops(value: dict[str, Any]) -> Hops:

@@ -6,6 +6,7 @@ hops by theirs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,6 +23,9 @@ from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "info from state network-instance * route-table | as json"
 Tree = dict[str, Any]
+
+
+TEXT = re.compile(r"route table of network instance ", re.M)
 
 
 def fits(document: Any) -> bool:
@@ -83,4 +87,4 @@ def _bare(value: object) -> Tree:
     return {key.rpartition(":")[2]: inner for key, inner in mapping(value).items()}
 
 
-FORM = RoutingTables(COMMANDS, fits, read)
+FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)
