@@ -292,7 +292,7 @@ def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
     for port, sender in cabled if build.forwarding.marks else ():
         nearby = {sender, *w.far[sender].tolist()}
         nearby |= {f for _, f in cabled if (w.far[f] == w.far[sender]).all()}  # its twin
-        yield port, sorted(p for p, f in cabled if f not in nearby)
+        yield port, [p for p, f in cabled if f not in nearby]
 
 
 def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:

@@ -13,4 +13,5 @@ CUMULUS = Interfaces(
     "swp{cage}s{lane}",
     "swp{port}",
     first_lane=0,
+    vlan="vlan",
 )

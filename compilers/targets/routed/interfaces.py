@@ -58,7 +58,8 @@ class Interfaces:
     are in SONiC's platform file. management, vrf: the usual port of management, and its VRF.
     short: how names begin, and what some outputs have in its place. lab: likewise what containerlab
     has for the beginning and for each slash; lab_by_number: it has `eth` and the port's number.
-    inner: likewise what names of subinterfaces have for the beginning.
+    inner: likewise what names of subinterfaces have for the beginning. vlan: how the name of the
+    interface of a VLAN begins.
     """
 
     system: str
@@ -76,6 +77,7 @@ class Interfaces:
     lab: tuple[str, str, str] = ("", "", "/")
     lab_by_number: bool = False
     inner: tuple[str, str] = ("", "")
+    vlan: str = "Vlan"
 
     def within(self, name: str, number: int) -> str:
         """The subinterface of a port, by its number."""

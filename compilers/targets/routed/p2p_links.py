@@ -189,7 +189,8 @@ class HostPort:
 class P2pRouter:
     """A router as the templates print it; "" for what is not there.
 
-    ipv4, ipv6: its gateway addresses, without lengths; ipv4_length: that of its block.
+    ipv4, ipv6: its gateway addresses, without lengths; ipv4_length: that of its block. vlan: the
+    name of the interface that several hosts share.
     """
 
     node: str
@@ -199,11 +200,12 @@ class P2pRouter:
     ipv6: str
     links: tuple[P2pLink, ...]
     hosts: tuple[HostPort, ...]
+    vlan: str
 
     @property
     def host_interface(self) -> str:
         """The port of the only host, or the interface of the VLAN of several; "" without any."""
-        return f"Vlan{VLAN}" if self.hosts[1:] else self.hosts[0].interface if self.hosts else ""
+        return self.vlan if self.hosts[1:] else self.hosts[0].interface if self.hosts else ""
 
     def back(self) -> Iterator[Route]:
         """The routes of the default VRF to hosts in another, each through the host itself."""
@@ -340,6 +342,7 @@ class P2pFabric:
             ipv4_length=a.ipv4_length,
             ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
             links=tuple(self.links(vertex).values()),
+            vlan=f"{self.interfaces.vlan}{VLAN}",
             hosts=tuple(
                 HostPort(
                     interface=w.port_name(vertex, port),

@@ -55,7 +55,7 @@ def sprayed(case):
 @pytest.mark.parametrize(
     ("name", "case"),
     [(name, "polarfly") for name in ABLE]
-    + [("sonic", "random"), ("nxos", "switches without hosts")],
+    + [("sonic", "random"), ("nvue", "random"), ("nxos", "switches without hosts")],
 )
 def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
     target(name).render(sprayed(case), tmp_path)
@@ -329,3 +329,19 @@ def test_next_hop_groups_and_routes_are_held_against_the_node_type(tmp_path):
         target("sonic").check(limited(lpm_rows=49, groups=11, ecmp_width=3))
     for text in ("50 routes in all VRFs", "12 ECMP groups", "4 members per ECMP group"):
         assert f"at least {text} for alternates on target sonic" in str(error.value)
+
+
+def test_ports_of_spread_that_do_not_ascend_with_the_neighbours(tmp_path):
+    """Links of a switch are dealt to its two modules in turn."""
+    nodes = [{"name": f"n{v}", "type": "box"} for v in range(13)]
+    box = {"ports": [{"name": "m{module}/{}", "modules": 2, "count": 4, "role": "any"}]}
+    inventory = {"node_types": {"box": box}, "nodes": nodes}
+    (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(inventory))
+    spec = {"name": "lab", "topology": FAMILIES["polarfly"][0], "inventory": "inventory.yaml"}
+    spec["routing"] = {"balance": "spread"}
+    (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(spec))
+    build = Fabric.from_spec(tmp_path / "fabric.yaml").build
+    ports = [[port for port, _, _ in build.wiring.ends(v)] for v in range(13)]
+    assert any(numbers != sorted(numbers) for numbers in ports)
+    target("ovs").render(build, tmp_path / "out")
+    assert target("ovs").check_emitted(build, tmp_path / "out").passed
