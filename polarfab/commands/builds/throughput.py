@@ -52,7 +52,7 @@ REACHED = 0.98
     metavar="KIND",
     multiple=True,
     callback=failure_kinds,
-    help="With --guarantee: also with each link, node, module, rack and so on down.",
+    help="Try every failure of a link, node, module, rack and so on; with --guarantee.",
 )
 @shared("--hosts-per-node")
 @shared("--seed")

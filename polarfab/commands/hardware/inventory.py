@@ -65,12 +65,12 @@ def export(
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_option("the inventory", usual=Path("inventory.yaml"))
 @click.option(
-    "--role",
+    "--only-role",
     "roles",
     multiple=True,
     show_default=False,
-    help="The role of devices that become nodes; may be given several times. Without it, devices "
-    "whose role says that they are no switches are left out.",
+    help="The role of devices that become nodes, in the site's words; may be given several "
+    "times. Without it, devices whose role says that they are no switches are left out.",
 )
 @json_option
 def import_(paths: tuple[Path, ...], output: Path, roles: tuple[str, ...], as_json: bool) -> None:
