@@ -122,7 +122,9 @@ class EmittedSwitch:
     no longer one is found, with file and line. unread: file, line and text of statements that are
     not known; unused: of what nothing leads to; wrong: of what is missing, or known and wrong.
     converged: whether the tables are what a protocol finds by the files of all switches, so that a
-    fault of one is felt at others.
+    fault of one is felt at others. numbered: the entry of each class by its number in the tables,
+    which the files state as well; None: they do not. entering: the same for packets from hosts of a
+    switch that has no hosts; None: such a switch has no rows for them.
     """
 
     anywhere: tuple[Lookup, ...]
@@ -136,6 +138,8 @@ class EmittedSwitch:
     unused: Sequence[tuple[str, int, str]] = ()
     wrong: Sequence[tuple[str, int, str]] = ()
     converged: bool = False
+    numbered: Mapping[int, int] | None = None
+    entering: Mapping[int, int] | None = None
 
 
 @lru_cache(1 << 16)

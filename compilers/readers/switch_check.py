@@ -47,6 +47,8 @@ from compilers.readers.expected_forwarding import (
 from compilers.tables.build import Build
 
 Integers = NDArray[np.int64]
+ANY_OTHER = -1
+"""In the place of the port where a packet comes in: one of which no class knows."""
 DROPPED, SHARED = -1, -2
 """In the place of a port: the packet is dropped; a stage of several ports, or of an unknown one."""
 
@@ -139,6 +141,7 @@ class SwitchCheck:
         for file, line, text in self.emitted.unread:
             self.found.statement(file, line, text)
         self._discards()
+        self._unmet_classes()
         self._claims()
         for file, line, text in self.emitted.wrong:
             self.found.add(file, line, text)
@@ -157,6 +160,73 @@ class SwitchCheck:
             addresses,
             self.found.accepted,
         )
+
+    def _unmet_classes(self) -> None:
+        """Compare what classes do with packets that never come, where the files number classes.
+
+        No route leads to some classes of a switch. At a switch without hosts no packet comes from
+        hosts, and some classes try all fabric ports, so that none comes by another. Their rows and
+        groups are emitted all the same.
+        """
+        numbered, entering = self.emitted.numbered, self.emitted.entering
+        if numbered is None:
+            return
+        classes = np.flatnonzero(self.build.tables.classes.port[self.vertex] > 0)
+        routed = set(self.emitted.anywhere[0].rows.entries.tolist())
+        for number in sorted(set(numbered) - set(classes.tolist())):
+            if numbered[number] not in routed:
+                place = self._class_place(numbered[number], ANY_OTHER)
+                self.found.add(*place, f"class {number}, to which no route leads", "none such")
+        unmet = set(np.setdiff1d(classes, self.expected.egress).tolist())
+        for number in classes.tolist():
+            entry, ports = numbered.get(number), self.fabric if number in unmet else []
+            if self._class_in_transit(number, entry, [*ports, ANY_OTHER]):
+                continue
+            wanted = canonical(self.expected.from_hosts(number), 0)
+            if entering is not None:
+                self._class_differs(number, "hosts", 0, entering.get(number), wanted)
+            for port in self.hosts[:1] if number in unmet else ():
+                self._class_differs(number, "hosts", port, entry, wanted, of_host=True)
+
+    def _class_in_transit(self, number: int, entry: int | None, ports: Sequence[int]) -> bool:
+        """Whether a class does something else with packets in transit; the first port is told."""
+        in_port = np.array(ports, np.int64)
+        egress = np.full(len(ports), number)
+        shares, unmet = self.expected.shares(egress, in_port), self.expected.unmet(egress, in_port)
+        tries = self.expected.transit(egress, in_port).tolist()
+        for at in np.flatnonzero(~unmet).tolist():
+            port = ports[at]
+            should: Chain = tuple(((to, 1),) for to in tries[at] if to)
+            should = self.expected.from_hosts(number) if shares[at] else should
+            whence = "any other port" if port == ANY_OTHER else f"port {self.names[port - 1]}"
+            if self._class_differs(number, whence, port, entry, canonical(should, port)):
+                return True
+        return False
+
+    def _class_differs(
+        self,
+        number: int,
+        whence: str,
+        port: int,
+        entry: int | None,
+        should: Chain,
+        *,
+        of_host: bool = False,
+    ) -> bool:
+        """Whether a class does something else with packets from a port, which is told."""
+        table = self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
+        chain = () if entry is None else table.chains[int(table.number[entry])]
+        text = self._chain([self._number(chain)], 0 if of_host else port)
+        if differs := text != should:
+            place = (self.folder, 0) if entry is None else self._class_place(entry, port)
+            says = f"packets of class {number} from {whence} leave {self._words(text)}"
+            self.found.add(*place, says, self._words(should))
+        return differs
+
+    def _class_place(self, entry: int, port: int) -> tuple[str, int]:
+        """The file and the line of what an entry does with packets from a port."""
+        table = self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
+        return table.places[int(table.number[entry])]
 
     def _claims(self) -> None:
         claims = [(c, tuple(self._known(part) for part in c.value)) for c in self.emitted.claims]

@@ -47,6 +47,8 @@ DIRECT = 0x4000
 """Where packets are marked: the bit of classes to a neighbour, to which they are not spread."""
 SPREAD_PRIORITY = 3
 """Of the rows that spread marked packets: above all classes."""
+FROM_HOSTS = "from hosts"
+"""In the place of the family: packets from hosts, at a switch that has none."""
 ALL = (1 << 64) - 1
 """The mask of metadata that is matched whole."""
 LARGEST_WEIGHT = (1 << 16) - 1
@@ -298,6 +300,11 @@ def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
         entries.of([row.entry for _, row in routes]),
         np.array([line for line, _ in routes], np.int64),
     )
+    numbered = {egress & ~DIRECT: entries[egress, "ip"] for egress in sorted(program.rows)}
+    entering = None
+    if parts.masks and not program.matched:
+        program.matched[FROM_HOSTS] = {0}
+        entering = {e & ~DIRECT: entries[e, FROM_HOSTS] for e in sorted(program.rows)}
     table, by_ingress = lookups(program, rows, list(entries), files)
     return EmittedSwitch(
         (table,),
@@ -306,6 +313,8 @@ def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
         claims,
         wrong=wrong,
         unused=list(_unused(program, files, parts.masks)),
+        numbered=numbered,
+        entering=entering,
     )
 
 

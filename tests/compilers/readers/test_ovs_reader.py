@@ -73,3 +73,60 @@ def test_a_change_is_told_with_its_line(mutant, written):
         assert all(place.startswith(str(path.parent)) for place, _ in told)
     finally:
         path.write_text(before)
+
+
+@pytest.fixture(scope="module")
+def spines(tmp_path_factory):
+    """Switches with classes that no route uses, and spines that have no hosts."""
+    out = tmp_path_factory.mktemp("spines")
+    write("ovs", fabric("spines"), out)
+    return out
+
+
+UNMET = {
+    "a group that no packet reaches": ("0", lambda group: group == 1),
+    "a class that no route uses": ("0", lambda group: group == 7),
+    "packets from hosts at a spine": ("20", lambda group: 14 <= group <= 19),
+}
+
+
+@pytest.mark.parametrize("kind", UNMET)
+def test_groups_that_no_packet_meets_are_checked(kind, spines):
+    node, chosen = UNMET[kind]
+    path = spines / node / "groups.txt"
+    before = path.read_text().splitlines()
+    try:
+        number, line = next(
+            (number, line)
+            for number, line in enumerate(before, 1)
+            if line.startswith("group_id=") and chosen(int(line[9 : line.index(",")]))
+        )
+        edited = line.replace("output:1", "output:0").replace("output:2", "output:1")
+        path.write_text("\n".join([*before[: number - 1], edited, *before[number:]]) + "\n")
+        report = check("ovs", fabric("spines"), spines)
+        assert report.differences
+        assert any(f"{path}:{number}:" in str(example) for example in report.examples)
+    finally:
+        path.write_text("\n".join(before) + "\n")
+
+
+def test_a_class_that_no_route_uses_is_missed(spines):
+    paths = [spines / "0" / name for name in ("flows.txt", "groups.txt")]
+    before = [path.read_text() for path in paths]
+    try:
+        rows = before[0].splitlines()
+        ours = [row for row in rows if "metadata=7/" in row or "metadata=0x10007/" in row]
+        ours += [row for row in rows if "metadata=65543/" in row]
+        groups = {row.rpartition("group:")[2] for row in ours}
+        paths[0].write_text("\n".join(row for row in rows if row not in ours) + "\n")
+        kept = [
+            line
+            for line in before[1].splitlines()
+            if line.partition(",")[0].removeprefix("group_id=") not in groups
+        ]
+        paths[1].write_text("\n".join(kept) + "\n")
+        report = check("ovs", fabric("spines"), spines)
+        assert "packets of class 7 from port eth1 leave by no port" in str(report.examples)
+    finally:
+        for path, text in zip(paths, before, strict=True):
+            path.write_text(text)
