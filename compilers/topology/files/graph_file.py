@@ -328,6 +328,8 @@ def _edge_list(file: TextFile, lines: list[Line]) -> Graph[Any]:
         is_data = not data or data[0].startswith("{") or (len(data) == 1 and _weight(data[0]))
         if len(line.words) < 2 or not is_data:
             todo = "name an adjacency list FILE.adjlist" if len(line.words) > 2 else ""
+            if re.search("[,;]", line.text):
+                todo = "separate the names by blanks, in place of commas and semicolons"
             required = "two names, the ends of a link, and a number as its weight at most"
             raise _wrong(file, line.number, required, line.text, todo)
     weighted = bool(lines) and all(len(line.words) == 3 for line in lines)

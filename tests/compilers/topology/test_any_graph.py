@@ -222,6 +222,7 @@ TEXTS = {
     "nothing": "",
     "comments": "# nothing\n",
     "four-words": "0 1\n1 2 3 4\n",
+    "commas": "a,b,10\nb,c,10\n",
     "loop": "0 1\n1 1\n",
     "twice": "0 1\n1 2\n0 1\n",
     "two-parts": "0 1\n2 3\n",
