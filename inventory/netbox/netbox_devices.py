@@ -71,6 +71,9 @@ def switches(site: Site, roles: Collection[str]) -> list[Row]:
         elif model in site.portless and model not in site.types:
             reason = f"{shown(model)} has no ports of a fabric"
             site.left_out.devices[reason].append(row.get("name"))
+        elif not row.get("name"):
+            todo = "name it in NetBox, and export again"
+            site.problems.append(row.problem("name", "a name of each switch", "none", todo))
         else:
             rows.append(row)
     if not rows and site.rows["devices"] and site.left_out.devices:

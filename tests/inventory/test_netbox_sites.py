@@ -288,3 +288,9 @@ def test_messages_name_the_columns_of_the_file(
     with pytest.raises(InputError) as error:
         read_netbox([folder])
     assert message in str(error.value)
+
+
+def test_a_switch_without_a_name_is_told_at_its_row(tmp_path: Path) -> None:
+    folder = site(tmp_path, devices="Name,Type,Manufacturer,Status\n,SW-4,Acme,Active\n")
+    with pytest.raises(InputError, match=r"devices\.csv:2: Name: required a name of each switch"):
+        read_netbox([folder])
