@@ -8,12 +8,13 @@ from pathlib import Path
 
 from compilers.readers.devices import neighbour_table
 from compilers.readers.devices.device_files import (
+    SAID,
     behind_banner,
     device_files,
     device_text,
     without_prompts,
 )
-from compilers.readers.devices.json_outputs import json_outputs
+from compilers.readers.devices.json_outputs import json_outputs, unwrapped
 from compilers.readers.devices.neighbour_facts import Facts, NeighbourTables, Seen, Source, mapping
 from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError, Problem, few, shown
@@ -90,7 +91,7 @@ def _json(text: str, file: str) -> object:
     if len(outputs) > 1:
         given = f"{len(outputs)} outputs"
         raise InputError.of("one neighbour table in a file", given, "a file for each", file)
-    return outputs[0] if outputs else {}
+    return unwrapped(outputs[0]) if outputs else {}
 
 
 def _known(source: Source, form: str | None) -> bool:
@@ -110,7 +111,19 @@ def _form(source: Source, form: str | None) -> str:
     any_of = f"a neighbour table ({', '.join(sorted(neighbour_forms()))})"
     required = neighbour_forms()[form].printed_by if form else any_of
     other = next((name for name, reader in neighbour_forms().items() if reader.fits(source)), "")
-    first = next((line.strip() for line in source.text.splitlines() if line.strip()), "")
-    given = f"what looks like {other}" if other else shown(first or "an empty file")
+    given = f"what looks like {other}" if other else _in_words(source)
     todo = f"leave `format` out, or say `format {other}`" if other else ""
     raise source.wrong(required, given, todo)
+
+
+def _in_words(source: Source) -> str:
+    """What is in a table of no known form: keys of JSON, what a device says, or the first line."""
+    if isinstance(source.data, dict) and source.data:
+        return f"JSON with {', '.join(map(shown, [*source.data][:3]))}"
+    if isinstance(source.data, list) and source.data:
+        keys = ", ".join(map(shown, [*mapping(source.data[0])][:3]))
+        return f"a list in JSON, its members with {keys}" if keys else "a list in JSON"
+    if refusal := SAID.search(without_prompts(source.text)):
+        return f"what a device says: {shown(refusal[0].strip())}"
+    first = next((line.strip() for line in source.text.splitlines() if line.strip()), "")
+    return shown(first or "an empty file")

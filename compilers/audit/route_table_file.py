@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from typing import Any
 
 from compilers.readers.devices.device_files import device_text
 from compilers.readers.devices.held_routes import HeldRoutes, RouteTables, RoutingTables
-from compilers.readers.devices.json_outputs import json_outputs
+from compilers.readers.devices.json_outputs import json_outputs, unwrapped
 from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError
 
 MOST_TEXT = 4096
 """Letters of a file in which text is told from JSON."""
+EMPTY = re.compile(r"\{\s*\}|\[\s*\]")
+"""How a table without a route is printed."""
 MOST_WORDS = 160
 """Letters of an error that a message says."""
 
@@ -67,7 +70,8 @@ def read_tables(
             if form.text and form.text.search(text, 0, MOST_TEXT):
                 given = f"a routing table of {name} as text"
                 raise InputError.of("JSON", given, f"collect {form.commands}", path)
-        for document in json_outputs(text, path):
+        for output in json_outputs(text, path):
+            document = unwrapped(output)
             name = _form(path, document)
             kind = rules if _is_rules(name, document) else documents
             kind.setdefault(name, []).append(document)
@@ -75,6 +79,11 @@ def read_tables(
                 other = next(iter(documents.keys() - {name}))
                 required = f"one form for all tables of a device: {route_forms()[other].commands}"
                 raise InputError.of(required, f"that of {name}", "", path)
+    if rules and not documents and not any(EMPTY.search(text) for text, _ in texts):
+        (name,) = rules
+        places = " and ".join(path for _, path in texts)
+        required = f"routing tables: {route_forms()[name].commands}, or those of another system"
+        raise InputError.of(required, "policy rules alone", "", places)
     held_form = next(iter(documents), "")
     held, tables = HeldRoutes(), RouteTables()
     for system, printed in (*documents.items(), *rules.items()):

@@ -42,6 +42,16 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
         at = _begin(text, at, path)
 
 
+def unwrapped(output: Any) -> Any:
+    """What a device says in the envelope of JSON-RPC: eAPI's first result, the body of NX-API."""
+    if not isinstance(output, dict) or not {"jsonrpc", "result"} <= output.keys():
+        return output
+    result = output["result"]
+    if isinstance(result, list) and len(result) == 1:
+        (result,) = result
+    return result.get("body", result) if isinstance(result, dict) else result
+
+
 def _begin(text: str, at: int, path: str) -> int:
     """Where the next output begins.
 

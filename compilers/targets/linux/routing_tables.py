@@ -50,6 +50,8 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     held = HeldRoutes()
     lists = [items(document) for document in documents]
     objects = {entry["id"]: entry for entries in lists if "id" in entries[0] for entry in entries}
+    if objects and not any("dst" in entries[0] for entries in lists):
+        raise ValueError("next hops alone, without routes")
     for entries in lists:
         if RULES_KEY in entries[0]:
             _rules(held, entries)

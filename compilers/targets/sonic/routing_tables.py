@@ -38,6 +38,8 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes; those with a group have the next hops of that."""
     held = HeldRoutes()
     entries = {key: _value(entry) for one in documents for key, entry in mapping(one).items()}
+    if not any(key.startswith(KEY) for key in entries):
+        raise ValueError("next-hop groups alone, without ROUTE_TABLE")
     for key, value in entries.items():
         if not key.startswith(KEY):
             continue

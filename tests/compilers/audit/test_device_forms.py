@@ -231,6 +231,42 @@ def test_other_outputs_are_refused_with_the_command_to_use(text: str, tmp_path: 
     assert "\n" not in said
 
 
+ENVELOPES = {
+    "eapi": [
+        {"lldpNeighbors": [{"port": "Ethernet1", "neighborDevice": "n1", "neighborPort": "x"}]}
+    ],
+    "nx-api": {
+        "body": {
+            "TABLE_nbor": {
+                "ROW_nbor": {"chassis_id": "n1", "l_port_id": "Eth1/1", "port_id": "Ethernet1/1"}
+            }
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("name", ENVELOPES)
+def test_envelopes_of_json_rpc_are_opened(name: str, tmp_path: Path) -> None:
+    said = {"jsonrpc": "2.0", "id": 1, "result": ENVELOPES[name]}
+    (tmp_path / "n0.json").write_text(json.dumps(said))
+    assert [seen.far.nodes for seen in read_facts([tmp_path]).seen] == [("n1",)]
+
+
+UNKNOWN = {
+    "sw#show lldp neighbors\n% LLDP is not enabled\n": "a device says: '% LLDP is not enabled'",
+    '{"Ethernet1": [{"hostname": "n1", "port": "x"}]}': "given JSON with Ethernet1",
+    '[{"local_interface": "Et1", "neighbor": "n1"}]': "its members with local_interface, neighbor",
+}
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_a_table_of_no_form_is_told_by_what_is_in_it(text: str, tmp_path: Path) -> None:
+    (tmp_path / "n0.json").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_facts([tmp_path])
+    assert UNKNOWN[text] in str(caught.value)
+
+
 WRONG = {
     "Ethernet1 without lldpNeighborInfo": '{"lldpNeighbors": {"Ethernet1": {"neighbors": []}}}',
     "a local port in every row": '{"lldpNeighbors": [{"interface": "Ethernet1"}]}',

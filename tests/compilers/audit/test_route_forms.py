@@ -138,3 +138,27 @@ def test_text_is_refused_with_what_to_collect(said: str) -> None:
         read_tables([(f"admin@n1:~$ show\n{said}\n", "n1.txt")])
     assert TEXTS[said] in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+ALONE = {
+    "policy rules alone": [{"priority": 32766, "src": "all", "table": "main"}],
+    "next hops alone": [{"id": 1, "gateway": "10.0.0.1", "dev": "eth1"}],
+    "next-hop groups alone": {"NEXTHOP_GROUP_TABLE:1": {"value": {"nexthop": "10.0.0.1"}}},
+}
+
+
+@pytest.mark.parametrize("what", ALONE)
+def test_parts_of_tables_without_a_route_are_refused(what: str) -> None:
+    """Not read as a device without any route."""
+    with pytest.raises(InputError, match=what):
+        held([ALONE[what]])
+
+
+def test_rules_beside_an_empty_table() -> None:
+    assert held([{}, ALONE["policy rules alone"]]).tables == {"rules of IPv6": {}}
+
+
+def test_the_envelope_of_eapi_is_opened() -> None:
+    documents = PRINTERS["eos"](ROUTES)
+    wrapped = [{"jsonrpc": "2.0", "id": 1, "result": [document]} for document in documents]
+    assert held(wrapped) == held(documents)
