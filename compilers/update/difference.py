@@ -20,7 +20,7 @@ from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Egress, local, no_route
 from compilers.update.matching import Matching
-from compilers.update.order import own_rows, path_fibs
+from compilers.update.order import bounce_fibs, own_rows, path_fibs
 
 Numbers = NDArray[Any]
 LOCAL, NO_ROUTE, NO_NETWORK = -2, -1, -3
@@ -81,6 +81,11 @@ class TableDifference:
     """The tables of the new build, one for each path that packets may take (`order.path_fibs`)."""
     fibs_before: tuple[Fib, ...]
     """The same of the old build."""
+    bounces: tuple[Fib, ...] = ()
+    """The tables of the new build by each bounce (`order.bounce_fibs`); empty where neither build
+    marks packets."""
+    bounces_before: tuple[Fib, ...] = ()
+    """The same of the old build."""
 
     @property
     def fib(self) -> Fib:
@@ -96,6 +101,7 @@ class TableDifference:
     def of(cls, old: Build, new: Build) -> TableDifference:
         """Compare; in place wherever that is possible."""
         nodes = Matching.of(old, new)
+        marks = old.forwarding.marks or new.forwarding.marks
         difference = cls(
             old=old,
             new=new,
@@ -103,6 +109,8 @@ class TableDifference:
             in_place=same_numbers(old.tables.classes, new.tables.classes, nodes),
             fibs=path_fibs(new),
             fibs_before=path_fibs(old),
+            bounces=bounce_fibs(new) if marks else (),
+            bounces_before=bounce_fibs(old) if marks else (),
         )
         if difference.in_place and (old.forwarding.every_hop or new.forwarding.every_hop):
             same = (
@@ -111,7 +119,7 @@ class TableDifference:
                 and not difference.classes()[nodes.both].any()
             )
             difference = replace(difference, in_place=same)
-        if not difference.in_place or not (old.forwarding.marks or new.forwarding.marks):
+        if not difference.in_place or not marks:
             return difference
         same_marks = old.forwarding.marks == new.forwarding.marks
         return replace(difference, in_place=same_marks and difference._same_next_hops())

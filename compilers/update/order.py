@@ -58,6 +58,18 @@ def path_fibs(build: Build) -> tuple[Fib, ...]:
     return by_alternates(build.tables, build.wiring.cables(), kept)
 
 
+def bounce_fibs(build: Build) -> tuple[Fib, ...]:
+    """The tables of a build by each port of `bounce`: where packets go that come in by their next
+    hop.
+    """
+    tables, cables = build.tables, build.wiring.cables()
+    classes = tables.classes
+    return tuple(
+        Fib.of(replace(tables, classes=replace(classes, port=port.astype(np.int32))), cables)
+        for port in np.moveaxis(np.asarray(classes.bounce), 2, 0)
+    )
+
+
 def by_alternates(
     tables: Tables, cables: NDArray[np.int32], kept: NDArray[np.bool_] | None
 ) -> tuple[Fib, ...]:

@@ -6,6 +6,10 @@ walked, and two things are looked at on the way, from which the rest follows (do
 a new cell leads to a new one, and no packet is sent back to where it came from. Packets that carry
 an intermediate are drawn only while all rows are old, or all are new, so that what is walked there
 are their legs.
+
+A marked packet may be spread to a switch whose next hop is the one that spread it. It bounces
+there, as `compilers.forwarding.rule.transit` says, and is followed over every bounce until it goes
+on by next hops.
 """
 
 from __future__ import annotations
@@ -127,6 +131,11 @@ class Cells:
     """bool[M, D], cells whose next hops change."""
     home: NDArray[np.int64]
     """int64[D], the place of each destination among the M switches."""
+    bounces_before: NDArray[np.int32]
+    """int32[B, M + 1, D], where old rows send a packet that came in by its next hop, in the order
+    in which they try; M where there is no such port. Empty where neither build marks packets."""
+    bounces_after: NDArray[np.int32]
+    """int32[B', M + 1, D], the same of new rows."""
     spreads_before: NDArray[np.bool_]
     """bool[M + 1, D], whether the old row of each switch spreads marked packets; empty where none
     are marked."""
@@ -143,12 +152,12 @@ class Cells:
         d, n = update.difference, update.nodes
         new, count = block.destinations[kept], len(n.datapath_id)
         old = n.prefix[new]
-        before, after = (
-            np.stack([_at_nodes(w.next_switch(ends), *places, count) for w in fibs])
-            for fibs, ends, places in (
-                (d.fibs_before, old, (n.before, n.node_before)),
-                (d.fibs, new, (n.after, n.node_after)),
-            )
+        earlier, later = (n.before, n.node_before), (n.after, n.node_after)
+        before = _next_nodes(d.fibs_before, old, earlier, count)
+        after = _next_nodes(d.fibs, new, later, count)
+        bounces = (
+            _next_nodes(d.bounces_before, old, earlier, count),
+            _next_nodes(d.bounces, new, later, count),
         )
         level = np.full(before.shape[1:], NEVER_ARRIVES, np.uint8)
         level[:count][n.after >= 0] = block.cells[:, kept][n.after[n.after >= 0]]
@@ -163,7 +172,7 @@ class Cells:
             _spreading(d.new, d.fib, new, n.after),
         )
         home = n.node_after[new]
-        return cls(update, before, after, level, changed, home, *spreads, sources, bound)
+        return cls(update, before, after, level, changed, home, *bounces, *spreads, sources, bound)
 
     def walk(self, carried_out: NDArray[np.uint8]) -> tuple[int, dict[str, NDArray[np.bool_]]]:
         """The longest path, and what is wrong at which cells, bool[M, D].
@@ -184,7 +193,9 @@ class Cells:
             "is not delivered": lost,
             "is sent back to where it came from": returned,
             "meets an old row behind a new one": open_cell,
-            "is sent back by where it was spread to": self._spread_back(renewed, step),
+            "is lost on a way that it is spread over": self._spread_and_lost(
+                carried_out, renewed, step, away, lost
+            ),
         }
         longest = int(hops[arrived].max(initial=0))
         return longest, {what: self.sources & where for what, where in wrong.items()}
@@ -212,20 +223,75 @@ class Cells:
         away = (step[:, :count] != np.arange(count)[:, None]) & (step[:, :count] < count)
         return renewed, step, flat, away
 
-    def _spread_back(
-        self, renewed: NDArray[np.bool_], step: NDArray[np.int32]
+    def _spread_and_lost(
+        self,
+        carried_out: NDArray[np.uint8],
+        renewed: NDArray[np.bool_],
+        step: NDArray[np.int32],
+        away: NDArray[np.bool_],
+        lost: NDArray[np.bool_],
     ) -> NDArray[np.bool_]:
-        """bool[M, D]: cells that lead to a switch which spreads marked packets for it, to them too.
+        """bool[M, D]: cells whose hosts' packets are marked, and some of these may be lost.
 
-        It does so by an old row with the old tables, by a new one once all rows are new.
+        Old rows mark packets, and old rows spread those. New ones do once all switches have learnt
+        to. A row of another build has a marked packet go on as others in transit do.
+
+        Args:
+            carried_out: uint8[M], the last round that each switch has carried out.
+            renewed: bool[M + 1, D], cells that are new.
+            step: int32[W, M + 1, D], where each leads.
+            away: bool[W, M, D], whether to another switch.
+            lost: bool[M, D], cells from which packets in transit are lost.
         """
-        count, sent_back = len(self.level) - 1, np.zeros(self.changed.shape, np.bool_)
-        fresh = bool(renewed[:count][self.sources].all())
-        for spreading, new in ((self.spreads_before, False), (self.spreads_after, True)):
-            if len(spreading) and (fresh or not new):
-                column = np.arange(step.shape[2])
-                sent_back |= (spreading & (renewed == new))[step[:, :count], column].any(axis=0)
-        return sent_back
+        u, places, count = self.update, self.update.nodes, len(carried_out)
+        column, fails = np.arange(step.shape[2]), np.zeros(lost.shape, np.bool_)
+        learnt = u.in_place or bool((carried_out >= u.spreading).all())
+        if not len(self.spreads_before) and not (learnt and len(self.spreads_after)):
+            return fails
+        turned_lost = self._turned_and_lost(renewed, step, lost)
+        for build, vertex, node, spreading, here in (
+            (u.old, places.before, places.node_before, self.spreads_before, ~renewed),
+            (u.new, places.after, places.node_after, self.spreads_after, renewed & learnt),
+        ):
+            if not len(spreading) or not here[:count].any():
+                continue
+            near = _neighbours(build, vertex, node)
+            sent_back = away & here[step[:, :count], column]
+            arrives_lost = lost | (turned_lost & sent_back).any(axis=0)
+            spread_lost = (spreading & here)[:count] & _any_at(arrives_lost, near)
+            fails |= here[:count] & _any_at(arrives_lost | spread_lost, near)
+        return fails
+
+    def _turned_and_lost(
+        self, renewed: NDArray[np.bool_], step: NDArray[np.int32], lost: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """bool[W, M, D]: whether a packet is lost that comes in from where the path W leads.
+
+        It takes the first bounce that is another switch, else the minimal path, which may lead
+        back. Where it comes in by a next hop again, it is turned again.
+        """
+        count, column = len(lost), np.arange(step.shape[2])
+        here, came = np.arange(count)[:, None], step[:, :count]
+        towards = np.broadcast_to(step[0, :count], came.shape)
+        before, after = self.bounces_before, self.bounces_after
+        for place in reversed(range(max(len(before), len(after)))):
+            old, new = (
+                side[place, :count] if place < len(side) else np.int32(count)
+                for side in (before, after)
+            )
+            bounce = np.where(renewed[:count], new, old)
+            towards = np.where((bounce < count) & (bounce != came), bounce, towards)
+        leads_here = step[:, towards, column] == here
+        again = leads_here.any(axis=0)
+        path = leads_here.argmax(axis=0)
+        dropped = np.append(lost, np.ones((1, len(column)), np.bool_), axis=0)
+        turned = np.ones((len(step), count + 1, len(column)), np.bool_)
+        for _ in range(MOST_HOPS):
+            now = np.where(again, turned[path, towards, column], dropped[towards, column])
+            if np.array_equal(now, turned[:, :count]):
+                break
+            turned[:, :count] = now
+        return turned[:, :count]
 
     def _follow(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """uint8[M, D] and bool[M, D]: the most links that packets take, and which may be lost."""
@@ -286,6 +352,44 @@ def _spreading(
     return np.append(
         (vertex >= 0)[:, None] & spreading[vertex], np.zeros((1, spreading.shape[1]), np.bool_), 0
     )
+
+
+def _neighbours(
+    build: Build, vertex: NDArray[np.int64], node: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """int64[M, K]: the far ends of the links of a build's switches, by their places in the
+    matching; -1 where there is none.
+
+    Args:
+        build: one of the two.
+        vertex: int64[M], the vertex of each place; -1 for none.
+        node: int64[S], the place of each vertex.
+    """
+    far = build.wiring.far[vertex]
+    there = (far >= 0) & (vertex >= 0)[:, None]
+    neighbours: NDArray[np.int64] = np.where(there, node[far], -1)
+    return neighbours
+
+
+def _any_at(cells: NDArray[np.bool_], near: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """bool[M, D]: whether any neighbour of each switch is one of these cells, bool[M, D]."""
+    result = np.zeros(cells.shape, np.bool_)
+    if cells.any():
+        for neighbour in near.T:
+            result |= cells[neighbour] & (neighbour >= 0)[:, None]
+    return result
+
+
+def _next_nodes(
+    fibs: tuple[Fib, ...],
+    ends: NDArray[np.int64],
+    places: tuple[NDArray[np.int64], NDArray[np.int64]],
+    count: int,
+) -> NDArray[np.int32]:
+    """int32[n, M + 1, D]: the next switches of n tables by their places in the matching."""
+    if not fibs:
+        return np.zeros((0, count + 1, len(ends)), np.int32)
+    return np.stack([_at_nodes(fib.next_switch(ends), *places, count) for fib in fibs])
 
 
 def _at_nodes(

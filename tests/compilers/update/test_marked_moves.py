@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from random import Random
@@ -9,15 +10,17 @@ from random import Random
 import numpy as np
 import pytest
 
+from compilers.forwarding.walks import minimal_hops
 from compilers.tables.build import Build
+from compilers.tables.intermediate_form import no_route
 from compilers.update.loss import loss
-from compilers.update.move_plan import plan
+from compilers.update.move_plan import Update, plan
 from compilers.update.order import levels
 from compilers.update.slots import counts
 from compilers.update.update_proof import Cells, prove
 from tests.compilers.routing.makers import paths_by_hand
 from tests.compilers.update.makers import replugged, walked
-from tests.compilers.update.updates import MINIMAL, build
+from tests.compilers.update.updates import MINIMAL, Moving, build, named
 
 MARKS, PROTECTED = ("spread", "none"), ("spread", "link")
 ALTERNATES = ("compact-valiant", "link")
@@ -51,6 +54,14 @@ TREES = {
     "all shortest paths to marks": (("ecmp", "link"), PROTECTED),
     "marks to alternates": (PROTECTED, ALTERNATES),
 }
+
+
+STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 0}"
+LOST_WHEN_SPREAD = "is lost on a way that it is spread over"
+
+
+def random_graph(seed: int) -> str:
+    return f"{{family: jellyfish, nodes: 20, degree: 6, seed: {seed}}}"
 
 
 def ends(name: str) -> tuple[Build, Build]:
@@ -99,17 +110,82 @@ def test_larger_ones_too(pair: tuple[Policy, Policy], q: int) -> None:
     assert not walked(update, q)[1]
 
 
-def test_the_proof_finds_packets_that_come_back_to_who_spread_them() -> None:
-    update = plan(*ends("marks to alternates"))
-    (found,) = levels(update.new, update.difference.fibs, update.difference.compare)
-    cells = Cells.of(update, found, np.ones(13, np.bool_))
-    standing = np.zeros(13, np.uint8)
-    assert not any(where.any() for where in cells.walk(standing)[1].values())
-    near = update.new.wiring.far[3, 0]  # a neighbour of 3, to which 3 would not spread
-    cells.spreads_before[near, 3] = True
-    _, wrong = cells.walk(standing)
-    (told,) = (what for what, where in wrong.items() if where.any())
-    assert told == "is sent back by where it was spread to"
+@pytest.mark.parametrize(
+    ("topology", "old", "new"),
+    [
+        (random_graph(1), MINIMAL, MARKS),
+        (random_graph(1), PROTECTED, MINIMAL),
+        (random_graph(2), MARKS, MINIMAL),
+        (random_graph(4), MINIMAL, PROTECTED),
+        (STAR, MINIMAL, PROTECTED),
+        (STAR, MARKS, MINIMAL),
+    ],
+)
+def test_packets_that_bounce_off_who_spread_them_arrive(
+    topology: str, old: Policy, new: Policy
+) -> None:
+    """Without PolarFly's algebra the next hop may be the switch that spread the packet."""
+    update = plan(build(topology, old), build(topology, new))
+    assert not prove(update).faults
+    moving, lost, _ = walked(update, 1)
+    assert not lost
+    assert bool(moving.back) == (MARKS in (old, new))  # with protection they bounce elsewhere
+    assert moving.switches == moving.new
+
+
+def cells_of(update: Update) -> Cells:
+    (block,) = levels(update.new, update.difference.fibs, update.difference.compare)
+    return Cells.of(update, block, np.ones(len(block.destinations), np.bool_))
+
+
+def told(cells: Cells, carried_out: np.ndarray) -> set[str]:
+    return {what for what, where in cells.walk(carried_out)[1].items() if where.any()}
+
+
+def test_the_proof_denies_rows_that_change_too_early() -> None:
+    """All rows change in round 1; half of the switches have carried it out."""
+    graph = random_graph(1)
+    update = plan(build(graph, PROTECTED), build(graph, MINIMAL))
+    update = replace(update, row=np.minimum(update.row, 1))
+    halfway = np.arange(20, dtype=np.uint8) % 2
+    moving = Moving(update)
+    for node in moving.nodes:
+        for round in range(int(halfway[node]) + 1):
+            moving.advance(node, round)
+    assert moving.worst()[1]
+    cells = cells_of(update)
+    early = replace(cells, level=np.minimum(cells.level, 1))
+    assert "meets an old row behind a new one" in told(early, halfway)
+    assert not told(cells, halfway)
+
+
+def test_the_proof_denies_a_switch_without_a_row_that_packets_are_spread_to() -> None:
+    """No switch's next hop leads to n0's missing row: marked packets alone get there."""
+    graph = random_graph(1)
+    old, new = build(graph, MARKS), build(graph, MINIMAL)
+    hops = minimal_hops(plan(old, new).difference.fib, np.arange(20))
+    home = int(hops[0].argmax())  # nobody goes to the farthest switch over n0
+    egress = np.array(old.tables.routes.egress)
+    egress[0, home] = no_route(egress)
+    routes = replace(old.tables.routes, egress=egress)
+    update = plan(named(replace(old, tables=replace(old.tables, routes=routes)), "8" * 16), new)
+    assert told(cells_of(update), np.zeros(20, np.uint8)) == {LOST_WHEN_SPREAD}
+    assert prove(update).faults
+    assert any(f"to {home}: dropped at 0" in lost for lost in Moving(update).worst()[1])
+
+
+def test_the_proof_follows_bounces() -> None:
+    """To a switch that drops packets: more are lost than those that are spread to it."""
+    graph = random_graph(1)
+    cells = cells_of(plan(build(graph, PROTECTED), build(graph, MINIMAL)))
+    standing, dropping = np.zeros(20, np.uint8), 19  # which is no next hop on a path to 0
+    cells.before[:, dropping, 0] = 20
+    cells.sources[dropping, 0] = False
+    assert told(cells, standing) == {LOST_WHEN_SPREAD}
+    spread = cells.walk(standing)[1][LOST_WHEN_SPREAD].sum()
+    cells.bounces_before[0, :20, 0] = dropping
+    assert told(cells, standing) == {LOST_WHEN_SPREAD}
+    assert cells.walk(standing)[1][LOST_WHEN_SPREAD].sum() > spread
 
 
 def test_what_stays_changes_in_place() -> None:
