@@ -142,6 +142,13 @@ def guarantees_after(
 ) -> tuple[FailureGuarantee, ...]:
     """The guarantee with each link, switch, module or rack down, the worst first.
 
+        >>> import polarfab
+        >>> spec = {"name": "lab", "topology": {"family": "polarfly", "q": 2}, "hosts_per_node": 1}
+        >>> spec["routing"] = {"protect": "node"}
+        >>> worst, *others = polarfab.guarantees_after(polarfab.Fabric.from_spec(spec), "link")
+        >>> worst.element, round(worst.share, 2), len(others)
+        ('0-5', 0.33, 8)
+
     Args:
         fabric: compiled, or it is compiled now; or a build.
         kind: link, node, or another kind of failures that `verify` tries.
