@@ -18,7 +18,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.devices.neighbour_facts import End, Facts
+from compilers.readers.devices.neighbour_facts import UNNAMED_PORT, End, Facts
 from compilers.targets.system_names import SystemNames
 from compilers.wiring.hardware import Hardware, PortFacts
 from compilers.wiring.wiring import Wiring
@@ -233,7 +233,9 @@ class _Sightings:
                 self.seen[here, there] += 1
         elif here not in self.mate and (here in self.hosts or _management(far)):
             self.others[self.names[u], self.ports.name(here), far.nodes[0]] = None
-        elif any(map(NUMBER.fullmatch, far.ports)) and not _management(far):
+        elif far.ports == (UNNAMED_PORT,) or (
+            any(map(NUMBER.fullmatch, far.ports)) and not _management(far)
+        ):
             self.halves.setdefault((u, v), {})[here] = far.ports[-1]
         else:
             self._unknown(v, far.ports[0], here, u)

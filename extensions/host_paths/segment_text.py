@@ -33,7 +33,7 @@ Usids = tuple[int, ...]
 END, CROSS, DECAPSULATE, VIA = "End", "End.X", "End.DT6", "via"
 SONIC_ACTIONS = {"uN": END, "uA": CROSS, "uDT46": DECAPSULATE}
 NEXTHOP, CARRIES = "nexthop replace id ", "encap seg6 mode encap.red segs "
-GROUP = re.compile(r"group (\d+,\d+/)*\d+,\d+ protocol 80$")
+GROUP = re.compile(r"group ([0-9]+,[1-9][0-9]{0,9}/)*[0-9]+,[1-9][0-9]{0,9} protocol 80")
 TAKES_OFF = ["encap", "seg6local", "action", DECAPSULATE, "table", "local"]
 USIDS = 6
 """In an address behind the block."""
@@ -255,7 +255,7 @@ class _HostReader:
         shares: list[tuple[Sequence[int], Sequence[int]]] = []
         for line, text in next_hops:
             members = [m.partition(",")[::2] for m in text[6:].partition(" ")[0].split("/")]
-            defined = GROUP.match(text) and all(self.at.get(n, line) < line for n, _ in members)
+            defined = GROUP.fullmatch(text) and all(self.at.get(n, line) < line for n, _ in members)
             carriers = [self.hops[number][0][0] for number, _ in members] if defined else []
             weights = [exact_number(weight) for _, weight in members] if defined else []
             shares.append((carriers, weights))
@@ -283,8 +283,7 @@ class _HostReader:
                 *TAKES_OFF,
                 *TAIL,
             ]:
-                block, self.own = carried(prefix.partition("/")[0])
-                if block == self.block:
+                if self._is_own(prefix):
                     return
             case ["route", "replace", prefix, "nhid", number, *ours] if (
                 ours == OURS and self.at.get(number, line) < line and prefix not in self.routes
@@ -292,6 +291,15 @@ class _HostReader:
                 self.routes[prefix] = number, line
                 return
         self.differences.unread(self.file, line, text)
+
+    def _is_own(self, prefix: str) -> bool:
+        """Keep the uSIDs of the host's own prefix; whether it is one of the block."""
+        address, _, length = prefix.partition("/")
+        try:
+            block, self.own = carried(address)
+        except (OSError, ValueError):
+            return False
+        return block == self.block and length == str(BLOCK + 16 * len(self.own))
 
     def host(self) -> HostSegments:
         """All of it."""

@@ -90,6 +90,8 @@ class NeighbourTables:
     """Other outputs of the same system that people collect, and that are refused."""
 
 
+NAMELESS, UNNAMED_PORT = "a device without a name", "a port without a name"
+"""What stands for the names that a neighbour does not send."""
 NeighbourRow = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """Names of the local port, of the neighbour, and of its port, the surest first."""
 
@@ -97,7 +99,7 @@ NeighbourRow = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
     """A fact per row of a table of one node.
 
-    A neighbour without a name or without a port says nothing.
+    A neighbour that sends no name, or none of its port, is there all the same.
 
     Raises:
         InputError: a row without a local port, which no form has.
@@ -106,8 +108,9 @@ def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
         if not near:
             required = "a local port in every row of a neighbour table"
             raise source.wrong(required, "a row without one", "collect it again")
-        if names and ports:
-            yield Seen(End((source.node,), near), End(names, ports))
+        if names or ports:
+            far = End(names or (NAMELESS,), ports or (UNNAMED_PORT,))
+            yield Seen(End((source.node,), near), far)
 
 
 def mapping(value: object) -> dict[str, Any]:

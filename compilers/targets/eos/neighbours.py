@@ -23,7 +23,7 @@ from compilers.readers.devices.neighbour_facts import (
 PRINTED_BY = "the output of show lldp neighbors | json, or of detail, a file per node"
 HEADER = re.compile(r"Port +Neighbor Device ID +Neighbor Port ID +TTL")
 ROW = re.compile(r"(\S+) +(?:(\S+) +(\S+)|(\S.*?) {2,}(\S.*?)|(\S+)) +\d+")
-DETAIL = re.compile(r"Interface (\S+) detected (\d+) LLDP neighbors?:")
+DETAIL = re.compile(r"Interface (\S+) detected (\d{1,9}) LLDP neighbors?:")
 NAME = re.compile(r'- System Name: *"?(.*?)"?')
 PORT = re.compile(r'Port ID +: *"?(.*?)"?')
 DESCRIPTION = re.compile(r'- Port Description: *"?(.*?)"?')

@@ -23,17 +23,24 @@ from compilers.readers.devices.neighbour_facts import mapping
 
 COMMANDS = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
 MAIN_TABLE, DEFAULT = 254, "default"
+WITHIN = 2
+"""Routes may be by VRF, and in there by table."""
 TEXT = re.compile(r"^Codes: K - kernel route", re.M)
 
 
 def fits(document: Any) -> bool:
     """Whether zebra prints such."""
+    return _holds(document, WITHIN)
+
+
+def _holds(document: Any, within: int) -> bool:
+    """Whether these are routes, or tables of them by so many keys at most."""
     parts = list(mapping(document).values())
-    if parts and all(isinstance(part, dict) for part in parts):
+    if within and parts and all(isinstance(part, dict) for part in parts):
         if not any(parts):
             return all(key.isdecimal() for key in document) or "default" in document
         of_bgp = (bool(first := _first(part)) and "protocol" not in first for part in parts)
-        return not any(of_bgp) and all(fits(part) for part in parts if part)
+        return not any(of_bgp) and all(_holds(part, within - 1) for part in parts if part)
     return "nexthops" in _first(document) and all(isinstance(part, list) for part in parts)
 
 

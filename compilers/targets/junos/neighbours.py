@@ -58,7 +58,7 @@ def _entries(source: Source) -> Iterator[NeighbourRow]:
                 ports = ports[::-1]
             yield (
                 _bare(near),
-                texts(entry, "lldp-remote-system-name"),
+                texts(entry, "lldp-remote-system-name") or texts(entry, "lldp-remote-chassis-id"),
                 _bare(words(*ports[0], *ports[1])),
             )
 

@@ -12,7 +12,8 @@ from compilers.targets.nxos import routing_tables
 
 SPLIT = "interface breakout "
 """How NX-OS splits a cage."""
-CAGED = re.compile(r"interface Ethernet\S+")
+CAGED = re.compile(r"interface Ethernet[0-9/]+")
+"""A port of the hardware; what has a dot behind it is a subinterface, which its lines make."""
 PORTS_PATIENCE, PORTS_POLL = 60.0, 1.0
 """Seconds for the ports of cages that were split to come, and between looks."""
 

@@ -59,7 +59,8 @@ def _state(source: Source) -> Iterator[NeighbourRow]:
         for neighbour in items(known.get("neighbor")):
             facts = _bare(neighbour)
             ports = words(facts.get("port-id"), facts.get("port-description"))
-            yield words(known.get("name")), words(facts.get("system-name")), ports
+            names = words(facts.get("system-name"), facts.get("chassis-id"))
+            yield words(known.get("name")), names, ports
 
 
 def _interfaces(data: Any) -> list[Any]:

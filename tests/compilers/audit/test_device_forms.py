@@ -380,6 +380,41 @@ def test_a_dead_switch_that_no_neighbour_sees_lacks_its_cables(lab: Build, tmp_p
     assert not found.good
 
 
+def test_a_neighbour_without_a_name_or_a_port_is_there(lab: Build, tmp_path: Path) -> None:
+    """It is no empty port, to which a cable should be added."""
+    first, *rest = cable_ends(lab, 0)
+    here, names = first[0], lab.wiring.names
+    stranger = next(n for n in names[1:] if n not in {row[1] for row in cable_ends(lab, 0)})
+    for row, right in (
+        ((here, "", first[2]), False),
+        ((here, first[1], ""), True),
+        ((here, stranger, ""), False),
+    ):
+        found = report(lab, tmp_path, {0: [row, *rest]})
+        assert found.good == right
+        assert not found.audit.missing
+        assert not found.audit.moves
+
+
+@pytest.mark.parametrize("name", ["junos", "junos text", "srlinux"])
+def test_a_row_without_a_name_is_read(name: str, tmp_path: Path) -> None:
+    neighbour = {"chassis-id": "02:AA:00:00:00:01", "port-id": "ethernet-1/3"}
+    texts = {
+        "junos": junos_json(("et-0/0/1", "", "", "et-0/0/7", "", "")),
+        "junos text": "\n".join(
+            (
+                "Local Interface    Parent Interface    Chassis Id          Port info  System Name",
+                "et-0/0/1           -                   02:aa:00:00:00:01   et-0/0/7",
+            )
+        ),
+        "srlinux": json.dumps({"interface": [{"name": "ethernet-1/1", "neighbor": [neighbour]}]}),
+    }
+    (tmp_path / "leaf1.txt").write_text(texts[name])
+    (seen,) = read_facts([tmp_path]).seen
+    assert seen.far.nodes
+    assert seen.far.ports
+
+
 def test_numbers_for_ports_are_told_from_what_is_seen(lab: Build, tmp_path: Path) -> None:
     """By both tables, else by the plan; where there is no link, the port is asked for."""
     names, numbers = lab.wiring.names, {"eth1": "500", "eth2": "501", "eth3": "502"}

@@ -154,6 +154,14 @@ def test_parts_of_tables_without_a_route_are_refused(what: str) -> None:
         held([ALONE[what]])
 
 
+def test_json_that_is_deep_is_no_table() -> None:
+    document: dict[str, Any] = {"10.0.0.0/24": [{"nexthops": []}]}
+    for _ in range(500):
+        document = {"default": document}
+    with pytest.raises(InputError, match="JSON that begins with"):
+        held([document])
+
+
 def test_rules_beside_an_empty_table() -> None:
     assert held([{}, ALONE["policy rules alone"]]).tables == {"rules of IPv6": {}}
 

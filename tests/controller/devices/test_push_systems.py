@@ -14,7 +14,9 @@ import pytest
 from compilers.audit.expected_routes import ExpectedRoutes
 from compilers.targets.devices.configured_device import ConfiguredDevice
 from compilers.targets.devices.device_shell import DeviceError, DeviceShell
+from compilers.targets.devices.napalm_device import NapalmDevice
 from compilers.targets.frr.device import FrrDevice
+from compilers.targets.nxos.device import NxosDevice
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.sonic.device import SonicDevice
 from compilers.targets.system_names import hostname
@@ -978,3 +980,16 @@ def test_a_line_that_the_device_refuses_changes_nothing(tmp_path, monkeypatch):
     found = site.push(stop_on=0)
     assert all("load_merge_candidate: " in one.error for one in found.values())
     assert all(device.config == {} for device in site.devices.values())
+
+
+def test_nxos_waits_for_ports_and_not_for_subinterfaces(monkeypatch):
+    """Lines make a subinterface; a port that the hardware lacks is told before they are typed."""
+    typed = []
+    monkeypatch.setattr(NapalmDevice, "type", lambda _, lines: typed.extend(lines))
+    monkeypatch.setattr(NxosDevice, "running", lambda _: "interface Ethernet1/1\n")
+    device = object.__new__(NxosDevice)
+    lines = ["interface Ethernet1/1", "interface Ethernet1/1.2", "  encapsulation dot1q 2"]
+    device.type(lines)
+    assert typed == lines
+    with pytest.raises(DeviceError, match="no interface Ethernet1/9"):
+        device.type(["interface Ethernet1/9"])

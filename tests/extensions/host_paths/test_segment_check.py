@@ -62,6 +62,10 @@ HOST = [
     (":a000:e000::", ":a001:e000::"),
     ("fd00:0:0:3::2/128", "fd00:0:0:4::22/128"),
     ("via fd00::1", "via fd00::9"),
+    ("local fc00:0:a000:e000::/64", "local fc00:0:a000:e000:0:1::/64"),
+    ("local fc00:0:a000:e000::/64", "local fc00:0:a000:e000::/063"),
+    ("local fc00:0:a000:e000::/64", "local fc00:0:a000:g000::/64"),
+    (",4", ",04"),
     ("route replace fd00:0:0:3::2/128", "# route replace fd00:0:0:3::2/128"),
 ]
 
@@ -72,7 +76,7 @@ def test_a_changed_row_of_a_host_is_named(old, new, tmp_path):
     write("srv6", build, tmp_path, {"host": "h0"})
     file = tmp_path / "hosts" / "h0" / "host.batch"
     old = old.replace(",4", ",1/")
-    change(file, old, new.replace(",5", ",5/"))
+    change(file, old, new.replace(",5", ",5/").replace(",04", ",01/"))
     report = check("srv6", build, tmp_path)
     assert not report.passed
     places = [e.line for e in report.examples if e.file == str(file)]
