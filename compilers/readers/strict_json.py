@@ -31,6 +31,10 @@ def parse(text: str) -> Any:
         first = text.find(f'"{key}"')
         line = text.count("\n", 0, text.find(f'"{key}"', first + 1)) + 1
         raise JsonError(f"the key {key} twice in an object", line) from error
+    except JsonError:
+        raise
+    except ValueError as error:
+        raise JsonError(f"no JSON that anything reads: {error}", 0) from error
 
 
 def _constant(word: str) -> Any:

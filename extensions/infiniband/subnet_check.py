@@ -61,7 +61,10 @@ LANE_SETTINGS: dict[str, tuple[Fits, str]] = {
         "a weight for each of {} lanes",
     ),
     "qos_sl2vl": (
-        lambda value, lanes, _: value.split(",")[:lanes] == [str(lane) for lane in range(lanes)],
+        lambda value, lanes, _: (
+            value.split(",")[:lanes] == [str(lane) for lane in range(lanes)]
+            and all(is_number(lane) and exact_number(lane) < LANES for lane in value.split(","))
+        ),
         "a lane for each of {} levels",
     ),
 }

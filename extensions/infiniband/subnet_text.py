@@ -16,8 +16,8 @@ from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.text_lines import TextLines
 
-N = "0|[1-9][0-9]*"
-CABLE = re.compile(rf'\[({N})\](?:\(([0-9a-f]+)\))?[ \t]+"([SH]-[0-9a-f]{{16}})"\[({N})\]')
+N = "0|[1-9][0-9]{0,9}"
+CABLE = re.compile(rf'\[({N})\](?:\(([0-9a-f]{{1,16}})\))?[ \t]+"([SH]-[0-9a-f]{{16}})"\[({N})\]')
 DEVICE = re.compile(rf'(Ca|Switch)[ \t]+({N})[ \t]+"([SH]-[0-9a-f]{{16}})"[ \t]+# "(.*)"')
 PORT_GUID = re.compile(r"0x[0-9a-f]{16}")
 ATTRIBUTE = re.compile(r"(vendid|devid|sysimgguid|caguid|switchguid)=(\S+)")

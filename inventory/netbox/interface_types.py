@@ -34,10 +34,12 @@ INFINIBAND_SLUG = re.compile(
 )
 SLUG = re.compile(r"([0-9]{1,5}(?:\.[0-9])?)([gt]?)base-(?:x-)?([a-z0-9._-]{1,40})")
 """An Ethernet type: `400gbase-x-qsfpdd`, `1000base-lx`, `1.6tbase-dr8`, `100gbase-sr1.2`."""
-LABEL = re.compile(r"(.{1,40}) \((?:10/)?([0-9]{1,4}(?:\.[0-9])?)([mgt])e( .*)?\)")
+LABEL = re.compile(r"([ -~]{1,40}) \((?:10/)?([0-9]{1,4}(?:\.[0-9])?)([mgt])e( .*)?\)")
 """The same as a table of NetBox prints it: `QSFP-DD (400GE)`, `1000BASE-T (1GE)`."""
 GIGABITS = {"": 0.001, "m": 0.001, "g": 1, "t": 1000}
 SPEED_STEP = 1000
+FASTEST = 100_000
+"""Gb/s that a port of an inventory may have."""
 UNKNOWN = "other"
 MANAGEMENT = "management"
 """What is printed in place of the type of a management interface."""
@@ -111,7 +113,7 @@ def _kind(slug: str) -> tuple[int | None, str | None]:
 
 def _gigabits(number: str, unit: str) -> int | None:
     speed = float(number) * GIGABITS[unit]
-    return round(speed) if speed >= 1 and abs(speed - round(speed)) < 1e-6 else None
+    return round(speed) if 1 <= speed <= FASTEST and abs(speed - round(speed)) < 1e-6 else None
 
 
 def _numbers(name: str) -> list[str]:

@@ -88,6 +88,12 @@ def test_labels_of_types_are_read_like_types() -> None:
         assert (block.speed, block.connector) == kind, label
 
 
+def test_a_speed_that_no_port_has_is_left_out() -> None:
+    for name in ("9999tbase-x-q", "QSFP-DD (9999TE)", "99999gbase-x-q"):
+        (block,) = blocks([DeviceInterface("a", name)])
+        assert block.speed in (None, 99_999), name
+
+
 def test_what_is_not_ethernet_is_no_port() -> None:
     names = NO_ETHERNET.replace("\n", " ").strip().split(", ")
     assert [name for name in names if carries_cable(DeviceInterface("a", name))] == []

@@ -172,9 +172,12 @@ def _tree(text: str) -> dict[str, Any]:
         raise ValueError(strange_line(text), f"the character {visible(found[0])}")
     try:
         node = yaml_node(text)
-        tree = yaml.CSafeLoader("").construct_document(node) if node else None
     except yaml.YAMLError as error:
         raise ValueError(0, str(error)) from error
+    try:
+        tree = yaml.CSafeLoader("").construct_document(node) if node else None
+    except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(0, f"a value that is none ({error})") from error
     if not isinstance(tree, dict):
         raise ValueError(0, "no mapping")
     return tree

@@ -83,7 +83,8 @@ def test_addresses_are_read_as_devices_read_them() -> None:
 
 
 def test_json_and_yaml_that_only_python_takes() -> None:
-    for text in ('{"a": NaN}', '{"a": -Infinity}', "\ufeff{}", "[" * 100_000):
+    digits = "9" * 5000
+    for text in ('{"a": NaN}', '{"a": -Infinity}', "\ufeff{}", "[" * 100_000, f"[{digits}]"):
         with pytest.raises(JsonError, match="no JSON"):
             parse(text)
     for text in ("[" * 100_000, "- " * 50_000, "a: " + "{b: " * 100):

@@ -55,8 +55,12 @@ def test_cables_of_a_lab(tmp_path):
     assert "links of 0 and" in told
 
 
-def test_no_yaml(written):
+NO_YAML = ("a: [", "a: 2024-13-45", "a: !!timestamp x", "a: !!bool x", f"a: {'9' * 5000}")
+
+
+@pytest.mark.parametrize("text", NO_YAML, ids=range(len(NO_YAML)))
+def test_no_yaml(text, written):
     tool, build, out = written
-    (out / FILES[tool]).write_text("a: [")
+    (out / FILES[tool]).write_text(text)
     (example,) = check(tool, build, out, SYSTEM).examples
     assert "cannot be read" in example.says

@@ -133,6 +133,24 @@ def test_a_host_whose_port_is_disabled_is_in_no_file(tmp_path: Path) -> None:
     assert "portguid 0x0002c9030000aa03" not in (tmp_path / "lfts.txt").read_text()
 
 
+MISREAD = [
+    ("opensm.conf", "qos_sl2vl 0,1,0", "qos_sl2vl 0,1,best"),
+    ("opensm.conf", "qos_sl2vl 0,1,0", "qos_sl2vl 0,1,017"),
+    ("opensm.conf", "qos_sl2vl 0,1,0", "qos_sl2vl 0,1,16"),
+    ("fabric.net", "[1](", f"[1]({'9' * 30}"),
+    ("fabric.net", '"[1]', f'"[{"9" * 5000}]'),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), MISREAD, ids=range(len(MISREAD)))
+def test_numbers_that_opensm_would_not_take(name: str, old: str, new: str, tmp_path: Path) -> None:
+    build = rendered(routed(q=2), tmp_path)
+    text = (tmp_path / name).read_text()
+    assert old in text
+    (tmp_path / name).write_text(text.replace(old, new, 1))
+    assert target("opensm").check_emitted(build, tmp_path, {"guids": "made-up"}).differences
+
+
 def test_types_of_like_names_have_systems_of_their_own(tmp_path: Path) -> None:
     types = {"leaf-1": {"ports": [{"count": 8}]}, "leaf_1": {"ports": [{"count": 6}]}}
     nodes = [{"name": f"n{v}", "type": [*types][v % 2]} for v in range(7)]
