@@ -99,10 +99,20 @@ class BirdFolder:
 
     def switch(self) -> EmittedSwitch:
         """The switch but for what BGP says."""
-        hops = {
-            (match[2], match[1]): NextHop(match[2], address_text(match[1]), self.file, line)
+        neighbours = [
+            (match[2], match[1], line)
             for statement, line in self.said.said.items()
-            if (match := NEIGHBOUR.fullmatch(statement)) and covering(match[1])
+            if (match := NEIGHBOUR.fullmatch(statement))
+        ]
+        malformed = [
+            (self.file, line, f"neighbor {gateway}, which is no address")
+            for _, gateway, line in neighbours
+            if not covering(gateway)
+        ]
+        hops = {
+            (port, gateway): NextHop(port, address_text(gateway), self.file, line)
+            for port, gateway, line in neighbours
+            if covering(gateway)
         }
         tables = self.files.tables(NAME, self.engine, self.actor.next_hops)
         routes = next(iter(self.engine.routes.values()), RouteLines())
@@ -110,7 +120,8 @@ class BirdFolder:
             for gateway, port, _, _ in NEXT_HOP.findall(text):
                 hop = NextHop(port, address_text(gateway), self.file, first)
                 hops.setdefault((port, gateway), hop)
-        return self.files.switch(self.file, tables, list(hops.values()))
+        switch = self.files.switch(self.file, tables, list(hops.values()))
+        return replace(switch, wrong=[*switch.wrong, *malformed])
 
     def links(self) -> Iterator[dict[str, str]]:
         """The ports that lead to other switches, as fields of statements."""

@@ -138,7 +138,7 @@ def test_nothing_is_missed_before_it_could_have_been_heard() -> None:
         found.present(vertex, np.arange(1, 6), 10.0)
     assert not found.unseen(10.0 + found.age)[0].any()
     assert found.unseen(10.1 + found.age)[0].all()
-    found.port(1, int(wiring.port[1, 0]), there=False)
+    found.port(1, int(wiring.port[1, 0]), exists=False)
     assert np.flatnonzero(~found.unseen(10.1 + found.age)[0]).tolist() == [
         found.cables.number[1, 0]
     ], "of a port that is not there nothing is to be heard"

@@ -22,7 +22,7 @@ from tests.controller.makers import loaded
 from tests.controller.stand_ins import StandIn
 from tests.controller.switches.session_talk import names, slow
 
-COSTS = 1.5
+COSTS = 3.0
 """Times what a repair costs without a hung switch."""
 LINKS = 9
 
