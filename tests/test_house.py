@@ -94,6 +94,13 @@ def test_constraints_are_names_and_versions() -> None:
     assert [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.]+( ; .+)?", pin)] == []
 
 
+def test_long_cases_are_cases_that_there_are() -> None:
+    """A renamed test would run in `make test` again, without a word."""
+    for case in (ROOT / "tests/long_cases.txt").read_text().splitlines():
+        file, _, function = case.partition("::")
+        assert f"def {function.partition('[')[0]}(" in (ROOT / file).read_text(), case
+
+
 def test_make_n_prints_only(tmp_path: Path) -> None:
     """A recipe that names MAKE runs under -n, too, and with .ONESHELL the whole of it does."""
     for name in ("pyproject.toml", "constraints.txt", "build-constraints.txt"):
