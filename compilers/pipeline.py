@@ -24,7 +24,13 @@ from compilers.cabling.cable_plan import Cabled, numbered, too_long
 from compilers.cabling.panel_plan import require_trunks
 from compilers.capacity import over_capacity
 from compilers.memory_bound import beyond_memory
-from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
+from compilers.policy_support import (
+    LEAST_POLICY,
+    affordable,
+    beyond_targets,
+    misnamed,
+    require_targets,
+)
 from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices, require_searchable
 from compilers.routing.damaged_tables import damaged_tables
@@ -308,10 +314,9 @@ def without_modules(routing: RoutingSpec, module: NDArray[np.int32] | None) -> I
 
 def _reduced(spec: RoutingSpec, routing: RoutingSpec) -> dict[str, str]:
     """The requested policy that `on_missing` reduced, for reports."""
-    words = ("balance", "protect", "minimal_share", "adjacent", "transit", "demand")
     return {
         f"asked_{word}": getattr(spec, word)
-        for word in words
+        for word in LEAST_POLICY
         if getattr(spec, word) not in (None, getattr(routing, word))
     }
 

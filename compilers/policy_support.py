@@ -32,10 +32,11 @@ LEAST_POLICY: dict[str, str | None] = {
     "balance": "minimal",
     "protect": "none",
     "minimal_share": EQUAL_COST,
-    "demand": None,
     "adjacent": "minimal",
     "transit": "minimal",
+    "demand": None,
 }
+"""The words of a policy that `on_missing: minimal` reduces, each with what is left of it."""
 
 
 def beyond_targets(spec: FabricSpec) -> Iterator[Finding]:

@@ -40,6 +40,19 @@ def test_a_build_of_another_fabric_is_not_replaced_without_a_word(polarfab, tmp_
         assert (code, held in err) == (0, name == "hall")
 
 
+def test_compile_says_each_word_that_on_missing_reduces(polarfab, tmp_path: Path) -> None:
+    """`adjacent` and `transit` were reduced without a word."""
+    file = tmp_path / "fabric.yaml"
+    file.write_text(
+        "name: lab\ntopology: {family: polarfly, q: 2}\ntargets: [eos]\nrouting: {balance:"
+        " compact-valiant, protect: link, adjacent: bounce, on_missing: minimal}\n"
+    )
+    code, _, err = polarfab("compile", file, "-o", tmp_path / "build")
+    said = [line.partition(",")[0] for line in err.splitlines() if "in place of" in line]
+    reduced = ["routing.protect: none in place of link"]
+    assert (code, said) == (0, [*reduced, "routing.adjacent: minimal in place of bounce"])
+
+
 def test_edges_hash_as_in_the_vectors(polarfab) -> None:
     code, out, _ = polarfab("export", "polarfly", "--q", 7)
     assert code == 0

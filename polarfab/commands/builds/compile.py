@@ -128,19 +128,13 @@ def _print_planes(
 
 def _say_less(build: Build) -> None:
     """Say what `routing.on_missing: minimal` took back."""
-    from compilers.spec.policy import EQUAL_COST
+    from compilers.policy_support import LEAST_POLICY
 
-    taken = {
-        "balance": build.balance,
-        "protect": build.forwarding.protect,
-        "minimal_share": EQUAL_COST,
-        "demand": "equal shares",
-    }
-    for word, value in taken.items():
+    for word, least in LEAST_POLICY.items():
         if requested := build.policy.get(f"asked_{word}"):
             say(
-                f"routing.{word}: {value} in place of {requested}, which not every "
-                "target and node type can do (routing.on_missing)"
+                f"routing.{word}: {least or 'equal shares'} in place of {requested}, which not "
+                "every target and node type can do (routing.on_missing)"
             )
 
 
