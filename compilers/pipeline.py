@@ -203,7 +203,8 @@ def route(installed: InstalledFabric) -> Routed:
     """Minimal routes, then alternates and repairs, which keep to them from the next switch on.
 
     Raises:
-        InputError: a damaged fabric is too large to search it, or its packets are to be marked.
+        InputError: a damaged fabric is too large to search it, or its packets are to be marked; or
+            the balance of another package fails.
     """
     placed, routing, damage = installed.placed, installed.routing, installed.damage
     topology, wiring = installed.topology, installed.wiring
@@ -217,7 +218,8 @@ def route(installed: InstalledFabric) -> Routed:
         if forwarding.marks:
             require_onward(wiring, routing.balance)
     tables = choices(tables, topology, wiring, forwarding, not damage, installed.module)
-    tables, forwarding = balanced(routing.balance, tables, forwarding, topology, wiring)
+    with installed.loaded.stage():
+        tables, forwarding = balanced(routing.balance, tables, forwarding, topology, wiring)
     return Routed(installed, topology, tables, forwarding)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from compilers.spec.balances import balance_named
+from compilers.spec.balances import balance_named, package_of_balance
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
+
+RESULT = "tables and their Forwarding"
 
 
 def balanced(
@@ -25,14 +27,22 @@ def balanced(
         wiring: its cables.
 
     Raises:
-        InputError: the balance returns something else than tables and what they mean.
+        InputError: the balance of another package fails, or returns something else than tables and
+            what they mean.
     """
-    result = balance_named(balance).chosen(tables, forwarding, topology, wiring)
+    try:
+        result = balance_named(balance).chosen(tables, forwarding, topology, wiring)
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # the package may be anybody's: anything can happen
+        if not package_of_balance(balance):
+            raise
+        raise _wrong(balance, RESULT, f"{type(error).__name__}: {error}") from error
     match result:
         case (Tables() as changed, Forwarding() as meaning):
             _require_classes(balance, tables.classes, changed.classes)
             return changed, meaning
-    raise _wrong(balance, "tables and their Forwarding", f"{type(result).__name__}")
+    raise _wrong(balance, RESULT, f"{type(result).__name__}")
 
 
 def _require_classes(balance: str, before: Classes, classes: Classes) -> None:
@@ -49,6 +59,8 @@ def _require_classes(balance: str, before: Classes, classes: Classes) -> None:
 
 
 def _wrong(balance: str, required: str, given: str) -> InputError:
+    if package := package_of_balance(balance):
+        given += f" ({package})"
     return InputError.of(
         key="routing.balance",
         required=f"{required} from `chosen` of {balance}",

@@ -123,6 +123,11 @@ def balance_named(name: str) -> Balance:
     return _made(kind)
 
 
+def package_of_balance(name: str) -> str:
+    """The package that registers a balance, for messages; "" for one of polarfab's own."""
+    return "" if name in _FILES else package(registered(BALANCES)[name][0])
+
+
 _KINDS: dict[type[Balance], Balance] = {}
 
 

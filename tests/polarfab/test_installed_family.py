@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from polarfab import Balance, Family, Forwarding, Topology
 from compilers.topology.adjacency import Graph
-from inventory.problems import Problem
+from inventory.problems import InputError, Problem
 
 
 class Circulant(Family):
@@ -116,6 +116,24 @@ class Floating(Balance):
     def chosen(self, tables, forwarding, topology, wiring):
         classes = replace(tables.classes, weight=tables.classes.weight / 2)
         return replace(tables, classes=classes), replace(forwarding, weights="any")
+
+
+class Failing(Balance):
+    """It asks for weights of ports that no class has."""
+
+    name = "failing"
+
+    def chosen(self, tables, forwarding, topology, wiring):
+        return tables.classes.weight[:, :, 99], forwarding
+
+
+class Careful(Balance):
+    """It refuses the fabric itself."""
+
+    name = "careful"
+
+    def chosen(self, tables, forwarding, topology, wiring):
+        raise InputError.of("a larger fabric", "a small one", key="topology.switches")
 '''
 BALANCES = {
     "one-more": "OneMore",
@@ -124,6 +142,8 @@ BALANCES = {
     "marked": "Marked",
     "silent": "Silent",
     "floating": "Floating",
+    "failing": "Failing",
+    "careful": "Careful",
 }
 SPEC = """name: ring
 topology: {{family: circulant, switches: {n}}}
@@ -219,11 +239,23 @@ def test_what_a_balance_says_is_proved(site, tmp_path):
 @pytest.mark.parametrize(
     ("balance", "said"),
     [
-        ("silent", "required tables and their Forwarding from `chosen` of silent, given Tables"),
+        (
+            "silent",
+            "fabric.yaml:3: routing.balance: required tables and their Forwarding from `chosen` of "
+            "silent, given Tables (package balances)",
+        ),
         ("floating", "required weight as uint16[9, 9, 4] from `chosen` of floating, given float64"),
+        (
+            "failing",
+            "fabric.yaml:3: routing.balance: required tables and their Forwarding from `chosen` of "
+            "failing, given IndexError: index 99 is out of bounds for axis 2 with size 4 (package "
+            "balances); correct the package that registers it",
+        ),
+        ("careful", "fabric.yaml:2: topology.switches: required a larger fabric"),
     ],
 )
 def test_what_is_no_result_of_a_balance_is_refused(site, tmp_path, balance, said):
+    """An exception in `chosen` was called a bug of polarfab."""
     (tmp_path / "fabric.yaml").write_text(SPEC.format(n=9, balance=balance))
     code, _, err = polarfab(site, words=("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "a"))
     assert (code, said in err) == (2, True), err
