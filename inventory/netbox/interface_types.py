@@ -148,7 +148,12 @@ def _run(listed: Sequence[DeviceInterface], start: int) -> tuple[int, str, int, 
 
 
 def _label(run: Sequence[DeviceInterface], first: int, step: int) -> str | None:
-    """The labels as a pattern, where they count like the names."""
+    """The labels as a pattern, where they count like the names.
+
+    None also where a label has braces, which stand for the number in a pattern.
+    """
+    if any(brace in interface.label for interface in run for brace in "{}"):
+        return None
     patterns = {i.label.replace(str(first + step * n), "{}", 1) for n, i in enumerate(run)}
     pattern = patterns.pop()
     fits = not patterns and re.fullmatch(r"[A-Za-z0-9._/:{}-]{1,64}", pattern)

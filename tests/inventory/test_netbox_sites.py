@@ -88,6 +88,12 @@ def test_labels_of_types_are_read_like_types() -> None:
         assert (block.speed, block.connector) == kind, label
 
 
+@pytest.mark.parametrize("label", ["{", "}", "{}", "P{}", "{}{}", "{module}"])
+def test_a_label_with_braces_is_left_out(label: str) -> None:
+    (block,) = blocks([DeviceInterface("eth1", label=label)])
+    assert block.label is None
+
+
 def test_a_speed_that_no_port_has_is_left_out() -> None:
     for name in ("9999tbase-x-q", "QSFP-DD (9999TE)", "99999gbase-x-q"):
         (block,) = blocks([DeviceInterface("a", name)])
