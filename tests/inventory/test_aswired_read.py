@@ -211,6 +211,20 @@ WRONG = {
 }
 
 
+HEADS_IN_COMMENTS = (
+    "! Device ID            Local Intf      Hold-time  Capability  Port ID",
+    "leaf1#Port       Neighbor Device ID       Neighbor Port ID    TTL",
+    "leaf1# Interface Ethernet1 detected 1 LLDP neighbors:",
+)
+
+
+@pytest.mark.parametrize("head", HEADS_IN_COMMENTS)
+def test_the_head_of_a_table_in_a_comment_is_no_table(tmp_path: Path, head: str) -> None:
+    (tmp_path / "n1").write_text(f"{head}\ninterface Ethernet1\n")
+    with pytest.raises(InputError, match="required a neighbour table"):
+        read_facts([tmp_path])
+
+
 @pytest.mark.parametrize("words", WRONG)
 def test_what_is_no_neighbour_table(tmp_path: Path, words: str) -> None:
     (tmp_path / "n1").write_bytes(WRONG[words])

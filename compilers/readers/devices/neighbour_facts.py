@@ -51,9 +51,14 @@ class Source:
     data: Any = None
 
     @property
+    def output(self) -> str:
+        """The text, with empty lines for prompts and comments."""
+        return without_prompts(self.text)
+
+    @property
     def lines(self) -> list[str]:
-        """The lines of the text, those with prompts empty."""
-        return without_prompts(self.text).splitlines()
+        """The lines of the output."""
+        return self.output.splitlines()
 
     def wrong(self, required: str, given: str, todo: str = "", line: int = 0) -> InputError:
         """The error to raise for a mistake in this table."""

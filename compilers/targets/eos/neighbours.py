@@ -35,7 +35,8 @@ def fits(source: Source) -> bool:
     """Whether the table looks like this."""
     if source.data is not None:
         return "lldpNeighbors" in mapping(source.data)
-    return bool(HEADER.search(source.text) or DETAIL.search(source.text))
+    output = source.output
+    return bool(HEADER.search(output) or DETAIL.search(output))
 
 
 def read(source: Source) -> Iterator[Seen]:
@@ -43,7 +44,7 @@ def read(source: Source) -> Iterator[Seen]:
     if source.data is not None:
         table = mapping(source.data).get("lldpNeighbors")
         rows = _details(source, table) if isinstance(table, dict) else _entries(table)
-    elif DETAIL.search(source.text):
+    elif DETAIL.search(source.output):
         rows = _detail_lines(source)
     else:
         rows = _lines(source)

@@ -37,17 +37,17 @@ XML = OtherOutput(
 
 def fits(source: Source) -> bool:
     """Whether the table looks like this."""
-    known = mapping(source.data)
-    return any(f"TABLE_{word}" in known for word in TABLES) or bool(
-        source.data is None and (HEADER.search(source.text) or DETAIL.search(source.text))
-    )
+    if source.data is not None:
+        return any(f"TABLE_{word}" in mapping(source.data) for word in TABLES)
+    output = source.output
+    return bool(HEADER.search(output) or DETAIL.search(output))
 
 
 def read(source: Source) -> Iterator[Seen]:
     """A fact per neighbour."""
     if source.data is not None:
         rows = _rows(source)
-    elif DETAIL.search(source.text):
+    elif DETAIL.search(source.output):
         rows = _detail_lines(source.lines)
     else:
         rows = _lines(source)
