@@ -20,8 +20,6 @@ from compilers.readers.devices.held_routes import (
 from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
-
-
 TEXT = re.compile(r"^(?:VRF: \S|Codes: C - connected)", re.M)
 
 

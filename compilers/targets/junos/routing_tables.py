@@ -22,8 +22,6 @@ from compilers.targets.junos.outputs import has_output, outputs, text
 
 COMMANDS = "show route | display json"
 FAMILIES = ("inet.0", "inet6.0")
-
-
 INFORMATION = "route-information"
 TEXT = re.compile(rf"^\S*inet6?\.0: \d+ destinations|<{INFORMATION}", re.M)
 

@@ -15,11 +15,11 @@ from compilers.readers.devices.neighbour_facts import (
     OtherOutput,
     Seen,
     Source,
-    items,
     mapping,
     seen_rows,
     words,
 )
+from compilers.targets.nxos.outputs import rows
 
 PRINTED_BY = "the output of show lldp neighbors [detail], or | json of it, of NX-OS, a file a node"
 TABLES = ("nbor", "nbor_detail")
@@ -46,21 +46,20 @@ def fits(source: Source) -> bool:
 def read(source: Source) -> Iterator[Seen]:
     """A fact per neighbour."""
     if source.data is not None:
-        rows = _rows(source)
+        entries = _entries(source)
     elif DETAIL.search(source.output):
-        rows = _detail_lines(source.lines)
+        entries = _detail_lines(source.lines)
     else:
-        rows = _lines(source)
-    return seen_rows(source, rows)
+        entries = _lines(source)
+    return seen_rows(source, entries)
 
 
-def _rows(source: Source) -> Iterator[NeighbourRow]:
+def _entries(source: Source) -> Iterator[NeighbourRow]:
     for word in TABLES:
-        for table in items(mapping(source.data).get(f"TABLE_{word}")):
-            for row in map(mapping, items(mapping(table).get(f"ROW_{word}"))):
-                names = _said(row.get("sys_name"), row.get("chassis_id"), row.get("mgmt_addr"))
-                ports = _said(row.get("port_id"), row.get("port_desc"))
-                yield words(row.get("l_port_id")), names, ports
+        for row in rows(source.data, word):
+            names = _said(row.get("sys_name"), row.get("chassis_id"), row.get("mgmt_addr"))
+            ports = _said(row.get("port_id"), row.get("port_desc"))
+            yield words(row.get("l_port_id")), names, ports
 
 
 def _said(*values: object) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
 """`show ip route vrf all | json` and `show ipv6 route vrf all | json` of Cisco NX-OS.
 
-TABLE_x holds ROW_x, a list, or the one row alone; Cisco's NX-API programmability guide has the
-form. Interface names are short: Eth1/1. A next hop in another VRF is GATEWAY%VRF.
+Interface names are short: Eth1/1. A next hop in another VRF is GATEWAY%VRF.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from compilers.readers.devices.held_routes import (
@@ -19,11 +18,10 @@ from compilers.readers.devices.held_routes import (
     RoutingTables,
     hops_of,
 )
-from compilers.readers.devices.neighbour_facts import items, mapping
+from compilers.readers.devices.neighbour_facts import mapping
+from compilers.targets.nxos.outputs import rows
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
-
-
 TEXT = re.compile(r"^IP(?:v6)? Rout(?:e|ing) Table for VRF", re.M)
 
 
@@ -36,25 +34,20 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes."""
     held = HeldRoutes()
     for document in documents:
-        for vrf in _rows(document, "vrf"):
+        for vrf in rows(document, "vrf"):
             name = vrf.get("vrf-name-out", "default")
             other = [key for key in vrf if key.startswith("TABLE_") and key != "TABLE_addrf"]
             if other:  # a table of BGP has the same beginning
                 raise ValueError(f"{other[0]} of VRF {name} in place of TABLE_addrf")
-            for family in _rows(vrf, "addrf"):
-                for route in _rows(family, "prefix"):
+            for family in rows(vrf, "addrf"):
+                for route in rows(family, "prefix"):
                     if (hops := _hops(route)) and (prefix := route.get("ipprefix")):
                         held.add(MAIN if name == "default" else name, prefix, 0, hops)
     return held
 
 
-def _rows(entry: object, word: str) -> Iterator[dict[str, Any]]:
-    for table in items(mapping(entry).get(f"TABLE_{word}")):
-        yield from map(mapping, items(mapping(table).get(f"ROW_{word}")))
-
-
 def _hops(route: dict[str, Any]) -> Hops:
-    best = [path for path in _rows(route, "path") if str(path.get("ubest", "true")) == "true"]
+    best = [path for path in rows(route, "path") if str(path.get("ubest", "true")) == "true"]
     if any(path.get("ifname") == "Null0" for path in best):
         return DISCARD
     return hops_of((*_gateway(path), 1) for path in best)

@@ -11,10 +11,10 @@ from compilers.readers.devices.neighbour_facts import (
     Seen,
     Source,
     items,
-    mapping,
     seen_rows,
     words,
 )
+from compilers.targets.srlinux.outputs import bare
 
 PRINTED_BY = (
     "the output of show system lldp neighbor, or info from state / system lldp | as json, a file "
@@ -55,9 +55,9 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
 
 def _state(source: Source) -> Iterator[NeighbourRow]:
     for interface in _interfaces(source.data):
-        known = _bare(interface)
+        known = bare(interface)
         for neighbour in items(known.get("neighbor")):
-            facts = _bare(neighbour)
+            facts = bare(neighbour)
             ports = words(facts.get("port-id"), facts.get("port-description"))
             names = words(facts.get("system-name"), facts.get("chassis-id"))
             yield words(known.get("name")), names, ports
@@ -65,16 +65,11 @@ def _state(source: Source) -> Iterator[NeighbourRow]:
 
 def _interfaces(data: Any) -> list[Any]:
     """The list of interfaces, however much of the path to it is printed."""
-    known = _bare(data)
+    known = bare(data)
     for step in ("system", "lldp"):
-        known = _bare(known[step]) if step in known else known
+        known = bare(known[step]) if step in known else known
     found = items(known.get("interface"))
-    return found if any("neighbor" in _bare(entry) for entry in found) else []
-
-
-def _bare(value: object) -> dict[str, Any]:
-    """A mapping without the module names of YANG before its keys."""
-    return {str(key).rpartition(":")[2]: inner for key, inner in mapping(value).items()}
+    return found if any("neighbor" in bare(entry) for entry in found) else []
 
 
 FORM = NeighbourTables("srlinux", PRINTED_BY, fits, read)

@@ -19,18 +19,17 @@ from compilers.readers.devices.held_routes import (
     RoutingTables,
     hops_of,
 )
-from compilers.readers.devices.neighbour_facts import items, mapping
+from compilers.readers.devices.neighbour_facts import items
+from compilers.targets.srlinux.outputs import bare
 
 COMMANDS = "info from state network-instance * route-table | as json"
 Tree = dict[str, Any]
-
-
 TEXT = re.compile(r"route table of network instance ", re.M)
 
 
 def fits(document: Any) -> bool:
     """Whether SR Linux prints such."""
-    return "network-instance" in _bare(document)
+    return "network-instance" in bare(document)
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
@@ -38,16 +37,16 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     held = HeldRoutes()
     instances: dict[str, list[Tree]] = {}
     for document in documents:
-        for instance in items(_bare(document).get("network-instance")):
-            known = _bare(instance)
+        for instance in items(bare(document).get("network-instance")):
+            known = bare(instance)
             tables = instances.setdefault(str(known.get("name", "default")), [])
-            tables.append(_bare(known.get("route-table")))
+            tables.append(bare(known.get("route-table")))
     groups = {name: _groups(tables) for name, tables in instances.items()}
     for name, tables in instances.items():
         for table in tables:
             for family in ("ipv4", "ipv6"):
-                unicast = _bare(table.get(f"{family}-unicast"))
-                for route in map(_bare, items(unicast.get("route"))):
+                unicast = bare(table.get(f"{family}-unicast"))
+                for route in map(bare, items(unicast.get("route"))):
                     where = str(route.get("next-hop-group-network-instance", name))
                     group = groups.get(where, {}).get(str(route.get("next-hop-group")), ())
                     if group and route.get("active", True):
@@ -61,7 +60,7 @@ def _groups(tables: list[Tree]) -> dict[str, Hops]:
     hops = {str(hop.get("index")): hop for hop in _all(tables, "next-hop")}
     found = {}
     for group in _all(tables, "next-hop-group"):
-        members = [_bare(member) for member in items(group.get("next-hop"))]
+        members = [bare(member) for member in items(group.get("next-hop"))]
         numbers = [str(member.get("next-hop", member.get("index"))) for member in members]
         listed = [hops[number] for number in numbers if number in hops]
         direct = [hop for hop in listed if "ip-address" in hop or "subinterface" in hop]
@@ -74,17 +73,12 @@ def _groups(tables: list[Tree]) -> dict[str, Hops]:
 
 
 def _all(tables: list[Tree], key: str) -> list[Tree]:
-    return [_bare(entry) for table in tables for entry in items(table.get(key))]
+    return [bare(entry) for table in tables for entry in items(table.get(key))]
 
 
 def _interface(hop: Tree) -> str:
     """A next hop that leads to another route says no interface."""
     return str(hop.get("subinterface", ANY)).removesuffix(".0")
-
-
-def _bare(value: object) -> Tree:
-    """A mapping whose keys have lost the names of their modules."""
-    return {key.rpartition(":")[2]: inner for key, inner in mapping(value).items()}
 
 
 FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)

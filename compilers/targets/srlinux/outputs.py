@@ -1,0 +1,12 @@
+"""JSON of SR Linux, whose keys may begin with the names of YANG modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compilers.readers.devices.neighbour_facts import mapping
+
+
+def bare(value: object) -> dict[str, Any]:
+    """A mapping without the names of modules before its keys."""
+    return {str(key).rpartition(":")[2]: inner for key, inner in mapping(value).items()}
