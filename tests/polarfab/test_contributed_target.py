@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -35,9 +34,9 @@ def checkout(tmp_path_factory):
         )
     blocks = BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text())
     assert len(blocks) == 6
-    for _, name, text in blocks:
+    for indent, name, text in blocks:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(dedent(text))
+        (folder / name).write_text(re.sub(f"^{indent}", "", text, flags=re.M))
     (folder / "fabric.yaml").write_text(SPEC)
     done = polarfab(folder, "compile", "fabric.yaml", "-o", "build")
     assert done.returncode == 0, done.stderr
