@@ -86,6 +86,12 @@ def shown(value: object, width: int = 48) -> str:
     return short if re.fullmatch(r"[\w./:+{}…-]+", short) else repr(short)
 
 
+def file_name(path: str | Path) -> str:
+    """A file's name in messages: in quotes, with escapes, where a character is not printable."""
+    name = str(path)
+    return name if name.isprintable() else repr(name)
+
+
 class InputError(Exception):
     """The input is wrong: the user can mend it. Carries every problem of the stage."""
 

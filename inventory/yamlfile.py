@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from inventory.problems import Finding, InputError, KeyPath, Problem, few, shown
+from inventory.problems import Finding, InputError, KeyPath, Problem, few, file_name, shown
 
 STDIN = "-"
 DEEPEST = 50
@@ -103,7 +103,7 @@ def read_text(path: str | Path) -> TextFile:
         Unreadable: there is no such file, or none that can be read.
         InputError: it is not UTF-8.
     """
-    file = str(path) if str(path).isprintable() else repr(str(path))
+    file = file_name(path)
     content = _content(path, file)
     return TextFile(file, _text(content, file), hashlib.sha256(content).hexdigest())
 
@@ -128,8 +128,7 @@ def read(path: str | Path) -> Document:
         Unreadable: there is no such file, or none that can be read.
         InputError: it is not UTF-8 or YAML, or does not hold one mapping.
     """
-    name = "<stdin>" if str(path) == STDIN else str(path)
-    file = name if name.isprintable() else repr(name)
+    file = "<stdin>" if str(path) == STDIN else file_name(path)
     content = _content(path, file)
     builder = _Builder(file)
     data = builder.build(_events(_text(content, file), file))

@@ -17,7 +17,7 @@ from compilers.readers.devices.device_files import (
 from compilers.readers.devices.json_outputs import json_outputs, unwrapped
 from compilers.readers.devices.neighbour_facts import Facts, NeighbourTables, Seen, Source, mapping
 from compilers.targets.target_lookup import installed_systems
-from inventory.problems import InputError, Problem, few, shown
+from inventory.problems import InputError, Problem, few, file_name, shown
 
 
 @cache
@@ -70,7 +70,7 @@ def _in_folders(fact: Seen, folders: tuple[str, ...]) -> Seen:
 
 def _sources(path: Path, form: str | None) -> list[Source]:
     """The tables in a file: one, or in JSON by the names of nodes."""
-    file = str(path) if str(path).isprintable() else repr(str(path))
+    file = file_name(path)
     text = device_text(path)
     whole = Source(file, text, path.stem, _json(text, file))
     inner = mapping(whole.data)

@@ -21,7 +21,7 @@ from compilers.targets.system_names import hostname
 from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target, usual_first
 from compilers.workers.local_processes import on_all_cores
-from inventory.problems import InputError, Problem, did_you_mean, few
+from inventory.problems import InputError, Problem, did_you_mean, few, file_name
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -129,11 +129,13 @@ def _compared(
 
 def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
     """By the form of files, one of them."""
-    given = " and ".join(f"{form} ({path.name})" for form, path in sorted(forms.items()))
+    given = " and ".join(f"{form} ({file_name(path.name)})" for form, path in sorted(forms.items()))
     todo = (
         "compare the switches of each by themselves, or give `target` if all were rendered for one"
     )
-    return Problem("the tables of one system", given, todo, str(next(iter(forms.values())).parent))
+    return Problem(
+        "the tables of one system", given, todo, file_name(next(iter(forms.values())).parent)
+    )
 
 
 def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
@@ -159,7 +161,7 @@ def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
         if vertex is None:
             required = f"a file named by its switch: {wiring.names[0]}.json"
             todo = did_you_mean(path.stem, wiring.names)
-            problems.append(Problem(required, repr(path.name), todo, str(path)))
+            problems.append(Problem(required, repr(path.name), todo, file_name(path)))
         else:
             files.setdefault(vertex, []).append(path)
     if problems or not files:

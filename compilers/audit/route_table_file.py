@@ -15,7 +15,7 @@ from compilers.readers.devices.device_files import device_text
 from compilers.readers.devices.held_routes import HeldRoutes, RouteTables, RoutingTables
 from compilers.readers.devices.json_outputs import json_outputs, unwrapped
 from compilers.targets.target_lookup import installed_systems
-from inventory.problems import InputError
+from inventory.problems import InputError, file_name
 
 MOST_TEXT = 4096
 """Letters of a file in which text is told from JSON."""
@@ -45,7 +45,7 @@ def route_forms() -> Mapping[str, RoutingTables]:
 
 def device_texts(paths: Sequence[Path]) -> list[tuple[str, str]]:
     """The texts of a device's files, for `read_tables`."""
-    return [(device_text(path), str(path)) for path in paths]
+    return [(device_text(path), file_name(path)) for path in paths]
 
 
 def read_tables(

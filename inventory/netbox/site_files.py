@@ -12,7 +12,7 @@ from inventory.netbox.device_types import DeviceType, fits, import_type, own_nam
 from inventory.netbox.interface_types import DeviceInterface
 from inventory.netbox.netbox_tables import NETBOX_TABLES, Row, read_table
 from inventory.netbox.panel_ports import PanelPorts
-from inventory.problems import InputError, Problem, shown
+from inventory.problems import InputError, Problem, file_name, shown
 from inventory.yamlfile import Document, read
 
 SUFFIXES = {".yaml", ".yml", ".csv"}
@@ -81,7 +81,7 @@ def read_site(paths: Sequence[Path]) -> Site:
         except InputError as error:
             site.problems += error.problems
     if not site.problems and not site.types and not site.rows["devices"]:
-        todo, file = "name those files, too, or their folder", ", ".join(map(str, paths))
+        todo, file = "name those files, too, or their folder", ", ".join(map(file_name, paths))
         nothing = Problem(NETBOX_TABLES, "no device and no device type", todo, file)
         site.problems += site.portless.values() or [nothing]
     return site
@@ -95,14 +95,14 @@ def _files(paths: Iterable[Path], site: Site) -> Iterator[Path]:
         inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
         if not inside:
             site.problems.append(
-                Problem(NETBOX_TABLES, "a folder without .csv and .yaml", "", str(path))
+                Problem(NETBOX_TABLES, "a folder without .csv and .yaml", "", file_name(path))
             )
         yield from inside
 
 
 def _read_file(path: Path, site: Site) -> None:
     if path.suffix.lower() not in (".yaml", ".yml"):
-        kind, rows = read_table(_text(path), str(path))
+        kind, rows = read_table(_text(path), file_name(path))
         site.rows[kind] += rows
         return
     document = read(path)
@@ -133,7 +133,7 @@ def _keep(device_type: DeviceType, document: Document, site: Site) -> None:
 
 
 def _text(path: Path) -> str:
-    file = str(path)
+    file = file_name(path)
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:

@@ -350,6 +350,15 @@ def test_ten_minutes_of_exports(tmp_path: Path) -> None:
     ten_minutes("exports", case)
 
 
+@pytest.mark.parametrize("name", ["a\x1b.csv", "a\x1b.yaml", "a\x1b/none.txt"])
+def test_odd_names_of_files_are_named_in_letters(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("a: b\n")
+    with pytest.raises(InputError) as caught:
+        read_netbox([tmp_path / name.partition("/")[0]])
+    assert str(caught.value.problems[0]).isprintable()
+
+
 def test_odd_keys_are_named_in_letters(tmp_path: Path) -> None:
     """Found by ten minutes of tables of devices."""
     (tmp_path / "type.yaml").write_text('"manufacture\\tr": x\nmodel: y\n')

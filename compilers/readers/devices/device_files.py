@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError, Problem, file_name
 
 LARGEST_FILE = 1 << 30
 PROMPT = re.compile(
@@ -61,7 +61,7 @@ def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> I
                 yield DeviceFile(path)
             else:
                 there = "no such file or folder"
-                problems.append(Problem(f"a file or folder of {what}", there, "", str(path)))
+                problems.append(Problem(f"a file or folder of {what}", there, "", file_name(path)))
             continue
         inside = sorted(
             file
@@ -69,7 +69,7 @@ def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> I
             if file.is_file() and not any(p.startswith(".") for p in file.relative_to(path).parts)
         )
         if not inside:
-            problems.append(Problem(f"a folder of {what}", "no file in it", "", str(path)))
+            problems.append(Problem(f"a folder of {what}", "no file in it", "", file_name(path)))
         for file in inside:
             yield DeviceFile(file, file.relative_to(path).parts[:-1])
 
@@ -80,7 +80,7 @@ def device_text(path: Path) -> str:
     Raises:
         InputError: it cannot be read, or is no text.
     """
-    file = str(path) if str(path).isprintable() else repr(str(path))
+    file = file_name(path)
     required = "a readable text file"
     try:
         if path.stat().st_size > LARGEST_FILE:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compilers.audit.route_table_file import read_tables
+from compilers.audit.route_table_file import device_texts, read_tables
 from compilers.targets.frr.routing_tables import routes_of
 from inventory.problems import InputError
 from tests.compilers.audit.device_tables import DISCARD, PRINTERS
@@ -164,6 +165,13 @@ def test_json_that_is_deep_is_no_table() -> None:
 
 def test_rules_beside_an_empty_table() -> None:
     assert held([{}, ALONE["policy rules alone"]]).tables == {"rules of IPv6": {}}
+
+
+def test_an_odd_name_of_a_file_is_said_in_letters(tmp_path: Path) -> None:
+    (tmp_path / "n\x1b1.json").write_text('{"a": 1}')
+    with pytest.raises(InputError) as caught:
+        read_tables(device_texts([tmp_path / "n\x1b1.json"]))
+    assert str(caught.value).isprintable()
 
 
 def test_the_envelope_of_eapi_is_opened() -> None:
