@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from compilers.cabling.cable_plan import hardware_of
 from compilers.drawing.chart import Array, Chart, Grid, of_grids, short_number
 from compilers.drawing.positions import by_kind
+from compilers.evaluation.pattern_traffic import fullest
 from compilers.evaluation.saturation import LinkLoads
 from compilers.evaluation.traffic import PATTERNS
 from compilers.forwarding.walks import BlockWalk, Numbers, Progress, Walks
@@ -121,7 +122,7 @@ def load_chart(build: Build, pattern: str) -> Chart:
     """
     if pattern not in PATTERNS:
         raise InputError(not_among(pattern, PATTERNS, "pattern"))
-    hosts = max(1, build.wiring.host_port.shape[1])
+    hosts = fullest(build)
     loads = LinkLoads.of(build, pattern, hosts)
     if not loads.flows:
         required, todo = "a pattern with traffic between switches here", "such as uniform"

@@ -46,6 +46,14 @@ def pattern_traffic(build: Build, pattern: str, hosts: int, seed: int) -> Traffi
     return scaled(build, traffic, hosts)
 
 
+def fullest(build: Build) -> int:
+    """The hosts of the switch that has most; 1 in a fabric without hosts.
+
+    It may be fewer than `hosts_per_node`, for which the wiring has room.
+    """
+    return max(1, int(np.count_nonzero(build.wiring.host_port > 0, axis=1).max(initial=0)))
+
+
 def scaled(build: Build, traffic: Traffic, hosts: int) -> Traffic:
     """Rates in the unit that the busiest switch sends or takes all that its hosts can."""
     count = np.count_nonzero(build.wiring.host_port > 0, axis=1)

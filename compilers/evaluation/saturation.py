@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
-from compilers.evaluation.pattern_traffic import pattern_traffic, require_pattern
+from compilers.evaluation.pattern_traffic import fullest, pattern_traffic, require_pattern
 from compilers.evaluation.traffic import MOST_MIDDLES, PATTERNS, over_intermediates, two_legs
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
@@ -200,7 +200,7 @@ def saturations(
     for name in patterns:
         require_pattern(name)
     names = patterns or tuple(PATTERNS)
-    hosts = hosts or max(1, build.wiring.host_port.shape[1])
+    hosts = hosts or fullest(build)
     follow = partial(_follower, hosts=hosts, seed=seed)
     least = 2 if build.tables.switches >= LEAST_SWITCHES else len(names) + 1
     found = workers.over(follow, build, names, least=least)

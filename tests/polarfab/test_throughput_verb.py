@@ -91,6 +91,22 @@ def test_uneven_hosts_are_said_to_be_taken_as_even(tmp_path, polarfab):
     assert "polarfly q=2, 1 host per node;" in out
 
 
+def test_as_built_is_the_fullest_switch_and_not_the_hosts_per_node_of_the_spec(tmp_path: Path):
+    leaf = {"ports": [{"count": 9}], "host_count": 2}
+    spec = {
+        "name": "lab",
+        "topology": {"family": "polarfly", "q": 2},
+        "hosts_per_node": 5,
+        "inventory": {"node_types": {"leaf": leaf}, "generate": {"types": [{"type": "leaf"}]}},
+    }
+    build = Fabric.from_spec(spec).compile().save(tmp_path / "build").folder
+    (tmp_path / "full.csv").write_text("0,1,7\n")
+    file = run(build, "--json", "--pattern", tmp_path / "full.csv")
+    assert json.loads(file)["hosts_per_node"] == 2
+    assert json.loads(file)["patterns"][0]["minimal"]["share"] == 0.5
+    assert "polarfly q=2, 2 hosts per node;" in run(build, "--pattern", "uniform")
+
+
 def test_the_guarantee_and_a_traffic_that_gets_no_more(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "worst.csv"
     found = json.loads(run(folder, "--guarantee", "--json", "-o", file))["guarantee"]

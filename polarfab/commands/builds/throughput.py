@@ -88,6 +88,7 @@ def command(
         polarfab throughput build --pattern worst.csv
         polarfab throughput build --guarantee --failures link,node
     """
+    from compilers.evaluation.pattern_traffic import fullest
     from polarfab.fabric import Fabric
     from polarfab.measures import throughput
 
@@ -101,7 +102,7 @@ def command(
     fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
     form = file_form(output, "svg", "png") if output else ""
     builds = fabric.builds
-    hosts = hosts_per_node or max(1, builds[0].wiring.host_port.shape[1])
+    hosts = hosts_per_node or fullest(builds[0])
     with progress("following traffic") as bar:
         planes = of_each_plane(
             fabric, lambda plane: throughput(plane, names, hosts, seed, bar, scheduler)
