@@ -119,14 +119,12 @@ def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:
 class _Looks:
     """What every link carries at most while all is up, to compare cases with.
 
-    ends: the switches with hosts.
     rates: of hosts and links.
-    loads: float64[n, D, D], who crosses each arc.
+    loads: float64[n, H, H], who crosses each arc.
     most: float64[n], the load of each by the worst traffic.
     times: how often is asked.
     """
 
-    ends: NDArray[np.int64]
     rates: HostRates
     loads: Reals
     most: Reals
@@ -134,11 +132,10 @@ class _Looks:
 
     @classmethod
     def of(cls, build: Build, rates: HostRates, times: int) -> _Looks:
-        ends = np.flatnonzero(build.topology.endpoints)
         crossings = LinkCrossings.of(build, times=times)
-        loads = crossings.loads(crossings.arcs)[:, ends]
+        loads = rates.between(crossings.loads(crossings.arcs))
         most = np.array([worst_traffic(load, rates).load for load in loads])
-        return cls(ends, rates, loads, most, times)
+        return cls(rates, loads, most, times)
 
     def share(self, build: Build, elements: Elements) -> float:
         """The guarantee of some tables while elements are down.
@@ -149,8 +146,8 @@ class _Looks:
         crossings = LinkCrossings.of(build, np.array(elements, np.int64), self.times)
         arcs, links = crossings.arcs, crossings.program.cables
         down = [element - links for element in elements if element >= links]
-        left = ~np.isin(self.ends, down)
-        loads = crossings.loads(arcs)[:, self.ends]
+        left = ~np.isin(self.rates.switches, down)
+        loads = self.rates.between(crossings.loads(arcs))
         if not self._delivered(loads, crossings.program.far[tuple(arcs.T)], left):
             return 0.0
         hosts = self.rates.hosts
@@ -168,9 +165,10 @@ class _Looks:
 
     def _delivered(self, loads: Reals, head: NDArray[np.int32], left: NDArray[np.bool_]) -> bool:
         """Whether all that hosts which are left send to each other comes to where it goes."""
-        place = np.full(int(max(head.max(), self.ends.max())) + 1, -1)
-        place[self.ends] = np.arange(len(self.ends))
-        arrived = np.eye(len(self.ends))
+        ends = self.rates.switches
+        place = np.full(int(max(head.max(), ends.max())) + 1, -1)
+        place[ends] = np.arange(len(ends))
+        arrived = np.eye(len(ends))
         for arc, end in enumerate(place[head].tolist()):
             if end >= 0:
                 arrived[:, end] += loads[arc, :, end]

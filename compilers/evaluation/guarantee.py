@@ -81,7 +81,7 @@ def guarantee(
         return least(build, valiant, valiant.arcs, rates, progress)
     crossings = LinkCrossings.of(build)
     arcs = crossings.arcs
-    if rates.alike:
+    if rates.alike and len(rates.hosts) == build.tables.switches:
         arcs = arcs[unlike_arcs(build.topology, crossings)]
     return least(build, crossings, arcs, rates, progress)
 
@@ -131,21 +131,20 @@ def least(
         rates: of hosts and links.
         progress: called with (links looked at, all links).
     """
-    ends = np.flatnonzero(build.topology.endpoints)
     switches, destinations = crossings.size
     carries = rates.links[tuple(arcs.T)]
     most = np.full(len(arcs), np.inf)
     if len(arcs) * switches * destinations > DENSE:
-        sends = np.zeros(switches)
-        sends[ends] = rates.hosts
-        most = crossings.bounds(arcs, sends, rates.hosts) / carries
+        sends, takes = np.zeros(switches), np.zeros(destinations)
+        sends[rates.switches] = takes[rates.columns] = rates.hosts
+        most = crossings.bounds(arcs, sends, takes) / carries
     worst, peak, full = None, 0.0, 0
     order, done = np.argsort(-most, kind="stable"), 0
     step = max(1, CELLS // (switches * destinations))
     while done < len(order) and most[order[done]] > peak * (1 + CLOSE):
         some = order[done : done + step]
-        for arc, load in zip(some.tolist(), crossings.loads(arcs[some])[:, ends], strict=True):
-            found = worst_traffic(load, rates)
+        for arc, load in zip(some.tolist(), crossings.loads(arcs[some]), strict=True):
+            found = worst_traffic(rates.between(load), rates)
             if (loaded := found.load / float(carries[arc])) > peak * (1 + CLOSE):
                 worst, peak, full = found, loaded, arc
         done += len(some)
@@ -155,7 +154,7 @@ def least(
         return Guarantee(1.0, None, ())
     s, k = arcs[full].tolist()
     link = s, int(build.wiring.far[s, k])
-    return Guarantee(min(1.0, 1 / peak), link, _flows(worst, ends))
+    return Guarantee(min(1.0, 1 / peak), link, _flows(worst, rates.switches))
 
 
 def _flows(worst: WorstTraffic, ends: NDArray[np.int64]) -> tuple[Flow, ...]:

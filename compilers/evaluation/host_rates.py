@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 
+Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
 
@@ -16,13 +17,18 @@ Reals = NDArray[np.float64]
 class HostRates:
     """The hose model of a fabric: no host sends or takes more than its link's rate.
 
-    hosts: float64[D], what all hosts of each switch with hosts can send, and take as well.
+    switches: int64[H], the switches with hosts, ascending.
+    columns: int64[H], their places among the endpoints. The tables lead to all endpoints, and an
+    inventory may give some of them no hosts.
+    hosts: float64[H], what all hosts of each can send, and take as well.
     links: float64[S, K], what each direction of each link carries.
 
     Rates are in Gb/s where the inventory says the speed of every port that is in use; else every
     link counts 1.
     """
 
+    switches: Numbers
+    columns: Numbers
     hosts: Reals
     links: Reals
 
@@ -32,23 +38,31 @@ class HostRates:
 
         Args:
             build: its ports, and their speeds.
-            hosts_per_node: hosts of every switch that has some, with a link of rate 1 as every link
-                has; 0: the hosts that are there, and one where there is none.
+            hosts_per_node: hosts of every endpoint, with a link of rate 1 as every link has; 0: the
+                hosts that are there, or one at every endpoint of a fabric without hosts.
         """
         wiring, ends = build.wiring, np.flatnonzero(build.topology.endpoints)
-        count = np.count_nonzero(wiring.host_port > 0, axis=1)[ends]
-        if hosts_per_node or not count.all():
-            return cls(np.full(len(ends), float(hosts_per_node or 1)), np.ones(wiring.far.shape))
-        links, hosts = (_speeds(build, port) for port in (wiring.port, wiring.host_port))
-        if not (links[wiring.far >= 0].all() and hosts[wiring.host_port > 0].all()):
-            return cls(count.astype(np.float64), np.ones(wiring.far.shape))
-        return cls(hosts.sum(axis=1)[ends], links)
+        count, carries = np.count_nonzero(wiring.host_port > 0, axis=1)[ends], wiring.far.shape
+        if hosts_per_node or not count.any():
+            hosts = np.full(len(ends), float(hosts_per_node or 1))
+            return cls(ends, np.arange(len(ends)), hosts, np.ones(carries))
+        columns = np.flatnonzero(count)
+        switches = ends[columns]
+        links, speeds = (_speeds(build, port) for port in (wiring.port, wiring.host_port))
+        if not (links[wiring.far >= 0].all() and speeds[wiring.host_port > 0].all()):
+            return cls(switches, columns, count[columns].astype(np.float64), np.ones(carries))
+        return cls(switches, columns, speeds.sum(axis=1)[switches], links)
 
     @property
     def alike(self) -> bool:
-        """Whether the hosts of all switches can send as much, together, and all links carry it."""
+        """Whether the hosts of all these switches can send as much, and all links carry as much."""
         links = self.links[self.links > 0]
         return bool((self.hosts == self.hosts[:1]).all() and (links == links[:1]).all())
+
+    def between(self, load: Reals) -> Reals:
+        """float64[…, H, H]: of float64[…, S, D], what is between switches with hosts."""
+        rows = load.take(self.switches, -2)
+        return rows if len(self.columns) == rows.shape[-1] else rows.take(self.columns, -1)
 
 
 def _speeds(build: Build, port: NDArray[np.int32]) -> Reals:

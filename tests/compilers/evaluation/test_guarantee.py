@@ -177,6 +177,18 @@ def test_hosts_that_are_not_alike_get_what_an_assignment_of_hosts_says(tmp_path:
     assert seen.emitted.share == pytest.approx(found.share)
 
 
+def test_switches_without_hosts_send_nothing(tmp_path: Any) -> None:
+    """What the others send is as it is, not one host each."""
+    build = uneven({0: 0, 6: 0} | {v: 3 for v in range(13) if v not in (0, 6)})
+    found, ends = guarantee(build), [v for v in range(13) if v not in (0, 6)]
+    loads = [load[np.ix_(ends, ends)] for load in explained(build).values()]
+    assert found.share == pytest.approx(1 / (3 * peak(loads)))
+    assert {flow.rate for flow in found.traffic} == {3.0}
+    (tmp_path / "worst.csv").write_text(traffic_csv(build, found))
+    (seen,) = saturations(build, (str(tmp_path / "worst.csv"),))
+    assert seen.emitted.share == pytest.approx(found.share)
+
+
 def test_links_of_four_times_the_hosts_speed_let_them_send_four_times_as_much() -> None:
     slow, fast = (guarantee(uneven({}, (speed, 25))) for speed in (25, 100))
     assert slow.share == pytest.approx(guarantee(uneven({})).share)
