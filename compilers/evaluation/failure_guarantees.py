@@ -16,7 +16,7 @@ from compilers.evaluation.guarantee import CLOSE, require_scipy
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_traffic import worst_traffic
 from compilers.forwarding.link_crossings import LinkCrossings
-from compilers.proof.failures.risk_cases import Elements, named_elements
+from compilers.proof.failures.risk_cases import Elements, named_elements, require_single
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from inventory.problems import InputError
@@ -53,14 +53,16 @@ def failure_guarantees(
 
     Args:
         build: its tables and cables.
-        kind: link, node, module, rack, or another of `compilers.proof.failures.risk_cases`.
+        kind: one of `compilers.proof.failures.risk_cases.SINGLE`, or a file of groups.
         hosts_per_node: as in `compilers.evaluation.guarantee`.
         progress: called with (cases looked at, all cases).
 
     Raises:
-        InputError: scipy is not installed, the fabric is too large, or packets go by intermediates.
+        InputError: scipy is not installed, the fabric is too large, packets go by intermediates, or
+            the kind is several failures at once, or none.
     """
     require_scipy()
+    require_single(kind)
     _require_followed(build)
     cases = _cases(build, kind)
     looks = _Looks.of(build, HostRates.of(build, hosts_per_node), len(cases))

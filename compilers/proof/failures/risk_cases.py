@@ -40,6 +40,17 @@ def require_kind(word: str, key: str = "failures") -> None:
         raise InputError.of(required, shown(word), todo, key=key)
 
 
+def require_single(kind: str) -> None:
+    """Pass for failures of one element or group.
+
+    Raises:
+        InputError: the kind is several at once, or none.
+    """
+    if kind not in SINGLE and not is_file(kind):
+        required = f"failures of one at a time: {', '.join(SINGLE)}, or a file"
+        raise InputError.of(required, shown(kind), did_you_mean(kind, SINGLE), key="failures")
+
+
 def is_file(kind: str) -> bool:
     """Whether a kind is the name of a file of groups."""
     return kind.endswith(FILES)

@@ -90,3 +90,9 @@ def test_without_repair_in_the_switch_a_link_takes_all_until_a_controller_acts()
 def test_intermediates_are_refused() -> None:
     with pytest.raises(InputError, match="a balance without intermediates"):
         failure_guarantees(compiled("valiant", "none"), "link")
+
+
+@pytest.mark.parametrize("kind", ["2", "link+node", "nodes"])
+def test_kinds_of_several_failures_at_once_are_refused(build: Build, kind: str) -> None:
+    with pytest.raises(InputError, match="failures: required failures of one at a time: link, no"):
+        failure_guarantees(build, kind)
