@@ -28,7 +28,7 @@ class Forwarding:
     of these.
     """
     disjoint: bool = False
-    """Alternates share no link with the minimal path."""
+    """Alternates share no link with the minimal path; marked packets may."""
     weights: Weights = "equal-cost"
     """The shares of a class's ports.
 
@@ -45,7 +45,9 @@ class Forwarding:
     marks: bool = False
     """Packets that leave by an alternate are marked, and the next switch spreads them again."""
     intermediates: bool = False
-    """Packets carry an intermediate switch, drawn at random where they enter the fabric."""
+    """Packets carry an intermediate switch, drawn at random where they enter the fabric. Then they
+    take no alternates.
+    """
     every_hop: bool = False
     """Packets in transit are shared over the ports of a class, too, as those from hosts are."""
     protect: Protect = "none"
@@ -66,6 +68,10 @@ class Forwarding:
             raise ValueError("minimal_share goes with weights: minimal-share, and only with these")
         if self.minimal_share is not None and not 0 <= self.minimal_share <= 1:
             raise ValueError(f"minimal_share is {self.minimal_share}, not from 0 to 1")
+        if self.marks and self.disjoint:
+            raise ValueError("disjoint does not go with marks: marked packets take any other link")
+        if self.intermediates and self.has_alternates:
+            raise ValueError("intermediates go with alternates: none, and only with these")
 
     @property
     def has_alternates(self) -> bool:

@@ -182,6 +182,35 @@ def test_an_earlier_format_is_read_by_its_conversions(
     assert load(tmp_path / "b").name == f"{build.name}xy"
 
 
+@pytest.mark.parametrize(
+    ("edit", "given"),
+    [
+        ({"alternates": "most"}, "alternates is 'most', not one of none, shortest, some, all"),
+        ({"alternates": None}, "alternates: nothing"),
+        ({"marks": 1}, "marks: 1"),
+        ({"weights": "minimal-share"}, "minimal_share goes with weights: minimal-share"),
+        ({"weights": "minimal-share", "minimal_share": "1/0"}, "minimal_share: 1/0"),
+        ({"weights": "minimal-share", "minimal_share": "3"}, "minimal_share is 3, not from 0 to 1"),
+        ({"marks": True, "disjoint": True}, "disjoint does not go with marks"),
+        ({"alternates": "all", "intermediates": True}, "intermediates go with alternates: none"),
+    ],
+)
+def test_what_tables_cannot_mean_is_damage(
+    tmp_path: Path, edit: dict[str, object], given: str
+) -> None:
+    """`verify` passed builds that said the last two, and looked at less than they say."""
+    save(polarfly_build(3), tmp_path / "b")
+    fabric = json.loads((tmp_path / "b/fabric.json").read_text())
+    fabric["forwarding"] |= edit
+    (tmp_path / "b/fabric.json").write_text(json.dumps(fabric))
+    sign(tmp_path / "b")
+    with pytest.raises(InputError) as caught:
+        load(tmp_path / "b")
+    (problem,) = caught.value.problems
+    assert problem.file == str(tmp_path / "b/fabric.json")
+    assert given in problem.given
+
+
 def test_a_manifest_without_the_fabric_is_damaged(tmp_path: Path) -> None:
     save(polarfly_build(3), tmp_path / "b")
     manifest = json.loads((tmp_path / "b/manifest.json").read_text())
