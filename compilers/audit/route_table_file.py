@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.readers.devices.device_files import device_text
-from compilers.readers.devices.held_routes import HeldRoutes, RouteTables, RoutingTables
+from compilers.readers.devices.held_routes import RouteTables, RoutingTables
 from compilers.readers.devices.json_outputs import json_outputs, unwrapped
 from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError, file_name
@@ -85,20 +85,19 @@ def read_tables(
         required = f"routing tables: {route_forms()[name].commands}, or those of another system"
         raise InputError.of(required, "policy rules alone", "", places)
     held_form = next(iter(documents), "")
-    held, tables = HeldRoutes(), RouteTables()
+    whole, tables = False, RouteTables()
     for system, printed in (*documents.items(), *rules.items()):
         try:
-            read = route_forms()[system].read(printed)
-            held.whole |= system == held_form and read.whole
-            held.rows |= read.rows
-            tables = held.tables(known)
+            held = route_forms()[system].read(printed)
+            whole |= system == held_form and held.whole
+            tables |= held.tables(known)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             text = str(error)
             short = text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 1]}…"
             given = f"values that it never has ({short})"
             places = " and ".join(path for _, path in texts)
             raise InputError.of(route_forms()[system].commands, given, "", places) from error
-    return DeviceRoutes(held_form, held.whole, tables)
+    return DeviceRoutes(held_form, whole, tables)
 
 
 def _is_rules(form: str, document: Any) -> bool:
