@@ -6,7 +6,8 @@ Where a system gets the same in two files, the second has to say what the first 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -117,20 +118,22 @@ def _without(text: str, lines: Collection[int]) -> str:
 def _other_form(form: RouterFolder, file: Path, text: str) -> Read:
     """What another form of the first file says otherwise than its text."""
     router = RouterText(str(file))
-    try:
+    with _at_file(file):
         for line, statement, more in form.forms[file.name](text, read_exact(file)):
             (router.unknown if more else router.fault)(line, statement)
-    except JsonError as error:
-        raise ValueError(str(file), error.line, str(error)) from error
-    except ValueError as error:
-        line, said = error.args if len(error.args) == 2 else (0, str(error))
-        raise ValueError(str(file), line, said) from error
     return router, TextEngine(grammar(form.target, form.files[0]), RouterActor(router))
 
 
 def _read(form: RouterFolder, file: Path, defined: Collection[str]) -> Read:
-    try:
+    with _at_file(file):
         return read_text(form, file.name, read_exact(file), str(file), defined)
+
+
+@contextmanager
+def _at_file(file: Path) -> Iterator[None]:
+    """Say the file and the line of a ValueError that is about its text."""
+    try:
+        yield
     except JsonError as error:
         raise ValueError(str(file), error.line, str(error)) from error
     except ValueError as error:
