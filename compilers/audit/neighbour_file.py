@@ -47,15 +47,15 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
     for file in device_files(paths, "neighbour tables", problems):
         try:
             for source in _sources(file.path, form):
-                name = _form(source, form)
-                found = list(neighbour_forms()[name].read(source))
-                if neighbour_forms()[name].of_one_node:
-                    found = [_in_folders(fact, file.folders) for fact in found]
-                    forms[source.node, *file.folders] = name
+                tables = _form(source, form)
+                facts = list(tables.read(source))
+                if tables.of_one_node:
+                    facts = [_in_folders(fact, file.folders) for fact in facts]
+                    forms[source.node, *file.folders] = tables.form
                     reporters.add((source.node, *file.folders))
-                seen += found
-                if not neighbour_forms()[name].of_one_node:
-                    reporters |= {fact.near.nodes for fact in found}
+                else:
+                    reporters |= {fact.near.nodes for fact in facts}
+                seen += facts
         except InputError as error:
             problems += error.problems
     if problems:
@@ -74,9 +74,9 @@ def _sources(path: Path, form: str | None) -> list[Source]:
     text = device_text(path)
     whole = Source(file, text, path.stem, _json(text, file))
     inner = mapping(whole.data)
-    if inner and not _known(whole, form):
+    if inner and not _fitting(whole, form):
         parts = [Source(file, "", str(node), data) for node, data in inner.items()]
-        if all(_known(part, form) for part in parts):
+        if all(_fitting(part, form) for part in parts):
             return parts
     return [whole]
 
@@ -94,25 +94,29 @@ def _json(text: str, file: str) -> object:
     return unwrapped(outputs[0]) if outputs else {}
 
 
-def _known(source: Source, form: str | None) -> bool:
-    readers = [neighbour_forms()[form]] if form else neighbour_forms().values()
-    return any(reader.fits(source) for reader in readers)
+def _fitting(source: Source, form: str | None) -> NeighbourTables | None:
+    """The form that a table has; None where it has none, or another than the one that is asked."""
+    forms = [neighbour_forms()[form]] if form else neighbour_forms().values()
+    return next((tables for tables in forms if tables.fits(source)), None)
 
 
-def _form(source: Source, form: str | None) -> str:
-    names = [form] if form else list(neighbour_forms())
-    for name in names:
-        if neighbour_forms()[name].fits(source):
-            return name
+def _form(source: Source, form: str | None) -> NeighbourTables:
+    """The form of a table.
+
+    Raises:
+        InputError: it has none, or another than the one that is asked.
+    """
+    if tables := _fitting(source, form):
+        return tables
     for reader in neighbour_forms().values():
         for output in reader.not_read:
             if output.looks.search(source.text):
                 raise source.wrong(reader.printed_by, output.name, f"collect {output.instead}")
     any_of = f"a neighbour table ({', '.join(sorted(neighbour_forms()))})"
     required = neighbour_forms()[form].printed_by if form else any_of
-    other = next((name for name, reader in neighbour_forms().items() if reader.fits(source)), "")
-    given = f"what looks like {other}" if other else _in_words(source)
-    todo = f"leave `format` out, or say `format {other}`" if other else ""
+    other = _fitting(source, None)
+    given = f"what looks like {other.form}" if other else _in_words(source)
+    todo = f"leave `format` out, or say `format {other.form}`" if other else ""
     raise source.wrong(required, given, todo)
 
 
