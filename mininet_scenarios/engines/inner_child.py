@@ -124,8 +124,21 @@ class HostAddresses:
         """A process in the namespace of each host, and the host's address."""
         return [(host.pid, self.address(i, version)) for i, host in enumerate(self.hosts)]
 
+    def mac(self, host: int) -> str:
+        """The Ethernet address of a host."""
+        return self.build.addressing.mac(int(self.who.switch[host]), int(self.who.number[host]))
+
+    def neighbour_mac(self, host: int) -> str:
+        """The Ethernet address at which other hosts of its switch reach a host."""
+        return self.mac(host)
+
     def setup(self, host: int) -> list[str]:
-        """What `ip -batch` configures in a host."""
+        """What `ip -batch` configures in a host.
+
+        Hosts of one switch get permanent neighbour entries for each other. Entries of all network
+        namespaces share one table of the kernel, and only permanent ones do not count against its
+        limit (gc_thresh3). The gateway is asked for by ARP and neighbour discovery.
+        """
         plan, vertex = self.build.addressing, int(self.who.switch[host])
         lines = ["link set lo up", "link set eth0 up"]
         lines.append(f"address add {self.address(host, 4)}/{plan.ipv4_length} dev eth0")
@@ -133,6 +146,11 @@ class HostAddresses:
         if plan.ipv6:
             lines.append(f"address add {self.address(host, 6)}/64 dev eth0 nodad")
             lines.append(f"route add default via {plan.network6(vertex)[1]}")
+        for other in np.flatnonzero(self.who.switch == vertex).tolist():
+            if other != host:
+                for version in (4, 6) if plan.ipv6 else (4,):
+                    neighbour = f"{self.address(other, version)} lladdr {self.neighbour_mac(other)}"
+                    lines.append(f"neigh replace {neighbour} dev eth0 nud permanent")
         return lines
 
 

@@ -20,7 +20,8 @@ from mininet.node import Host, Node, Switch
 from mininet.util import quietRun
 
 from compilers.tables.build import Build
-from mininet_scenarios.engines.inner_child import DISABLE_IPV6, HostAddresses
+from compilers.wiring.addressing import format_mac
+from mininet_scenarios.engines.inner_child import DISABLE_IPV6, RUN, HostAddresses
 from mininet_scenarios.machine.netns import batch, widen
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.openvswitch import BridgeRow, Port, PrivateOvs
@@ -144,11 +145,19 @@ class FabricNetwork(HostAddresses):
         waiting = 2 * self.build.topology.graph.size * QUEUE * WAITING_PACKET
         widen(int((self.fabric.ovs.folder / "ovs-vswitchd.pid").read_text()), waiting)
 
+    def neighbour_mac(self, host: int) -> str:  # noqa: ARG002
+        """That of the gateway: a switch answers ARP for its hosts with its own address."""
+        return format_mac(self.build.addressing.gateway_mac)
+
     def _command(self, host: int) -> str:
-        """The shell command that configures a host: one `ip -batch`."""
+        """The shell command that configures a host: one `ip -batch` of a file.
+
+        A terminal takes no line of more than 4,095 bytes, and a switch may have many hosts.
+        """
         off = 0 if self.build.addressing.ipv6 else 1
-        batch = "".join(f"{line}\\n" for line in self.setup(host))
-        return f"echo {off} > {DISABLE_IPV6}; printf '{batch}' | ip -batch -"
+        file = RUN / f"h{host}.batch"
+        file.write_text("".join(f"{line}\n" for line in self.setup(host)))
+        return f"echo {off} > {DISABLE_IPV6}; ip -batch {file}"
 
     def _fabric_links(self) -> list[str]:
         """Link up switches; returns the lines for `ip -batch`."""
@@ -169,8 +178,7 @@ class FabricNetwork(HostAddresses):
             port = int(wiring.host_port[vertex, number])
             end, host = port_interface(vertex, port), self.hosts[i]
             self.net.addLink(bridge_name(vertex), host, port, 0, intfName1=end, intfName2="eth0")
-            mac = self.build.addressing.mac(vertex, number)
-            peer = f"peer name eth0 address {mac} netns {host.pid}"
+            peer = f"peer name eth0 address {self.mac(i)} netns {host.pid}"
             lines.append(f"link add name {end} up type veth {peer}")
         return lines
 

@@ -381,7 +381,8 @@ class Routers(HostAddresses):
             switch, i = self.switches[vertex], who.get((vertex, number))
             name = wiring.port_name(vertex, int(wiring.host_port[vertex, number]))
             host = (switch, f"no-{name}") if i is None else (self.hosts[i], "eth0")
-            lines.append(_veth(switch, name, *host))
+            mac = "" if i is None else f" address {self.mac(i)}"
+            lines.append(_veth(switch, name, *host) + mac)
         return lines
 
     def _meet(self) -> None:

@@ -2,7 +2,8 @@
 
 Limits of the whole machine are reported, never set. Memory was measured; the rest follows from what
 is started: a shell and programs for flows per host, two descriptors per port of Open vSwitch, and
-in each host's neighbour table its gateway. That table has one limit for all namespaces.
+in the kernel's neighbour tables an entry for the gateway of each host. A table has one limit for
+all network namespaces, which counts every entry but permanent ones.
 """
 
 from __future__ import annotations
@@ -93,6 +94,8 @@ def require(engine: str, framework: str | None = None) -> str:
             exists = os.path.exists(TUN)  # noqa: PTH110
             how = ("run as root", "no permission") if exists else ("as root: modprobe tun",)
             lacking(f"access to {TUN}", *how)
+    if engine == "frr" and os.geteuid():
+        lacking("root, because FRR's daemons run as the user frr", "run as root", "another user")
     if not {"unshare", host[0]} & set(absent) and (refusal := _refused(*host)):
         todo = "run as root" if os.geteuid() else "a container needs --privileged"
         lacking(f"namespaces of one's own ({refusal})", todo)
@@ -119,7 +122,8 @@ def _refused(*command: str) -> str:
 
 BASE, A_PORT, A_HOST = 200, 0.2, 1.0
 """Megabytes: measured at q=3 and q=5 as 145, 0.09 and 0.4."""
-NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
+NEIGHBOURS = {4: "arp_cache", 6: "ndisc_cache"}
+"""By version of the Internet protocol, the statistics of the kernel's table in /proc/net/stat."""
 PROCESSES = Path("/proc/sys/kernel/pid_max")
 
 
@@ -131,7 +135,7 @@ def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = 
     """
     ports = int(np.count_nonzero(build.wiring.far >= 0)) + len(hosts)
     wanted_memory, files = round(BASE + A_PORT * ports + A_HOST * len(hosts)), 2 * ports + 256
-    processes, neighbours = 4 * len(hosts) + 64, 2 * len(hosts)
+    processes = 4 * len(hosts) + 64
     smaller = "a smaller fabric, fewer hosts (hosts: 1), or `engine model`"
     amounts = (
         (wanted_memory, memory.available() >> 20, "{:,} MB of memory", smaller),
@@ -147,23 +151,52 @@ def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = 
             "{:,} processes",
             f"ulimit -u {processes}, or {smaller}",
         ),
-        (
-            neighbours,
-            _number(NEIGHBOURS),
-            "{:,} entries in the neighbour tables of all namespaces (gc_thresh3)",
-            f"as root: sysctl -w net.ipv4.neigh.default.gc_thresh3={neighbours}",
-        ),
     )
     problems = [
         Problem(key="engine mininet", required=words.format(wanted), given=f"{here:,}", todo=todo)
         for wanted, here, words, todo in amounts
         if here < wanted
     ]
+    problems += _neighbour_problems("engine mininet", build, len(hosts))
     if flows and flows.protocol == "tcp" and not shutil.which("iperf3"):
         todo_too = "apt install iperf3, or protocol: udp"
         problems.append(Problem("iperf3", "not there", todo_too, key="engine mininet"))
     if problems:
         raise InputError(problems)
+
+
+def require_neighbours(engine: str, build: Build, hosts: HostSample) -> None:
+    """Refuse a machine whose neighbour tables have no room for the hosts of an engine of routers.
+
+    A host has an entry for its router, and the router one for the host.
+
+    Raises:
+        InputError: a table is too small.
+    """
+    if problems := _neighbour_problems(f"engine {engine}", build, 2 * len(hosts)):
+        raise InputError(problems)
+
+
+def _neighbour_problems(key: str, build: Build, entries: int) -> list[Problem]:
+    """The kernel's neighbour tables that have no room for so many more entries."""
+    problems = []
+    for version in (4, 6) if build.addressing.ipv6 else (4,):
+        limit = _number(Path(f"/proc/sys/net/ipv{version}/neigh/default/gc_thresh3"))
+        wanted = entries + _neighbours_now(version)
+        if limit <= wanted:
+            required = f"{wanted:,} entries in the neighbour table of IPv{version} (gc_thresh3)"
+            todo = f"as root: sysctl -w net.ipv{version}.neigh.default.gc_thresh3={2 * wanted}"
+            problems.append(Problem(key=key, required=required, given=f"{limit:,}", todo=todo))
+    return problems
+
+
+def _neighbours_now(version: int) -> int:
+    """The entries of a neighbour table in all network namespaces; 0 where that is not to be read.
+
+    Permanent entries are among them, so that the number may be too large.
+    """
+    lines = lines_of(Path("/proc/net/stat") / NEIGHBOURS[version])
+    return int(lines[1].split()[0], 16) if len(lines) > 1 else 0
 
 
 def _limit(which: int) -> int:

@@ -37,7 +37,7 @@ from inventory.values import LONGEST_PLACE
 from inventory.yamlfile import from_values
 from mininet_scenarios.engines.engine_kinds import ENGINES, make, require
 from mininet_scenarios.machine import preflight
-from mininet_scenarios.machine.preflight import require_resources
+from mininet_scenarios.machine.preflight import require_neighbours, require_resources
 from mininet_scenarios.run.rehearsal import carry_out
 from mininet_scenarios.run.rehearsal_plan import Observer, Plan, PlannedBuild, Silent, WrongTables
 from mininet_scenarios.run.rehearsal_plan import plan as make_plan
@@ -93,9 +93,11 @@ class Emulation:
             self._tell_model(f"Mininet cannot do {', '.join(lacking)}", "(the engine model)")
             name, framework = "model", ""
         require(name, plan.needs)
+        hosts = HostSample.of(plan.cabled, scenario.hosts)
         if name == "mininet":
-            hosts = HostSample.of(plan.cabled, scenario.hosts)
             require_resources(plan.cabled, hosts, scenario.traffic.flows)
+        elif name in ("linux", "frr"):
+            require_neighbours(name, plan.cabled, hosts)
         engine = make(name, self._setup(plan, framework, work))
         then = partial(engine.prompt, self.terminal) if self.terminal else None  # type: ignore[attr-defined]
         result = carry_out(plan, engine, self.observer, then)

@@ -230,7 +230,7 @@ class Timeline:
                 continue
             inside = (probed.sent >= window.begin - GUARD) & (probed.sent < until - GUARD)
             pair, since = probed.pair[inside], probed.sent[inside] - window.begin
-            seen = _Seen(names, pair, since, came[inside])
+            seen = _Seen(names, pair, since, came[inside], probed.received[inside] < until)
             lost = ~seen.came & (window.fewest >= 0)[pair]
             result.checks += _judge(window, seen, lost)
             if window.case is None:
@@ -284,6 +284,8 @@ class _Seen:
     """float64[n], seconds from the event until the packet was sent."""
     came: NDArray[np.bool_]
     """bool[n], whether the packet arrived."""
+    in_time: NDArray[np.bool_]
+    """bool[n], whether it arrived before the next event."""
 
     def count(self, some: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How many of these each pair has."""
@@ -310,7 +312,8 @@ def _judge(window: Window, seen: _Seen, lost: NDArray[np.bool_]) -> list[Check]:
         checks.append(seen.check(f"{title}: {allowed} a pair", over, allowed, "{} lost"))
     never = window.most < 0
     if never.any():
-        strays = seen.count(seen.came & never[seen.pair] & late)
+        # What arrives after the next event had waited in its host until the switch had power again.
+        strays = seen.count(seen.in_time & never[seen.pair] & late)
         what = f"{title}: cut off as predicted"
         checks.append(seen.check(what, strays, "nothing delivered", "{} packets"))
     return checks

@@ -16,6 +16,7 @@ from mininet_scenarios.run.rehearsal import carry_out, choose_diversion
 from mininet_scenarios.run.rehearsal_plan import Plan, PlannedBuild
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup
 from mininet_scenarios.scenario.scenario_file import Scenario
+from mininet_scenarios.scenario.timeline_events import cases
 from mininet_scenarios.verdict.checks import Examiner
 from mininet_scenarios.verdict.predict import Prediction
 from polarfab import Fabric
@@ -243,3 +244,25 @@ def test_packets_of_a_round_that_come_or_are_lost(me):
         [*namespaces(), *words, sys.executable, script], capture_output=True, text=True, timeout=60
     )
     assert done.stdout.splitlines()[-1:] == ["True"], done.stderr
+
+
+class QueueingHosts(ModelEngine):
+    """Hosts keep what they send while their switch has no power, and send it afterwards."""
+
+    def probe_stop(self):
+        probed = super().probe_stop()
+        kept = np.isnan(probed.received) & (probed.pair == 0)
+        received = np.where(kept, probed.sent.max(), probed.received)
+        return replace(probed, received=received)
+
+
+def test_what_a_dead_switchs_host_had_queued_is_no_delivery(compiled):
+    build = compiled(3)
+    timeline = [{"node_down": 0}, {"node_up": 0}]
+    scenario = Scenario(name="trial", traffic={"probe": {"pairs": 0}}, timeline=timeline)
+    plan = Plan(scenario, (PlannedBuild(build),), build, cases(scenario, build, None))
+    engine = QueueingHosts(Setup((build,), (), Path()))
+    result = carry_out(plan, engine, Listener())
+    assert [str(m) for check in result.checks for m in check.mismatches] == []
+    cut_off = [check for check in result.checks if "cut off as predicted" in check.name]
+    assert cut_off
