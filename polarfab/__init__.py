@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from polarfab.measures import analyse, guarantee, guarantees_after, throughput
     from polarfab.rehearsals import emulate, rehearse
     from polarfab.switches import apply, check_routes, push, running
-    from polarfab.topologies import design, topology
+    from polarfab.topologies import design, minimal_path, minimal_paths, topology
 
 __version__ = "0.1.0"
 __all__ = [
@@ -70,6 +70,8 @@ __all__ = [
     "guarantee",
     "guarantees_after",
     "lost_links",
+    "minimal_path",
+    "minimal_paths",
     "netbox",
     "push",
     "rehearse",
@@ -101,7 +103,7 @@ HOMES = {
     ),
     **dict.fromkeys(("emulate", "rehearse"), "polarfab.rehearsals"),
     **dict.fromkeys(("apply", "check_routes", "push", "running"), "polarfab.switches"),
-    **dict.fromkeys(("design", "topology"), "polarfab.topologies"),
+    **dict.fromkeys(("design", "minimal_path", "minimal_paths", "topology"), "polarfab.topologies"),
 }
 """The module of each public name; functions of extensions are registered by entry points."""
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 from inventory.problems import InputError, shown
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from compilers.evaluation.comparison.candidates import Candidate
+    from compilers.forwarding.family_paths import FamilyPaths
     from compilers.topology.labelled_graph import Topology
 
 
@@ -36,6 +41,100 @@ def topology(family: str, **parameters: int | str | None) -> Topology:
     }
     require_graph(family, values)
     return build_topology(family, values)
+
+
+@overload
+def minimal_path(
+    family: str, source: int, destination: int, **parameters: int | str
+) -> list[int]: ...
+
+
+@overload
+def minimal_path(
+    family: str,
+    source: NDArray[np.integer],
+    destination: NDArray[np.integer],
+    **parameters: int | str,
+) -> NDArray[np.int32]: ...
+
+
+def minimal_path(family: str, source: Any, destination: Any, **parameters: int | str) -> Any:
+    """A minimal path between two vertices, by the algebra of the family alone; no graph is built.
+
+    PolarFly (PolarFly paper, §IV-D), PN (Projective Networks paper, Lemma 3.4, Theorem 3.9), the
+    orthogonal fat tree, and PolarStar. A fabric whose tables spread traffic over several minimal
+    paths may use another one than this: `Fabric.explain` has all that it uses.
+
+    Args:
+        family: its name in a spec.
+        source: the number of a vertex, or int[P].
+        destination: the number of a vertex, or int[P].
+        parameters: those of the family.
+
+    Returns:
+        The vertices from the source to the destination; for arrays int32[P, L + 1] of the longest
+        minimal path L, -1 behind the destination.
+
+    Raises:
+        InputError: the family has no paths by algebra, its parameters are wrong, or a vertex is
+            none of its vertices (of the orthogonal fat tree: no leaf).
+
+    Example:
+        >>> import polarfab
+        >>> polarfab.minimal_path("polarfly", 17, 400, q=31)
+        [17, 440, 400]
+    """
+    import numpy as np
+
+    paths = _family_paths(family, tuple(parameters.items()))
+    if isinstance(source, Integral) and isinstance(destination, Integral):
+        _require_ends(paths, int(source), int(destination))
+        return paths.path(int(source), int(destination))
+    ends = np.broadcast_arrays(source, destination)
+    if any(end.ndim != 1 or end.dtype.kind not in "iu" for end in ends):
+        raise InputError.of("two integers, or two arrays int[P]", "others", key="source")
+    for end in ends:
+        for extreme in (end.min(initial=0), end.max(initial=0)):
+            _require_ends(paths, int(extreme), int(extreme))
+    return paths.paths(*(np.ascontiguousarray(end, np.int32) for end in ends))
+
+
+def minimal_paths(
+    family: str, source: int, destination: int, **parameters: int | str
+) -> list[list[int]]:
+    """All minimal paths between two vertices that the algebra of the family gives.
+
+    These are all there are in PolarFly (one), PN and the orthogonal fat tree (one or q + 1). In
+    PolarStar it is the one of its rule.
+
+    Args and errors are those of `minimal_path`.
+
+    Example:
+        >>> import polarfab
+        >>> polarfab.minimal_paths("pn", 0, 7, q=2)
+        [[0, 8, 3, 7], [0, 10, 1, 7], [0, 12, 5, 7]]
+    """
+    paths = _family_paths(family, tuple(parameters.items()))
+    _require_ends(paths, source, destination)
+    return paths.every_path(source, destination)
+
+
+@lru_cache(maxsize=16)
+def _family_paths(family: str, parameters: tuple[tuple[str, int | str], ...]) -> FamilyPaths:
+    from compilers.forwarding.family_paths import family_paths
+
+    return family_paths(family, dict(parameters))
+
+
+def _require_ends(paths: FamilyPaths, source: int, destination: int) -> None:
+    """Pass when a path may begin at one vertex and end at the other.
+
+    Raises:
+        InputError: it may not.
+    """
+    problems = paths.require_end(source, "source") + paths.require_end(destination, "destination")
+    if problems:
+        raise InputError(problems)
 
 
 def design(

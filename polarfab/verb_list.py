@@ -33,6 +33,7 @@ SECTIONS = (
         "topologies",
         {
             "design": "Which fabrics can be built: sizes, efficiency, cost.",
+            "path": "A minimal path between two vertices by algebra, with the reasons.",
             "analyse": "Distances, paths, load, bisection, resilience, growth of a fabric.",
             "draw": "The fabric as a picture or an interactive page, and plots.",
         },

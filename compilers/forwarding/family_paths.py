@@ -1,0 +1,295 @@
+"""The minimal paths of a family by algebra, with the reason for each vertex.
+
+`family_paths` gives those of PolarFly, PN, the orthogonal fat tree and PolarStar. The rules
+themselves are in `compilers.forwarding.algebraic_paths`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compilers.forwarding import algebraic_paths as rules
+from compilers.forwarding.algebraic_paths import NO_VERTEX, Plane, Star, Vertices, plane, star
+from compilers.forwarding.machine_code import for_packets
+from compilers.topology.families import check_topology, family_named, parameters
+from compilers.topology.polarity import lines, points
+from inventory.problems import InputError, Problem
+
+PACKETS_OF_A_PAIR = 20
+"""How many packets plain Python follows in the time that the path of a pair takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A vertex of a path."""
+
+    vertex: int
+    """The number of the vertex."""
+    coordinates: tuple[int, ...]
+    """The coordinates that the topology of the family gives it."""
+    reason: str
+    """Why the path takes it: an equation of vectors, or a rule in words."""
+
+
+class FamilyPaths(ABC):
+    """The minimal paths of a member of a family, whose parameters are fixed."""
+
+    at: Plane | Star
+    """The tables that the rules look things up in."""
+    path_rule: Callable[..., None]
+    """The rule for one pair."""
+    paths_rule: Callable[..., None]
+    """The same for arrays of pairs."""
+    longest: int
+    """The most links of a minimal path."""
+    order: int
+    """The number of vertices."""
+
+    def path(self, source: int, destination: int) -> list[int]:
+        """A minimal path, from the source to the destination."""
+        row = np.empty(self.longest + 1, np.int32)
+        self.path_rule(self.at, source, destination, row)
+        return [vertex for vertex in row.tolist() if vertex != NO_VERTEX]
+
+    def paths(self, sources: Vertices, destinations: Vertices) -> Vertices:
+        """int32[P, longest + 1]: a minimal path of each pair, -1 behind its destination.
+
+        Args:
+            sources: int32[P], the first vertices.
+            destinations: int32[P], the last vertices.
+        """
+        table = np.empty((len(sources), self.longest + 1), np.int32)
+        rule = for_packets(PACKETS_OF_A_PAIR * len(sources), self.paths_rule)
+        rule(self.at, sources, destinations, table)
+        return table
+
+    def require_end(self, vertex: int, key: str) -> list[Problem]:
+        """A problem unless a path may begin and end at a vertex."""
+        if 0 <= vertex < self.order:
+            return []
+        return [Problem(f"a vertex, from 0 to {self.order - 1:,}", str(vertex), key=key)]
+
+    @abstractmethod
+    def every_path(self, source: int, destination: int) -> list[list[int]]:
+        """All minimal paths of a pair that the algebra gives."""
+
+    @abstractmethod
+    def steps(self, path: Sequence[int]) -> Iterator[PathStep]:
+        """The vertices of a minimal path, each with the reason why the path takes it."""
+
+
+class _PolarFlyPaths(FamilyPaths):
+    """PolarFly: one minimal path for each pair."""
+
+    path_rule, paths_rule = staticmethod(rules.plane_path), staticmethod(rules.plane_paths)
+    longest = 2
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self.at: Plane = plane(int(parameters["q"]))
+        self.order = self.at.size
+
+    def every_path(self, source: int, destination: int) -> list[list[int]]:
+        """See `FamilyPaths.every_path`."""
+        return [self.path(source, destination)]
+
+    def steps(self, path: Sequence[int]) -> Iterator[PathStep]:
+        """See `FamilyPaths.steps`."""
+        yield PathStep(path[0], _coordinates(self.at, path[0]), "source")
+        if len(path) == 3:
+            reason = _cross_in_words(self.at, path[0], path[2])
+            yield PathStep(path[1], _coordinates(self.at, path[1]), reason)
+        if len(path) > 1:
+            reason = _joined_in_words(self.at, path[-2], path[-1])
+            yield PathStep(path[-1], _coordinates(self.at, path[-1]), reason)
+
+
+class _SidedPaths(FamilyPaths):
+    """A family whose vertices are the points of a plane several times: N to a side."""
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self.at: Plane = plane(int(parameters["q"]))
+        self.order = self.sides * self.at.size
+
+    sides: int
+    """How many times the family has the points of the plane."""
+
+    def step(self, vertex: int, reason: str) -> PathStep:
+        """A step to a vertex, whose coordinates are its side and its vector."""
+        side, point = divmod(vertex, self.at.size)
+        return PathStep(vertex, (side, *_coordinates(self.at, point)), reason)
+
+    def neighbours(self, point: int) -> Vertices:
+        """int32[q + 1]: the points orthogonal to a point, ascending."""
+        (around,) = lines(self.at.q, points(self.at.q)[point : point + 1])
+        return np.asarray(around)
+
+
+class _PnPaths(_SidedPaths):
+    """PN: points and the lines that pass through them."""
+
+    path_rule, paths_rule = staticmethod(rules.incidence_path), staticmethod(rules.incidence_paths)
+    longest = 3
+    sides = 2
+
+    def every_path(self, source: int, destination: int) -> list[list[int]]:
+        """See `FamilyPaths.every_path`: one over each neighbour, where a path has three links."""
+        path = self.path(source, destination)
+        if len(path) < 4:
+            return [path]
+        size = self.at.size
+        side, start = divmod(source, size)
+        over = self.neighbours(start).tolist()
+        middle = [rules.meeting(self.at, point, destination % size) for point in over]
+        return [
+            [source, (1 - side) * size + first, side * size + int(second), destination]
+            for first, second in zip(over, middle, strict=True)
+        ]
+
+    def steps(self, path: Sequence[int]) -> Iterator[PathStep]:
+        """See `FamilyPaths.steps`."""
+        vectors = [vertex % self.at.size for vertex in path]
+        yield self.step(path[0], "source")
+        if len(path) == 4:
+            yield self.step(path[1], _joined_in_words(self.at, vectors[0], vectors[1]))
+        if len(path) > 2:
+            reason = _cross_in_words(self.at, vectors[-3], vectors[-1])
+            yield self.step(path[-2], reason)
+        if len(path) > 1:
+            yield self.step(path[-1], _joined_in_words(self.at, vectors[-2], vectors[-1]))
+
+
+class _OftPaths(_SidedPaths):
+    """The orthogonal fat tree: two columns of leaves, and the spines between them."""
+
+    path_rule, paths_rule = staticmethod(rules.tree_path), staticmethod(rules.tree_paths)
+    longest = 2
+    sides = 3
+
+    def require_end(self, vertex: int, key: str) -> list[Problem]:
+        """A problem unless the vertex is a leaf: spines have no hosts, and no addresses."""
+        size = self.at.size
+        if 0 <= vertex < size or 2 * size <= vertex < self.order:
+            return []
+        required = f"a leaf, from 0 to {size - 1:,} or from {2 * size:,} to {self.order - 1:,}"
+        return [Problem(required, str(vertex), key=key)]
+
+    def every_path(self, source: int, destination: int) -> list[list[int]]:
+        """See `FamilyPaths.every_path`: one over each spine, of two leaves of one point."""
+        point = source % self.at.size
+        if source == destination or point != destination % self.at.size:
+            return [self.path(source, destination)]
+        spines = self.at.size + self.neighbours(point)
+        return [[source, spine, destination] for spine in spines.tolist()]
+
+    def steps(self, path: Sequence[int]) -> Iterator[PathStep]:
+        """See `FamilyPaths.steps`."""
+        vectors = [vertex % self.at.size for vertex in path]
+        yield self.step(path[0], "source")
+        if len(path) == 1:
+            return
+        if vectors[0] == vectors[2]:
+            yield self.step(path[1], _joined_in_words(self.at, vectors[0], vectors[1]))
+        else:
+            reason = _cross_in_words(self.at, vectors[0], vectors[2])
+            yield self.step(path[1], reason)
+        yield self.step(path[2], _joined_in_words(self.at, vectors[1], vectors[2]))
+
+
+class _PolarStarPaths(FamilyPaths):
+    """PolarStar: supernodes at the vertices of ER_q."""
+
+    path_rule, paths_rule = staticmethod(rules.star_path), staticmethod(rules.star_paths)
+    longest = 3
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        kind, degree = str(parameters["supernode"]), int(parameters["degree"])
+        self.at: Star = star(int(parameters["q"]), kind, degree)
+        self.order = self.at.plane.size * self.at.members
+
+    def every_path(self, source: int, destination: int) -> list[list[int]]:
+        """See `FamilyPaths.every_path`: the one of the tables' rule."""
+        return [self.path(source, destination)]
+
+    def steps(self, path: Sequence[int]) -> Iterator[PathStep]:
+        """See `FamilyPaths.steps`."""
+        reason = "source"
+        for place, router in enumerate(path):
+            x, member = divmod(router, self.at.members)
+            yield PathStep(router, (*_coordinates(self.at.plane, x), member), reason)
+            if place + 1 < len(path):
+                reason = self._reason(router, path[place + 1], path[-1])
+
+    def _reason(self, router: int, following: int, destination: int) -> str:
+        """Why a router of a path is the next one."""
+        at = self.at
+        (x, member), (z, image) = divmod(router, at.members), divmod(following, at.members)
+        y = destination // at.members
+        bijection = "f" if x <= z else "f⁻¹"
+        if x == z and at.joined[0, member, image]:
+            return f"members {member} and {image} are joined in every supernode"
+        image_in_words = f"{bijection}({member}) = {image}"
+        if x == z:
+            return f"{image_in_words}, by the loop of a quadric"
+        if z == y:
+            return f"{_joined_in_words(at.plane, x, z)}, and {image_in_words}"
+        if x == y:
+            return f"a neighbour of the supernode, which has no shorter way, and {image_in_words}"
+        return f"{_cross_in_words(at.plane, x, y)}, and {image_in_words}"
+
+
+PATHS: dict[str, Callable[[Mapping[str, Any]], FamilyPaths]] = {
+    "polarfly": _PolarFlyPaths,
+    "demi-pn": _PolarFlyPaths,
+    "pn": _PnPaths,
+    "oft": _OftPaths,
+    "polarstar": _PolarStarPaths,
+}
+"""The families whose paths are by algebra."""
+
+
+def family_paths(family: str, given: Mapping[str, int | str | None]) -> FamilyPaths:
+    """The minimal paths of a member of a family.
+
+    Raises:
+        InputError: the family is unknown or has no paths by algebra, or its parameters are wrong.
+
+    Example:
+        >>> paths = family_paths("polarfly", {"q": 31})
+        >>> paths.path(17, 400)
+        [17, 440, 400]
+        >>> [step.reason for step in paths.steps([17, 440, 400])][1]
+        '(0, 1, 16) × (1, 11, 27) = (6, 16, 30) = 6 (1, 13, 5)'
+    """
+    if family_named(family) and family not in PATHS:
+        todo = "compile a fabric of it: polarfab explain finds its paths"
+        raise InputError.of(f"one of {', '.join(PATHS)}", family, todo, key="family")
+    if problems := check_topology(family, given):
+        raise InputError(problems)
+    return PATHS[family](parameters(family, given))
+
+
+def _coordinates(at: Plane, point: int) -> tuple[int, int, int]:
+    return int(at.x[point]), int(at.y[point]), int(at.z[point])
+
+
+def _vector(coordinates: Sequence[int]) -> str:
+    return f"({', '.join(map(str, coordinates))})"
+
+
+def _cross_in_words(at: Plane, u: int, v: int) -> str:
+    """The cross product of two vertices, and the vertex that it is a multiple of."""
+    computed = tuple(map(int, rules.cross(at, u, v)))
+    normalised = _coordinates(at, rules.meeting(at, u, v))
+    factor = next(coordinate for coordinate in computed if coordinate)
+    scaled = "" if factor == 1 else f" = {factor} {_vector(normalised)}"
+    one, other = _vector(_coordinates(at, u)), _vector(_coordinates(at, v))
+    return f"{one} × {other} = {_vector(computed)}{scaled}"
+
+
+def _joined_in_words(at: Plane, u: int, v: int) -> str:
+    return f"{_vector(_coordinates(at, u))} · {_vector(_coordinates(at, v))} = 0: joined"

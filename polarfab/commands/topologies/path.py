@@ -1,0 +1,67 @@
+"""`polarfab path`: minimal paths of a family by algebra, without a fabric."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from polarfab.family_choice import given_parameters, parameter_options
+from polarfab.output.verb_output import json_option, print_json, print_table, say
+
+
+@click.command("path")
+@click.argument("family", metavar="FAMILY")
+@click.argument("source", type=int, metavar="SOURCE")
+@click.argument("destination", type=int, metavar="DESTINATION")
+@parameter_options
+@click.option("--all", "every", is_flag=True, help="All minimal paths: in PN and OFT often q + 1.")
+@json_option
+def command(
+    family: str,
+    source: int,
+    destination: int,
+    q: int | None,
+    supernode: str | None,
+    degree: int | None,
+    every: bool,
+    as_json: bool,
+) -> None:
+    """A minimal path between two vertices, by the algebra of the family.
+
+    Of polarfly, pn, oft and polarstar. No graph is built: each vertex follows from the vectors of
+    others, as the last column shows. `polarfab explain` has the paths of a build, with its ports
+    and weights.
+
+    \b
+        polarfab path polarfly --q 31 17 400
+        polarfab path pn --q 5 0 40 --all
+        polarfab path polarstar --q 11 --supernode inductive-quad --degree 3 0 1063
+    """
+    from compilers.forwarding.family_paths import family_paths
+    from compilers.topology.families import family_of
+    from inventory.problems import InputError
+
+    given = given_parameters((), q=q, supernode=supernode, degree=degree)
+    parameters = {name: value for name, value in given.items() if value is not None}
+    paths = family_paths(family, parameters)
+    ends = paths.require_end(source, "SOURCE") + paths.require_end(destination, "DESTINATION")
+    if ends:
+        raise InputError(ends)
+    chosen = paths.every_path(source, destination) if every else [paths.path(source, destination)]
+    explained = [[*paths.steps(path)] for path in chosen]
+    if as_json:
+        steps = [[asdict(step) for step in path] for path in explained]
+        print_json({"family": family, "parameters": parameters, "paths": steps})
+        return
+    title = family_of(family).title(parameters)
+    for path in explained:
+        links = len(path) - 1
+        rows = [
+            (number, step.vertex, ", ".join(map(str, step.coordinates)), step.reason)
+            for number, step in enumerate(path)
+        ]
+        heads = ("link", "vertex", "coordinates", "why")
+        print_table(f"{title}: {links} link{'' if links == 1 else 's'}", heads, rows, whole=True)
+    if (count := len(paths.every_path(source, destination))) > len(chosen):
+        say(f"one of {count} minimal paths: --all shows them")
