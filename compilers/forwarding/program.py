@@ -33,7 +33,8 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
         InputError: a link's ends do not name each other, as in an edited build.
     """
     wiring, some = build.wiring, slice(None) if only is None else slice(only, only + 1)
-    far = np.ascontiguousarray(wiring.far[some], np.int32)
+    # A copy: arrays of a folder are read-only, of which numba would make machine code anew.
+    far = np.array(wiring.far[some], np.int32, order="C")
     link_at = links_by_port(far, wiring.port[some])
     switches, links = far.shape
     marks = build.forwarding.marks and shares
