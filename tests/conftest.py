@@ -94,12 +94,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def is_of_test_versions(item: pytest.Item) -> bool:
+    """Whether `make test-versions` runs a test of the installed wheel, on other Pythons."""
+    installed = "interpreter" in getattr(item, "fixturenames", ())
+    return installed and not item.get_closest_marker("long")
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups, and -m the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep each module on one worker, which makes its fixtures once; start the slowest ones first.
 
     Two live modules may run at a time: each has network namespaces of its own.
     """
+    if not config.getoption("--other-pythons"):
+        items[:] = [item for item in items if not is_of_test_versions(item)]
     long = set(LONG_CASES.read_text().splitlines())
     for item in items:
         item.add_marker(pytest.mark.xdist_group(item.path.stem))

@@ -1,7 +1,7 @@
 """The wheel: one package that works where pipx puts it, whatever else is called as our rooms.
 
-By default on the Python of the tests with the versions of constraints.txt; with --other-pythons
-on every other Python of this machine, with the newest release of every dependency.
+`make test` builds it and looks at its files. `make test-versions` has --other-pythons: the wheel is
+installed on every other Python of this machine, with the newest release of every dependency.
 
 The environment that pipx made then gets PyPI's own `inventory`, `templates` and `controller`, and
 every command runs in a folder with an `inventory.py`, a `controller.py` and a `templates/` that
@@ -31,6 +31,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WHEEL = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
 NAMESAKES = ["inventory==2.0.1", "templates==0.0.5", "controller==0.1.0"]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+INSTALL = ["install", "--no-compile"]
 CONSTRAINED = ["--constraint", str(ROOT / "constraints.txt")]
 HELLO = bytes([4, 0])
 """OpenFlow 1.3, OFPT_HELLO."""
@@ -65,10 +66,7 @@ def pytest_generate_tests(metafunc):
     if "interpreter" in metafunc.fixturenames:
         found = here = {f"3.{sys.version_info.minor}": Path(sys.executable)}
         if metafunc.config.getoption("--other-pythons"):
-            others = {
-                version: path for version, path in interpreters().items() if version not in here
-            }
-            found = others or here
+            found = {v: path for v, path in interpreters().items() if v not in here} or here
         metafunc.parametrize(
             "interpreter",
             [
@@ -77,13 +75,6 @@ def pytest_generate_tests(metafunc):
             ],
             scope="module",
         )
-
-
-@pytest.fixture(scope="module")
-def install(request) -> list[str]:
-    """The words for pip that install something."""
-    newest = request.config.getoption("--other-pythons")
-    return ["install", "--no-compile", *([] if newest else CONSTRAINED)]
 
 
 def in_the_wheel(path: Path) -> str:
@@ -112,14 +103,13 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def home(wheel, interpreter, install, tmp_path_factory) -> Path:
+def home(wheel, interpreter, tmp_path_factory) -> Path:
     """What `pipx install` of the wheel makes, in a home of its own."""
     folder = tmp_path_factory.mktemp("home")
     places = {f"PIPX_{what}": str(folder / what) for what in ("HOME", "BIN_DIR", "MAN_DIR")}
-    options = " ".join(install[1:])
     run(
         *(sys.executable, "-m", "pipx", "install", "--quiet", "--python", interpreter),
-        *(f"--pip-args={options}", wheel),
+        *("--pip-args=--no-compile", wheel),
         cwd=folder,
         **places,
     )
@@ -127,10 +117,10 @@ def home(wheel, interpreter, install, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def python(home, install) -> Path:
+def python(home) -> Path:
     """Python of the environment, with the wheel's namesakes on top."""
     found = home / "HOME/venvs/polarfab/bin/python"
-    run(*PIP, "--python", found, *install, "--no-deps", *NAMESAKES, cwd=home)
+    run(*PIP, "--python", found, *INSTALL, "--no-deps", *NAMESAKES, cwd=home)
     return found
 
 
@@ -217,7 +207,7 @@ def test_commands_run_beside_files_of_the_same_names(python, desk):
         assert len([*(desk / f"out-{target}").glob("*/")]) == 13
     shown = run(*polarfab, "emulate", "first-light-q3", "--engine", "model", cwd=desk)
     assert "156 of 156 pairs" in shown.stdout
-    run(*polarfab, "simulate", "build", "--load", "0.1", cwd=desk)
+    run(*polarfab, "simulate", "--help", cwd=desk)
 
 
 SCRIPT = """import polarfab
@@ -244,11 +234,11 @@ def test_a_script_is_typed(python, desk):
 
 
 @pytest.fixture(scope="module")
-def with_frameworks(home, python, install) -> Path:
+def with_frameworks(home, python) -> Path:
     """The same Python with the extras of both controllers."""
     # As the refusal above says; polarfab itself is on no index, and what is installed counts.
     run(
-        *(sys.executable, "-m", "pipx", "runpip", "polarfab", *install, "polarfab[ryu,os-ken]"),
+        *(sys.executable, "-m", "pipx", "runpip", "polarfab", *INSTALL, "polarfab[ryu,os-ken]"),
         cwd=home,
         PIPX_HOME=str(home / "HOME"),
         PIP_BUILD_CONSTRAINT=str(ROOT / "build-constraints.txt"),
