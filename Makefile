@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Many wait for switches: two cores are busy with five.
-PYTEST := $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
+# Many wait for switches: two cores are busy with four.
+PYTEST := $(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
 EXTRAS := ryu,os-ken,http,mininet,plots,analyse,cluster,docs
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ip, unshare; for tests only ping, a browser,
@@ -46,13 +46,15 @@ test-all: checks | debian ## the same with the tests marked long
 	$(PYTEST) -m 'not alone'
 	$(BIN)/pytest -m alone
 
-# Compiling the tests once spares every worker doing so for itself. (A recipe that names MAKE would run
-# under make -n, too.)
+# Compiling the tests once spares every worker doing so for itself. The types take one core for longer
+# than all else. Tests reproduce the papers: the manual's links need no more than a few pictures of them.
+# (A recipe that names MAKE would run under make -n, too.)
 checks: $(STAMP) | debian
-	@$(BIN)/pytest --collect-only --quiet > /dev/null &
-	collected=$$!
-	$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= lint docs
-	wait $$collected
+	@make="$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= MANUAL_EXHIBITS=projective"
+	{ $(BIN)/pytest --collect-only --quiet > /dev/null && $$make docs; } &
+	others=$$!
+	$$make lint || { wait; exit 1; }
+	wait $$others
 
 # Quick tests that use every dependency, with the lowest versions that pyproject.toml allows on the
 # oldest Python that is here, and with the newest that there are on the newest Python and that of

@@ -26,16 +26,23 @@ ROW = ("id", "paper", "what", "verdict", "why")
 Reproduced = Sequence[tuple[Exhibit, Evidence]]
 
 
+def picture_names(exhibit: Exhibit, evidence: Evidence) -> list[str]:
+    """The file of each picture: that of the plot, if there is one, then those of the drawings."""
+    drawings = [f"{exhibit.id}-{number}.svg" for number in range(1, len(evidence.diagrams) + 1)]
+    return [f"{exhibit.id}.svg", *drawings] if evidence.panels else drawings
+
+
 def pictures(exhibit: Exhibit, evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Name and SVG of each picture.
 
     Raises:
         InputError: there is a plot, and Matplotlib is not installed.
     """
+    names = iter(picture_names(exhibit, evidence))
     if evidence.panels:
-        yield f"{exhibit.id}.svg", plot(evidence.panels, "svg", plain=True).decode()
-    for number, diagram in enumerate(evidence.diagrams, 1):
-        yield f"{exhibit.id}-{number}.svg", diagram.svg()
+        yield next(names), plot(evidence.panels, "svg", plain=True).decode()
+    for diagram in evidence.diagrams:
+        yield next(names), diagram.svg()
 
 
 def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[str, str]]:
@@ -88,7 +95,7 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
             paper = item.paper
             yield f"\n## {papers[paper]}\n"
         yield f"\n### {item.id}\n\n{item.what}: *{evidence.verdict}*.\n\n"
-        for name, _ in pictures(item, evidence):
+        for name in picture_names(item, evidence):
             yield f"![{item.what}]({beside}{name})\n"
         yield from (f"\n- {line}" for line in evidence.setup)
         yield "\n" if evidence.setup else ""

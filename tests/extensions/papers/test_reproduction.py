@@ -24,7 +24,7 @@ SLOW = (
     *(f"polarfly-fig{number}" for number in (8, 9, 10, 11)),
     *(f"polarstar-fig{number}" for number in (9, 10, 12)),
 )
-"""Those that take seconds; the manual, which CI builds, has all."""
+"""Those that take seconds; `make docs` computes all."""
 
 
 @pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.long)])
