@@ -251,6 +251,7 @@ class Overview:
             "shadowed": sum(bool(one.shadowed) for one in now.switches),
             "oldest_audit": max((age for age in audited if age is not None), default=None),
             "dead_links": int(np.count_nonzero(now.dead)) // 2,
+            "doubtful_links": len(now.links.get("doubtful", ())),
             "trial_until": (now.rollout or {}).get("until"),
             "alive": now.beats,
             "bugs": now.bugs,

@@ -74,6 +74,7 @@ class Metrics(Collector):
             ("alive", "1 while the loop that repairs and reports runs.", health["alive"]),
             ("leader", "1 where this controller leads.", health["role"] == "leader"),
             ("links_dead", "Links that traffic is routed around.", health["dead_links"]),
+            ("links_doubtful", "Silent links that stay in use.", health["doubtful_links"]),
             ("trial", "1 while a build waits to be confirmed.", bool(health["trial_until"])),
         ):
             yield _gauge(name, what, [((), value)])

@@ -73,6 +73,11 @@ class SessionXid(IntEnum):
     PROBE = 0xFFFFFF02
     ROLE = 0xFFFFFF03
     PACKET_OUT = 0xFFFFFF04
+    TURN = 0xFFFFFF05
+
+
+OUR_ECHOES = frozenset({SessionXid.PROBE, SessionXid.TURN})
+"""The xids of echo requests whose replies are looked at."""
 
 
 def boundary(data: bytes | memoryview, start: int, least: int) -> int:
@@ -96,6 +101,16 @@ def boundary(data: bytes | memoryview, start: int, least: int) -> int:
 def echo_reply(request: bytes) -> bytes:
     """The reply to an echo request: the same bytes with another type."""
     return message(MessageType.ECHO_REPLY, header(request)[2], request[HEADER.size :])
+
+
+def turn_echo(turn: int) -> bytes:
+    """The echo request after the LLDP frames of this turn."""
+    return message(MessageType.ECHO_REQUEST, SessionXid.TURN, turn.to_bytes(8, "big"))
+
+
+def turn_of(reply: bytes) -> int:
+    """The turn of the request that an echo reply answers."""
+    return int.from_bytes(reply[HEADER.size : HEADER.size + 8], "big")
 
 
 def datapath_id(features: bytes) -> int:

@@ -40,9 +40,9 @@ def flows_wanted(cookie: int = 0, mask: int = 0) -> bytes:
     )
 
 
-def ports_wanted() -> bytes:
-    """The body of a request for the counters of all ports."""
-    return PORT_REQUEST.pack(port=ANY)
+def ports_wanted(port: int = ANY) -> bytes:
+    """The body of a request for the counters of a port, by default of all."""
+    return PORT_REQUEST.pack(port=port)
 
 
 def groups_wanted() -> bytes:

@@ -79,6 +79,9 @@ class Upkeep:
     def packet_in(self, vertex: int, message: bytes) -> None:
         """A switch sends a packet."""
 
+    def answered(self, vertex: int, turn: int) -> None:
+        """A switch answers the echo request that followed what it was to send in this turn."""
+
     def fit(self, vertex: int, fit: bool) -> None:
         """A switch was read to hold its program, or it is known not to."""
 

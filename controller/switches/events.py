@@ -429,6 +429,22 @@ TablesRepaired = Kind(
     _extent,
     _failures,
 )
+LinksDoubtful = Kind(
+    "doubtful",
+    "links integer; sentence",
+    "Frames of discovery are missed on so many links. They stay in use, as something else than the "
+    "links may be the cause: many fell silent at once, an end sees none of its links, or packets "
+    "still arrive.",
+    "{node} missed by discovery, and in use all the same: {text}",
+    "{sentence}",
+    lambda event: f"{event['links']} {'link' if event['links'] == 1 else 'links'}",
+)
+LinksCertain = Kind(
+    "certain",
+    "",
+    "No link is doubtful any more: each is seen, or is known to be dead.",
+    "no link is doubtful any more",
+)
 CableMisplaced = Kind(
     "miswired",
     f"misplaced integer; sentence; action; {LINK}",

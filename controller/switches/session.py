@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from compilers.targets.openflow.protocol import MessageType, header
-from controller.openflow.messages import Error, Names, SessionXid
+from controller.openflow.messages import Error, Names, SessionXid, turn_of
 from controller.settings import ForeignRows
 from controller.switches import events
 from controller.switches.connections.sending import Outbox, SendPriority
@@ -159,6 +159,8 @@ class LiveFabric:
             self.upkeep.port_status(switch.vertex, message)
         elif kind == MessageType.PACKET_IN:
             self.upkeep.packet_in(switch.vertex, message)
+        elif (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.TURN):
+            self.upkeep.answered(switch.vertex, turn_of(message))
 
     def closed(self, key: Hashable) -> None:
         """A connection has ended."""

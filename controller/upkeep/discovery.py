@@ -1,24 +1,16 @@
-"""Discovery of cables by a signed LLDP frame out of every port. No I/O.
+"""Discovery of cables by a signed LLDP frame out of every port but hosts'. No I/O.
 
 Switches with a session send in turn, at most `rate` frames a second in all; a frame received at
 another switch shows a cable in one direction. A planned link counts as seen if both directions were
-received within three turns. A switch whose frames were never received may keep LLDP to itself, and
-one that never received any may not pass it on: of their links nothing is known, nor of those
-whose ports are not there. A port that receives from another end than planned is miswired; the
-as-wired check (`compilers.audit`) finds the moves that mend it. Foreign, forged and old frames and
-frames of hosts are ignored.
-
-Frames are of IEEE 802.1AB, §8, with datapath id and port number in the same places as in Ryu and
-os-ken. The signature is in an organisationally specific TLV (§8.6) under a locally administered
-identifier.
+received within three turns. Which links carry nothing is decided by `link_silence`. A port that
+receives from another end than planned is miswired; the as-wired check (`compilers.audit`) finds the
+moves that mend it. Foreign, forged and old frames and frames of hosts are ignored.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from hashlib import blake2b
-from hmac import compare_digest
 from secrets import token_bytes
 
 import numpy as np
@@ -26,36 +18,15 @@ from numpy.typing import NDArray
 
 from compilers.audit.resolve import PortFinder, Wired, likeliest
 from compilers.audit.wiring_audit import WiringAudit, check
-from compilers.targets.openflow.protocol import WireLayout
 from compilers.wiring.wiring import Wiring, links_by_port
-from controller.openflow.messages import packet_in, packets_out
+from controller.openflow.messages import packet_in, packets_out, turn_echo
 from controller.settings import LINK_RATE
+from controller.upkeep.link_silence import MISSED, LinkSilence
+from controller.upkeep.lldp_frames import frames, read_frame
 
 LEAST_PERIOD = 2.0
 """Least seconds between two turns of a switch."""
-MISSED = 3
-"""Turns without a frame after which a cable counts as gone."""
 NEVER_SEEN = -np.inf
-
-ETHERTYPE = 0x88CC
-NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
-"""No bridge forwards it (§7.1): a frame that arrives has crossed one cable."""
-OUI, SIGNED = bytes.fromhex("025046"), 1
-SIGNATURE = 16
-LOCAL, COMPONENT = 7, 2
-FRAME = WireLayout(
-    "to 6s, source 6s, ethertype H",
-    "chassis H, chassis_kind B, switch 21s",
-    "port_id H, port_kind B, port L",
-    "life H, seconds H",
-    f"token H, oui 3s, token_kind B, round L, signature {SIGNATURE}s",
-    "2x",
-)
-"""A frame: chassis, port, time to live, our TLV, and the end TLV, which is 0."""
-TLVS = {"chassis": (1, 22), "port_id": (2, 5), "life": (3, 2), "token": (127, 8 + SIGNATURE)}
-"""The types of the TLVs (§8.5), and the bytes of their values."""
-SIGNED_BYTES = FRAME.size - SIGNATURE - 2
-"""All bytes before the signature are signed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,8 +52,23 @@ class LinkEnds:
         return cls(number, ends.astype(np.int64), place.astype(np.int64))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sight:
+    """What discovery sees of links; of those in none of these it cannot tell."""
+
+    unseen: NDArray[np.bool_]
+    """bool[E], whether a link carries nothing, or leads elsewhere."""
+    seen: NDArray[np.bool_]
+    """bool[E], whether frames arrive as planned in both directions."""
+    doubtful: NDArray[np.bool_]
+    """bool[E], whether frames are missed and the link may carry packets all the same."""
+
+
 class Discovery:
-    """Received frames by port: port p of vertex v is v·W + p, as in `compilers.audit.resolve`."""
+    """Received frames by port: port p of vertex v is v·W + p, as in `compilers.audit.resolve`.
+
+    silence: which links carry nothing.
+    """
 
     def __init__(self, wiring: Wiring, rate: float = LINK_RATE, key: bytes | None = None) -> None:
         self.wiring, self.cables = wiring, LinkEnds.of(wiring)
@@ -92,19 +78,25 @@ class Discovery:
         self._width, self._planned = ports.width, ports.planned()
         self._vertex = {d: v for v, d in enumerate(wiring.datapath_id.tolist())}
         order = len(wiring.far)
+        end = self.cables.ends
+        self.silence = LinkSilence(end[..., 0], order)
         self._last, self._allowed = 0.0, 0.0
-        self._sends, self._hears = np.zeros(order, np.bool_), np.zeros(order, np.bool_)
         self._ports = np.zeros((order, ports.width), np.bool_)
+        self._hosts = np.zeros((order, ports.width), np.bool_)
+        vertex, host = np.nonzero(wiring.host_port > 0)
+        self._hosts[vertex, wiring.host_port[vertex, host]] = True
         self._round = np.zeros(order, np.int64)
         self._turn = np.full(order, np.inf)
         self._since = np.full(order, np.inf)
         self._from = np.full(order * ports.width, -1)
         self._heard = np.full(order * ports.width, NEVER_SEEN)
         self._at = np.full(order * ports.width, -1)
-        end = self.cables.ends
-        at = end[..., 0] * ports.width + wiring.port[end[..., 0], end[..., 1]]
-        self._near: NDArray[np.int64] = at[:, 0]
-        self._far: NDArray[np.int64] = at[:, 1]
+        self._end: NDArray[np.int64] = end[..., 0] * ports.width
+        self._end += wiring.port[end[..., 0], end[..., 1]]
+        """int64[E, 2], the ports at both ends of each link."""
+        self._direction = np.full(order * ports.width, -1)
+        """The direction of `silence` that leads to each port."""
+        self._direction[self._end.ravel()] = np.arange(self._end.size)
 
     @property
     def age(self) -> float:
@@ -118,6 +110,7 @@ class Discovery:
         """
         self._ports[vertex] = False
         self._turn[vertex] = self._since[vertex] = np.inf if ports is None else now
+        self.silence.restarts(vertex)
         if ports is not None:
             self._ports[vertex, ports[(ports > 0) & (ports < self._width)]] = True
 
@@ -127,7 +120,9 @@ class Discovery:
             self._ports[vertex, port] = exists
 
     def due(self, now: float) -> list[tuple[int, bytes]]:
-        """The packet-outs to send now, by vertex: those of switches that are due."""
+        """The packet-outs to send now, by vertex: those of switches that are due, and an echo
+        request whose answer shows that they have left.
+        """
         turns = np.flatnonzero(self._turn <= now)
         passed = min(now - self._last, 1.0)
         self._allowed += passed * len(self._turn) / self.interval
@@ -135,7 +130,13 @@ class Discovery:
         self._last, self._allowed = now, min(self._allowed - most, 1.0)
         chosen = turns[np.argsort(self._turn[turns], kind="stable")[:most]]
         self._turn[chosen] = now + self.interval
-        return [(vertex, self._frames(vertex)) for vertex in chosen.tolist()]
+        self.silence.sent(chosen, now)
+        return [(v, self._frames(v) + turn_echo(int(self._round[v]))) for v in chosen.tolist()]
+
+    def answered(self, vertex: int, turn: int, now: float) -> None:
+        """A switch has answered the echo request of a turn; a late answer says nothing."""
+        if turn == self._round[vertex]:
+            self.silence.answered(vertex, turn, now)
 
     def received(self, vertex: int, message: bytes, now: float) -> bool:
         """A packet-in has arrived; returns whether it was one of our valid frames."""
@@ -154,20 +155,28 @@ class Discovery:
         if before not in (at, -1) and self._from[before] == of:
             self._heard[before] = NEVER_SEEN  # the plug was moved
         self._from[at], self._heard[at], self._at[of] = of, now, at
-        self._sends[origin] = self._hears[vertex] = True
+        direction = self._direction[at]
+        if direction >= 0 and self._end.ravel()[direction ^ 1] == of:
+            self.silence.arrived(direction, round_)
         return True
 
-    def unseen(self, now: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """bool[E] each: planned links of which a direction is not received, though it should be by
-        now, and those that are seen. It should be once both switches have had a session for long.
-        """
-        a, b = self.cables.ends[:, 0, 0], self.cables.ends[:, 1, 0]
-        ready = now - np.maximum(self._since[a], self._since[b]) > self.age
-        ready &= self._ports.take(self._near) & self._ports.take(self._far)
-        at_a = self._fresh(now, self._near) & (self._from[self._near] == self._far)
-        at_b = self._fresh(now, self._far) & (self._from[self._far] == self._near)
-        missed = self._sends[b] & self._hears[a] & ~at_a | self._sends[a] & self._hears[b] & ~at_b
-        return ready & missed, at_a & at_b
+    def to_read(self) -> list[tuple[int, int, int]]:
+        """Ports whose received packets are to be counted now: a direction, its switch, its port."""
+        place = self._end.ravel()
+        return [(d, *divmod(int(place[d]), self._width)) for d in self.silence.to_read()]
+
+    def unseen(self, down: NDArray[np.bool_], now: float) -> Sight:
+        """What is seen of links; down: bool[E], links whose ports are down, so nobody looks."""
+        exist = self._ports.take(self._end).all(axis=1) & ~down
+        self.silence.forget(np.repeat(~exist, 2).nonzero()[0])
+        fresh = self._fresh(now, self._end)
+        right = self._from[self._end] == self._end[:, ::-1]
+        seen = (fresh & right).all(axis=1)
+        at = self._at[self._end[:, ::-1]]
+        elsewhere = (at >= 0) & (at != self._end) & self._fresh(now, at)
+        misled = ((fresh & ~right) | (elsewhere & ~(fresh & right))).any(axis=1)
+        silent, doubtful = self.silence.judge(seen, now)
+        return Sight(silent | misled & exist, seen, doubtful & ~misled)
 
     def wired(self, now: float) -> Wired:
         """The cables seen now, one a port."""
@@ -185,7 +194,7 @@ class Discovery:
         """
         at = np.flatnonzero(self._heard >= now - self.age)
         planned = np.full(len(self._from), -1)
-        planned[self._near], planned[self._far] = self._far, self._near
+        planned[self._end] = self._end[:, ::-1]
         odd = at[planned[at] != self._from[at]]
         ends = np.concatenate((odd, planned[odd][planned[odd] >= 0])) // self._width
         # Links are not missing while their switches have not had the time to report them.
@@ -199,45 +208,8 @@ class Discovery:
 
     def _frames(self, vertex: int) -> bytes:
         self._round[vertex] += 1
-        ports = np.flatnonzero(self._ports[vertex])
+        ports = np.flatnonzero(self._ports[vertex] & ~self._hosts[vertex])
         seconds = min(0xFFFF, round(self.age) + 1)
         datapath_id = int(self.wiring.datapath_id[vertex])
         lldp = frames(datapath_id, ports, int(self._round[vertex]), seconds, self._key)
         return packets_out(ports, lldp)
-
-
-def frames(
-    datapath_id: int, ports: NDArray[np.integer], round_: int, seconds: int, key: bytes
-) -> NDArray[np.uint8]:
-    """uint8[n, 80]: a frame for each port, int[n], of a switch; the round grows and dates them.
-
-    seconds: their time to live.
-    """
-    result: NDArray[np.void] = np.zeros(len(ports), FRAME.dtype)
-    result["to"], result["ethertype"] = NEAREST_BRIDGE, ETHERTYPE
-    result["source"] = OUI + (datapath_id & 0xFFFFFF).to_bytes(3, "big")
-    for name, (kind, size) in TLVS.items():
-        result[name] = kind << 9 | size  # 7 and 9 bits (§8.4)
-    result["chassis_kind"], result["switch"] = LOCAL, b"dpid:%016x" % datapath_id
-    result["port_kind"], result["port"] = COMPONENT, ports
-    result["seconds"] = seconds
-    result["oui"], result["token_kind"], result["round"] = OUI, SIGNED, round_
-    signatures = b"".join(_signature(frame.tobytes(), key) for frame in result)
-    result["signature"] = np.frombuffer(signatures, FRAME.dtype["signature"])
-    return result.view(np.uint8).reshape(len(ports), FRAME.size)
-
-
-def read_frame(frame: bytes | memoryview, key: bytes) -> tuple[int, int, int] | None:
-    """The datapath id, port and round of a frame signed with this key; else None."""
-    data = bytes(frame[: FRAME.size])
-    if len(data) < FRAME.size or not data.startswith(NEAREST_BRIDGE):
-        return None
-    fields = FRAME.read(data)
-    if not compare_digest(fields.signature, _signature(data, key)):
-        return None
-    return int(fields.switch.removeprefix(b"dpid:"), 16), fields.port, fields.round
-
-
-def _signature(frame: bytes, key: bytes) -> bytes:
-    """A keyed BLAKE2b (RFC 7693, §2.9), which needs no HMAC."""
-    return blake2b(frame[:SIGNED_BYTES], key=key, digest_size=SIGNATURE).digest()

@@ -1,8 +1,8 @@
 """Link state: what switches say of their ports, cables and rows in, what traffic avoids out.
 
-A link is broken while a port at either end is down or set to drop packets, or while discovery does
-not see it as planned. It is dead while it is broken or suppressed (`damping`). A switch is
-*drained* when it
+A link is broken while a port at either end is down or set to drop packets, or while it carries
+nothing or leads elsewhere, as discovery finds. It is dead while it is broken or suppressed
+(`damping`). A switch is *drained* when it
 
 - stays disconnected for longer than the patience, or has not connected so long after the start,
 - was read not to hold its program, or
@@ -99,6 +99,8 @@ TOGETHER = 0.2
 DOWN = "port down"
 LOOK = 1.0
 """Seconds between two evaluations of discovery."""
+MOST_NAMED = 3
+"""Links that an alarm names."""
 
 
 class Links:
@@ -128,6 +130,7 @@ class Links:
         # Of links: bool[S, K], then bool[E].
         self._port_down = np.zeros((*self.dead.shape,), np.bool_)
         self._unseen = np.zeros(len(self.cables.ends), np.bool_)
+        self._doubtful = np.zeros(len(self.cables.ends), np.bool_)
         self._broken = np.zeros(len(self.cables.ends), np.bool_)
         self._requested_links = np.zeros(len(self.cables.ends), np.bool_)
         # Of switches: which take part, are connected, do not hold their program, are drained when,
@@ -262,7 +265,22 @@ class Links:
             return
         self._looked = now
         self._look_for_miswires(self.discovery.miswired(now), self.discovery.interval, now)
-        self.unseen(*self.discovery.unseen(now), now)
+        down = np.zeros(len(self._broken) + 1, np.bool_)
+        down[self.cables.number[self._port_down]] = True
+        sight = self.discovery.unseen(down[:-1], now)
+        self.unseen(sight.unseen, sight.seen, now)
+        self._doubt(sight.doubtful)
+
+    def _doubt(self, doubtful: NDArray[np.bool_]) -> None:
+        """Raise an alarm for links that are doubtful now and were not, and say when none is."""
+        if (doubtful & ~self._doubtful).any():
+            names = self._named(doubtful)
+            rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            sentence = ", ".join(names[:MOST_NAMED]) + rest
+            self._events.append(events.LinksDoubtful(len(names), sentence))
+        elif self._doubtful.any() and not doubtful.any():
+            self._events.append(events.LinksCertain())
+        self._doubtful = doubtful
 
     def _look_for_miswires(self, miswired: WiringAudit | None, turn: float, now: float) -> None:
         """Report miswires that stay for a turn of all switches: before that, some of several moved
@@ -312,6 +330,7 @@ class Links:
         """Dead links, drained switches and miswires, for the status file."""
         return {
             "down": self._named(self._broken),
+            "doubtful": self._named(self._doubtful),
             "suppressed": self._named(self.penalties.suppressed),
             "drained": [self.wiring.names[v] for v in np.flatnonzero(self.drained)],
             "asked": [*self.requested],

@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 from compilers.routing.link_repair import Intact, Repaired, avoided_links, repaired
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.protocol import PORT_STATS, Multipart
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
 from compilers.wiring.shared_risk import find, of_groups
+from controller.openflow.multipart import ports_wanted, records
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Outcome
@@ -33,6 +35,7 @@ from controller.switches.events import Event, TablesRepaired
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Backoff, Start, at_once
+from controller.upkeep.link_silence import LinkSilence
 from controller.upkeep.link_state import Links
 from inventory.problems import InputError, did_you_mean
 
@@ -352,6 +355,15 @@ class Keeper(Upkeep):
         if (kept := self._watched(vertex)) and (discovery := kept.links.discovery):
             discovery.received(vertex, message, self._now())
 
+    def answered(self, vertex: int, turn: int) -> None:
+        """A switch has answered the echo request after the frames of this turn of discovery."""
+        if (kept := self._watched(vertex)) and (discovery := kept.links.discovery):
+            discovery.answered(vertex, turn, self._now())
+            for direction, far, port in discovery.to_read():
+                answer = partial(_count, discovery.silence, direction)
+                if switch := self.fabric.present.get(far):
+                    switch.talk.ask(Multipart.PORT_STATS, ports_wanted(port), answer)
+
     def tick(self) -> None:
         """Time passes."""
         kept = self._active()
@@ -462,6 +474,12 @@ class Keeper(Upkeep):
         for vertex in vertices:
             generations[vertex] = self.fabric.present[vertex].generation
         return generations
+
+
+def _count(silence: LinkSilence, direction: int, body: bytes | None) -> None:
+    """A switch has told the counters of a port, or (None) does not."""
+    for counters in records(body or b"", PORT_STATS):
+        silence.counted(direction, int(counters["received_packets"]))
 
 
 def _same_cables(one: Build, other: Build) -> bool:

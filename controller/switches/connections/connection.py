@@ -20,7 +20,7 @@ from compilers.targets.openflow.protocol import (
     header,
     message,
 )
-from controller.openflow.messages import SessionXid, datapath_id, echo_reply
+from controller.openflow.messages import OUR_ECHOES, datapath_id, echo_reply
 from controller.switches.connections.listening import shut_down
 from controller.switches.connections.sending import Overflow, SendPriority, SendQueue
 from controller.switches.framework import Framework
@@ -194,7 +194,7 @@ class SwitchConnection:
                 elif self.state == self.main:
                     xid, told = header(message)[2], kind in TOLD
                     theirs = self.others and THEIRS <= xid <= MOST_THEIRS
-                    echo = kind == MessageType.ECHO_REPLY and xid != SessionXid.PROBE
+                    echo = kind == MessageType.ECHO_REPLY and xid not in OUR_ECHOES
                     if (told or not theirs) and not echo and self.edge.of_build(self):
                         self.edge.put(self, message)
                     if self.others and (told or theirs):

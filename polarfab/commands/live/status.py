@@ -24,7 +24,7 @@ def command(
     """Show the fabric of the controller whose management API is at URL.
 
     Exit code 0 when every switch holds its program, no rows of others override it and no link is
-    dead, or when another controller leads, else 1.
+    dead or doubtful, or when another controller leads, else 1.
     """
     client = controller.client()
     if history:
@@ -32,7 +32,8 @@ def command(
         return
     state = client.get("state")
     follows = state["role"] == "follower"
-    good = follows or (state["complete"] and not state["dead_links"] and not state["shadowed"])
+    links = state["dead_links"] + state.get("doubtful_links", 0)
+    good = follows or (state["complete"] and not links and not state["shadowed"])
     if as_json:
         print_json(state)
     elif follows:
@@ -46,6 +47,8 @@ def command(
 def _show(state: dict[str, Any]) -> None:
     proved = state["caveat"] or f"proved: {state['proved']}"
     links = counted(state["dead_links"], "dead link")
+    if doubtful := state.get("doubtful_links", 0):
+        links += f", {counted(doubtful, 'doubtful link')}"
     say(
         f"{state['name']}, build {state['build']}: {state['in_sync']} of {len(state['switches'])} "
         f"switches in sync{_audited(state)}, {links}; {proved}; held for "

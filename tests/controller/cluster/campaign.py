@@ -38,6 +38,7 @@ from tests.controller.cluster.crowd import Crowd, Papers
 from tests.controller.cluster.meddler import COUNTED, Fault, Meddler
 from tests.controller.makers import Running, polarfab
 from tests.controller.unixctl import Unixctl
+from tests.controller.upkeep.spliced_cable import SplicedCable
 from tests.outages import outage
 from tests.waiting import until
 
@@ -55,6 +56,8 @@ FILES, IDLE = 400, 400
 LIMIT = 40.0
 """Seconds in which everything must be right again on a machine with other work."""
 
+AFTERWARDS = 5.0
+"""Seconds after an outage of management in which nothing may be lost, either."""
 MOVE_BEGINS = 2.0
 """Seconds in which a move has mostly begun, if it can."""
 
@@ -133,6 +136,8 @@ class Campaign:
         self.limited: set[int] = set()
         self.hung: set[int] = set()
         self.dropping: set[tuple[int, str, str]] = set()
+        self.spliced: SplicedCable | None = None
+        self.discovers = True
         self.switches = range(self.build.tables.switches)
         self.expected = {b.identity: self._expected(b) for b in map(load, builds)}
 
@@ -180,7 +185,8 @@ class Campaign:
         options = [*OPTIONS, "--http", self.url, "--token-file", self.tokens]
         options += self.papers.options
         options += ["--foreign", "remove" if self.remove else "keep"]
-        options += ["--no-discover"] * (self.chance.random() < 0.3)
+        self.discovers = self.chance.random() >= 0.3
+        options += [] if self.discovers else ["--no-discover"]
         (folder := self.work / f"controller-{self.starts}").mkdir()
         made = polarfab(self.folder, self.chance.choice(("ryu", "os-ken")), *options)
 
@@ -239,6 +245,10 @@ class Campaign:
             self._flap(event)
         elif kind == "switch reboots":
             self._reboot(event)
+        elif kind == "management away":
+            self._without_management(event)
+        elif kind == "cable silent one way":
+            self._silence(event)
         elif kind.startswith(("cable", "switch")):
             self._suffer(event)
         elif kind == "idle connections":
@@ -350,6 +360,34 @@ class Campaign:
         now = Outage(was.links ^ changed.links, was.switches ^ changed.switches)
         self.fabric.suffer(now)
 
+    def _without_management(self, event: Event) -> None:
+        """All, some or one of the switches have no management for 1 to 30 s; nothing is lost
+        meanwhile, nor for a while afterwards.
+        """
+        chance = random.Random(event.chance)  # noqa: S311
+        every = [self._datapath_id(v) for v in self.switches]
+        away = chance.choice([every, chance.sample(every, 4), chance.sample(every, 1)])
+        length = chance.randint(1, 30)
+        self.meddler.management(away)
+        self._lose_nothing(length, f"without management for {length} s: {away}")
+        self.meddler.management()
+        self._lose_nothing(AFTERWARDS, f"after {length} s without management: {away}")
+        self.report.checks["outages of management"] += 1
+
+    def _lose_nothing(self, seconds: float, when: str) -> None:
+        every = {(s, d) for s in self.switches for d in self.switches if s != d}
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            lost = every.copy()
+            assert self._reach(lost), f"seed {self.seed}, {when}: {lost}"
+
+    def _silence(self, event: Event) -> None:
+        """A cable carries one direction only until the round is over; all ports stay up."""
+        u, v = event.link if event.chance % 2 else event.link[::-1]
+        if self.spliced is None and not self._ports(u, v) & {port for _, port, _ in self.dropping}:
+            self.spliced = SplicedCable(self.ovs, self.build, u, v)
+            self.spliced.carries(True, False)
+
     def _by_hand(self, event: Event) -> None:
         v, kind, bridge = event.vertex, event.kind, f"s{event.vertex}"
         held = [row for row in dump(self.ovs, bridge)["flows"] if _ours(row)]
@@ -390,10 +428,11 @@ class Campaign:
         controller, after messages that were garbled on their way, under rows of others.
         """
         kinds = {event.kind for event in events}
-        if self.controller is None or kinds & UNBOUNDED:
+        if self.controller is None or kinds & UNBOUNDED or (self.spliced and not self.discovers):
             return
         outage, amiss = self.fabric.outage, self.limited | self.hung
         dropping = {port for _, port, _ in self.dropping}
+        dropping |= {*self.spliced.ends} if self.spliced else set()
         left = networkx.Graph()
         names = self.build.wiring.names
         left.add_nodes_from({v for v in self.switches if names[v] not in outage.switches} - amiss)
@@ -433,6 +472,9 @@ class Campaign:
         again; what was changed by hand is found by the audit.
         """
         began = time.monotonic()
+        if self.spliced is not None:
+            self.spliced.remove()
+            self.spliced = None
         self.fabric.suffer(Outage())
         self.meddler.heal()
         self.hung.clear()

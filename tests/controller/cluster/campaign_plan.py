@@ -56,6 +56,8 @@ KINDS: Mapping[str, float] = {
     "impostor": 1,
     "stolen certificate": 1,
     "thread killed": 0.4,
+    "management away": 1,
+    "cable silent one way": 1,
     "connection slow": 1.5,
     "connection cut": 1.5,
     "connection hung": 1.5,
@@ -112,8 +114,9 @@ def _round(
 ) -> Iterator[Event]:
     dark: set[int] = set()
     cut: set[tuple[int, int]] = set()
-    for _ in range(count):
+    for number in range(count):
         possible = {
+            "management away": not number,  # all is well before, and nothing else explains a loss
             "cable cut": len(cut) < MOST_CUT,
             "cable mended": bool(cut),
             "switch killed": len(dark) < MOST_DARK,

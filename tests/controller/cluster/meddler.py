@@ -8,6 +8,7 @@ import ssl
 import struct
 import threading
 from collections import Counter
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -69,15 +70,16 @@ class _Cut(Exception):
 class Meddler:
     """Listens on a port of loopback and passes everything to another, but for the faults.
 
-    papers: its certificate there, which names all switches; they come without TLS. done counts what
-    faults have really done: some wait for a message that never comes.
+    papers: its certificate there, which names all switches, or None without TLS; switches come
+    without. done counts what faults have really done: some wait for a message that never comes.
     """
 
     port: int
     controller: int
-    papers: ssl.SSLContext
+    papers: ssl.SSLContext | None
     done: Counter[str] = field(default_factory=Counter)
     _faults: dict[int, list[Fault]] = field(default_factory=dict)
+    _away: Container[int] = ()
     _lines: set[_Line] = field(default_factory=set)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _thread: threading.Thread = field(init=False)
@@ -104,6 +106,13 @@ class Meddler:
     def cut(self, *datapath_ids: int) -> None:
         """End the connections of these switches."""
         self._end(lambda line: line.datapath_id in datapath_ids)
+
+    def management(self, away: Container[int] = ()) -> None:
+        """These switches have no management network from now on, and all others have theirs.
+
+        Nothing passes, and no end is closed: what is under way arrives later, as with TCP.
+        """
+        self._away = away
 
     def heal(self) -> None:
         """No faults any more; connections that have carried anything wrong end."""
@@ -163,6 +172,8 @@ class Meddler:
 
     async def _pass(self, line: _Line, message: bytes, to_switch: bool, out: list[bytes]) -> None:
         """Append to `out` what becomes of a message."""
+        while line.datapath_id in self._away:
+            await asyncio.sleep(SLOW)
         for fault in list(self._faults.get(line.datapath_id, ())):
             hangs = fault.what == "hang"
             if (not hangs and fault.to_switch != to_switch) or not _counts(fault.counted, message):

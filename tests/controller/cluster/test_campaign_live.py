@@ -33,13 +33,16 @@ NAMED = [
         Event("thread killed"),
     ],
     [
+        Event("management away", chance=10),
+        Event("cable silent one way", link=(0, 4), chance=1),
         Event("table limited", 3, pause=0.3),
         Event("port set to drop", link=(0, 1), chance=1),
         Event("cable cut", link=(2, 3), pause=0.3),
     ],
 ]
 """A round about who may connect, and a move; one about what others write; one about switches that
-hold and carry less than they should. The controller may open few files."""
+hold and carry less than they should, after an outage of management. The controller may open few
+files."""
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +78,7 @@ def test_every_switch_holds_its_program_after_every_round(folders, tmp_path):
     report = campaign(folders, tmp_path, 1, lambda _: NAMED, LIMIT)
     assert report.checks["thieves sent away"] == 2
     assert report.checks["killed in a round"] == 1
+    assert report.checks["outages of management"] == 1
 
 
 def lasting(rounds, seconds):

@@ -121,6 +121,7 @@ CASES = {
     "SwitchError": lambda site: site.fabric.errors.update({"4": "group mod failed"}),
     "ForeignRows": exports("polarfab_switches_shadowed", "1"),
     "LinkDead": dead,
+    "LinkDoubtful": exports("polarfab_links_doubtful", "3"),
     "SwitchForgets": forgets,
     "SwitchDrained": lambda site: site.ports.drained.__setitem__(5, True),
     "PortErrors": errors,

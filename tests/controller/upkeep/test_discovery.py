@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from os_ken.lib.packet import packet
 from os_ken.lib.packet.lldp import TTL, ChassisID, End, OrganizationallySpecific, PortID
 from os_ken.lib.packet.lldp import lldp as Lldp
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
 from compilers.readers.openflow.rows import Malformed
+from compilers.targets.openflow import protocol
 from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import packet_in
-from controller.upkeep import discovery as lldp
-from controller.upkeep.discovery import Discovery
+from controller.upkeep import lldp_frames as lldp
+from controller.upkeep.discovery import Discovery, Sight
 from tests.compilers.routed import routed
 
-KEY = bytes(32)
+KEY, ECHO = bytes(32), -1
 Cable = Callable[[int, int], tuple[int, int] | None]
 
 
@@ -35,10 +37,14 @@ def as_packet_in(port: int, frame: bytes) -> bytes:
 
 
 def sent(message: bytes) -> list[tuple[int, bytes]]:
-    """Port and frame of each packet-out, as os-ken reads them."""
+    """Port and frame of each packet-out, as os-ken reads them; at last the echo request's data."""
     found = []
     while message:
         size = int.from_bytes(message[2:4], "big")
+        if message[1] == protocol.MessageType.ECHO_REQUEST:
+            found.append((ECHO, message[8:size]))
+            message = message[size:]
+            continue
         buffer, in_port, actions = struct.unpack_from("!LLH", message, 8)
         assert (buffer, in_port, actions) == (0xFFFFFFFF, 0xFFFFFFFD, 16)
         action = parser.OFPAction.parser(message, 24)
@@ -57,6 +63,9 @@ def planned(wiring: Wiring) -> Cable:
     return lambda vertex, port: ends.get((vertex, port))
 
 
+NO_PORT_DOWN = np.zeros(24, np.bool_)
+
+
 def begun(wiring: Wiring) -> Discovery:
     found = Discovery(wiring, key=KEY)
     for vertex in range(len(wiring.far)):
@@ -65,13 +74,44 @@ def begun(wiring: Wiring) -> Discovery:
     return found
 
 
-def run(found: Discovery, cable: Cable, start: float, end: float) -> None:
-    """Let frames cross the cables, a tick every quarter second."""
+def run(
+    found: Discovery,
+    cable: Cable,
+    start: float,
+    end: float,
+    unmanaged: Container[int] = (),
+    packets: Callable[[int, int], int] = lambda *_: 5,
+) -> list[Sight]:
+    """Let frames cross the cables, a tick every quarter second; what is seen each second.
+
+    unmanaged: switches that nothing of ours reaches, and that reach us with nothing. packets: what
+    a port says that it has received.
+    """
+    sights = []
     for now in np.arange(start, end, 0.25).tolist():
+        answers = []
         for vertex, message in found.due(now):
-            for port, frame in sent(message):
-                if there := cable(vertex, port):
+            *packets_out, (turn, echo) = sent(message)
+            assert turn == ECHO
+            for port, frame in packets_out if vertex not in unmanaged else ():
+                there = cable(vertex, port)
+                if there and there[0] not in unmanaged:
                     assert found.received(there[0], as_packet_in(there[1], frame), now)
+            if vertex not in unmanaged:
+                answers.append((vertex, int.from_bytes(echo, "big")))
+        for vertex, turn in answers:
+            found.answered(vertex, turn, now + 0.01)
+        for direction, vertex, port in found.to_read():
+            if vertex not in unmanaged:
+                found.silence.counted(direction, packets(vertex, port))
+        if now % 1 == 0:
+            sights.append(found.unseen(NO_PORT_DOWN, now))
+    return sights
+
+
+def links(chosen: NDArray[np.bool_]) -> list[int]:
+    """The numbers of the chosen links."""
+    return np.flatnonzero(chosen).tolist()
 
 
 def exchanged(cable: Cable, *ports: tuple[int, int]) -> Cable:
@@ -124,28 +164,108 @@ def test_a_packet_in_that_is_cut_off_is_malformed(size: int) -> None:
 def test_a_fabric_as_planned_is_seen_and_has_no_miswires() -> None:
     wiring = routed(q=3).wiring
     found = begun(wiring)
-    run(found, planned(wiring), 0.0, 3 * found.age)
-    assert not found.unseen(3 * found.age)[0].any()
+    sights = run(found, planned(wiring), 0.0, 3 * found.age)
+    assert not any((sight.unseen | sight.doubtful).any() for sight in sights)
+    assert sights[-1].seen.all()
     assert found.miswired(3 * found.age) is None
     assert len(found.wired(3 * found.age).cables) == 24
 
 
-def test_nothing_is_missed_before_it_could_have_been_heard() -> None:
+def test_no_frame_leaves_by_a_port_of_a_host() -> None:
+    """Two hosts that passed theirs on to each other were reported as a wrong cable."""
     wiring = routed(q=3).wiring
     found = begun(wiring)
-    run(found, planned(wiring), 0.0, 3.0)
+    assert (wiring.host_port > 0).any()
+    for vertex, message in found.due(0.5):
+        ports = [port for port, _ in sent(message)[:-1]]
+        assert sorted(ports) == sorted(wiring.port[vertex][wiring.far[vertex] >= 0].tolist())
+
+
+def one_way(found: Discovery, cable: Cable, *numbers: int) -> Cable:
+    """These links carry nothing from their first end to the other."""
+    ends = found.cables.ends[[*numbers], 0].tolist()
+    silent = {(u, int(found.wiring.port[u, k])) for u, k in ends}
+    return lambda v, p: None if (v, p) in silent else cable(v, p)
+
+
+def test_a_cable_that_is_cut_in_one_direction_is_out_of_use_in_ten_seconds() -> None:
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+    run(found, cable, 0.0, 10.0)
+    sights = run(found, one_way(found, cable, 5), 10.0, 20.0)
+    assert links(sights[-1].unseen) == [5]
+    assert not any(sight.doubtful.any() for sight in sights)
+    assert found.miswired(20.0) is None
+    assert run(found, cable, 20.0, 23.0)[-1].seen.all()
+
+
+def test_of_links_that_fall_silent_together_no_more_than_two_are_out_of_use() -> None:
+    """The others are doubtful and stay in use: one cause is behind all."""
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+    run(found, cable, 0.0, 10.0)
+    sights = run(found, one_way(found, cable, 1, 5, 9, 20), 10.0, 40.0)
+    assert links(sights[-1].doubtful | sights[-1].unseen) == [1, 5, 9, 20]
+    assert max(np.count_nonzero(sight.unseen) for sight in sights) <= 2
+
+
+def test_a_link_over_which_packets_still_arrive_is_doubtful() -> None:
+    """A switch that is flooded with packets for us reports some of ours no more."""
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+    run(found, cable, 0.0, 10.0)
+    arriving = iter(range(1000))
+    silent = one_way(found, cable, 5)
+    sights = run(found, silent, 10.0, 30.0, packets=lambda *_: next(arriving))
+    assert links(sights[-1].doubtful) == [5]
+    assert not any(sight.unseen.any() for sight in sights)
+
+
+def test_links_of_a_switch_that_reports_nothing_any_more_are_doubtful() -> None:
+    """As when another application's row is over ours."""
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+    run(found, cable, 0.0, 10.0)
+
+    def deaf(vertex: int, port: int) -> tuple[int, int] | None:
+        far = cable(vertex, port)
+        return None if far and far[0] == 4 else far
+
+    sights = run(found, deaf, 10.0, 30.0)
+    touching = links((found.cables.ends[:, :, 0] == 4).any(axis=1))
+    assert links(sights[-1].doubtful) == touching
+    assert not any(sight.unseen.any() for sight in sights)
+
+
+@pytest.mark.parametrize("unmanaged", [set(range(13)), {1, 4, 6}, {4}], ids=["all", "some", "one"])
+def test_no_outage_of_management_silences_a_link(unmanaged: set[int]) -> None:
+    """After 6.5 to 7.5 s nearly all links counted as dead, and repaired tables went out."""
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+    now = 10.0
+    run(found, cable, 0.0, now)
+    for length in np.arange(1.0, 31.0, 0.5).tolist():
+        sights = run(found, cable, now, now + length, unmanaged)
+        sights += run(found, cable, now + length, now + length + 10)
+        assert not any(sight.unseen.any() for sight in sights), length
+        assert sights[-1].seen.all()
+        now += length + 10
+
+
+def test_nothing_is_missed_before_it_could_have_been_heard() -> None:
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+    run(found, cable, 0.0, 10.0)
+    silent = one_way(found, cable, 5)
+    run(found, silent, 10.0, 15.0)
     for vertex in range(13):
-        found.present(vertex, np.arange(1, 6), 10.0)
-    assert not found.unseen(10.0 + found.age)[0].any()
-    assert found.unseen(10.1 + found.age)[0].all()
-    found.port(1, int(wiring.port[1, 0]), exists=False)
-    assert np.flatnonzero(~found.unseen(10.1 + found.age)[0]).tolist() == [
-        found.cables.number[1, 0]
-    ], "of a port that is not there nothing is to be heard"
-    found.present(0, None, 0.0)
-    assert not found.unseen(10.1 + found.age)[0][
-        found.cables.number[0, :4][wiring.far[0] >= 0]
-    ].any()
+        ports = np.concatenate((wiring.port[vertex], wiring.host_port[vertex]))
+        found.present(vertex, ports, 15.0)
+    assert not any(sight.unseen.any() for sight in run(found, silent, 15.0, 20.0))
+    assert links(run(found, silent, 20.0, 25.0)[-1].unseen) == [5]
+    (u, k), _ = found.cables.ends[5].tolist()
+    found.port(u, int(wiring.port[u, k]), exists=False)
+    assert not found.unseen(NO_PORT_DOWN, 25.0).unseen.any(), "no port, nothing to be heard"
 
 
 @pytest.mark.parametrize("keeps", [set(range(13)), {4}])
@@ -158,22 +278,8 @@ def test_of_switches_that_keep_lldp_to_themselves_nothing_is_told(keeps: set[int
         far = cable(vertex, port)
         return None if vertex in keeps or (far and far[0] in keeps) else far
 
-    run(found, carried, 0.0, 10.0)
-    assert not found.unseen(10.0)[0].any()
-
-
-def test_a_cable_that_is_cut_in_one_direction_is_not_seen() -> None:
-    wiring = routed(q=3).wiring
-    found, cable = begun(wiring), planned(wiring)
-    run(found, cable, 0.0, 10.0)
-    (u, k), _ = found.cables.ends[5].tolist()
-    silent = (u, int(wiring.port[u, k]))
-    end = 10.0 + 2 * found.age
-    run(found, lambda v, p: None if (v, p) == silent else cable(v, p), 10.0, end)
-    assert np.flatnonzero(found.unseen(end)[0]).tolist() == [5]
-    assert found.miswired(end) is None
-    run(found, cable, end, end + found.age)
-    assert not found.unseen(end + found.age)[0].any()
+    sights = run(found, carried, 0.0, 20.0)
+    assert not any((sight.unseen | sight.doubtful).any() for sight in sights)
 
 
 def test_exchanged_plugs_are_told_with_the_move_that_repairs_them() -> None:
@@ -189,7 +295,7 @@ def test_exchanged_plugs_are_told_with_the_move_that_repairs_them() -> None:
     assert len(report.misplaced) == 2
     assert len(report.moves) == 1
     assert report.moves[0].kind == "swap"
-    assert found.unseen(end)[0].sum() == 2
+    assert found.unseen(NO_PORT_DOWN, end).unseen.sum() == 2
 
 
 def test_lies_are_not_counted() -> None:

@@ -1,0 +1,138 @@
+"""Links that carry nothing: whether frames were lost on a cable, or on their way to us. No I/O.
+
+After its frames of a turn a switch gets an echo request. Its answer says two things: the frames
+have left, and what it received before the request has been reported. So a frame counts as *missed*
+only if its sender answered the echo of that turn, and the receiver answered an echo that was sent
+later. While either has no connection, nothing counts.
+
+A link is *silent* once it has missed three frames in one direction. It is out of use only if
+nothing but the link explains the silence:
+
+- each end sees another of its links,
+- few links turned silent at the same time (`WAVE`), as they do where one cause is behind all,
+- the counter of received packets at the far port stands still. It grows where frames arrive and
+  are not reported.
+
+A silent link that does not meet these conditions is *doubtful*: it stays in use, with an alarm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISSED = 3
+"""Frames in a row without which a direction of a link is silent."""
+COUNTED_FROM = 2
+"""Missed frames from which on the far port's counter is read, once for each further frame."""
+STILL = 2
+"""Readings in a row with the same count after which a counter stands still."""
+TOGETHER = 10.0
+"""Seconds within which links turn silent together."""
+FEWEST, WAVE = 2, 0.05
+"""Links that may turn silent together and be out of use: so many, or this part of all."""
+NEVER = -np.inf
+UNREAD = -1
+
+
+class LinkSilence:
+    """What was missed on each link, in both directions.
+
+    Direction 2e leads to the first end of link e, direction 2e + 1 to its second end.
+    """
+
+    def __init__(self, ends: NDArray[np.int64], switches: int) -> None:
+        """Begin without silence; ends: int64[E, 2], the switches at both ends of each link."""
+        self._ends = ends
+        self._to, self._by = ends.ravel(), ends[:, ::-1].ravel()
+        order = np.argsort(self._to, kind="stable")
+        places = np.searchsorted(self._to[order], np.arange(1, switches))
+        self._into = np.split(order, places)
+        """The directions that lead to each switch."""
+        # Of switches: when the frames of the latest turn were sent; the latest turn whose frames
+        # have left, and when that was known.
+        self._began = np.full(switches, np.inf)
+        self._left_turn = np.zeros(switches, np.int64)
+        self._left = np.full(switches, np.inf)
+        # Of directions: the latest turn heard, and the latest that was judged; frames missed in a
+        # row; the packets counted, how many readings agree, and at which missed frame it was read.
+        size = 2 * len(ends)
+        self._heard = np.zeros(size, np.int64)
+        self._judged = np.zeros(size, np.int64)
+        self.missed = np.zeros(size, np.int64)
+        self._packets = np.full(size, UNREAD)
+        self._agree = np.zeros(size, np.int64)
+        self._read_at = np.zeros(size, np.int64)
+        self._turned = np.full(len(ends), NEVER)
+        """When each link turned silent."""
+
+    def restarts(self, vertex: int) -> None:
+        """A switch has another connection, or none: what was missed so far says nothing."""
+        self._began[vertex] = self._left[vertex] = np.inf
+        self.forget(np.concatenate((self._into[vertex], self._into[vertex] ^ 1)))
+
+    def sent(self, vertices: NDArray[np.int64], now: float) -> None:
+        """The frames of a turn, and an echo request, are sent to these switches now."""
+        self._began[vertices] = now
+
+    def arrived(self, direction: int, turn: int) -> None:
+        """A frame of this turn of the sender has arrived."""
+        self._heard[direction] = max(self._heard[direction], turn)
+        self.missed[direction] = 0
+
+    def answered(self, vertex: int, turn: int, now: float) -> None:
+        """A switch has answered the echo request of its latest turn."""
+        into = self._into[vertex]
+        by = self._by[into]
+        left = self._left_turn[by]
+        # Those that had left when the echo was sent would have been reported before its answer.
+        due = into[(self._left[by] < self._began[vertex]) & (left > self._judged[into])]
+        turns = self._left_turn[self._by[due]]
+        self.missed[due] = np.where(self._heard[due] < turns, self.missed[due] + 1, 0)
+        self._judged[due] = turns
+        self._left_turn[vertex], self._left[vertex] = turn, now
+
+    def forget(self, directions: NDArray[np.int64]) -> None:
+        """Nothing was missed in these directions."""
+        self.missed[directions] = 0
+
+    def to_read(self) -> list[int]:
+        """The directions whose far port's counter is to be read now."""
+        self._agree[self.missed == 0] = 0
+        self._read_at[self.missed == 0] = 0
+        due = np.flatnonzero((self.missed >= COUNTED_FROM) & (self._read_at != self.missed))
+        self._read_at[due] = self.missed[due]
+        return due.tolist()
+
+    def counted(self, direction: int, packets: int) -> None:
+        """A far port has received so many packets."""
+        same = self._agree[direction] > 0 and self._packets[direction] == packets
+        self._agree[direction] = self._agree[direction] + 1 if same else 1
+        self._packets[direction] = packets
+
+    def judge(
+        self, seen: NDArray[np.bool_], now: float
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """bool[E] each: the links that are out of use, and those that are doubtful.
+
+        seen: bool[E], the links whose frames have arrived in both directions.
+        """
+        silent = self.missed.reshape(-1, 2) >= MISSED
+        still = self._agree.reshape(-1, 2) >= STILL
+        any_silent = silent.any(axis=1)
+        self._turned[~any_silent] = NEVER
+        self._turned[any_silent & (self._turned == NEVER)] = now
+        others = np.bincount(self._ends[seen].ravel(), minlength=len(self._began)) > 0
+        sees_others = others[self._ends].all(axis=1)
+        out = any_silent & sees_others & (still | ~silent).all(axis=1) & ~self._in_wave()
+        once = (self._heard.reshape(-1, 2) > 0).all(axis=1)
+        # A switch that passes no LLDP on at all hides its links: no reason to doubt them.
+        return out, any_silent & ~out & (sees_others | once)
+
+    def _in_wave(self) -> NDArray[np.bool_]:
+        """bool[E]: the links that turned silent together with too many."""
+        times = np.sort(self._turned[self._turned > NEVER])
+        first = np.searchsorted(times, self._turned - TOGETHER, side="left")
+        last = np.searchsorted(times, self._turned + TOGETHER, side="right")
+        wave: NDArray[np.bool_] = last - first > max(FEWEST, WAVE * len(self._turned))
+        return wave

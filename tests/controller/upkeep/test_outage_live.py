@@ -1,0 +1,82 @@
+"""Outages of the management network, and links that are silent with their ports up: the 13 switches
+of ER_3 on real Open vSwitch, and packets between all of them that the test counts itself.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import pytest
+
+from compilers.tables.folders.build_folder import load
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from tests.controller import makers
+from tests.controller.cluster.meddler import Meddler
+from tests.controller.makers import SWITCHES, Running, compile_into, own_network, polarfab
+from tests.controller.upkeep.spliced_cable import spliced
+from tests.controller.upkeep.test_seen_live import Probe
+from tests.waiting import until
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory):
+    """The controller behind a meddler, which may take management away, and a probe."""
+    work = tmp_path_factory.mktemp("outage")
+    (work / "fabric.yaml").write_text("name: outage\ntopology: {family: polarfly, q: 3}\n")
+    folder = compile_into(work / "build", work / "fabric.yaml", quick=True)
+    front = next(makers.PORTS)
+    with own_network(), PrivateOvs(tmp_path_factory.mktemp("ovs")) as ovs:
+        probe = Probe(ovs, load(folder))
+        running = Running(ovs, work, polarfab(folder, "os-ken"), bridges=())
+        try:
+            with Meddler(front, running.port, None) as meddler:
+                makers.connect(ovs, front, *(f"s{v}" for v in range(SWITCHES)))
+                running.wait_for(SWITCHES, "complete")
+                yield running, meddler, probe
+            running.stop()
+        finally:
+            running.process.kill()
+            running.process.wait()
+
+
+def lost_in(probe, seconds):
+    """How many pairs lose packets in this time, and how many packets are sent."""
+    lost, sent, end = 0, 0, monotonic() + seconds
+    while monotonic() < end:
+        lost += len(probe.lost())
+        sent += len(probe.pairs)
+    return lost, sent
+
+
+@pytest.mark.parametrize("who", [range(1, 14), (1, 5, 9), (6,)], ids=["all", "some", "one"])
+def test_an_outage_of_management_costs_no_packet(fabric, who):
+    """Frames were missed for 6 s before silence was noticed, and nearly all links were dead."""
+    running, meddler, probe = fabric
+    for length in (6.5, 7.5):
+        meddler.management(who)
+        during = lost_in(probe, length)
+        meddler.management()
+        after = lost_in(probe, 4)
+        assert (during[0], after[0]) == (0, 0)
+        assert during[1] > 1000
+    assert running.status()["links"]["down"] == []
+    assert "not seen" not in running.log.read_text()
+
+
+def test_a_link_that_is_silent_in_one_direction_is_repaired_in_15_s(fabric):
+    running, _, probe = fabric
+    build = probe.fabric.build
+    u, v = 0, int(build.wiring.far[0, 0])
+    with spliced(probe.fabric.ovs, build, u, v) as cable:
+        until(lambda: not probe.lost(), "the bridge in the cable passes all")
+        cable.carries(True, False)
+        began = monotonic()
+        assert probe.lost()
+        until(lambda: not probe.lost(), "the link is not used", 15)
+        print(f"repaired after {monotonic() - began:.1f} s")
+        running.says("is down: not seen")
+        cable.carries(True, True)
+        until(lambda: not running.status()["links"]["down"], "it is seen again")
+    until(lambda: not probe.lost(), "the cable is whole")
