@@ -56,14 +56,15 @@ def check(topology: Topology, method: str, count: int) -> list[Problem]:
     if method not in METHODS:
         return [Problem(key="clusters", required=f"one of {', '.join(METHODS)}", given=method)]
     q = int(topology.parameters["q"])
-    even = method == "nucleus"
-    if (q % 2 == 0) != even:
-        todo = f"use {' or '.join(m for m in METHODS if (m == 'nucleus') != even)}"
-        parity = "even" if even else "odd"
-        return [
-            Problem(key="clusters", required=f"{parity} q for {method}", given=str(q), todo=todo)
-        ]
-    most = {"quadric": MOST_QUADRICS, "fan": q, "nucleus": 1}[method]
+    if method == "quadric" and q % 2 == 0:
+        # All of even q's quadrics are neighbours of the nucleus, whose degree each copy would
+        # raise by q + 1.
+        todo = f"use fan or nucleus: a copy would give the nucleus {2 * (q + 1)} links"
+        return [Problem(key="clusters", required="odd q for quadric", given=str(q), todo=todo)]
+    if method == "nucleus" and q % 2:
+        todo = "use quadric or fan"
+        return [Problem(key="clusters", required="even q for nucleus", given=str(q), todo=todo)]
+    most = {"quadric": MOST_QUADRICS, "fan": q - (q % 2 == 0), "nucleus": 1}[method]
     if 1 <= count <= most:
         return []
     required = f"1 to {most} for {method}" if most > 1 else f"1 for {method}"
@@ -75,10 +76,9 @@ def expand(topology: Topology, method: str, count: int = 1, start: int | None = 
 
     Args:
         topology: a PolarFly.
-        method: `quadric`: the diameter stays 2; `fan`: near-equal degrees, diameter 3 (both for
-            odd q); `nucleus`: one node that makes even q regular without raising the largest
-            degree.
-        count: the number of clusters; at most q by `fan`.
+        method: `quadric`, for odd q: the diameter stays 2; `fan`: near-equal degrees, diameter 3;
+            `nucleus`: one node that makes even q regular without raising the largest degree.
+        count: the number of clusters; by `fan` at most all fans, q or for even q q - 1.
         start: the quadric that the clusters start from, as for `layout`.
 
     Raises:
@@ -109,12 +109,13 @@ def _quadric(topology: Topology, racks: Layout, count: int) -> Expansion:
 
 
 def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
-    """Copies of C1, C2, …, with balancing links (§VI-B).
+    """Copies of C1, C2, … (Definition VI.1), for odd q with balancing links (§VI-B).
 
     The result of copying one by one, each from the graph so far: a copy has the links of its
-    original, to originals and copies in other clusters and to copies in its own. For every other
-    fan C_j, one vertex of the copied fan that is not its centre has no link to C_j; its copy is
-    joined to the centre of C_j, and to that of C_j's copy if there is one.
+    original, to originals and copies in other clusters and to copies in its own. For odd q, for
+    every other fan C_j, one vertex of the copied fan that is not its centre has no link to C_j; its
+    copy is joined to the centre of C_j, and to that of C_j's copy if there is one. For even q only
+    the centre has none, so there is nothing to balance.
     """
     q, order = int(topology.parameters["q"]), topology.graph.order
     copied = np.concatenate([racks.members(i) for i in range(1, count + 1)])
@@ -123,17 +124,17 @@ def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
 
     u, v = topology.graph.edges().astype(np.int64).T
     between = racks.rack[u] != racks.rack[v]
-    rack, other = np.nonzero(~np.eye(q + 1, dtype=np.bool_))
-    balanced = (rack > 0) & (rack <= count) & (other > 0)
-    rack, other = rack[balanced], other[balanced]
-    lonely, centre = twin[_lonely(topology, racks)[rack, other]], racks.centre[other]
     links = [
         _pairs(twin[u], v)[between],
         _pairs(u, twin[v])[between],
         _pairs(twin[u], twin[v]),
-        _pairs(lonely, centre),
-        _pairs(lonely, twin[centre]),
     ]
+    if q % 2:
+        rack, other = np.nonzero(~np.eye(q + 1, dtype=np.bool_))
+        balanced = (rack > 0) & (rack <= count) & (other > 0)
+        rack, other = rack[balanced], other[balanced]
+        lonely, centre = twin[_lonely(topology, racks)[rack, other]], racks.centre[other]
+        links += [_pairs(lonely, centre), _pairs(lonely, twin[centre])]
     added = np.concatenate(links)
     added = added[(added >= 0).all(axis=1)]
     copy = np.ones(len(copied), np.int64)

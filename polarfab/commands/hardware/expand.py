@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.argument("folder", metavar="BUILD|FABRIC")
 @click.option(
     "--clusters",
-    help="quadric:N or fan:N for odd q, nucleus for even q.",
+    help="quadric:N for odd q, fan:N, nucleus for even q.",
 )
 @shared("--from", "BUILD is the same fabric with more of it installed; a fabric.yaml, too", "old")
 @output_option("a folder for the larger build; else only a report")

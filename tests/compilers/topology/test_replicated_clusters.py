@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -113,11 +114,35 @@ def test_a_start_of_ones_own():
 @pytest.mark.parametrize(
     ("q", "method", "n", "words"),
     [
-        (8, "fan", 1, "odd q for fan, given 8; use nucleus"),
+        (8, "quadric", 1, "odd q for quadric, given 8; use fan or nucleus: a copy would give the"),
         (7, "nucleus", 1, "even q for nucleus, given 7; use quadric or fan"),
         (7, "fan", 8, "1 to 7 for fan, given 8"),
+        (8, "fan", 8, "1 to 7 for fan, given 8"),
     ],
 )
 def test_what_does_not_grow(q, method, n, words):
     with pytest.raises(InputError, match=words):
         expand(polarfly(q), method, n)
+
+
+@pytest.mark.parametrize(("q", "n"), [(4, 1), (4, 3), (8, 1), (8, 4), (8, 7)])
+def test_fans_of_even_q_are_copied_by_the_definition(q: int, n: int) -> None:
+    """Definition VI.1 of the PolarFly paper, link by link; no balancing link is added."""
+    topology = polarfly(q)
+    racks = layout(topology, "fans")
+    grown = expand(topology, "fan", n)
+    old = {frozenset(link) for link in topology.graph.edges().tolist()}
+    origin, rack = grown.origin.tolist(), grown.layout.rack.tolist()
+    expected = {
+        (u, v)
+        for u in range(len(origin))
+        for v in range(u + 1, len(origin))
+        if frozenset((origin[u], origin[v])) in old
+        and (rack[u] == rack[v] or racks.rack[origin[u]] != racks.rack[origin[v]])
+    }
+    assert {tuple(link) for link in grown.topology.graph.edges().tolist()} == expected
+    graph = nx.Graph(sorted(expected))
+    assert len(graph) == q * q + q + 1 + n * (q + 1)
+    assert nx.diameter(graph) == 3
+    # A fan has no links to its own copy, so where all are copied the largest degree is less.
+    assert max(dict(graph.degree).values()) == q + 1 + n - (n == q - 1)
