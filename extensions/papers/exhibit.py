@@ -2,82 +2,102 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import nan
 from typing import Any
 
 from compilers.drawing.plots import Panel
 from extensions.papers.diagram import Diagram
 
 VERDICTS = {
-    "exact": "every value is the printed one, to its last digit, and every order holds",
-    "agrees": "every value is within the reading error of the printed one, and every order holds",
-    "corrected": "a printed value or statement is wrong, and why",
-    "differs": "a value is another one",
-    "contradicts": "an order that is stated is reversed here",
+    "taken": "a number of the paper that is put in: no result of ours",
+    "equal": "computed: the printed value to its last digit, or the stated order",
+    "agrees": "computed: within the error with which the text or the picture can be read",
+    "reading": "computed: holds if the paper's words are read as we say",
+    "corrected": "computed: the paper is wrong, and a counter-example is named",
+    "differs": "computed: another value",
+    "contradicts": "computed: the stated order is reversed",
+    "not computed": "nothing of this size was computed here",
 }
-"""From the best to the worst: an exhibit has the worst of its claims."""
-ALIKE = ("exact", "agrees")
-QUICK = "quick"
-"""In the place of a verdict: sizes are smaller than the paper's, which they say nothing of."""
+"""What can be true of a claim, from the best to the worst of what was computed."""
+HOLDS = ("equal", "agrees", "reading")
+"""The verdicts of claims that hold."""
+TAKEN, NOT_COMPUTED = "taken", "not computed"
+NEUTRAL = (TAKEN, NOT_COMPUTED)
+"""The verdicts of claims that are no results of ours. They do not make an exhibit's verdict."""
 NOT_EXPLAINED = "not explained"
 
 
 @dataclass(frozen=True, slots=True)
 class PaperClaim:
-    """A value of a paper, compared with ours."""
+    """A value or an order that a paper states, compared with ours."""
 
     says: str
     """What the paper says."""
     printed: float
     """The value that the paper prints."""
-    computed: float
-    """The value that we compute."""
+    computed: float | None
+    """The value that we compute; None where nothing was computed."""
     relation: str = "="
     """`=` compares sizes; `>=` or `<=` compare only the order, from our value to the printed one.
     """
     rounding: float = 0.0
     """Half a unit of the last printed digit."""
-    reading: float = 0.0
+    reading_error: float = 0.0
     """How far a size may be off as the paper's text or picture can be read; an order has none."""
+    interpretation: str = ""
+    """How the paper's words are read, where they can be read in more than one way."""
+    taken: bool = False
+    """Whether our value has the paper's put in, so that it shows nothing."""
     mistake: str = ""
-    """Why the printed value is wrong, where it is."""
+    """The counter-example to the printed value, where that is wrong."""
     reason: str = ""
-    """Why ours is another one, where a test shows it."""
+    """Why ours is another value, where a test shows it; or why nothing was computed."""
 
     def __post_init__(self) -> None:
-        if self.reading and self.relation != "=":
+        if self.reading_error and self.relation != "=":
             raise ValueError(f"a statement of order has no reading error: {self.says}")
 
     @property
     def verdict(self) -> str:
         """One of `VERDICTS`."""
+        if self.computed is None:
+            return NOT_COMPUTED
+        if self.taken:
+            return TAKEN
         if self._within(self.rounding):
-            return "exact"
-        if self._within(self.rounding + self.reading):
-            return "agrees"
+            return "reading" if self.interpretation else "equal"
+        if self._within(self.rounding + self.reading_error):
+            return "reading" if self.interpretation else "agrees"
         if self.mistake:
             return "corrected"
         return "differs" if self.relation == "=" else "contradicts"
 
     @property
     def why(self) -> str:
-        """Why the values differ, "" where they do not."""
-        if self.verdict == "agrees":
+        """What has to be known beside the verdict; "" where that says all."""
+        verdict = self.verdict
+        if verdict == "equal":
+            return ""
+        if verdict == "agrees":
             return f"within {self.share:.2g} %"
-        if self.verdict == "corrected":
+        if verdict == "reading":
+            return self.interpretation
+        if verdict == "corrected":
             return self.mistake
-        return "" if self.verdict == "exact" else self.reason or NOT_EXPLAINED
+        return self.reason or ("put in" if verdict == TAKEN else NOT_EXPLAINED)
 
     @property
     def share(self) -> float:
         """The reading error in per cent of the printed value."""
-        return 100 * self.reading / (abs(self.printed) or 1.0)
+        return 100 * self.reading_error / (abs(self.printed) or 1.0)
 
     def _within(self, slack: float) -> bool:
-        away, slack = self.computed - self.printed, slack + 1e-9
-        below, above = away >= -slack, away <= slack
+        away = (nan if self.computed is None else self.computed) - self.printed
+        below, above = away >= -slack - 1e-9, away <= slack + 1e-9
         return {"=": below and above, ">=": below, "<=": above}[self.relation]
 
     def row(self) -> dict[str, Any]:
@@ -116,26 +136,38 @@ class Evidence:
 
     @property
     def verdict(self) -> str:
-        """The last of `VERDICTS` that a claim has, or `QUICK`."""
-        if self.quick:
-            return QUICK
-        order = list(VERDICTS)
-        return order[max(order.index(claim.verdict) for claim in self.claims)]
+        """The last of `VERDICTS` among what was computed; else `NOT_COMPUTED`, or `TAKEN`."""
+        counts = self.counts()
+        computed = [verdict for verdict in VERDICTS if verdict in counts and verdict not in NEUTRAL]
+        if computed:
+            return computed[-1]
+        return NOT_COMPUTED if NOT_COMPUTED in counts else TAKEN
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the verdict is what it is, each reason once."""
+        """What has to be known beside the verdict, each reason once."""
         if self.quick:
-            held = sum(claim.verdict in ALIKE for claim in self.claims)
-            return (f"of small sizes, where {held} of {len(self.claims)} statements hold",)
+            holding = sum(claim.verdict in HOLDS for claim in self.claims)
+            return (f"of smaller sizes, where {holding} of {len(self.claims)} statements hold",)
+        neutral = tuple(
+            f"{count} of {len(self.claims)} statements: {verdict}."
+            for verdict, count in self.counts().items()
+            if verdict in NEUTRAL
+        )
         decisive = [claim for claim in self.claims if claim.verdict == self.verdict]
         if self.verdict == "agrees":
-            return (f"within {max(claim.share for claim in decisive):.2g} %",)
+            return (f"within {max(claim.share for claim in decisive):.2g} %", *neutral)
         whys = dict.fromkeys(claim.why for claim in decisive if claim.why)
         if self.verdict in ("differs", "contradicts"):
             says = "; ".join(claim.says for claim in decisive)
-            return (f"{says}: {' '.join(whys)}",)
-        return tuple(whys)
+            return (f"{says}: {' '.join(whys)}", *neutral)
+        return (*whys, *neutral)
+
+    def counts(self) -> Counter[str]:
+        """How many claims have each verdict."""
+        if self.quick:
+            return Counter({NOT_COMPUTED: len(self.claims)})
+        return Counter(claim.verdict for claim in self.claims)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +198,7 @@ class Exhibit:
             "what": self.what,
             "verdict": evidence.verdict,
             "why": list(evidence.reasons),
+            "counts": dict(evidence.counts()),
         }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,9 +12,8 @@ from typing import Any
 from compilers.drawing.plots import plot
 from compilers.workers.source_digest import source_digest
 from extensions.papers.exhibit import (
-    ALIKE,
+    NOT_COMPUTED,
     NOT_EXPLAINED,
-    QUICK,
     VERDICTS,
     Evidence,
     Exhibit,
@@ -21,7 +21,7 @@ from extensions.papers.exhibit import (
 )
 
 VERDICT_FILE = "verdict.json"
-ROW = ("id", "paper", "what", "verdict", "why")
+ROW = ("id", "paper", "what", "verdict", "why", "counts")
 """The fields of `Exhibit.row`."""
 Reproduced = Sequence[tuple[Exhibit, Evidence]]
 
@@ -56,8 +56,8 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
     data = {"table": table, "curves": curves, "graphs": graphs}
     yield f"{exhibit.id}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     yield from pictures(exhibit, evidence)
-    none = {"verdict": QUICK, "why": ""} if evidence.quick else {}
-    claims = [{**claim.row(), **none} for claim in evidence.claims]
+    smaller = {"verdict": NOT_COMPUTED, "why": "of smaller sizes"} if evidence.quick else {}
+    claims = [{**claim.row(), **smaller} for claim in evidence.claims]
     sizes = {"quick": quick, "setup": evidence.setup}
     verdict = {**exhibit.row(evidence), **sizes, "code": source_digest(), "claims": claims}
     yield VERDICT_FILE, json.dumps(verdict, indent=1, ensure_ascii=False) + "\n"
@@ -86,9 +86,10 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
     for item, evidence in reproduced:
         why = " ".join(evidence.reasons)
         yield f"| [{item.id}](#{item.id}) | {item.what} | *{evidence.verdict}* | {why} |\n"
-    meanings = {**VERDICTS, QUICK: "of smaller sizes than the paper's, which it says nothing of"}
-    yield "\n" + "".join(f"- *{name}*: {meant}.\n" for name, meant in meanings.items())
+    yield "\n" + "".join(f"- *{name}*: {meaning}.\n" for name, meaning in VERDICTS.items())
     yield f"\n*{NOT_EXPLAINED}*: none of our tests shows why.\n"
+    yield from _counts(reproduced)
+    yield from _mistakes(reproduced, papers)
     paper = ""
     for item, evidence in reproduced:
         if item.paper != paper:
@@ -111,15 +112,51 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
             yield from _table(heads, rows)
 
 
+def counts_of(reproduced: Reproduced) -> tuple[Counter[str], Counter[str]]:
+    """How many exhibits have each verdict, and how many of their statements."""
+    exhibits = Counter(evidence.verdict for _, evidence in reproduced)
+    statements = Counter[str]()
+    for _, evidence in reproduced:
+        statements += evidence.counts()
+    return exhibits, statements
+
+
+def _counts(reproduced: Reproduced) -> Iterator[str]:
+    exhibits, statements = counts_of(reproduced)
+    rows = [(name, exhibits[name], statements[name]) for name in VERDICTS]
+    rows.append(("all", exhibits.total(), statements.total()))
+    yield from _table(("verdict", "tables and figures", "statements"), rows)
+
+
+def _mistakes(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
+    """What is wrong in print, each counter-example once, with the statements that it refutes."""
+    yield "\n## Where the papers are wrong\n"
+    rows = list[tuple[object, ...]]()
+    for item, evidence in reproduced:
+        refuted: dict[str, list[PaperClaim]] = {}
+        for claim in () if evidence.quick else evidence.claims:
+            if claim.verdict == "corrected":
+                refuted.setdefault(claim.mistake, []).append(claim)
+        for mistake, claims in refuted.items():
+            first = claims[0]
+            more = f", and {len(claims) - 1} more" if len(claims) > 1 else ""
+            link = (
+                f"[{papers[item.paper].partition(':')[0]}, {item.kind} {item.number}](#{item.id})"
+            )
+            rows.append((link, f"{first.says}{more}", first.printed, first.computed, mistake))
+    yield from _table(("where", "statement", "printed", "ours", "counter-example"), rows)
+
+
 def _apart(evidence: Evidence) -> Iterator[str]:
     """A line for each reason why printed values are others, with the first of its statements."""
     alike: dict[tuple[str, str], list[PaperClaim]] = {}
     for claim in evidence.claims:
-        if claim.verdict not in ALIKE and not evidence.quick:
+        if claim.verdict not in ("equal", "agrees") and not evidence.quick:
             alike.setdefault((claim.verdict, claim.why), []).append(claim)
     for (verdict, why), claims in alike.items():
         first, more = claims[0], f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""
-        values = f"{_cell(first.printed)} in print, {_cell(first.computed)} here"
+        ours = "nothing" if first.computed is None else _cell(first.computed)
+        values = f"{_cell(first.printed)} in print, {ours} here"
         yield f"\n- *{verdict}*: {first.says}{more}: {values}. {why}\n"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,16 +70,36 @@ def _mapped(graph: Adjacency, images: list[int]) -> bool:
     return any(_mapped(graph, [*images, int(image)]) for image in np.flatnonzero(fits))
 
 
-def involutions(order: int) -> Iterator[list[int]]:
-    """Every permutation of so many vertices that is its own inverse, the identity first."""
-    if order == 0:
-        yield []
-        return
-    last = order - 1
-    for rest in involutions(last):
-        yield [*rest, last]
-        for other in range(last):
-            if rest[other] == other:
-                swapped = [*rest, other]
-                swapped[other] = last
-                yield swapped
+def involution_of_rstar(joined: Adjacency) -> list[int] | None:
+    """The image of each vertex under an involution f that has Property R*; None: there is none.
+
+    Of any two different vertices x and y, x and y are joined, or f(x) and f(y), or y is f(x)
+    (PolarStar paper, §5.1). All involutions are searched, vertex by vertex: the image of a vertex
+    is refused where a pair of vertices whose images are chosen has none of the three.
+    """
+    order = len(joined)
+    image = [-1] * order
+
+    def fits(vertex: int) -> bool:
+        return all(
+            other in (vertex, image[vertex])
+            or joined[vertex, other]
+            or joined[image[vertex], image[other]]
+            for other in range(order)
+            if image[other] >= 0
+        )
+
+    def complete() -> bool:
+        if -1 not in image:
+            return True
+        vertex = image.index(-1)
+        for partner in range(vertex, order):
+            if image[partner] >= 0:
+                continue
+            image[vertex], image[partner] = partner, vertex
+            if fits(vertex) and fits(partner) and complete():
+                return True
+            image[vertex] = image[partner] = -1
+        return False
+
+    return image if complete() else None

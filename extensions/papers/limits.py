@@ -1,13 +1,16 @@
-"""Table III of the Projective Networks paper: its limits, computed for graphs of finite size.
+"""The networks of the Projective Networks paper by formula: N, Δ, k̄ and u of any size.
 
-The paper prints T, R, N, Δ and Δ0 for u and k̄ in the limit. Here they have the exact k̄ of a graph
-with as many vertices at every distance as a generalised Moore graph (§II-B).
+Every formula is compared with distances and loads that are measured in graphs of small sizes
+(`extensions.papers.projective.measured_networks`), and a test holds that they are equal. Of the
+generalised hexagons no graph is built: the k̄ of their incidence graphs follows from the definition,
+and u = 1 as their groups are transitive on flags. Nothing is computed of their polarity quotients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isnan, nan
 
 from compilers.families.polarfly import polarity_utilisation
 from compilers.topology.families import BASELINES
@@ -24,21 +27,18 @@ class GraphShape:
     mean: float
     """The mean distance k̄ of two vertices."""
     utilisation: float = 1.0
-    """u, the mean use of a link in parts of the most used one."""
+    """u, the mean use of a link in parts of the most used one; nan where it is not computed."""
     arcs: int = 0
     """Links in both directions, where the graph is not regular; else 0."""
 
     def quantities(self) -> dict[str, float]:
-        """T, R, N, Δ, Δ0 with Δ0 = 2E·u/(N·k̄)."""
+        """T, R, N, Δ, Δ0 with Δ0 = 2E·u/(N·k̄); only N and Δ where u is not computed."""
+        sizes: dict[str, float] = {"N": self.order, "Δ": self.degree}
+        if isnan(self.utilisation):
+            return sizes
         arcs = self.arcs or self.order * self.degree
         hosts = arcs * self.utilisation / (self.order * self.mean)
-        return {
-            "T": self.order * hosts,
-            "R": self.degree + hosts,
-            "N": self.order,
-            "Δ": self.degree,
-            "Δ0": hosts,
-        }
+        return {"T": self.order * hosts, "R": self.degree + hosts, **sizes, "Δ0": hosts}
 
 
 def moore_mean(order: int, degree: int, diameter: int) -> float:
@@ -56,6 +56,25 @@ def structural(network: str) -> dict[str, float]:
 def moore_shape(order: int, degree: int, diameter: int) -> GraphShape:
     """A generalised Moore graph with u = 1."""
     return GraphShape(order, degree, moore_mean(order, degree, diameter))
+
+
+DELORME_UTILISATION = {2: 1.0, 8: 39 / 40}
+"""u of Delorme's graph of quadrangles, measured for these q."""
+
+
+def delorme_shape(q: int) -> GraphShape:
+    """Delorme's graph of the quadrangle W(q), q an odd power of 2.
+
+    It has no triangles and no squares, so all paths of two links lead to different vertices, and
+    the rest is at distance 3. That was measured for q = 2, 8 and 32, u for `DELORME_UTILISATION`.
+    """
+    absolute, order = q * q + 1, q**3 + q * q + q + 1
+    others = order - absolute
+    arcs = absolute * q + others * (q + 1)
+    at_two = absolute * q * (q - 1) + others * (q + 1) * q
+    at_three = order * (order - 1) - arcs - at_two
+    mean = (arcs + 2 * at_two + 3 * at_three) / (order * (order - 1))
+    return GraphShape(order, q + 1, mean, DELORME_UTILISATION.get(q, nan), arcs)
 
 
 def demi_shape(q: int) -> GraphShape:
@@ -81,10 +100,10 @@ SHAPES: dict[str, Callable[[], GraphShape]] = {
     "Slim Fly, q=19": lambda: baseline_shape("slimfly", 29, q=19),
     "PN, q=23": lambda: moore_shape(1106, 24, 3),
     "Dragonfly, h=7": lambda: baseline_shape("dragonfly", 20, h=7),
-    "Delorme quadrangle, q=32": lambda: moore_shape(33825, 33, 3),
+    "Delorme quadrangle, q=32": lambda: delorme_shape(32),
     "Hamming 3D, n=9": lambda: baseline_shape("hyperx", 24, sides="9x9x9"),
     "quadrangle incidence, q=9": lambda: moore_shape(1640, 10, 4),
-    "Delorme hexagon, q=27": lambda: moore_shape(14900788, 28, 5),
+    "Delorme hexagon, q=27": lambda: GraphShape(14900788, 28, nan, nan),
     "hexagon incidence, q=5": lambda: moore_shape(7812, 6, 6),
     "hypercube, n=10": lambda: GraphShape(2**10, 10, 10 * 2**9 / (2**10 - 1)),
 }

@@ -52,6 +52,10 @@ class Cell:
     """The value as the paper prints it."""
     differs: bool
     """Whether both differ by more than rounding."""
+    interpretation: str = ""
+    """What our value takes from the paper, where it does not follow from the network alone."""
+    taken: bool = False
+    """Whether our value is the paper's, put in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,21 +145,48 @@ def configuration(entry: Mapping[str, Any], like: int | None) -> Candidate:
     )
 
 
+PUT_IN = "electrical cables"
+"""The quantity that an entry of `papers.yaml` may take from the paper."""
+FOLLOWING = ("optical cables", "cost per host ($)")
+"""The quantities that follow from it."""
+
+
 def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
     for network, entry in data["networks"].items():
         network_values = configuration(entry, data.get("like"))
+        words = _put_in(entry, data.get("like"))
         for quantity, printed in entry["printed"].items():
             compute, tolerance = QUANTITIES[quantity]
             value = compute(network_values)
             away = abs((value or 0) - float(printed))
-            yield Cell(network, quantity, value, str(printed), away > tolerance + 1e-9)
+            yield Cell(
+                network,
+                quantity,
+                value,
+                str(printed),
+                away > tolerance + 1e-9,
+                interpretation=words if quantity in FOLLOWING else "",
+                taken=bool(words) and quantity == PUT_IN,
+            )
+
+
+def _put_in(entry: Mapping[str, Any], like: int | None) -> str:
+    """What is said of an entry that has the paper's number of electrical cables; else nothing."""
+    if "electrical" not in entry:
+        return ""
+    ours = configuration({**entry, "electrical": None}, like).electrical
+    return (
+        f"With the paper's {entry['electrical']:,} electrical cables, whose partition it does not"
+        f" describe. Our racks have {ours:,}."
+    )
 
 
 def _structural(data: Mapping[str, Any]) -> Iterator[Cell]:
     for network, printed in data["printed"].items():
-        for quantity, value in structural(network).items():
-            formula, number = printed[quantity]
-            yield Cell(network, quantity, value, f"{formula} = {float(number):,.6g}", False)
+        computed = structural(network)
+        for quantity, (formula, number) in printed.items():
+            text = f"{formula} = {float(number):,.6g}"
+            yield Cell(network, quantity, computed.get(quantity), text, False)
 
 
 def _design(family: str, radix: int, parameters: Mapping[str, int | str]) -> Design:
@@ -178,29 +209,26 @@ def _text(cell: Cell) -> str:
     return f"{_computed(cell)} (printed {cell.printed})"
 
 
-def table_evidence(name: str, share: float = 0.0) -> Evidence:
-    """Each cell of a table as a claim.
-
-    Args:
-        name: as in `papers.yaml`.
-        share: of the printed value, by which a limit may be away.
-    """
+def table_evidence(name: str) -> Evidence:
+    """Each cell of a table as a claim; name: as in `papers.yaml`."""
     table = paper_table(name)
-    claims = tuple(_claim(table, cell, share) for cell in table.cells)
+    claims = tuple(_claim(table, cell) for cell in table.cells)
     return Evidence(claims, tuple(table.columns), tuple(map(tuple, table.rows)))
 
 
-def _claim(table: PaperTable, cell: Cell, share: float) -> PaperClaim:
+def _claim(table: PaperTable, cell: Cell) -> PaperClaim:
     text = cell.printed.rpartition("= ")[2].replace(",", "")
-    printed, computed = float(text), cell.computed if cell.computed is not None else float("nan")
+    printed = float(text)
     digits = len(text.partition(".")[2])
     _, tolerance = QUANTITIES.get(cell.quantity, (None, 0.0))
     return PaperClaim(
         says=f"{cell.network}: {cell.quantity}",
         printed=printed,
-        computed=computed,
+        computed=cell.computed,
         rounding=0.5 * 10.0**-digits if digits else 0.0,
-        reading=max(tolerance, share * abs(printed)),
+        reading_error=tolerance,
+        interpretation=cell.interpretation,
+        taken=cell.taken,
         mistake=_correction(table, cell.network),
     )
 

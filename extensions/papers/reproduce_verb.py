@@ -50,8 +50,9 @@ def command(
 ) -> None:
     """Compute and draw tables and figures of the papers, and judge the printed values.
 
-    Verdicts are exact, agrees (within the reading error), corrected (the paper is wrong), differs
-    (another value) and contradicts (another order), with the reason; quick is none of them.
+    Verdicts of what is computed: equal, agrees (within the error of reading), reading (holds as the
+    words are read here), corrected (the paper is wrong), differs (another value), contradicts
+    (another order). Else: taken (put in from the paper), not computed (of this size).
 
     \b
         polarfab reproduce list

@@ -37,7 +37,9 @@ def degrees(_quick: bool) -> Evidence:
     theirs = theirs[theirs <= most]
     shared = np.intersect1d(ours[ours <= 128], theirs)
     claims = (
-        PaperClaim("asymptotically 50 % more degrees", 1.5, len(ours) / len(theirs), reading=0.1),
+        PaperClaim(
+            "asymptotically 50 % more degrees", 1.5, len(ours) / len(theirs), reading_error=0.1
+        ),
         *(PaperClaim(f"radix {k} is feasible", 1, float(k in ours)) for k in (32, 48, 62, 128)),
         PaperClaim(
             "without much overlap: of our radixes up to 128, at most half are also Slim Fly's",
@@ -76,8 +78,8 @@ def moore_bound(_quick: bool) -> Evidence:
     petersen = _petersen()
     claims = (
         PaperClaim("more than 96 % at radix 32", 96, ours[32.0], ">="),
-        PaperClaim("asymptotically all of it, at radix 128", 100, ours[128.0], reading=2),
-        PaperClaim("Slim Fly: 8/9", 100 * 8 / 9, theirs[max(theirs)], reading=2),
+        PaperClaim("asymptotically all of it, at radix 128", 100, ours[128.0], reading_error=2),
+        PaperClaim("Slim Fly: 8/9", 100 * 8 / 9, theirs[max(theirs)], reading_error=2),
         PaperClaim("Petersen, 10 vertices of radix 3, achieves it", 100, petersen),
         PaperClaim("Hoffman–Singleton, 50 of radix 7, achieves it", 100, theirs[7.0]),
         PaperClaim(

@@ -217,8 +217,10 @@ def path_diversity(_quick: bool) -> Evidence:
     claims: list[PaperClaim] = []
     rows = []
     for q in (5, 7, 9, 11, 13):
-        for path_class in diversity(build_topology("polarfly", {"q": q})):
-            claims += _paths(q, path_class)
+        topology = build_topology("polarfly", {"q": q})
+        around = paths_around_the_middle(topology)
+        for path_class in diversity(topology):
+            claims += _paths(q, path_class, around)
             lengths = zip(path_class.fewest, path_class.most, strict=True)
             texts = [f"{low}" if low == high else f"{low} to {high}" for low, high in lengths]
             near = "adjacent" if path_class.adjacent else "not adjacent"
@@ -227,23 +229,58 @@ def path_diversity(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), heads, tuple(rows))
 
 
-def _paths(q: int, path_class: PathClass) -> Iterator[PaperClaim]:
+def paths_around_the_middle(topology: Topology) -> dict[tuple[str, str, str], set[int]]:
+    """Paths of 3 links that avoid the vertex between their ends, which are not adjacent.
+
+    By the kinds of the ends, in the order of the kinds, and of the vertex between them: the
+    different numbers that there are.
+    """
+    order = topology.graph.order
+    joined = np.zeros((order, order), np.int64)
+    joined[topology.graph.tails(), topology.graph.targets] = 1
+    two = joined @ joined
+    three = two @ joined
+    counts: dict[tuple[str, str, str], set[int]] = {}
+    names = [topology.kinds[kind] for kind in topology.kind.tolist()]
+    for one, other in np.argwhere(np.triu(1 - joined, 1)).tolist():
+        middle = int(np.argmax(joined[one] & joined[other]))
+        # Walks over the middle go on to, or come from, a neighbour that it shares with an end.
+        around = three[one, other] - two[middle, other] - two[one, middle]
+        low, high = sorted((one, other), key=lambda vertex: int(topology.kind[vertex]))
+        counts.setdefault((names[low], names[high], names[middle]), set()).add(int(around))
+    return counts
+
+
+AROUND = (
+    "Of paths that avoid the vertex between both ends. Of all paths of 3 links there are q - 1"
+    " where both ends are quadric, q where one is, else q + 1, or q where that vertex is quadric."
+)
+OF_FOUR_LINKS = (
+    "Of 4 links there are q² - nq(v) - nq(w) + 2[x quadric] where neither is quadric,"
+    " q² - q - nq(w) where one is, (q - 1)² where both are; nq: quadric neighbours."
+)
+
+
+def _paths(
+    q: int, path_class: PathClass, around: Mapping[tuple[str, str, str], set[int]]
+) -> Iterator[PaperClaim]:
     quadrics = path_class.ends.count("W")
     kinds = "-".join(path_class.ends) + (f" over {path_class.middle}" if path_class.middle else "")
     near = "adjacent" if path_class.adjacent else "not adjacent"
     for length, printed in enumerate(_printed(q, path_class), 1):
         if printed is None:
             continue
-        three = "The number depends on the ends, not only on x: both quadric q - 1, one quadric q, "
-        three += "neither q + 1, or q where x is quadric."
-        four = "Of 4 links there are q² - nq(v) - nq(w) + 2[x quadric] where neither is quadric, "
-        four += "q² - q - nq(w) where one is, (q - 1)² where both are; nq: quadric neighbours."
-        for computed in {path_class.fewest[length - 1], path_class.most[length - 1]}:
+        counts = {path_class.fewest[length - 1], path_class.most[length - 1]}
+        avoiding = length == 3 and not path_class.adjacent
+        if avoiding:
+            counts = around[(*path_class.ends, path_class.middle or "")]
+        for computed in counts:
             yield PaperClaim(
                 f"q = {q}, {near}, {kinds}, {quadrics} quadric: paths of {length} links",
                 printed,
                 computed,
-                mistake={3: three, 4: four}.get(length, ""),
+                interpretation=AROUND if avoiding else "",
+                mistake=OF_FOUR_LINKS if length == 4 else "",
             )
 
 

@@ -60,7 +60,7 @@ def cuts(_quick: bool) -> Evidence:
             means["Jellyfish"] / max(means[name] for name in direct),
             ">=",
         ),
-        PaperClaim("Spectralfly is comparable to Jellyfish: ratio", 1, alike, reading=0.1),
+        PaperClaim("Spectralfly is comparable to Jellyfish: ratio", 1, alike, reading_error=0.1),
         *(
             PaperClaim(
                 f"PolarStar has more than {name}, on average",
@@ -159,7 +159,7 @@ def link_failures(_quick: bool) -> Evidence:
             "PolarStar and Bundlefly disconnect at similar parts of links: least over largest",
             1,
             min(ratio[name] for name in stars) / max(ratio[name] for name in stars),
-            reading=0.1,
+            reading_error=0.1,
         ),
         PaperClaim(
             "Dragonfly later",

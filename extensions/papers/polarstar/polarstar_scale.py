@@ -82,19 +82,19 @@ def _scale_claims(
             "the largest for almost all radixes: part of them",
             1,
             1 - len(beaten) / len(RADIXES),
-            reading=0.05,
+            reading_error=0.05,
         ),
         PaperClaim(
             "asymptotically 8/27 of the Moore bound, at radix 128",
             STAR,
             share["polarstar"][128],
-            reading=0.01,
+            reading_error=0.01,
         ),
         PaperClaim(
             "near the largest star product by the bounds of its factors: geometric mean part of it",
             1,
             _geometric(ours[radix] / order for radix, order in products.items()),
-            reading=0.05,
+            reading_error=0.05,
         ),
         PaperClaim(
             "more consistent than Bundlefly: standard deviation of the part of the Moore bound",
@@ -125,13 +125,13 @@ def structure_graphs(_quick: bool) -> Evidence:
             "ER is larger than others at almost all degrees: part at which it is",
             1,
             1 - len(below) / len(both),
-            reading=0.1,
+            reading_error=0.1,
         ),
         PaperClaim(
             "asymptotically the Moore bound: at degree 128",
             1,
             polarity[128] / moore_bound(128, 2),
-            reading=0.02,
+            reading_error=0.02,
         ),
         PaperClaim(
             "an ER graph for any degree q + 1, q a prime power: those of 3 to 128",
@@ -170,7 +170,7 @@ def feasible_orders(_quick: bool) -> Evidence:
             "the largest has an Inductive-Quad for almost all radixes: part of them",
             1,
             1 - len(larger) / len(RADIXES),
-            reading=0.05,
+            reading_error=0.05,
         ),
         PaperClaim(
             f"but not for all: radixes with Paley, here {', '.join(map(str, larger))}, at least",

@@ -135,7 +135,7 @@ def _synthetic_claims(held: Mapping[tuple[str, str, str], float]) -> tuple[Paper
                 f"{star} is comparable to BF: {pattern}, UGAL",
                 1,
                 held[pattern, "UGAL", star] / held[pattern, "UGAL", "BF"],
-                reading=ALIKE,
+                reading_error=ALIKE,
             )
             for star in stars
             for pattern in PATTERNS
@@ -319,4 +319,4 @@ def _slower(says: str, fast: float, slow: float) -> PaperClaim:
 
 
 def _alike(says: str, one: float, other: float) -> PaperClaim:
-    return PaperClaim(f"{says}: ratio", 1, other / one, reading=ALIKE)
+    return PaperClaim(f"{says}: ratio", 1, other / one, reading_error=ALIKE)

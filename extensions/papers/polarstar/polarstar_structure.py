@@ -232,7 +232,13 @@ def modules(_quick: bool) -> Evidence:
         PaperClaim("bundles, q(q+1)²/2", q * (q + 1) ** 2 // 2, len(bundle)),
         PaperClaim("global cables less by a factor of 2d' + 2", 8, int(bundle.sum()) / len(bundle)),
         PaperClaim("clusters of supernodes, q + 1", q + 1, len(clusters.names)),
-        PaperClaim("bundles between two clusters, about q: mean at q = 31", 31, far, reading=3),
+        PaperClaim(
+            "bundles between two clusters, about q: mean at q = 31",
+            31,
+            far,
+            reading_error=3,
+            interpretation=f"Of q = 31. The picture has q = {q}, where it is {met.mean():.1f}.",
+        ),
     )
     racks = layout(build_topology("polarfly", {"q": q}))
     return Evidence(claims, diagrams=_modules(topology, racks.rack, apart, met))

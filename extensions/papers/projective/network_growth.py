@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import takewhile
+from math import isnan, nan
 
 from compilers.topology.family import moore_bound
 from compilers.topology.field import prime_power
@@ -12,6 +13,7 @@ from extensions.baselines import slimfly
 from extensions.papers.limits import (
     GraphShape,
     baseline_shape,
+    delorme_shape,
     demi_shape,
     moore_mean,
     moore_shape,
@@ -42,16 +44,21 @@ class NetworkGrowth:
     """The limit of u that Table II prints."""
     optimal: bool = False
     """Whether its curve attains the bound in figure 7."""
+    computed: bool = True
+    """Whether k̄ and u are computed here, of members of any size."""
 
     def members(self) -> list[GraphShape]:
-        """The shapes of the members that routers of `LARGEST_ROUTER` ports can build."""
-        shapes = (self.shape(size) for size in self.sizes)
+        """The shapes of the members that routers of `LARGEST_ROUTER` ports can build.
+
+        Those whose u is not computed are left out.
+        """
+        shapes = [shape for shape in map(self.shape, self.sizes) if not isnan(shape.utilisation)]
         fitting = takewhile(lambda shape: shape.quantities()["R"] <= LARGEST_ROUTER, shapes)
         return list(fitting)
 
 
 def cost(shape: GraphShape) -> float:
-    """k̄/u, the measure of cost of formula (2)."""
+    """k̄/u, the measure of cost of formula (2); nan where u is not computed."""
     return shape.mean / shape.utilisation
 
 
@@ -111,8 +118,9 @@ def _incidence(diameter: int, powers: int) -> Callable[[int], GraphShape]:
     return lambda q: moore_shape(2 * _sum(q, powers), q + 1, diameter)
 
 
-def _delorme(diameter: int, powers: int) -> Callable[[int], GraphShape]:
-    return lambda q: moore_shape(_sum(q, powers), q + 1, diameter)
+def _delorme_hexagon(q: int) -> GraphShape:
+    """Only N and Δ: no such graph is built here."""
+    return GraphShape(_sum(q, 5), q + 1, nan, nan)
 
 
 def _mms(q: int) -> GraphShape:
@@ -140,10 +148,10 @@ GROWTHS = (
     NetworkGrowth("Slim Fly MMS", _mms, PRIME_POWERS[3:], 2048, 2, 2.0, 8 / 9),
     NetworkGrowth("PN", _incidence(3, 2), PRIME_POWERS, 2048, 3, 2.5, optimal=True),
     NetworkGrowth("dragonfly", _dragonfly, range(1, 99), 512, 3, 3.0),
-    NetworkGrowth("Delorme, quadrangles", _delorme(3, 3), (2, 8, 32), 2048, 3, 3.0, optimal=True),
+    NetworkGrowth("Delorme, quadrangles", delorme_shape, (2, 8, 32), 2048, 3, 3.0, optimal=True),
     NetworkGrowth("Hamming 3D", _hamming(3), range(2, 99), 2048, 3, 3.0),
     NetworkGrowth("quadrangle incidence", _incidence(4, 3), PRIME_POWERS, 2048, 4, 3.5),
-    NetworkGrowth("Delorme, hexagons", _delorme(5, 5), (3, 27), 2187, 5, 5.0),
+    NetworkGrowth("Delorme, hexagons", _delorme_hexagon, (3, 27), 2187, 5, 5.0, computed=False),
     NetworkGrowth("hexagon incidence", _incidence(6, 5), PRIME_POWERS, 2048, 6, 5.5),
     NetworkGrowth("hypercube", _hypercube, range(2, 17), 10, 10, 5.0),
 )

@@ -1,12 +1,8 @@
 """The papers' tables out of our formulas: what agrees, and every cell that does not."""
 
-from pathlib import Path
-
 import pytest
 
 from extensions.papers.paper_tables import paper_table
-
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "what-we-found.md"
 
 DIFFERENT = {
     "polarfly-5": {},
@@ -37,12 +33,6 @@ def test_cells(name):
     assert bool(table.corrections) or not found
 
 
-def test_structural_parameters_tend_to_the_printed_limits():
-    for cell in paper_table("projective-3").cells:
-        limit = float(cell.printed.rpartition("= ")[2].replace(",", ""))
-        assert cell.computed == pytest.approx(limit, rel=0.05), cell
-
-
 def test_printed_formulas_of_sizes_are_exact():
     exact = [c for c in paper_table("projective-3").cells if c.quantity in ("N", "Δ")]
     for cell in exact:
@@ -54,14 +44,3 @@ def test_text_has_both_values_where_they_differ():
     table = paper_table("polarstar-3")
     assert ["PS-Pal", "949 (printed 993)", "15", "4,745 (printed 4965)"] in table.rows
     assert ["PS-IQ", "1,064", "15", "5,320"] in table.rows
-
-
-@pytest.mark.parametrize("name", DIFFERENT)
-def test_the_page_names_what_is_printed_wrong(name):
-    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
-    for cell in paper_table(name).cells:
-        if cell.differs:
-            row = next(row for row in rows if row.startswith(f"| {cell.network} ")).split(" | ")
-            digits = 3 if cell.computed < 1 else 2
-            assert f"{float(cell.printed):,g}" in row[1], cell
-            assert f"{round(cell.computed, digits):,g}" in row[2], cell

@@ -34,6 +34,29 @@ def test_triangles_of_table_three_are_those_of_networkx(q: int):
     assert counts == {ends: {third} for ends, third in polarfly_tables.BETWEEN[q % 4].items()}
 
 
+@pytest.mark.parametrize("q", [5, 7])
+def test_printed_paths_of_three_links_are_those_around_the_middle(q: int):
+    """They were called wrong; all paths of three links are others."""
+    topology = build_topology("polarfly", {"q": q})
+    graph: nx.Graph = nx.Graph(topology.graph.edges().tolist())
+    counts = polarfly_tables.paths_around_the_middle(topology)
+    for (one, other, middle), numbers in counts.items():
+        assert numbers == {q if middle == "W" else q - 1}, (one, other, middle)
+    for one, other in list(nx.non_edges(graph))[:60]:
+        (middle,) = nx.common_neighbors(graph, one, other)
+        paths = [p for p in nx.all_simple_paths(graph, one, other, cutoff=3) if len(p) == 4]
+        around = sum(middle not in path for path in paths)
+        kinds = sorted((one, other), key=lambda vertex: int(topology.kind[vertex]))
+        names = [topology.kinds[topology.kind[vertex]] for vertex in (*kinds, middle)]
+        assert counts[tuple(names)] == {around}
+    verdicts = {
+        claim.verdict
+        for claim in polarfly_tables.path_diversity(True).claims
+        if "not adjacent" in claim.says and "of 3 links" in claim.says
+    }
+    assert verdicts == {"reading"}
+
+
 def test_a_grown_fabric_is_simulated_with_all_its_switches():
     fabric = PaperFabric({"family": "polarfly", "q": 3}, 2, "MIN", grown="fan:1")
     assert fabric.build().topology.graph.order == 13 + 3
@@ -49,7 +72,8 @@ def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
     assert "a cut has a quarter of all links" in found.setup[1]
     says = {claim.says: claim for claim in found.claims}
     assert says["towards 50 %: least growth from a radix to the next"].computed > 0
-    assert says["above all of Slim Fly's there"].verdict == "exact"
+    assert says["above all of Slim Fly's there"].verdict == "equal"
+    assert says["Fat tree: 50 %, at each"].verdict == "reading"
     for name in ("Slim Fly: 33 %", "Dragonfly: 17 %"):
         assert says[f"{name}, at its largest radix here"].verdict == "agrees"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
-from extensions.papers.exhibit import QUICK, VERDICTS, Evidence, PaperClaim
+from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
 from extensions.papers.exhibit_files import files, known_row, page
 
 NUMBERED = {
@@ -42,9 +42,13 @@ def test_every_number_of_a_paper_is_there():
 
 def test_what_is_apart_has_a_reason(evidence):
     for name, found in evidence.items():
-        assert found.verdict in (*VERDICTS, QUICK)
-        assert found.verdict == "exact" or found.reasons, name
-        apart = [c for c in found.claims if c.verdict in ("corrected", "differs", "contradicts")]
+        assert found.verdict in VERDICTS
+        assert found.verdict == "equal" or found.reasons, name
+        apart = [
+            c
+            for c in found.claims
+            if c.verdict in ("corrected", "differs", "contradicts", "not computed")
+        ]
         assert [c.says for c in apart if not c.why] == [], name
 
 
@@ -56,15 +60,33 @@ def test_every_exhibit_is_drawn_or_printed(evidence):
 
 def test_a_verdict_follows_from_the_values():
     claim = PaperClaim("8/9", printed=0.889, computed=0.8889, rounding=0.0005)
-    assert claim.verdict == "exact"
+    assert claim.verdict == "equal"
     assert replace(claim, computed=0.8897).verdict == "differs"
-    assert replace(claim, computed=0.9, reading=0.02).verdict == "agrees"
-    assert replace(claim, computed=0.95, reading=0.02).verdict == "differs"
+    assert replace(claim, computed=0.9, reading_error=0.02).verdict == "agrees"
+    assert replace(claim, computed=0.95, reading_error=0.02).verdict == "differs"
     assert replace(claim, computed=0.95, mistake="a slip").verdict == "corrected"
-    assert replace(claim, computed=0.95, relation=">=").verdict == "exact"
+    assert replace(claim, interpretation="of one level").verdict == "reading"
+    assert replace(claim, computed=0.95, interpretation="of one level").verdict == "differs"
+    assert replace(claim, taken=True).verdict == "taken"
+    assert replace(claim, computed=None).verdict == "not computed"
+    assert replace(claim, computed=0.95, relation=">=").verdict == "equal"
     assert replace(claim, computed=0.95, relation="<=").verdict == "contradicts"
     assert replace(claim, computed=float("nan")).verdict == "differs"
     assert Evidence((claim, replace(claim, computed=1.0))).verdict == "differs"
+
+
+def test_what_is_put_in_or_left_out_makes_no_verdict():
+    computed = PaperClaim("8/9", printed=0.889, computed=0.8889, rounding=0.0005)
+    taken, left_out = replace(computed, taken=True), replace(computed, computed=None)
+    whole = Evidence((computed, taken, left_out))
+    assert whole.verdict == "equal"
+    assert whole.reasons == (
+        "1 of 3 statements: taken.",
+        "1 of 3 statements: not computed.",
+    )
+    assert dict(whole.counts()) == {"equal": 1, "taken": 1, "not computed": 1}
+    assert Evidence((taken,)).verdict == "taken"
+    assert Evidence((taken, left_out)).verdict == "not computed"
 
 
 def test_an_order_that_is_the_other_way_round_never_agrees():
@@ -73,22 +95,22 @@ def test_an_order_that_is_the_other_way_round_never_agrees():
     assert (order.verdict, order.why) == ("contradicts", "not explained")
     assert replace(order, reason="as tested").why == "as tested"
     with pytest.raises(ValueError, match="no reading error"):
-        replace(order, reading=0.05)
+        replace(order, reading_error=0.05)
     size = PaperClaim("as much", printed=0.5, computed=0.5)
     assert Evidence((size, order)).verdict == "contradicts"
 
 
 def test_a_quick_run_is_no_verdict():
     found = Evidence((PaperClaim("1", 1, 1),), quick=True)
-    assert found.verdict == "quick"
-    assert found.reasons == ("of small sizes, where 1 of 1 statements hold",)
+    assert found.verdict == "not computed"
+    assert found.reasons == ("of smaller sizes, where 1 of 1 statements hold",)
 
 
 def test_statements_of_a_quick_run_have_no_verdict_either():
     order = PaperClaim("outperforms", printed=0.55, computed=0.5, relation=">=")
     each, found = exhibit("polarfly-fig8"), Evidence((order,), quick=True)
     text = dict(files(each, found, True))["verdict.json"]
-    assert [claim["verdict"] for claim in json.loads(text)["claims"]] == ["quick"]
+    assert [claim["verdict"] for claim in json.loads(text)["claims"]] == ["not computed"]
     assert "| 0.5 | not explained |" not in "".join(page([(each, found)], PAPERS, ""))
 
 
@@ -124,6 +146,14 @@ def test_the_page_has_every_exhibit():
     text = "".join(page(list(reproduce(chosen, quick=True)), PAPERS, "papers/"))
     assert "### projective-table1" in text
     assert "](papers/projective-fig2-1.svg)" in text
+
+
+def test_the_page_lists_what_is_wrong_in_print_with_its_counter_example():
+    chosen = [exhibit("polarstar-table3"), exhibit("projective-fig1")]
+    text = "".join(page(list(reproduce(chosen, quick=True)), PAPERS, ""))
+    (row,) = [line for line in text.splitlines() if line.startswith("| [PolarStar, table 3](")]
+    assert "| 993 | 949 | PS-Pal: the largest Paley PolarStar of radix 15 is q=8" in row
+    assert "| corrected | 1 | 2 |" in text
 
 
 def test_the_page_says_which_printed_values_of_a_table_are_others():

@@ -1,0 +1,125 @@
+"""Generalised quadrangles W(q): their incidence graphs, and Delorme's polarity quotients.
+
+The Projective Networks paper (§IV-C) takes both graphs from the literature. They are computed here
+from coordinates, so that their distances and loads are measured and not assumed.
+
+Points are (∞), (a), (k, b), (a, l, a'), and lines are [∞], [k], [a, l], [k, b, k'], with
+coordinates from F_q (Van Maldeghem, *Generalized Polygons*, §3.4.1). A point is on a line where one
+follows the other in
+
+    [∞] – (∞) – [k] – (k, b) – [k, b, k'] – (a, l, a') – [a, l] – (a) – [∞],
+
+the middle pair where a' = ak + b and k' = a²k + l - 2aa'. For q = 2^(2e+1), θ(x) = x^(2^(e+1)) has
+θ(θ(x)) = x², and (a, l, a') ↦ [θ(a), θ⁻¹(l), θ(a')] is the Suzuki–Tits polarity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.field import LARGEST_Q, Field, field
+from compilers.topology.labelled_graph import Topology
+
+POLAR = tuple(2**power for power in range(1, 11, 2) if 2**power <= LARGEST_Q)
+"""The q for which W(q) has a polarity, in ascending order: odd powers of 2."""
+
+
+def points_on_lines(q: int) -> NDArray[np.int32]:
+    """int32[N, q + 1]: the points on each line of W(q), N = q³ + q² + q + 1.
+
+    Points are numbered (∞), (a), (k, b), (a, l, a'), each kind in the order of its coordinates;
+    lines likewise [∞], [k], [a, l], [k, b, k'].
+
+    Raises:
+        ValueError: q is not a prime power.
+    """
+    f = field(q)
+    one, two, three = 1, 1 + q, 1 + q + q * q
+    number = np.arange(q, dtype=np.int32)
+    table = np.empty((three + q**3, q + 1), np.int32)
+    table[0] = np.append(0, one + number)  # [∞]: (∞), and every (a)
+    table[one:two, 0] = 0  # [k]: (∞), and every (k, b)
+    table[one:two, 1:] = two + np.arange(q * q).reshape(q, q)
+    table[two:three, 0] = one + np.repeat(number, q)  # [a, l]: (a), and every (a, l, a')
+    table[two:three, 1:] = three + np.arange(q**3).reshape(q * q, q)
+    axes = np.meshgrid(number, number, number, indexing="ij")
+    k, b, last = (axis.reshape(-1, 1) for axis in axes)
+    a = number[None, :]
+    second = f.add[f.mul[a, k], b]
+    twice = f.add[f.mul[a, second], f.mul[a, second]]
+    middle = f.add[f.add[last, f.neg[f.mul[f.mul[a, a], k]]], twice]
+    table[three:, :1] = two + k * q + b  # [k, b, k']: (k, b), and the (a, l, a') that fit
+    table[three:, 1:] = three + (a * q + middle) * q + second
+    return table
+
+
+def quadrangle_incidence(q: int) -> Topology:
+    """The incidence graph of W(q): points 0 to N - 1, lines N to 2N - 1, degree q + 1, diameter 4.
+
+    Raises:
+        ValueError: q is not a prime power.
+    """
+    on_line = points_on_lines(q)
+    size = len(on_line)
+    lines = np.repeat(np.arange(size), q + 1)
+    graph = Graph.from_edges(2 * size, np.column_stack((on_line.ravel(), size + lines)))
+    return router_graph("quadrangle incidence", q, graph, 4)
+
+
+def delorme(q: int) -> Topology:
+    """Delorme's graph: points p and p' of W(q) are joined where p is on the line of p'.
+
+    The lines are those of the Suzuki–Tits polarity. The q² + 1 points on their own line have q
+    neighbours, all others q + 1.
+
+    Raises:
+        ValueError: q is no odd power of 2, so W(q) has no polarity (Tits, 1962).
+    """
+    if q not in POLAR:
+        raise ValueError(f"W({q}) has a polarity only where q is an odd power of 2")
+    near = points_on_lines(q)[polarity(q)]
+    point = np.repeat(np.arange(len(near)), q + 1)
+    pairs: NDArray[np.int64] = np.column_stack((point, near.ravel())).astype(np.int64)
+    graph = Graph.from_edges(len(near), pairs[pairs[:, 0] < pairs[:, 1]])
+    return router_graph("Delorme quadrangle", q, graph, 3)
+
+
+def polarity(q: int) -> NDArray[np.int32]:
+    """int32[N]: the line of each point in the Suzuki–Tits polarity, for q = 2^(2e+1)."""
+    f = field(q)
+    half = POLAR.index(q)
+    number = np.arange(q, dtype=np.int32)
+    theta = _power(f, number, 2 ** (half + 1))
+    inverse = _power(f, number, 2**half)
+    one, two, three = 1, 1 + q, 1 + q + q * q
+    line = np.empty(three + q**3, np.int32)
+    line[0] = 0
+    line[one:two] = one + theta
+    line[two:three] = two + (inverse[:, None] * q + theta[None, :]).ravel()
+    first, middle, last = theta[:, None, None], inverse[None, :, None], theta[None, None, :]
+    line[three:] = three + ((first * q + middle) * q + last).ravel()
+    return line
+
+
+def _power(f: Field, base: NDArray[np.int32], exponent: int) -> NDArray[np.int32]:
+    """Powers of field elements."""
+    power = np.ones_like(base)
+    for _ in range(exponent):
+        power = f.mul[power, base]
+    return power
+
+
+def router_graph(family: str, q: int, graph: Graph, diameter: int) -> Topology:
+    """The topology of a graph whose routers all carry hosts; q: its only parameter."""
+    return Topology(
+        family=family,
+        parameters={"q": q},
+        graph=graph,
+        kinds=("router",),
+        kind=np.zeros(graph.order, np.uint8),
+        coordinates=np.arange(graph.order, dtype=np.int32)[:, None],
+        endpoints=np.ones(graph.order, np.bool_),
+        diameter=diameter,
+    )

@@ -1,0 +1,86 @@
+"""Small members of the Projective Networks paper's families, built and measured.
+
+What `extensions.papers.limits` says by formula is compared with their distances and loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from compilers.evaluation.analysis.distances import distribution
+from compilers.evaluation.analysis.link_load import uniform
+from compilers.topology.adjacency import Graph
+from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Topology
+from extensions.papers.graphs import Adjacency, turan
+from extensions.papers.projective.generalised_quadrangle import (
+    delorme,
+    quadrangle_incidence,
+    router_graph,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured in a built graph, with traffic split evenly over all minimal paths."""
+
+    size: int
+    """The parameter of the family."""
+    diameter: int
+    """The largest distance."""
+    mean: float
+    """k̄, the mean distance."""
+    utilisation: float
+    """u, the mean load of a link over the largest."""
+
+
+def measured(family: str) -> Iterator[Measured]:
+    """The small members of a family of `network_growth.GROWTHS`; none where none are built."""
+    sizes, build = BUILT.get(family, ((), None))
+    for size in sizes:
+        topology = build(size) if build else None
+        if topology:
+            distances = distribution(topology)
+            load = uniform(topology).utilisation
+            yield Measured(size, distances.diameter or 0, distances.mean or 0, load)
+
+
+def _of_adjacency(joined: Adjacency, diameter: int) -> Topology:
+    edges = np.argwhere(np.triu(joined))
+    return router_graph("small graph", len(joined), Graph.from_edges(len(joined), edges), diameter)
+
+
+def _complete(n: int) -> Topology:
+    return _of_adjacency(~np.eye(n, dtype=np.bool_), 1)
+
+
+def _hamming(dimensions: int) -> Callable[[int], Topology]:
+    return lambda n: build_topology("hyperx", {"sides": "x".join([str(n)] * dimensions)})
+
+
+def _hypercube(n: int) -> Topology:
+    return build_topology("hyperx", {"sides": "x".join("2" * n)})
+
+
+def _by_q(family: str) -> Callable[[int], Topology]:
+    return lambda q: build_topology(family, {"q": q})
+
+
+BUILT: dict[str, tuple[tuple[int, ...], Callable[[int], Topology]]] = {
+    "complete graph": ((4, 9), _complete),
+    "Turán, r=3": ((2, 5), lambda n: _of_adjacency(turan(3 * n, 3), 2)),
+    "complete bipartite": ((2, 5), lambda n: _of_adjacency(turan(2 * n, 2), 2)),
+    "Hamming 2D": ((3, 5), _hamming(2)),
+    "demi-PN": ((4, 5, 9), _by_q("polarfly")),
+    "Slim Fly MMS": ((5, 7, 8, 9), _by_q("slimfly")),
+    "PN": ((3, 4, 5), _by_q("pn")),
+    "Delorme, quadrangles": ((2, 8), delorme),
+    "Hamming 3D": ((3, 4), _hamming(3)),
+    "quadrangle incidence": ((2, 3, 4), quadrangle_incidence),
+    "hypercube": ((3, 10), _hypercube),
+}
+"""Parameters and builders. The dragonfly is missing: its k̄ and u are those of its usual routes,
+with one global link, which are not always minimal."""
