@@ -167,5 +167,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator
 
 
 def _cell(cell: object) -> str:
+    if cell is None:
+        return "–"
     text = f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
     return text.replace("|", "\\|")
