@@ -22,8 +22,9 @@ from compilers.balances.compact_valiant import FITTED
 from compilers.demand.fluid import Fluid
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.guarantee import guarantee
+from compilers.evaluation.optimum import least_load
 from compilers.evaluation.random_hosts import DRAWS, random_hosts_share
-from compilers.evaluation.saturation import least_load, throughput
+from compilers.evaluation.saturation import throughput
 from compilers.evaluation.traffic import random_hosts
 from compilers.spec.balances import measured_balances
 from compilers.tables.build import Build

@@ -79,7 +79,7 @@ def throughput(
     Args:
         fabric: compiled, or it is compiled now.
         patterns: names of patterns, or CSV files of rates; none for all that have names.
-        hosts: a switch; 0 for as built.
+        hosts: of every switch, with links of one speed; 0: as built.
         seed: of the patterns that chance has a part in.
         progress: called with (patterns done, all patterns).
         scheduler: the address of a Dask scheduler whose workers share the patterns.

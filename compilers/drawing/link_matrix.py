@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from compilers.cabling.cable_plan import hardware_of
 from compilers.drawing.chart import Array, Chart, Grid, of_grids, short_number
 from compilers.drawing.positions import by_kind
-from compilers.evaluation.pattern_traffic import fullest
+from compilers.evaluation.pattern_traffic import fullest, require_pattern
 from compilers.evaluation.saturation import LinkLoads
-from compilers.evaluation.traffic import PATTERNS
 from compilers.forwarding.walks import BlockWalk, Numbers, Progress, Walks
 from compilers.tables.build import Build
 from compilers.topology.layout import layout, layouts, places_in
 from compilers.workers.shards import THIS_PROCESS
-from inventory.problems import InputError, not_among
+from inventory.problems import InputError
 
 MOST_ROWS_OF_SWITCHES = MOST_GROUPS = 200
 MATRIX_PIXELS = 380
@@ -120,10 +119,8 @@ def load_chart(build: Build, pattern: str) -> Chart:
     Raises:
         InputError: there is no such pattern, or it has no traffic in this fabric.
     """
-    if pattern not in PATTERNS:
-        raise InputError(not_among(pattern, PATTERNS, "pattern"))
-    hosts = fullest(build)
-    loads = LinkLoads.of(build, pattern, hosts)
+    require_pattern(pattern)
+    loads = LinkLoads.of(build, pattern)
     if not loads.flows:
         required, todo = "a pattern with traffic between switches here", "such as uniform"
         raise InputError.of(required, pattern, todo, key="pattern")
@@ -139,9 +136,11 @@ def load_chart(build: Build, pattern: str) -> Chart:
         if load is not None:
             limit = loads.saturation(load)
             u, v = limit.hottest
-            hottest = f"hottest {short_number(limit.peak * hosts)}, {names[u]} → {names[v]}"
+            full = load / loads.room
+            hottest = f"hottest {short_number(float(full.max()))}, {names[u]} → {names[v]}"
             note = f"{hottest}; hosts get {limit.share:.1%}"
-            grids.append(matrix.grid(title, note, ends, load[arcs] * hosts))
+            grids.append(matrix.grid(title, note, ends, full[arcs]))
+    hosts = fullest(build)
     hosts_words = "1 host a switch" if hosts == 1 else f"{hosts} hosts a switch"
     return of_grids(
         f"{build.name}: load of the links, {pattern}",

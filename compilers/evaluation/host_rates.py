@@ -21,7 +21,8 @@ class HostRates:
     columns: int64[H], their places among the endpoints. The tables lead to all endpoints, and an
     inventory may give some of them no hosts.
     hosts: float64[H], what all hosts of each can send, and take as well.
-    links: float64[S, K], what each direction of each link carries.
+    links: float64[S, K], what each direction of each link carries; of no account where none is.
+    counts: int64[H], how many hosts each has.
 
     Rates are in Gb/s where the inventory says the speed of every port that is in use; else every
     link counts 1.
@@ -31,6 +32,7 @@ class HostRates:
     columns: Numbers
     hosts: Reals
     links: Reals
+    counts: Numbers
 
     @classmethod
     def of(cls, build: Build, hosts_per_node: int = 0) -> HostRates:
@@ -44,14 +46,19 @@ class HostRates:
         wiring, ends = build.wiring, np.flatnonzero(build.topology.endpoints)
         count, carries = np.count_nonzero(wiring.host_port > 0, axis=1)[ends], wiring.far.shape
         if hosts_per_node or not count.any():
-            hosts = np.full(len(ends), float(hosts_per_node or 1))
-            return cls(ends, np.arange(len(ends)), hosts, np.ones(carries))
+            counts = np.full(len(ends), hosts_per_node or 1)
+            return cls(ends, np.arange(len(ends)), counts / 1.0, np.ones(carries), counts)
         columns = np.flatnonzero(count)
-        switches = ends[columns]
+        switches, counts = ends[columns], count[columns]
         links, speeds = (_speeds(build, port) for port in (wiring.port, wiring.host_port))
         if not (links[wiring.far >= 0].all() and speeds[wiring.host_port > 0].all()):
-            return cls(switches, columns, count[columns].astype(np.float64), np.ones(carries))
-        return cls(switches, columns, speeds.sum(axis=1)[switches], links)
+            return cls(switches, columns, counts / 1.0, np.ones(carries), counts)
+        return cls(switches, columns, speeds.sum(axis=1)[switches], links, counts)
+
+    @property
+    def unit(self) -> float:
+        """What all hosts of a switch can send, of the switch where they can send most."""
+        return float(self.hosts.max())
 
     @property
     def alike(self) -> bool:

@@ -1,4 +1,12 @@
-"""The traffic of a pattern: one of those that have names, or that of a file."""
+"""The traffic of a pattern: one of those that have names, or that of a file.
+
+The patterns of `traffic.py` are for fabrics where all switches have hosts that can send as much.
+Where numbers of hosts or speeds differ, every host still sends all that it can:
+
+- in uniform traffic each host sends to the hosts of all other switches, to each by its rate;
+- in a permutation of switches or of hosts, the two ends of a flow send and take what the slower
+  one can.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +16,10 @@ import numpy as np
 
 from compilers.demand.demand_file import between_hosts, read_demand
 from compilers.demand.traffic_matrix import Traffic
-from compilers.evaluation.traffic import PATTERNS
+from compilers.evaluation.host_rates import HostRates, Reals
+from compilers.evaluation.traffic import HOST_PATTERNS, HOT, PATTERNS, host_numbers
 from compilers.tables.build import Build
+from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError, not_among
 from inventory.yamlfile import read_text
 
@@ -27,25 +37,6 @@ def require_pattern(pattern: str) -> None:
         raise InputError(not_among(pattern, PATTERNS, "pattern"))
 
 
-def pattern_traffic(build: Build, pattern: str, hosts: int, seed: int) -> Traffic:
-    """What switches send each other.
-
-    Args:
-        build: its switches and hosts.
-        pattern: a name of `PATTERNS`, or that of a file of rates.
-        hosts: of every switch that has some. Where these are as many as the fullest switch of the
-            build has, a file's rates are for the hosts that each has.
-        seed: of random patterns.
-
-    Raises:
-        InputError: the file has mistakes.
-    """
-    if not pattern.endswith(FILE):
-        return PATTERNS[pattern](build.topology, hosts, seed)
-    traffic = between_hosts(build, read_demand(read_text(pattern), build.wiring), pattern)
-    return scaled(build, traffic, hosts)
-
-
 def fullest(build: Build) -> int:
     """The hosts of the switch that has most; 1 in a fabric without hosts.
 
@@ -54,13 +45,90 @@ def fullest(build: Build) -> int:
     return max(1, int(np.count_nonzero(build.wiring.host_port > 0, axis=1).max(initial=0)))
 
 
-def scaled(build: Build, traffic: Traffic, hosts: int) -> Traffic:
-    """Rates in the unit that the busiest switch sends or takes all that its hosts can."""
-    count = np.count_nonzero(build.wiring.host_port > 0, axis=1)
-    if count.max(initial=0) != hosts:
-        count = np.full(len(count), hosts)
-    can, order = np.maximum(1, count) / hosts, len(count)
+def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> Traffic:
+    """What switches send each other, in units of `rates.unit`.
+
+    Args:
+        build: its switches.
+        pattern: a name of `PATTERNS`, or that of a file of rates.
+        rates: of the hosts.
+        seed: of random patterns.
+
+    Raises:
+        InputError: the file has mistakes.
+    """
+    if pattern.endswith(FILE):
+        traffic = between_hosts(build, read_demand(read_text(pattern), build.wiring), pattern)
+        return replace(traffic, amount=traffic.amount / busiest(traffic, host_share(build, rates)))
+    endpoints = np.zeros_like(build.topology.endpoints)
+    endpoints[rates.switches] = True
+    topology = replace(build.topology, endpoints=endpoints)
+    if (rates.hosts == rates.unit).all() and (rates.counts == rates.counts[0]).all():
+        return PATTERNS[pattern](topology, int(rates.counts[0]), seed)
+    return _uneven(topology, pattern, rates, seed)
+
+
+def host_share(build: Build, rates: HostRates) -> Reals:
+    """float64[S]: what the hosts of each switch can send, in units of `rates.unit`."""
+    share = np.zeros(build.tables.switches)
+    share[rates.switches] = rates.hosts / rates.unit
+    return share
+
+
+def busiest(traffic: Traffic, share: Reals) -> float:
+    """How often what its hosts can send or take the busiest switch sends or takes.
+
+    Args:
+        traffic: in units of `HostRates.unit`.
+        share: of `host_share`.
+    """
+    order = len(share)
     sent = np.bincount(traffic.source, traffic.amount, minlength=order)
     taken = np.bincount(traffic.destination, traffic.amount, minlength=order)
-    busiest = float((np.maximum(sent, taken) / can).max())
-    return replace(traffic, amount=traffic.amount / busiest)
+    some = share > 0
+    return float((np.maximum(sent, taken)[some] / share[some]).max(initial=0.0))
+
+
+def _uneven(topology: Topology, pattern: str, rates: HostRates, seed: int) -> Traffic:
+    """A pattern where the hosts of one switch can send more than those of another."""
+    if pattern in ("uniform", "hotspot"):
+        return _to_all(topology, rates, HOT if pattern == "hotspot" else 0.0)
+    if pattern == "hosts" or pattern in HOST_PATTERNS:
+        switch = np.repeat(rates.switches, rates.counts)
+        rate = np.repeat(rates.hosts / rates.counts, rates.counts) / rates.unit
+        if pattern == "hosts":
+            one, other = (
+                np.arange(len(switch)),
+                np.random.default_rng(seed).permutation(len(switch)),
+            )
+        else:
+            one, other = host_numbers(pattern, len(switch))
+        return Traffic.of(switch[one], switch[other], np.minimum(rate[one], rate[other]))
+    share = np.zeros(len(topology.endpoints))
+    share[rates.switches] = rates.hosts / rates.unit
+    traffic = PATTERNS[pattern](topology, 1, seed)
+    slower = np.minimum(share[traffic.source], share[traffic.destination])
+    return replace(traffic, amount=traffic.amount * slower)
+
+
+def _to_all(topology: Topology, rates: HostRates, hot: float) -> Traffic:
+    """Every host to the hosts of all other switches, and a part of it to those of the first.
+
+    Args:
+        topology: its switches with hosts.
+        rates: of the hosts.
+        hot: the part that goes to the first switch. Where its hosts would take more than they can,
+            all rates are less in proportion.
+    """
+    share = np.zeros(len(topology.endpoints))
+    share[rates.switches] = rates.hosts / rates.unit
+    traffic = PATTERNS["uniform"](topology, 1, 0)
+    source, destination = traffic.source, traffic.destination
+    amount = share[source] * share[destination] / (share.sum() - share[source])
+    if not hot:
+        return replace(traffic, amount=amount)
+    first = rates.switches[0]
+    amount *= np.where(source == first, 1, 1 - hot)
+    amount += hot * share[source] * ((destination == first) & (source != first))
+    taken = amount[destination == first].sum() / share[first]
+    return replace(traffic, amount=amount / max(1.0, taken))

@@ -1,10 +1,11 @@
 """Estimated throughput: the rate at which the hottest link of the tables is full.
 
 Traffic is a fluid that follows the tables: ingress traffic is split over the ports of its class by
-their weights, then goes minimally. Every direction of a link carries 1, as does a host's link. If
-the hottest link carries L times what a switch's hosts send, p hosts per switch can each send
-1/(p·L) of their link's rate: the saturation. Queues are not modelled. `adaptive` is the estimate
-with weights fitted to the traffic, one set per switch and class.
+their weights, then goes minimally. All hosts send the same share of what they can, and the
+saturation is the largest share at which no link carries more than it can, those of hosts included.
+Where the inventory says all speeds they count, else every link carries what a host sends. Queues
+are not modelled. `adaptive` is the estimate with weights fitted to the traffic, one set per switch
+and class.
 """
 
 from __future__ import annotations
@@ -19,54 +20,72 @@ from numpy.typing import NDArray
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
-from compilers.evaluation.pattern_traffic import fullest, pattern_traffic, require_pattern
+from compilers.evaluation.host_rates import HostRates
+from compilers.evaluation.optimum import Arcs, optimum
+from compilers.evaluation.pattern_traffic import (
+    busiest,
+    host_share,
+    pattern_traffic,
+    require_pattern,
+)
 from compilers.evaluation.traffic import MOST_MIDDLES, PATTERNS, over_intermediates, two_legs
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
-from compilers.topology.adjacency import Graph
-from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, reported
 from inventory.problems import InputError
 
+Reals = NDArray[np.float64]
 PATHS_TO_FIT = 300_000
-DESTINATIONS_AT_ONCE = 128
 LEAST_SWITCHES = 256
 """Switches below which another process for a pattern costs more than it saves."""
+ROUNDING = 1e-9
+"""The relative difference of loads that are the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """The rate at which hosts can send, as a share of their links' rate, and the limiting link.
-
-    peak: the load of that link, in units of what all hosts of a switch send. mean: the mean load of
-    all links. hottest: the two switches of the limiting link.
-    """
+    """The rate at which hosts can send, as a share of their links' rate, and the limiting link."""
 
     share: float
+    """The share, at most 1."""
     peak: float
+    """The load of the link that is full first, in units of what all hosts of a switch can send; of
+    the switch where they can send most."""
     mean: float
+    """The mean load of all links, in the same unit."""
     hottest: tuple[int, int]
+    """The two switches of that link."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatternThroughput:
-    """A pattern's saturation by minimal routes, as emitted, and with weights fitted to it.
+    """The saturations of a pattern, by several ways to route it.
 
-    The latter two are None if the build has no alternates; `adaptive` also if the pattern has more
-    paths than PATHS_TO_FIT, or packets are marked, carry an intermediate or are shared at every
-    hop: their weights are fixed. valiant: over any switch but the ends, drawn for each packet; None
-    in fabrics of more than `MOST_MIDDLES`. optimum: a share that no routing over any paths exceeds,
-    by distances. share_of_optimum: of what is emitted.
+    The second and third are None if the build has no alternates.
     """
 
     pattern: str
+    """Its name, or a file of rates."""
     flows: int
+    """Pairs of switches with traffic."""
     minimal: Saturation
+    """By minimal routes."""
     as_emitted: Saturation | None = None
+    """By the tables."""
     adaptive: Saturation | None = None
+    """With weights fitted to the pattern. Also None if it has more paths than PATHS_TO_FIT, or
+    packets are marked, carry an intermediate or are shared at every hop: their weights are
+    fixed."""
     valiant: Saturation | None = None
+    """Over any switch but the ends, drawn for each packet; None in fabrics of more than
+    `MOST_MIDDLES`."""
     optimum: float | None = None
+    """What the best routing over any paths gets; a share that none exceeds where it is not
+    exact."""
+    optimum_exact: bool = False
+    """Whether a routing gets that."""
     share_of_optimum: float | None = None
+    """What is emitted, as a part of it."""
 
     @property
     def emitted(self) -> Saturation:
@@ -76,56 +95,133 @@ class PatternThroughput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkLoads:
-    """A pattern's load of each link, in units of what all hosts of a switch send: float64[S·L].
+    """What a pattern loads each link with if every host sends all that it can.
 
-    hosts: p, hosts per switch. as_emitted and adaptive are None as in `PatternThroughput`.
+    Loads are float64[S·L], in units of what all hosts of the switch send where they send most.
     """
 
     fluid: Fluid
+    """The tables, and where each link is among the loads."""
     pattern: str
-    hosts: int
-    flows: int
-    minimal: NDArray[np.float64]
-    as_emitted: NDArray[np.float64] | None
-    adaptive: NDArray[np.float64] | None
+    """As in `PatternThroughput`."""
+    traffic: Traffic
+    """What switches send each other, in the same unit."""
+    room: Reals
+    """float64[S·L], what each link carries, in the same unit; inf where there is none."""
+    most: float
+    """The share of their rate that the links of hosts carry."""
+    minimal: Reals
+    """By minimal routes."""
+    as_emitted: Reals | None
+    """By the tables; None as in `PatternThroughput`."""
+    adaptive: Reals | None
+    """With fitted weights; None as in `PatternThroughput`."""
 
     @classmethod
-    def of(cls, build: Build, pattern: str, hosts: int, seed: int = 0) -> LinkLoads:
+    def of(cls, build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> LinkLoads:
         """Follow a pattern of `compilers.evaluation.pattern_traffic`.
 
         Args:
             build: its tables and cables.
             pattern: its name, or a file of rates.
-            hosts: p, hosts per switch, at least 1.
+            hosts: of every switch, with links of one speed; 0: as built.
             seed: of random patterns.
         """
-        fluid = Fluid.of(build)
-        traffic = pattern_traffic(build, pattern, hosts, seed)
+        fluid, rates = Fluid.of(build), HostRates.of(build, hosts)
+        traffic = pattern_traffic(build, pattern, rates, seed)
+        room = link_room(fluid, rates)
         minimal = fluid.loads(traffic, fluid.minimal())
-        emitted = fitted = None
-        if (fluid.emitted[1:] > 0).any():  # there are alternates
-            emitted = fluid.loads(traffic, fluid.emitted)
-            fixed = fluid.marks or build.forwarding.every_hop
-            if not fixed and 0 < len(traffic.source) * len(fluid.options) <= PATHS_TO_FIT:
-                least = min(minimal, emitted, key=lambda load: load.max())
-                full = least.max() * hosts <= 1  # hosts can send all they have
-                found = least if full else fit(fluid.paths(traffic)).loads
-                fitted = min(found, least, key=lambda load: load.max())
-        elif build.forwarding.intermediates:
-            emitted = fluid.loads(two_legs_of(build, traffic), fluid.minimal())
-        return cls(fluid, pattern, hosts, len(traffic.source), minimal, emitted, fitted)
+        emitted, fitted = emitted_loads(build, fluid, traffic), None
+        paths = len(traffic.source) * len(fluid.options)
+        fixed = fluid.marks or build.forwarding.every_hop or not (fluid.emitted[1:] > 0).any()
+        if emitted is not None and not fixed and 0 < paths <= PATHS_TO_FIT:
+            fitted = _fitted_loads(fluid, traffic, room, [minimal, emitted])
+        busy = busiest(traffic, host_share(build, rates))
+        most = 1 / busy if busy > 1 + ROUNDING else 1.0
+        return cls(fluid, pattern, traffic, room, most, minimal, emitted, fitted)
 
-    def saturation(self, load: NDArray[np.float64]) -> Saturation:
+    @property
+    def flows(self) -> int:
+        """Pairs of switches with traffic."""
+        return len(self.traffic.source)
+
+    @property
+    def arcs(self) -> Arcs:
+        """The links, without the places where there is none."""
+        hops = self.fluid.hops
+        number = np.flatnonzero(hops.end >= 0)
+        tail, head = number // hops.slots, hops.end[number].astype(np.int64) // hops.slots
+        return Arcs(tail, head, self.room[number])
+
+    def saturation(self, load: Reals) -> Saturation:
         """What one of the three loads lets hosts send."""
-        f = self.fluid.hops
-        hot = int(load.argmax())
-        peak = float(load[hot])
+        hops, full = self.fluid.hops, load / self.room
+        hot = int(full.argmax())
+        peak = float(full[hot])
         return Saturation(
-            share=min(1.0, 1 / (self.hosts * peak)) if peak else 1.0,
-            peak=peak,
-            mean=float(load[f.end >= 0].mean()),
-            hottest=(hot // f.slots, int(f.end[hot]) // f.slots),
+            share=min(self.most, 1 / peak) if peak else self.most,
+            peak=float(load[hot]),
+            mean=float(load[hops.end >= 0].mean()),
+            hottest=(hot // hops.slots, int(hops.end[hot]) // hops.slots),
         )
+
+
+def link_room(fluid: Fluid, rates: HostRates) -> Reals:
+    """float64[S·L]: what each link carries, in units of `HostRates.unit`; inf where none is."""
+    hops = fluid.hops
+    carries = np.ones((hops.switches, hops.slots))
+    carries[:, : rates.links.shape[1]] = rates.links
+    room: Reals = np.where(hops.end >= 0, carries.ravel() / rates.unit, np.inf)
+    return room
+
+
+def emitted_loads(build: Build, fluid: Fluid, traffic: Traffic) -> Reals | None:
+    """float64[S·L]: the load of each link by the tables; None where all paths are minimal.
+
+    Args:
+        build: its tables.
+        fluid: of the build.
+        traffic: what switches send each other.
+    """
+    if (fluid.emitted[1:] > 0).any():
+        return fluid.loads(traffic, fluid.emitted)
+    if build.forwarding.intermediates:
+        return fluid.loads(two_legs_of(build, traffic), fluid.minimal())
+    return None
+
+
+def emitted_share(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> float:
+    """The share of their rate that hosts can send by the tables, without the other ways to route.
+
+    The arguments are those of `LinkLoads.of`.
+    """
+    fluid, rates = Fluid.of(build), HostRates.of(build, hosts)
+    traffic = pattern_traffic(build, pattern, rates, seed)
+    load = emitted_loads(build, fluid, traffic)
+    if load is None:
+        load = fluid.loads(traffic, fluid.minimal())
+    full = float((load / link_room(fluid, rates)).max())
+    return 1 / max(1.0, full, busiest(traffic, host_share(build, rates)) - ROUNDING)
+
+
+def _fitted_loads(fluid: Fluid, traffic: Traffic, room: Reals, fixed: Sequence[Reals]) -> Reals:
+    """float64[S·L]: the load of each link by weights that are fitted to a traffic.
+
+    Args:
+        fluid: the options of the tables.
+        traffic: what switches send each other.
+        room: float64[S·L], what links carry.
+        fixed: loads of other weights, of which one may be better.
+    """
+    least = min(fixed, key=lambda load: float((load / room).max()))
+    if (least / room).max() <= 1:  # hosts can send all they have
+        return least
+    part = room / room[np.isfinite(room)].max()
+    paths = fluid.paths(traffic)
+    paths = replace(paths, amount=paths.amount / part[paths.arc])
+    loads = fit(paths).loads
+    fitted = np.where(np.isfinite(part), loads * np.where(np.isfinite(part), part, 0), 0)
+    return min(fitted, least, key=lambda load: float((load / room).max()))
 
 
 def two_legs_of(build: Build, traffic: Traffic) -> Traffic:
@@ -146,7 +242,7 @@ def two_legs_of(build: Build, traffic: Traffic) -> Traffic:
     return over_intermediates(traffic, ends, build.tables.switches)
 
 
-def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> PatternThroughput:
+def throughput(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> PatternThroughput:
     """The saturation of a pattern; the arguments are those of `LinkLoads.of`."""
     found = LinkLoads.of(build, pattern, hosts, seed)
     loads = found.minimal, found.as_emitted, found.adaptive
@@ -154,26 +250,17 @@ def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> Pattern
     result = PatternThroughput(pattern, found.flows, *rates)  # type: ignore[arg-type]
     if not found.flows:
         return result
-    traffic = pattern_traffic(build, pattern, hosts, seed)
-    over = two_legs(traffic, build.topology.endpoints)
+    over = two_legs(found.traffic, build.topology.endpoints)
     valiant = found.saturation(found.fluid.loads(over, found.fluid.minimal())) if over else None
-    most = min(1.0, 1 / (hosts * least_load(build.topology.graph, traffic)))
+    reached = max(way.share for way in (*rates, valiant) if way)
+    best = optimum(build.topology.graph, found.traffic, found.arcs, found.most, reached)
     return replace(
-        result, valiant=valiant, optimum=most, share_of_optimum=result.emitted.share / most
+        result,
+        valiant=valiant,
+        optimum=best.share,
+        optimum_exact=best.exact,
+        share_of_optimum=result.emitted.share / best.share,
     )
-
-
-def least_load(graph: Graph, traffic: Traffic) -> float:
-    """What any routing loads the hottest link with, at least: every flow on shortest paths, and all
-    directions of links alike.
-    """
-    table, crossed = neighbour_table(graph), 0.0
-    for first in range(0, graph.order, DESTINATIONS_AT_ONCE):
-        part = traffic.between(first, first + DESTINATIONS_AT_ONCE)
-        ends, row = np.unique(part.destination, return_inverse=True)
-        if len(ends):
-            crossed += float(part.amount @ distances(table, ends)[row.ravel(), part.source])
-    return crossed / (2 * graph.size)
 
 
 def saturations(
@@ -189,7 +276,7 @@ def saturations(
     Args:
         build: its tables and cables.
         patterns: their names, or files of rates; none for all that have names.
-        hosts: hosts per switch; 0 for as built.
+        hosts: of every switch, with links of one speed; 0: as built.
         seed: of the patterns that chance has a part in.
         progress: called with (patterns done, all patterns).
         workers: that share the patterns.
@@ -200,7 +287,6 @@ def saturations(
     for name in patterns:
         require_pattern(name)
     names = patterns or tuple(PATTERNS)
-    hosts = hosts or fullest(build)
     follow = partial(_follower, hosts=hosts, seed=seed)
     least = 2 if build.tables.switches >= LEAST_SWITCHES else len(names) + 1
     found = workers.over(follow, build, names, least=least)

@@ -140,10 +140,9 @@ HOST_PATTERNS = {
 def host_pairs(
     pattern: str, topology: Topology, hosts: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Hosts and those that they send to, of the largest power of two of them.
+    """Hosts and those that they send to, as in `host_numbers`.
 
-    Hosts are numbered switch by switch, from 0 on at those without hosts, too. Where bits are
-    halved they are even in number.
+    They are numbered switch by switch, also at switches without hosts.
 
     Args:
         pattern: of `HOST_PATTERNS`.
@@ -151,12 +150,26 @@ def host_pairs(
         hosts: of each.
     """
     ends = np.flatnonzero(topology.endpoints)
-    bits = (len(ends) * hosts).bit_length() - 1
+    pair = (
+        ends[which // hosts] * hosts + which % hosts
+        for which in host_numbers(pattern, len(ends) * hosts)
+    )
+    return next(pair), next(pair)
+
+
+def host_numbers(pattern: str, hosts: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of hosts, and of those that they send to: of the largest power of two of them.
+
+    Where bits are halved they are even in number.
+
+    Args:
+        pattern: of `HOST_PATTERNS`.
+        hosts: how many there are.
+    """
+    bits = hosts.bit_length() - 1
     bits -= bits % 2 if pattern == "transpose" else 0
     number = np.arange(1 << max(0, bits))
-    one, other = number, HOST_PATTERNS[pattern](number, bits)
-    pair = (ends[which // hosts] * hosts + which % hosts for which in (one, other))
-    return next(pair), next(pair)
+    return number, HOST_PATTERNS[pattern](number, bits)
 
 
 def _of_bits(pattern: str) -> Pattern:

@@ -40,28 +40,30 @@ def simulate(
 
     Args:
         fabric: compiled, or it is compiled now.
-        pattern: of traffic, one of those of `throughput`.
+        pattern: of traffic, one of those of `throughput`, or a CSV file of rates between switches.
+            The switch that sends or receives most does so at the offered load.
         loads: parts of what the hosts' links carry; none for a tenth, two tenths … all of it.
         hosts: a switch; 0 for as built.
         seed: of everything that chance has a part in; the same seed has the same result.
         fail: what goes down, a node or a link as `A-B`, and before which cycle.
         progress: called with (loads done, all loads).
         scheduler: the address of a Dask scheduler whose workers share the loads.
-        demand: a file of rates between switches, in the place of a pattern; the switch that
-            sends or receives most does so at the offered load.
+        demand: a file of rates of any name, in the place of a pattern.
         switches: fields of `extensions.simulation.load_point.SimulationSettings`.
 
     Raises:
         InputError: no such pattern, node or link, a setting that cannot be, or too little
             memory.
     """
+    from compilers.evaluation.pattern_traffic import FILE
     from compilers.memory_bound import FLOWS, MemoryBound
     from compilers.workers.local_processes import workers_at
     from extensions.simulation.build_simulation import settings_for, simulate_build
 
     MemoryBound.of_build(fabric.build).storing(FLOWS).require()
     settings = settings_for(fabric.build, loads, seed, fail, switches)
-    traffic = Path(demand) if demand else pattern
+    file = demand or (pattern if pattern.endswith(FILE) else None)
+    traffic = Path(file) if file else pattern
     with workers_at(scheduler, zip((fabric.build,), fabric.folders)) as workers:  # noqa: B905
         return simulate_build(fabric.build, traffic, hosts, settings, progress, workers)
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 OPTIMUM = ("optimum", "of it")
-REACHED = 0.98
-"""Of the optimum: below that nothing is known to reach it."""
 
 
 @click.command("throughput")
@@ -105,12 +103,14 @@ def command(
     hosts = hosts_per_node or fullest(builds[0])
     with progress("following traffic") as bar:
         planes = of_each_plane(
-            fabric, lambda plane: throughput(plane, names, hosts, seed, bar, scheduler)
+            fabric,
+            lambda plane: throughput(plane, names, hosts_per_node or 0, seed, bar, scheduler),
         )
-    title = f"{builds[0].topology.title()}, {counted(hosts, 'host')} per node"
+    words = counted(hosts, "host")
     counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
     if not hosts_per_node and len(counts) > 1:
-        title += f", as if every node had as many ({min(counts)} to {max(counts)})"
+        words = f"{min(counts)} to {max(counts)} hosts"
+    title = f"{builds[0].topology.title()}, {words} per node"
     if output:
         _plot(planes[0], title, output, form)
     if as_json:
@@ -209,14 +209,18 @@ def _mean(planes: Sequence[PatternThroughput], routing: str) -> float | None:
     return sum(shares) / len(shares) if len(shares) == len(planes) else None
 
 
-def _of_optimum(planes: Sequence[PatternThroughput]) -> dict[str, float | None]:
+def _of_optimum(planes: Sequence[PatternThroughput]) -> dict[str, float | bool | None]:
     """The mean of the planes' optima, and the part of it that is emitted over all."""
     optima = [one.optimum for one in planes if one.optimum]
     if not optima:
-        return {"optimum": None, "share_of_optimum": None}
+        return {"optimum": None, "optimum_exact": False, "share_of_optimum": None}
     emitted = [one.emitted.share for one in planes]
     optimum = sum(optima) / len(optima)
-    return {"optimum": optimum, "share_of_optimum": sum(emitted) / len(emitted) / optimum}
+    return {
+        "optimum": optimum,
+        "optimum_exact": all(one.optimum_exact for one in planes),
+        "share_of_optimum": sum(emitted) / len(emitted) / optimum,
+    }
 
 
 def _row(build: Build, measured: PatternThroughput, routings: tuple[str, ...]) -> list[object]:
@@ -225,9 +229,7 @@ def _row(build: Build, measured: PatternThroughput, routings: tuple[str, ...]) -
         return [measured.pattern, 0, *["–"] * (len(routings) + len(OPTIMUM) + 2)]
     shares = [_share(getattr(measured, routing)) for routing in routings]
     u, v = measured.minimal.hottest
-    reached = [one.share for routing in routings if (one := getattr(measured, routing))]
-    bounded = max(reached) < REACHED * (measured.optimum or 0)
-    sign = "≤ " if bounded else ""
+    sign = "" if measured.optimum_exact else "≤ "
     optimum = f"{sign}{_percent(measured.optimum)}", _percent(measured.share_of_optimum)
     return [
         measured.pattern,

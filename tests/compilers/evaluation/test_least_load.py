@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from compilers.demand.traffic_matrix import Traffic
-from compilers.evaluation.saturation import DESTINATIONS_AT_ONCE, least_load
+from compilers.evaluation.optimum import DESTINATIONS_AT_ONCE, least_load
 from compilers.evaluation.traffic import PATTERNS
 from compilers.topology.families import BASELINES, FAMILIES
 from compilers.topology.labelled_graph import Topology

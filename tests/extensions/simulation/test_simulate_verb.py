@@ -104,6 +104,8 @@ def test_a_demand_takes_the_place_of_a_pattern(polarfab: Run, folder: Path, tmp_
     (point,) = json.loads(polarfab(*words)[1])["points"]
     # Two hosts of switch 0 fill half of their links; switch 5 sends half as much.
     assert point["packets"] == pytest.approx((1 + 0.5) * 2 * 0.5 * 2_000 / 4, rel=0.15)
+    curve = simulate(Fabric.load(folder), str(file), loads=[0.5])
+    assert curve.report()["points"][0]["packets"] == point["packets"]
     file.write_text("0,99,1\n")
     assert polarfab(*words)[0] == 2
 

@@ -1,0 +1,118 @@
+"""The best that any routing over any paths gets out of a traffic.
+
+A bound by distances is quick: each flow on shortest paths, and all links full. The exact value is a
+linear program (maximum concurrent flow), in which all that goes to one switch is one commodity. It
+is solved where the bound is not reached and the fabric is small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.demand.traffic_matrix import Traffic
+from compilers.topology.adjacency import Graph
+from compilers.topology.distance import distances, neighbour_table
+
+Numbers = NDArray[np.int64]
+Reals = NDArray[np.float64]
+DESTINATIONS_AT_ONCE = 128
+MOST_SWITCHES = 31
+"""Switches up to which the program is solved: PolarFly of q = 5."""
+SECONDS = 10.0
+"""The time after which the solver gives up, and the bound is taken."""
+REACHED = 1 - 1e-9
+"""The part of the bound at which no program needs to be solved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """What the best routing gets, as a share of what hosts can send."""
+
+    share: float
+    """The share, or one that no routing exceeds."""
+    exact: bool
+    """Whether some routing gets it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arcs:
+    """The directions of links that traffic can take."""
+
+    tail: Numbers
+    """int64[n], the switch that each leaves."""
+    head: Numbers
+    """int64[n], the switch that it comes to."""
+    room: Reals
+    """float64[n], what it carries, in the unit of the traffic."""
+
+
+def optimum(graph: Graph, traffic: Traffic, arcs: Arcs, most: float, reached: float) -> Optimum:
+    """What the best routing gets.
+
+    Args:
+        graph: of the switches.
+        traffic: what they send each other; not empty.
+        arcs: the links.
+        most: the share that the links of hosts allow.
+        reached: the share that a routing is known to get.
+    """
+    bound = min(most, float(arcs.room.mean()) / least_load(graph, traffic))
+    if reached >= bound * REACHED:
+        return Optimum(bound, exact=True)
+    if graph.order > MOST_SWITCHES or not find_spec("scipy"):
+        return Optimum(bound, exact=False)
+    share = concurrent_flow(graph.order, traffic, arcs, bound)
+    return Optimum(bound, exact=False) if share is None else Optimum(share, exact=True)
+
+
+def least_load(graph: Graph, traffic: Traffic) -> float:
+    """What any routing loads the hottest link with, at least: every flow on shortest paths, and all
+    directions of links alike.
+    """
+    table, crossed = neighbour_table(graph), 0.0
+    for first in range(0, graph.order, DESTINATIONS_AT_ONCE):
+        part = traffic.between(first, first + DESTINATIONS_AT_ONCE)
+        ends, row = np.unique(part.destination, return_inverse=True)
+        if len(ends):
+            crossed += float(part.amount @ distances(table, ends)[row.ravel(), part.source])
+    return crossed / (2 * graph.size)
+
+
+def concurrent_flow(switches: int, traffic: Traffic, arcs: Arcs, most: float) -> float | None:
+    """The largest share of a traffic that links carry by any paths; None where time is up.
+
+    Args:
+        switches: S.
+        traffic: what they send each other.
+        arcs: the links.
+        most: a share that it does not exceed.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_matrix, csr_matrix, eye, hstack, kron
+
+    ends, commodity = np.unique(traffic.destination, return_inverse=True)
+    links, count = len(arcs.tail), len(ends)
+    every = np.arange(links)
+    leaves = np.concatenate((np.ones(links), -np.ones(links)))
+    at = np.concatenate((arcs.tail, arcs.head)), np.concatenate((every, every))
+    net = coo_matrix((leaves, at), (switches, links))
+    wanted = np.zeros((count, switches))
+    np.add.at(wanted, (commodity.ravel(), traffic.source), traffic.amount)
+    np.add.at(wanted, (commodity.ravel(), traffic.destination), -traffic.amount)
+    conserved = hstack((kron(eye(count), net), csr_matrix(-wanted.reshape(-1, 1))))
+    carried = hstack((kron(np.ones((1, count)), eye(links)), csr_matrix((links, 1))))
+    solved = linprog(
+        c=np.append(np.zeros(count * links), -1.0),
+        A_ub=carried.tocsr(),
+        b_ub=arcs.room,
+        A_eq=conserved.tocsr(),
+        b_eq=np.zeros(count * switches),
+        bounds=[*[(0, None)] * (count * links), (0, most)],
+        method="highs",
+        options={"time_limit": SECONDS},
+    )
+    return float(-solved.fun) if solved.status == 0 else None
