@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from polarfab.drawing import chart, draw
     from polarfab.exports import export, netbox, to_networkx
     from polarfab.fabric import Fabric
-    from polarfab.measures import analyse, guarantee, guarantees_after, throughput
+    from polarfab.measures import analyse, guarantee, guarantees_after, throughput, tradeoff
     from polarfab.rehearsals import emulate, rehearse
     from polarfab.switches import apply, check_routes, push, running
     from polarfab.topologies import design, minimal_path, minimal_paths, topology
@@ -79,6 +79,7 @@ __all__ = [
     "throughput",
     "to_networkx",
     "topology",
+    "tradeoff",
 ]
 HOMES = {
     "Addition": "compilers.targets.addition",
@@ -99,7 +100,7 @@ HOMES = {
     **dict.fromkeys(("chart", "draw"), "polarfab.drawing"),
     **dict.fromkeys(("export", "netbox", "to_networkx"), "polarfab.exports"),
     **dict.fromkeys(
-        ("analyse", "guarantee", "guarantees_after", "throughput"), "polarfab.measures"
+        ("analyse", "guarantee", "guarantees_after", "throughput", "tradeoff"), "polarfab.measures"
     ),
     **dict.fromkeys(("emulate", "rehearse"), "polarfab.rehearsals"),
     **dict.fromkeys(("apply", "check_routes", "push", "running"), "polarfab.switches"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from compilers.evaluation.failure_guarantees import FailureGuarantee
     from compilers.evaluation.guarantee import Guarantee
     from compilers.evaluation.saturation import PatternThroughput
+    from compilers.evaluation.tradeoff import TradeoffPoint
     from compilers.forwarding.walks import Progress
     from compilers.tables.build import Build
     from compilers.topology.labelled_graph import Topology
@@ -164,3 +165,30 @@ def guarantees_after(
 
     build = fabric if isinstance(fabric, Build) else fabric.build
     return failure_guarantees(build, kind, hosts, progress)
+
+
+def tradeoff(
+    fabric: Fabric | Build, hosts: int = 0, progress: Progress | None = None
+) -> tuple[TradeoffPoint, ...]:
+    """What uniform traffic and any traffic get, by the part that takes minimal paths.
+
+        >>> import polarfab
+        >>> spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 4}
+        >>> spec["routing"] = {"balance": "spread"}
+        >>> equal, *parts = polarfab.tradeoff(polarfab.Fabric.from_spec(spec))
+        >>> [(p.minimal_share, round(p.uniform, 2), round(p.guaranteed, 2)) for p in parts[::5]]
+        [(0.0, 0.23, 0.15), (0.5, 0.32, 0.2), (1.0, 0.5, 0.12)]
+
+    Args:
+        fabric: compiled, or it is compiled now; or a build.
+        hosts: a switch; 0 for as built.
+        progress: called with (parts looked at, all parts).
+
+    Raises:
+        InputError: scipy is not installed, or the balance has only minimal paths.
+    """
+    from compilers.evaluation.tradeoff import tradeoff as traded
+    from compilers.tables.build import Build
+
+    build = fabric if isinstance(fabric, Build) else fabric.build
+    return traded(build, hosts_per_node=hosts, progress=progress)

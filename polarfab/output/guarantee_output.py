@@ -10,6 +10,7 @@ from polarfab.output.verb_output import print_table
 if TYPE_CHECKING:
     from compilers.evaluation.failure_guarantees import FailureGuarantee
     from compilers.evaluation.guarantee import Guarantee
+    from compilers.evaluation.tradeoff import TradeoffPoint
     from compilers.tables.build import Build
 
 
@@ -30,6 +31,16 @@ def print_guarantees(title: str, builds: Sequence[Build], guarantees: Sequence[G
         for build, guarantee in zip(builds, guarantees, strict=True)
     ]
     print_table(title, ["fabric", "guaranteed", "full link", "flows that fill it"], rows)
+
+
+def print_tradeoff(build: Build, points: Sequence[TradeoffPoint]) -> None:
+    """A row for each part of the traffic on minimal paths."""
+    rows = []
+    for point in points:
+        part = "equal-cost" if point.minimal_share is None else f"{point.minimal_share:g}"
+        rows.append([part, f"{point.uniform:.1%}", f"{point.guaranteed:.1%}"])
+    title = f"{build.name}: {build.topology.title()}, {build.balance}"
+    print_table(title, ["minimal_share", "uniform", "guaranteed"], rows)
 
 
 SHOWN = 5

@@ -14,6 +14,7 @@ from polarfab.output.guarantee_output import (
     link_name,
     print_after,
     print_guarantees,
+    print_tradeoff,
     traffic_csv,
 )
 from polarfab.output.plane_output import merged_reports, of_each_plane
@@ -52,6 +53,11 @@ OPTIMUM = ("optimum", "of it")
     callback=failure_kinds,
     help="Try every failure of a link, node, module, rack and so on; with --guarantee.",
 )
+@click.option(
+    "--tradeoff",
+    is_flag=True,
+    help="What uniform and any traffic get, by the part that takes minimal paths.",
+)
 @shared("--hosts-per-node")
 @shared("--seed")
 @output_option("a plot, FILE.svg or FILE.png; with --guarantee FILE.csv")
@@ -62,6 +68,7 @@ def command(
     pattern: str | None,
     guarantee: bool,
     failures: tuple[str, ...],
+    tradeoff: bool,
     hosts_per_node: int | None,
     seed: int,
     output: Path | None,
@@ -79,20 +86,30 @@ def command(
     With --guarantee: the share that every host gets whoever sends to whom, as long as no host sends
     or takes more than its link carries. It is exact, by the tables.
 
+    With --tradeoff: the shares of uniform and of any traffic, if the build had each
+    `minimal_share` from 0 to 1.
+
     \b
         polarfab throughput build --hosts-per-node 16
         polarfab throughput build --pattern tornado --json
         polarfab throughput build --guarantee -o worst.csv
         polarfab throughput build --pattern worst.csv
         polarfab throughput build --guarantee --failures link,node
+        polarfab throughput build --tradeoff
     """
     from compilers.evaluation.pattern_traffic import fullest
     from polarfab.fabric import Fabric
     from polarfab.measures import throughput
 
+    if (guarantee or tradeoff) and pattern:
+        option = "--guarantee" if guarantee else "--tradeoff"
+        raise click.UsageError(f"{option} is for any traffic, and --pattern names one")
+    if tradeoff:
+        if guarantee or failures or output:
+            raise click.UsageError("--tradeoff goes alone: it has no failures, and writes no file")
+        _tradeoff(Fabric.load(folder), hosts_per_node or 0, as_json)
+        return
     if guarantee:
-        if pattern:
-            raise click.UsageError("--guarantee is for any traffic, and --pattern names one")
         _guarantee(Fabric.load(folder), failures, hosts_per_node or 0, output, as_json)
         return
     if failures:
@@ -201,6 +218,23 @@ def _guarantee(
     for plane, cases in zip(builds, after, strict=True):
         for kind in cases:
             print_after(plane, kind)
+
+
+def _tradeoff(fabric: Fabric, hosts: int, as_json: bool) -> None:
+    """Print what uniform and any traffic get in each plane, by `minimal_share`."""
+    from polarfab.measures import tradeoff
+
+    with progress("looking at shares") as bar:
+        planes = of_each_plane(fabric, lambda plane: tradeoff(plane, hosts, bar))
+    if as_json:
+        reports = [
+            {"name": plane.name, "tradeoff": [asdict(point) for point in points]}
+            for plane, points in zip(fabric.builds, planes, strict=True)
+        ]
+        print_json(merged_reports([build.name for build in fabric.builds], reports, {}))
+        return
+    for plane, points in zip(fabric.builds, planes, strict=True):
+        print_tradeoff(plane, points)
 
 
 def _mean(planes: Sequence[PatternThroughput], routing: str) -> float | None:
