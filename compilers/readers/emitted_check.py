@@ -115,6 +115,7 @@ class EmittedCheck:
             count,
             tuple(examples[:EXAMPLES]),
             sum(each.accepted for each in by_vertex.values()),
+            shares={vertex: each.shares for vertex, each in by_vertex.items() if each.shares},
         )
 
     def port_number(self, vertex: int, port: Port) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from compilers.readers.emitted_forwarding import EmittedDifference
+from compilers.readers.emitted_forwarding import EmittedDifference, Stage
 from compilers.readers.exact_text import bare, visible
 
 
@@ -19,7 +20,9 @@ class EmittedReport:
 
     differences counts all; examples are the first of them. pairs is 0 where only some switches were
     checked. accepted: statements of the user's own. unproved: what no reader looked at, "" where
-    all of it was: files may pass without it.
+    all of it was: files may pass without it. shares: by switch and class, the ports that share
+    packets from hosts, with weights, where these are not those of the tables, as some switches
+    cannot do all; None: shares were not read.
     """
 
     target: str
@@ -30,6 +33,7 @@ class EmittedReport:
     examples: tuple[EmittedDifference, ...] = ()
     accepted: int = 0
     unproved: str = ""
+    shares: Mapping[int, Mapping[int, Stage]] | None = None
 
     @property
     def passed(self) -> bool:

@@ -12,7 +12,7 @@ once: two destinations are of a kind if their class and their entries in the tex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from compilers.readers.emitted_forwarding import (
     NextHop,
     OwnAddress,
     Port,
+    Stage,
     bare,
     canonical,
     covering,
@@ -60,6 +61,8 @@ class CheckedSwitch:
     elsewhere: how many packets go elsewhere, each kind at a place of the text, where a protocol of
     all switches leads them; else these are among the differences. right: of how many destinations
     with hosts all packets go as by the tables, in each family; None: files could not be read.
+    shares: by class, the ports that share packets from hosts, with weights, of classes where these
+    are not those of the tables.
     """
 
     vertex: int
@@ -70,6 +73,7 @@ class CheckedSwitch:
     next_hops: tuple[NextHop, ...] = ()
     addresses: tuple[OwnAddress, ...] = ()
     accepted: int = 0
+    shares: Mapping[int, Stage] = field(default_factory=dict)
 
 
 class _Alike(NamedTuple):
@@ -131,6 +135,7 @@ class SwitchCheck:
         self._entry_chains: dict[int, Integers] = {}
         self._rows: dict[int, Integers] = {}
         self._prefixes: dict[int, Integers] = {}
+        self._shares: dict[int, Stage] = {}
 
     def result(self) -> CheckedSwitch:
         """Compare everything."""
@@ -159,6 +164,7 @@ class SwitchCheck:
             tuple(unique),
             addresses,
             self.found.accepted,
+            self._shares,
         )
 
     def _unmet_classes(self) -> None:
@@ -432,11 +438,28 @@ class SwitchCheck:
             key = numbers.tobytes()
             if key not in done:
                 text = [self._chain(each, 0) for each in numbers.tolist()]
+                self._keep_shares(group.egress.tolist(), text)
                 done[key] = np.array([a != b for a, b in zip(text, wanted, strict=True)])
             wrong[at] = done[key]
         self.right &= ~np.logical_or.reduce(wrong)[group.kind]
         if wrong.any():
             self._tell(group, ids, wrong, of_host=True)
+
+    def _keep_shares(self, egress: Sequence[int], text: Sequence[Chain]) -> None:
+        """Keep the shares of packets from hosts that are not those of the tables."""
+        for number, chain in zip(egress, text, strict=True):
+            if number >= 0 and chain and chain[0] != self._table_shares(number):
+                self._shares[number] = chain[0]
+
+    def _table_shares(self, egress: int) -> Stage:
+        """The ports of a class and their weights, as `canonical` writes them."""
+        c = self.build.tables.classes
+        ports = [int(c.port[self.vertex, egress]), *c.alternate[self.vertex, egress].tolist()]
+        weighted = ALL.shared(ports, c.weight[self.vertex, egress].tolist())
+        if self.build.forwarding.marks:
+            weighted = {p if p == ports[0] else p + MARKED: w for p, w in weighted.items()}
+        shared = canonical((tuple(weighted.items()),), 0)
+        return shared[0] if shared else ()
 
     def _of_group(self, group: _Alike, tables: Sequence[Lookup]) -> Integers:
         """int64[K, T]: the number of the chain of each kind of destination in each table."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inventory.problems import InputError
+from polarfab.output.guarantee_output import guarantee_json, print_guarantees
 from polarfab.output.verb_output import (
     counted,
     json_option,
@@ -26,6 +27,7 @@ from polarfab.shared_options import failure_kinds, shared, target_options
 
 if TYPE_CHECKING:
     from compilers.choices import Method
+    from compilers.evaluation.guarantee import Guarantee
     from compilers.proof.walks.delivery import Report
     from compilers.readers.emitted_report import EmittedReport
     from compilers.tables.build import Build
@@ -105,6 +107,11 @@ def _emitted_place(
     help="Also read what `render` wrote there, or the controller's messages, and compare it with "
     "the tables.",
 )
+@click.option(
+    "--guarantee",
+    is_flag=True,
+    help="With --emitted: what every host gets under any traffic, by the shares that were read.",
+)
 @target_options(more="needed where the files do not tell", rendered=True)
 @shared("--accept")
 @shared("--scheduler")
@@ -118,6 +125,7 @@ def command(
     method: Method,
     with_channels: bool | None,
     emitted: Path | None,
+    guarantee: bool,
     target: str | None,
     words: tuple[str, ...],
     accept: tuple[str, ...],
@@ -142,9 +150,14 @@ def command(
     With --emitted: the configuration of every switch is read back, by a reader that knows the
     system and nothing of what wrote it, and has to say of every pair what the tables say. With
     `--emitted openflow` so have the messages that the controller sends (a folder of that name is
-    ./openflow).
+    ./openflow). With --guarantee, too: the share of its rate that every host gets whoever sends to
+    whom, by what was read.
     """
     from polarfab.fabric import Fabric
+
+    if guarantee and not emitted:
+        todo = "polarfab throughput BUILD --guarantee has that of the tables"
+        raise click.UsageError(f"--guarantee goes with --emitted; {todo}")
 
     fabric = Fabric.load(folder)
     if quick and failures:
@@ -166,14 +179,17 @@ def command(
     if emitted and verification.passed:
         with progress("reading back what was emitted") as bar:
             files = _check_emitted(fabric, emitted, target or "", words, bar, accept)
+    shares = _guarantees(fabric, files) if guarantee else ()
     if as_json:
-        print_json({**verification.as_dict(), **_emitted_facts(files)})
+        print_json({**verification.as_dict(), **_emitted_facts(files), **_share_facts(shares)})
     for build, report in zip(fabric.builds, verification.reports, strict=True):
         if not as_json:
             _print(build, report, method)
             _say_losses(build, report)
         stop_if_wrong(build, report)
     _tell_emitted(str(emitted), files, with_options=bool(words), as_json=as_json)
+    if shares and not as_json:
+        print_guarantees(f"by {emitted}: what every host gets", fabric.builds, shares)
     if not verification.passed or not all(report.passed for report in files):
         raise click.exceptions.Exit(1)
 
@@ -206,6 +222,25 @@ def _tell_emitted(
         say_emitted(report)
         if not report.passed and not with_options and emitted != OPENFLOW:
             say("files that were rendered with --set: give the same --set to verify")
+
+
+def _guarantees(fabric: Fabric, files: Sequence[EmittedReport]) -> tuple[Guarantee, ...]:
+    """What every host gets under any traffic, by files that say what the tables say."""
+    from compilers.readers.emitted_shares import with_emitted_shares
+    from polarfab.measures import guarantee
+
+    if not files or not all(report.passed for report in files):
+        return ()
+    return tuple(
+        guarantee(with_emitted_shares(build, report))
+        for build, report in zip(fabric.builds, files, strict=True)
+    )
+
+
+def _share_facts(shares: Sequence[Guarantee]) -> dict[str, Any]:
+    """The guarantee of one plane or of several; nothing where there is none."""
+    facts = [guarantee_json(share) for share in shares]
+    return {"guarantee": facts[0] if len(facts) == 1 else facts} if facts else {}
 
 
 def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
