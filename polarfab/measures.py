@@ -139,7 +139,12 @@ def guarantee(
 
 
 def guarantees_after(
-    fabric: Fabric | Build, kind: str, hosts: int = 0, progress: Progress | None = None
+    fabric: Fabric | Build,
+    kind: str,
+    hosts: int = 0,
+    progress: Progress | None = None,
+    sample: int = 0,
+    seed: int = 0,
 ) -> tuple[FailureGuarantee, ...]:
     """The guarantee with each link, switch, module or rack down, the worst first.
 
@@ -155,16 +160,18 @@ def guarantees_after(
         kind: link, node, or another kind of failures that `verify` tries.
         hosts: a switch; 0 for as built.
         progress: called with (cases looked at, all cases).
+        sample: how many cases, drawn by chance; 0: all, or as many as take minutes.
+        seed: of the sample.
 
     Raises:
-        InputError: scipy is not installed, there are no such failures, the fabric is too large, or
-            its packets go by intermediates.
+        InputError: scipy is not installed, there are no such failures, or the fabric is too large
+            for intermediates.
     """
     from compilers.evaluation.failure_guarantees import failure_guarantees
     from compilers.tables.build import Build
 
     build = fabric if isinstance(fabric, Build) else fabric.build
-    return failure_guarantees(build, kind, hosts, progress)
+    return failure_guarantees(build, kind, hosts, progress, sample, seed)
 
 
 def tradeoff(

@@ -1,7 +1,8 @@
 """The guaranteed throughput while something is down: for every link, switch, module or rack.
 
 Two figures a case: as the switches repair by themselves, and by the tables that a controller
-computes for what is left. Hosts of a switch that is down neither send nor take.
+computes for what is left. Hosts of a switch that is down neither send nor take. In a large fabric
+cases are drawn by chance.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.evaluation.crossings import CELLS, Crossings, OverDamagedLegs, OverTables
 from compilers.evaluation.guarantee import CLOSE, require_scipy
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_traffic import worst_traffic
@@ -22,25 +24,28 @@ from compilers.tables.build import Build
 from inventory.problems import InputError
 
 Reals = NDArray[np.float64]
-MOST_CELLS = 1 << 27
-"""Pairs of switches, times links, of the largest fabric whose failures are looked at: a gigabyte,
-PolarFly of q = 16."""
+MOST_WORK = 1 << 29
+"""Cases, times links, times switches, up to which all cases are looked at: minutes, PolarFly of
+q = 11 with every link."""
+MOST_LEGS = 1 << 27
+"""Pairs of switches, times links, of the largest fabric with intermediates: a gigabyte."""
+FEW = 8
+"""Links whose pairs are asked for at a time, the first time."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGuarantee:
-    """What every host that is left gets under any traffic while something is down.
-
-    kind: link, node, or another kind of failures.
-    element: the name of what is down.
-    share: of the rate of its link, as the switches repair by themselves; 0 where they lose a pair.
-    repaired: the same by the tables that a controller computes then.
-    """
+    """What every host that is left gets under any traffic while something is down."""
 
     kind: str
+    """link, node, or another kind of failures."""
     element: str
+    """The name of what is down."""
     share: float
+    """The share of the rate of its link, as the switches repair by themselves; 0 where they lose a
+    pair."""
     repaired: float
+    """The same by the tables that a controller computes then."""
 
 
 def failure_guarantees(
@@ -48,6 +53,8 @@ def failure_guarantees(
     kind: str,
     hosts_per_node: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    sample: int = 0,
+    seed: int = 0,
 ) -> tuple[FailureGuarantee, ...]:
     """The guarantee with each element of a kind down, the worst first.
 
@@ -56,16 +63,18 @@ def failure_guarantees(
         kind: one of `compilers.proof.failures.risk_cases.SINGLE`, or a file of groups.
         hosts_per_node: as in `compilers.evaluation.guarantee`.
         progress: called with (cases looked at, all cases).
+        sample: how many cases, drawn by chance; 0: all, or as many as take minutes.
+        seed: of the sample.
 
     Raises:
-        InputError: scipy is not installed, the fabric is too large, packets go by intermediates, or
-            the kind is several failures at once, or none.
+        InputError: scipy is not installed, the fabric is too large for intermediates, or the kind
+            is several failures at once, or none.
     """
     require_scipy()
     require_single(kind)
-    _require_followed(build)
-    cases = _cases(build, kind)
-    looks = _Looks.of(build, HostRates.of(build, hosts_per_node), len(cases))
+    _require_legs(build)
+    cases = _drawn(build, _cases(build, kind), sample, seed)
+    looks = Looks(build, HostRates.of(build, hosts_per_node), len(cases))
     intact, found = Intact.of(build), []
     for number, (name, elements) in enumerate(cases.items(), 1):
         share = looks.share(build, elements)
@@ -76,19 +85,40 @@ def failure_guarantees(
     return tuple(sorted(found, key=lambda case: (case.share, case.repaired)))
 
 
-def _require_followed(build: Build) -> None:
-    if build.forwarding.intermediates:
-        required = "a balance without intermediates, to look at failures"
-        raise InputError.of(required, build.balance, key="routing.balance")
-    ends = int(np.count_nonzero(build.topology.endpoints))
-    cells = np.count_nonzero(build.wiring.far >= 0) * build.tables.switches * ends
-    if cells > MOST_CELLS:
+def failure_cases(build: Build, kind: str) -> int:
+    """How many failures of a kind there are."""
+    return len(_cases(build, kind))
+
+
+def _require_legs(build: Build) -> None:
+    """Pass where the legs over intermediates fit into memory.
+
+    Raises:
+        InputError: they do not.
+    """
+    cells = _arcs(build) * build.tables.switches**2
+    if build.forwarding.intermediates and cells > MOST_LEGS:
         raise InputError.of(
-            f"a fabric of at most {MOST_CELLS:,} links (each way) times pairs of switches",
+            f"a fabric of at most {MOST_LEGS:,} links (each way) times pairs of switches, where "
+            "packets go by intermediates",
             f"{cells:,}",
             "leave `failures` out, or look at a smaller fabric of the family",
             key="failures",
         )
+
+
+def _arcs(build: Build) -> int:
+    """How many directions of links there are."""
+    return int(np.count_nonzero(build.wiring.far >= 0))
+
+
+def _drawn(build: Build, cases: dict[str, Elements], sample: int, seed: int) -> dict[str, Elements]:
+    """The cases that are looked at, in their order."""
+    usual = max(1, MOST_WORK // (_arcs(build) * build.tables.switches))
+    count = min(len(cases), sample or usual)
+    chosen = np.random.default_rng(seed).permutation(len(cases))[:count]
+    names = list(cases)
+    return {names[number]: cases[names[number]] for number in np.sort(chosen).tolist()}
 
 
 def _cases(build: Build, kind: str) -> dict[str, Elements]:
@@ -117,61 +147,77 @@ def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:
     return dead & (far >= 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Looks:
-    """What every link carries at most while all is up, to compare cases with.
+class Looks:
+    """Looks at a fabric while elements are down.
 
-    rates: of hosts and links.
-    loads: float64[n, H, H], who crosses each arc.
-    most: float64[n], the load of each by the worst traffic.
-    times: how often is asked.
+    Bounds say how much each link may carry. Links are looked at from the highest bound on, until no
+    other can be worse.
+
+    Args:
+        build: with its tables before.
+        rates: of hosts and links.
+        times: how often is asked.
     """
 
-    rates: HostRates
-    loads: Reals
-    most: Reals
-    times: int
-
-    @classmethod
-    def of(cls, build: Build, rates: HostRates, times: int) -> _Looks:
-        crossings = LinkCrossings.of(build, times=times)
-        loads = rates.between(crossings.loads(crossings.arcs))
-        most = np.array([worst_traffic(load, rates).load for load in loads])
-        return cls(rates, loads, most, times)
+    def __init__(self, build: Build, rates: HostRates, times: int) -> None:
+        self.build, self.rates, self.times = build, rates, times
+        self.links = len(build.wiring.link_ends())
+        self.intact = (
+            None if build.forwarding.intermediates else LinkCrossings.of(build, times=times)
+        )
 
     def share(self, build: Build, elements: Elements) -> float:
-        """The guarantee of some tables while elements are down.
-
-        A link carries at most what it carries otherwise, and what the worst traffic adds. So only
-        links are looked at that may be worse than the worst so far.
-        """
-        crossings = LinkCrossings.of(build, np.array(elements, np.int64), self.times)
-        arcs, links = crossings.arcs, crossings.program.cables
-        down = [element - links for element in elements if element >= links]
-        left = ~np.isin(self.rates.switches, down)
-        loads = self.rates.between(crossings.loads(arcs))
-        if not self._delivered(loads, crossings.program.far[tuple(arcs.T)], left):
+        """The guarantee of some tables while elements are down; 0 where packets are lost."""
+        rates = self.rates
+        down = [element - self.links for element in elements if element >= self.links]
+        left = ~np.isin(rates.switches, down)
+        if not left.any():
+            return 1.0
+        crossings = self._crossings(build, np.array(elements, np.int64))
+        arcs = crossings.arcs
+        living = replace(
+            rates,
+            switches=rates.switches[left],
+            columns=rates.columns[left],
+            hosts=rates.hosts[left],
+            counts=rates.counts[left],
+        )
+        carries = rates.links[tuple(arcs.T)]
+        bounds = crossings.bounds(arcs, *living.ends(*crossings.size))
+        arrived = living.pairs(bounds.arrived)
+        np.fill_diagonal(arrived, 1)
+        if not (arrived > 1 - CLOSE).all():
             return 0.0
-        hosts = self.rates.hosts
-        more = np.maximum(loads - self.loads, 0)
-        added = np.minimum(more.max(axis=2) @ hosts, more.max(axis=1) @ hosts)
-        carries = self.rates.links[tuple(arcs.T)]
-        bounds, peak = (self.most + added) / carries, 0.0
-        rates = replace(self.rates, hosts=hosts[left])
-        for arc in np.argsort(-bounds, kind="stable").tolist():
-            if bounds[arc] <= peak * (1 + CLOSE):
-                break
-            load = worst_traffic(loads[arc][np.ix_(left, left)], rates).load
-            peak = max(peak, load / float(carries[arc]))
-        return min(1.0, 1 / peak) if peak else 1.0
+        return _least(crossings, arcs, carries, bounds.most / carries, living)
 
-    def _delivered(self, loads: Reals, head: NDArray[np.int32], left: NDArray[np.bool_]) -> bool:
-        """Whether all that hosts which are left send to each other comes to where it goes."""
-        ends = self.rates.switches
-        place = np.full(int(max(head.max(), ends.max())) + 1, -1)
-        place[ends] = np.arange(len(ends))
-        arrived = np.eye(len(ends))
-        for arc, end in enumerate(place[head].tolist()):
-            if end >= 0:
-                arrived[:, end] += loads[arc, :, end]
-        return bool((arrived[np.ix_(left, left)] > 1 - CLOSE).all())
+    def _crossings(self, build: Build, dead: NDArray[np.int64]) -> Crossings:
+        """Who crosses links while elements are down."""
+        if self.intact is None:
+            return OverDamagedLegs.of(build, dead)
+        if build is self.build:
+            return OverTables(self.intact.while_down(build, dead))
+        return OverTables(LinkCrossings.of(build, dead, self.times))
+
+
+def _least(
+    crossings: Crossings, arcs: NDArray[np.int64], carries: Reals, most: Reals, rates: HostRates
+) -> float:
+    """The share by the link that the worst traffic loads most, by what it carries.
+
+    Args:
+        crossings: who crosses links.
+        arcs: int64[n, 2], the links.
+        carries: float64[n], what each carries.
+        most: float64[n], a bound of its load, by what it carries.
+        rates: of the hosts that are left.
+    """
+    order, peak, done, step = np.argsort(-most, kind="stable"), 0.0, 0, FEW
+    while done < len(order) and most[order[done]] > peak * (1 + CLOSE):
+        some = order[done : done + step]
+        for arc, load in zip(some.tolist(), crossings.loads(arcs[some]), strict=True):
+            if most[arc] > peak * (1 + CLOSE):
+                worst = worst_traffic(rates.pairs(load), rates).load
+                peak = max(peak, worst / float(carries[arc]))
+        done += len(some)
+        step = max(1, min(2 * step, CELLS // load.size))
+    return min(1.0, 1 / peak) if peak else 1.0

@@ -10,25 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.util import find_spec
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.demand.fluid import Fluid
-from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.crossings import Arcs, Crossings, OverIntermediates, OverTables
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_traffic import WorstTraffic, worst_traffic
 from compilers.forwarding.link_crossings import LinkCrossings
 from compilers.forwarding.link_orbits import unlike_arcs
-from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
 
-Reals = NDArray[np.float64]
-Arcs = NDArray[np.int64]
 CELLS = 1 << 22
 """Pairs of switches, times links, that are looked at together."""
 DENSE = 1 << 24
@@ -48,17 +42,15 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What every host gets under any traffic in which no host sends or takes more than its rate.
-
-    share: of the rate of its link.
-    link: the two switches of the link that limits it; None in a fabric without links.
-    traffic: flows between switches that fill this link when all hosts send their share. Rates are
-    in hosts, or in Gb/s where the inventory says all speeds.
-    """
+    """What every host gets under any traffic in which no host sends or takes more than its rate."""
 
     share: float
+    """The share of the rate of its link."""
     link: tuple[int, int] | None
+    """The two switches of the link that limits it; None in a fabric without links."""
     traffic: tuple[Flow, ...]
+    """Flows between switches that fill this link when all hosts send their share. Rates are in
+    hosts, or in Gb/s where the inventory says all speeds."""
 
 
 def guarantee(
@@ -79,11 +71,11 @@ def guarantee(
     if build.forwarding.intermediates:
         valiant = OverIntermediates(build)
         return least(build, valiant, valiant.arcs, rates, progress)
-    crossings = LinkCrossings.of(build)
-    arcs = crossings.arcs
+    tables = OverTables(LinkCrossings.of(build))
+    arcs = tables.arcs
     if rates.alike and len(rates.hosts) == build.tables.switches:
-        arcs = arcs[unlike_arcs(build.topology, crossings)]
-    return least(build, crossings, arcs, rates, progress)
+        arcs = arcs[unlike_arcs(build.topology, tables.crossings)]
+    return least(build, tables, arcs, rates, progress)
 
 
 def require_scipy() -> None:
@@ -97,20 +89,6 @@ def require_scipy() -> None:
         raise InputError.of(
             required, "a Python without it", install_extra("placement"), key="guarantee"
         )
-
-
-class Crossings(Protocol):
-    """Who can be asked who crosses a link."""
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """How many switches there are, and how many of them have hosts."""
-
-    def loads(self, arcs: Arcs) -> Reals:
-        """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
-
-    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals) -> Reals:
-        """float64[n]: a load that no traffic exceeds on each arc."""
 
 
 def least(
@@ -135,16 +113,14 @@ def least(
     carries = rates.links[tuple(arcs.T)]
     most = np.full(len(arcs), np.inf)
     if len(arcs) * switches * destinations > DENSE:
-        sends, takes = np.zeros(switches), np.zeros(destinations)
-        sends[rates.switches] = takes[rates.columns] = rates.hosts
-        most = crossings.bounds(arcs, sends, takes) / carries
+        most = crossings.bounds(arcs, *rates.ends(switches, destinations)).most / carries
     worst, peak, full = None, 0.0, 0
     order, done = np.argsort(-most, kind="stable"), 0
     step = max(1, CELLS // (switches * destinations))
     while done < len(order) and most[order[done]] > peak * (1 + CLOSE):
         some = order[done : done + step]
         for arc, load in zip(some.tolist(), crossings.loads(arcs[some]), strict=True):
-            found = worst_traffic(rates.between(load), rates)
+            found = worst_traffic(rates.pairs(load), rates)
             if (loaded := found.load / float(carries[arc])) > peak * (1 + CLOSE):
                 worst, peak, full = found, loaded, arc
         done += len(some)
@@ -160,50 +136,3 @@ def least(
 def _flows(worst: WorstTraffic, ends: NDArray[np.int64]) -> tuple[Flow, ...]:
     flows = ends[worst.source].tolist(), ends[worst.destination].tolist(), worst.rate.tolist()
     return tuple(Flow(*flow) for flow in zip(*flows, strict=True))
-
-
-@dataclass(frozen=True, eq=False)
-class OverIntermediates:
-    """Who crosses a link on the way to an intermediate or from there, with `balance: valiant`.
-
-    A pair crosses a link by the mean of the legs from the source to all intermediates, and of the
-    legs from these to the destination. So its share is a part that the source has with every
-    destination and one that the destination has with every source, and the sum of these parts
-    bounds the load.
-    """
-
-    build: Build
-
-    @cached_property
-    def _legs(self) -> LinkCrossings:
-        return LinkCrossings.of(self.build)
-
-    @property
-    def arcs(self) -> Arcs:
-        """int64[n, 2]: each direction of each link, as a switch and its link."""
-        return self._legs.arcs
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """As in `Crossings`."""
-        return self._legs.size
-
-    def loads(self, arcs: Arcs) -> Reals:
-        """As in `Crossings`."""
-        ends = intermediates(self.build)
-        legs = self._legs.loads(arcs)
-        first, second = legs.sum(axis=2) / len(ends), legs.sum(axis=1) / len(ends)
-        load = first[:, :, None] + second[:, None, :]
-        load[:, ends, np.arange(len(ends))] = 0
-        return np.asarray(load, np.float64)
-
-    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals) -> Reals:
-        """As in `Crossings`."""
-        fluid, ends = Fluid.of(self.build), intermediates(self.build)
-        legs = (sends[ends][:, None] + takes) / len(ends)
-        np.fill_diagonal(legs, 0)
-        source, destination = np.nonzero(legs)
-        flows = Traffic.of(ends[source], ends[destination], legs[source, destination])
-        load = fluid.loads(flows, fluid.minimal())
-        found: Reals = load[arcs[:, 0] * fluid.hops.slots + arcs[:, 1]]
-        return found

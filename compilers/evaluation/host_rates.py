@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,26 +14,25 @@ Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class HostRates:
     """The hose model of a fabric: no host sends or takes more than its link's rate.
-
-    switches: int64[H], the switches with hosts, ascending.
-    columns: int64[H], their places among the endpoints. The tables lead to all endpoints, and an
-    inventory may give some of them no hosts.
-    hosts: float64[H], what all hosts of each can send, and take as well.
-    links: float64[S, K], what each direction of each link carries; of no account where none is.
-    counts: int64[H], how many hosts each has.
 
     Rates are in Gb/s where the inventory says the speed of every port that is in use; else every
     link counts 1.
     """
 
     switches: Numbers
+    """int64[H], the switches with hosts, ascending."""
     columns: Numbers
+    """int64[H], their places among the endpoints. The tables lead to all endpoints, and an
+    inventory may give some of them no hosts."""
     hosts: Reals
+    """float64[H], what all hosts of each can send, and take as well."""
     links: Reals
+    """float64[S, K], what each direction of each link carries; of no account where none is."""
     counts: Numbers
+    """int64[H], how many hosts each has."""
 
     @classmethod
     def of(cls, build: Build, hosts_per_node: int = 0) -> HostRates:
@@ -60,16 +60,28 @@ class HostRates:
         """What all hosts of a switch can send, of the switch where they can send most."""
         return float(self.hosts.max())
 
-    @property
+    @cached_property
     def alike(self) -> bool:
         """Whether the hosts of all these switches can send as much, and all links carry as much."""
         links = self.links[self.links > 0]
         return bool((self.hosts == self.hosts[:1]).all() and (links == links[:1]).all())
 
-    def between(self, load: Reals) -> Reals:
-        """float64[…, H, H]: of float64[…, S, D], what is between switches with hosts."""
-        rows = load.take(self.switches, -2)
-        return rows if len(self.columns) == rows.shape[-1] else rows.take(self.columns, -1)
+    def ends(self, switches: int, destinations: int) -> tuple[Reals, Reals]:
+        """float64[S] and float64[D]: what hosts of each switch send, and of each destination take.
+
+        Args:
+            switches: S.
+            destinations: D, the endpoints of the tables.
+        """
+        sends, takes = np.zeros(switches), np.zeros(destinations)
+        sends[self.switches] = takes[self.columns] = self.hosts
+        return sends, takes
+
+    def pairs(self, load: Reals) -> Reals:
+        """float64[H, H]: of float64[S, D], what is between switches with hosts."""
+        if len(self.switches) == len(load) and len(self.columns) == load.shape[1]:
+            return load
+        return load[np.ix_(self.switches, self.columns)]
 
 
 def _speeds(build: Build, port: NDArray[np.int32]) -> Reals:

@@ -8,7 +8,7 @@ crossed by few pairs of switches, so few are looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -26,21 +26,19 @@ Reals = NDArray[np.float64]
 NONE_DOWN = np.zeros(0, np.int64)
 STEPS = 8
 """What a crossing takes, in packets of `for_packets`."""
-TURNS = 4
-"""How often the prices of rows and of columns are lowered in turn."""
 
 
 class Towards(NamedTuple):
-    """The D destinations, which are the switches with hosts, by the classes that switches have.
-
-    egress: int16[D, S], the class of each switch for each destination.
-    order: int32[S, D], the destinations of a switch by their class.
-    begins: int32[S, C + 1], where each class begins there.
-    """
+    """The D destinations, which are the switches with hosts, by the classes that switches have."""
 
     egress: Array
+    """int16[D, S], the class of each switch for each destination."""
     order: Array
+    """int32[S, D], the destinations of a switch by their class."""
     begins: Array
+    """int32[S, C + 1], where each class begins there."""
+    number: Array
+    """int32[S], the number of each destination; -1 of another switch."""
 
 
 class Pairs(NamedTuple):
@@ -162,63 +160,6 @@ def collect_all(
         collect(p, out, towards, arcs[i, 0], arcs[i, 1], Pairs(load[i], pair, number))
 
 
-@loop
-def bound_all(
-    p: Program,
-    out: LinkShares,
-    towards: Towards,
-    arcs: Array,
-    sends: Array,
-    takes: Array,
-    pairs: Pairs,
-    most: Array,
-) -> None:
-    """Write what each of some links carries at most of any traffic: most, float64[n].
-
-    A source and a destination have prices, which together are at least the share of each pair. Then
-    no traffic loads the link with more than all sources and destinations pay (the dual of the
-    transportation problem). Sources begin with what their pairs ask for if they have many, else
-    destinations pay; then both lower their prices in turn.
-
-    Args:
-        p: what switches hold.
-        out: their shares.
-        towards: the destinations.
-        arcs: int64[n, 2], the links.
-        sends: float64[S], what the hosts of each switch can send.
-        takes: float64[D], what they can take.
-        pairs: with no load.
-        most: written.
-    """
-    ends = pairs.load.shape[1]
-    count, row, column = np.empty(len(sends), np.int64), np.empty(len(sends)), np.empty(ends)
-    for i in range(len(arcs)):
-        pairs.number[0] = 0
-        collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
-        n = pairs.number[0]
-        source, destination = np.empty(n, np.int32), np.empty(n, np.int32)
-        share = np.empty(n, np.float64)
-        count[:], row[:], column[:] = 0, 0, 0
-        for x in range(n):
-            source[x], destination[x] = pairs.pair[x] // ends, pairs.pair[x] % ends
-            share[x] = pairs.load[source[x], destination[x]]
-            pairs.load[source[x], destination[x]] = 0
-            count[source[x]] += 1
-        for x in range(n):
-            if count[source[x]] ** 2 > n:
-                row[source[x]] = max(row[source[x]], share[x])
-            else:
-                column[destination[x]] = max(column[destination[x]], share[x])
-        for _ in range(TURNS):
-            row[:] = 0
-            for x in range(n):
-                row[source[x]] = max(row[source[x]], share[x] - column[destination[x]])
-            column[:] = 0
-            for x in range(n):
-                column[destination[x]] = max(column[destination[x]], share[x] - row[source[x]])
-        most[i] = (row * sends).sum() + (column * takes).sum()
-
-
 @dataclass(frozen=True, eq=False)
 class LinkCrossings:
     """A build made ready to be asked who crosses a link.
@@ -254,8 +195,19 @@ class LinkCrossings:
         ranked = np.take_along_axis(egress.T, order, axis=1)
         classes = np.arange(p.order.shape[1] + 1)
         begins = np.stack([np.searchsorted(row, classes) for row in ranked])
-        towards = Towards(egress, order.astype(np.int32), begins.astype(np.int32))
+        number = np.full(len(p.far), -1, np.int32)
+        number[ends] = np.arange(len(ends))
+        towards = Towards(egress, order.astype(np.int32), begins.astype(np.int32), number)
         return cls(p, link_shares(p, build, dead, packets), towards, packets)
+
+    def while_down(self, build: Build, dead: NDArray[np.int64]) -> LinkCrossings:
+        """The same tables while other elements are down.
+
+        Args:
+            build: the one that this is of.
+            dead: int64[n], the elements.
+        """
+        return replace(self, out=link_shares(self.program, build, dead, self.packets))
 
     @cached_property
     def arcs(self) -> NDArray[np.int64]:
@@ -273,11 +225,3 @@ class LinkCrossings:
         ask = for_packets(self.packets, collect_all)
         ask(self.program, self.out, self.towards, arcs, np.zeros(load[0].size, np.int64), load)
         return load
-
-    def bounds(self, arcs: NDArray[np.int64], sends: Reals, takes: Reals) -> Reals:
-        """float64[n]: what each arc carries at most, as in `bound_all`."""
-        most, load = np.zeros(len(arcs)), np.zeros(self.size)
-        pairs = Pairs(load, np.zeros(load.size, np.int64), np.zeros(1, np.int64))
-        bound = for_packets(self.packets, bound_all)
-        bound(self.program, self.out, self.towards, arcs, sends, takes, pairs, most)
-        return most

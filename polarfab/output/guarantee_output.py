@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from polarfab.output.verb_output import print_table
@@ -47,13 +48,29 @@ SHOWN = 5
 """The cases of a kind that are printed."""
 
 
-def print_after(build: Build, cases: Sequence[FailureGuarantee]) -> None:
+def print_after(build: Build, kind: str, cases: Sequence[FailureGuarantee]) -> None:
     """The worst cases of one kind of failures, as switches repair and as a controller does."""
+    from compilers.evaluation.failure_guarantees import failure_cases
+
     if not cases:
         return
     rows = [[case.element, f"{case.share:.2%}", f"{case.repaired:.2%}"] for case in cases[:SHOWN]]
-    title = f"{build.name}: one {cases[0].kind} down, the worst of {len(cases):,}"
-    print_table(title, [cases[0].kind, "guaranteed", "by a controller's tables"], rows)
+    every = failure_cases(build, kind)
+    drawn = f" that were drawn of {every:,}" if every > len(cases) else ""
+    title = f"{build.name}: one {kind} down, the worst of {len(cases):,}{drawn}"
+    print_table(title, [kind, "guaranteed", "by a controller's tables"], rows)
+
+
+def failures_json(
+    build: Build, kinds: Sequence[str], after: Sequence[Sequence[FailureGuarantee]]
+) -> dict[str, Any]:
+    """All cases, and how many of each kind there are."""
+    from compilers.evaluation.failure_guarantees import failure_cases
+
+    return {
+        "failures": [asdict(case) for cases in after for case in cases],
+        "failure_cases": {kind: failure_cases(build, kind) for kind in kinds},
+    }
 
 
 def link_name(build: Build, guarantee: Guarantee) -> str:

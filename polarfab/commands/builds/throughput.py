@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from polarfab.output.guarantee_output import (
+    failures_json,
     guarantee_json,
     link_name,
     print_after,
@@ -54,6 +55,13 @@ OPTIMUM = ("optimum", "of it")
     help="Try every failure of a link, node, module, rack and so on; with --guarantee.",
 )
 @click.option(
+    "--sample",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="With --failures: so many cases of each kind, drawn by --seed; by default all, or as many "
+    "as take minutes.",
+)
+@click.option(
     "--tradeoff",
     is_flag=True,
     help="What uniform and any traffic get, by the part that takes minimal paths.",
@@ -68,6 +76,7 @@ def command(
     pattern: str | None,
     guarantee: bool,
     failures: tuple[str, ...],
+    sample: int | None,
     tradeoff: bool,
     hosts_per_node: int | None,
     seed: int,
@@ -105,15 +114,17 @@ def command(
         option = "--guarantee" if guarantee else "--tradeoff"
         raise click.UsageError(f"{option} is for any traffic, and --pattern names one")
     if tradeoff:
-        if guarantee or failures or output:
+        if guarantee or failures or sample or output:
             raise click.UsageError("--tradeoff goes alone: it has no failures, and writes no file")
         _tradeoff(Fabric.load(folder), hosts_per_node or 0, as_json)
         return
     if guarantee:
-        _guarantee(Fabric.load(folder), failures, hosts_per_node or 0, output, as_json)
+        cases = FailureCases(failures, sample or 0, seed)
+        _guarantee(Fabric.load(folder), cases, hosts_per_node or 0, output, as_json)
         return
-    if failures:
-        raise click.UsageError("--failures goes with --guarantee")
+    if failures or sample:
+        option = "--failures" if failures else "--sample"
+        raise click.UsageError(f"{option} goes with --guarantee")
     fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
     form = file_form(output, "svg", "png") if output else ""
     builds = fabric.builds
@@ -182,8 +193,19 @@ def _print(
         say("the build has no alternates: routing: {balance: compact-valiant} compares with them")
 
 
+class FailureCases(NamedTuple):
+    """The failures that a guarantee is asked for."""
+
+    kinds: tuple[str, ...]
+    """Of what goes down."""
+    sample: int
+    """How many cases of each; 0: all, or as many as take minutes."""
+    seed: int
+    """By which they are drawn."""
+
+
 def _guarantee(
-    fabric: Fabric, kinds: Sequence[str], hosts: int, output: Path | None, as_json: bool
+    fabric: Fabric, failures: FailureCases, hosts: int, output: Path | None, as_json: bool
 ) -> None:
     """Print the guarantee of each plane, and write the traffic of the plane with the least."""
     from polarfab.measures import guarantee, guarantees_after
@@ -195,7 +217,11 @@ def _guarantee(
         guarantees = of_each_plane(fabric, lambda plane: guarantee(plane, hosts, bar))
     with progress("looking at failures") as bar:
         after = of_each_plane(
-            fabric, lambda plane: [guarantees_after(plane, kind, hosts, bar) for kind in kinds]
+            fabric,
+            lambda plane: [
+                guarantees_after(plane, kind, hosts, bar, failures.sample, failures.seed)
+                for kind in failures.kinds
+            ],
         )
     if output:
         least = min(range(len(guarantees)), key=lambda number: guarantees[number].share)
@@ -204,7 +230,7 @@ def _guarantee(
     if as_json:
         reports = [
             {"name": plane.name, "guarantee": guarantee_json(share)}
-            | ({"failures": [asdict(case) for kind in cases for case in kind]} if kinds else {})
+            | (failures_json(plane, failures.kinds, cases) if failures.kinds else {})
             for plane, share, cases in zip(builds, guarantees, after, strict=True)
         ]
         whole = {
@@ -215,9 +241,9 @@ def _guarantee(
         return
     title = f"{builds[0].topology.title()}: what every host gets under any traffic"
     print_guarantees(title, builds, guarantees)
-    for plane, cases in zip(builds, after, strict=True):
-        for kind in cases:
-            print_after(plane, kind)
+    for plane, of_kinds in zip(builds, after, strict=True):
+        for kind, cases in zip(failures.kinds, of_kinds, strict=True):
+            print_after(plane, kind, cases)
 
 
 def _tradeoff(fabric: Fabric, hosts: int, as_json: bool) -> None:

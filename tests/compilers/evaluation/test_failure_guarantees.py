@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from compilers.evaluation.failure_guarantees import failure_guarantees
+from compilers.evaluation.failure_guarantees import failure_cases, failure_guarantees
 from compilers.evaluation.guarantee import guarantee
-from compilers.forwarding.single_packets import HOME, SinglePackets
+from compilers.forwarding.single_packets import HOME, Path, SinglePackets
 from compilers.pipeline import compile_fabric
 from compilers.routing.link_repair import Intact, repaired
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.wiring.damage import remaining
 from inventory.problems import InputError
 from tests.compilers.wiring.makers import missing
@@ -39,23 +41,35 @@ def build() -> Build:
     return compiled()
 
 
-def by_hand(build: Build, element: int) -> float:
+Loads = dict[tuple[int, int], NDArray[np.float64]]
+"""By link, float64[13, 13]: the part of what one switch sends to another that crosses it."""
+
+
+def by_hand(build: Build, *elements: int) -> float:
     """Every packet of every pair that is left, by the live weights of its switch."""
     links = len(build.wiring.link_ends())
-    left = [v for v in range(13) if v != element - links]
-    load = defaultdict(lambda: np.zeros((13, 13)))
+    left = [v for v in range(13) if v + links not in elements]
+    load: Loads = defaultdict(lambda: np.zeros((13, 13)))
     for d in left:
-        packets = SinglePackets.under(build, d, (element,))
+        packets = SinglePackets.under(build, d, elements)
         for s in left:
-            weights, paths = packets.weights_of(s), [*packets.paths(s)] if s != d else []
-            parts = [weights.get(path.first, 0) or (len(paths) == 1) for path in paths]
-            for path, part in zip(paths, parts, strict=True):
+            for path, part in parts_of(packets, s) if s != d else ():
                 if path.outcome != HOME or path.switches[-1] != d:
                     return 0.0
                 for link in pairwise(path.switches):
-                    load[link][s, d] += part / sum(parts)
+                    load[link][s, d] += part
     peaks = (one[linear_sum_assignment(one, maximize=True)].sum() for one in load.values())
     return min(1.0, 1 / (HOSTS * max(peaks)))
+
+
+def parts_of(packets: SinglePackets, source: int) -> list[tuple[Path, float]]:
+    """Each path of a switch's packets, and the part that takes it."""
+    if packets.build.forwarding.intermediates:
+        paths = [path for _, path in packets.over_intermediates(source)]
+        return [(path, 1 / len(paths)) for path in paths]
+    weights, paths = packets.weights_of(source), [*packets.paths(source)]
+    parts = [weights.get(path.first, 0) or (len(paths) == 1) for path in paths]
+    return [(path, part / sum(parts)) for path, part in zip(paths, parts, strict=True)]
 
 
 @pytest.mark.parametrize("kind", ["link", "node"])
@@ -87,9 +101,83 @@ def test_without_repair_in_the_switch_a_link_takes_all_until_a_controller_acts()
     assert min(case.repaired for case in found) > 0
 
 
-def test_intermediates_are_refused() -> None:
-    with pytest.raises(InputError, match="a balance without intermediates"):
-        failure_guarantees(compiled("valiant", "none"), "link")
+@pytest.mark.parametrize("kind", ["link", "node"])
+def test_packets_over_intermediates_are_followed_on_both_legs(kind: str) -> None:
+    build = compiled("valiant", "node")
+    links, names = len(build.wiring.link_ends()), build.wiring.names
+    ends = build.wiring.link_ends().tolist()
+    found = {case.element: case for case in failure_guarantees(build, kind)}
+    for number in (0, 5, 11):
+        name = names[number] if kind == "node" else "-".join(names[v] for v in ends[number])
+        element = number + links * (kind == "node")
+        assert found[name].share == pytest.approx(by_hand(build, element))
+        assert found[name].share > 0.25
+        assert found[name].repaired > 0.3
+    most = guarantee(build).share
+    assert all(case.share < most for case in found.values())
+
+
+def test_without_repair_a_fabric_with_intermediates_waits_for_the_controller() -> None:
+    found = failure_guarantees(compiled("valiant", "none"), "link")
+    assert {case.share for case in found} == {0.0}
+    assert min(case.repaired for case in found) > 0.3
+
+
+def test_a_controller_gives_up_an_intermediate_that_is_gone() -> None:
+    """As a fabric without the switch, in which the others draw its number, too."""
+    build = compiled("valiant", "none")
+    gone = 4
+    dead = (build.wiring.far == gone) | (np.arange(13) == gone)[:, None]
+    after = replace(build, tables=repaired(Intact.of(build), dead & (build.wiring.far >= 0)).tables)
+    load: Loads = defaultdict(lambda: np.zeros((13, 13)))
+    left = [v for v in range(13) if v != gone]
+    for s, r, d in product(left, range(13), left):
+        if s == d:
+            continue
+        whole = path_to(after, s, r)
+        whole += path_to(after, whole[-1], d)[1:]
+        assert whole[-1] == d
+        for link in pairwise(whole):
+            load[link][s, d] += 1 / 13
+    peaks = (one[linear_sum_assignment(one, maximize=True)].sum() for one in load.values())
+    found = {case.element: case for case in failure_guarantees(build, "node")}[str(gone)]
+    assert found.repaired == pytest.approx(1 / (HOSTS * max(peaks)))
+
+
+def path_to(build: Build, source: int, destination: int) -> list[int]:
+    """The switches of a path, up to one without a route."""
+    fib, path = Fib.of(build.tables, build.wiring.cables()), [source]
+    egress = fib.egress(np.array([destination]))[:, 0]
+    while path[-1] != destination and egress[path[-1]] < build.tables.classes.port.shape[1]:
+        port = build.tables.classes.port[path[-1], egress[path[-1]]]
+        path.append(int(build.wiring.cables()[path[-1], port]))
+    return path
+
+
+def test_a_rack_takes_its_switches_and_links() -> None:
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": HOSTS}
+    nodes = [{"name": str(v), "type": "leaf", "rack": f"r{v // 3}"} for v in range(13)]
+    leaf = {"ports": [{"count": 4}, {"first": 5, "count": HOSTS, "role": "host"}]}
+    named = [{"name": f"r{n}", "row": 0, "column": n, "units": 42} for n in range(5)]
+    spec["inventory"] = {"node_types": {"leaf": leaf}, "nodes": nodes, "racks": named}
+    spec["routing"] = {"balance": "compact-valiant", "protect": "node"}
+    build = compile_fabric(load_fabric(spec))
+    links = len(build.wiring.link_ends())
+    found = {case.element: case for case in failure_guarantees(build, "rack")}
+    assert len(found) == 5
+    for number, name in enumerate(sorted(found)):
+        down = [v + links for v in range(13) if v // 3 == number]
+        assert found[name].share == pytest.approx(by_hand(build, *down))
+
+
+def test_cases_of_a_large_fabric_are_drawn(build: Build) -> None:
+    every = {case.element: case for case in failure_guarantees(build, "link")}
+    some = failure_guarantees(build, "link", sample=5, seed=3)
+    assert len(some) == 5
+    assert failure_cases(build, "link") == 24
+    assert all(every[case.element] == case for case in some)
+    other = failure_guarantees(build, "link", sample=5, seed=4)
+    assert {case.element for case in other} != {case.element for case in some}
 
 
 @pytest.mark.parametrize("kind", ["2", "link+node", "nodes"])

@@ -13,7 +13,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from compilers.evaluation.guarantee import OverIntermediates, guarantee
+from compilers.evaluation.crossings import OverIntermediates, OverTables
+from compilers.evaluation.guarantee import guarantee
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.saturation import saturations
 from compilers.forwarding.link_crossings import LinkCrossings
@@ -92,14 +93,16 @@ def test_it_is_what_the_explained_paths_give(fabric: str, policy: str) -> None:
 def test_bounds_are_no_less_than_any_traffic_loads(fabric: str, policy: str) -> None:
     build = compiled(fabric, policy)
     crossings = (
-        OverIntermediates(build) if build.forwarding.intermediates else LinkCrossings.of(build)
+        OverIntermediates(build)
+        if build.forwarding.intermediates
+        else OverTables(LinkCrossings.of(build))
     )
     ends = np.flatnonzero(build.topology.endpoints)
     arcs, rate = crossings.arcs, np.arange(len(ends)) % 3 + 1.0
     for hosts in (np.ones(len(ends)), rate):
         sends = np.zeros(crossings.size[0])
         sends[ends] = hosts
-        most = crossings.bounds(arcs, sends, hosts)
+        most = crossings.bounds(arcs, sends, hosts).most
         copies = np.repeat(np.arange(len(ends)), hosts.astype(np.int64))
         for bound, load in zip(most, crossings.loads(arcs)[:, ends], strict=True):
             assert peak([load[np.ix_(copies, copies)]]) <= bound + 1e-9
