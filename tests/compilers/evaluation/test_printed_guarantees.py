@@ -1,0 +1,142 @@
+"""Every guarantee that README and the manual print, computed again by the dense method.
+
+All paths of all pairs are followed forwards, the share of each pair on each link is a matrix, and
+the worst permutation of each link is an assignment. The product goes backwards from links instead,
+looks at one link of those that are alike, and has bounds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import yaml
+from scipy.optimize import linear_sum_assignment
+
+from benchmarks.carried_shares import (
+    COMPARISON,
+    HOSTS,
+    POLICIES,
+    README,
+    fabric_of,
+    table,
+)
+from compilers.evaluation.guarantee import guarantee
+from compilers.forwarding.host_paths import TabulatedHops
+from compilers.forwarding.program import program_of
+from compilers.forwarding.walks import Walks
+from compilers.tables.build import Build
+from polarfab import Fabric
+
+Topology = dict[str, int | str]
+Printed = tuple[str, str, Topology, float, str]
+"""The page, the policy, the fabric, its hosts a switch, and what is printed in per cent."""
+STAR_HOSTS = {3: 2, 4: 2, 5: 3}
+WORST_CASE = ", adjacent: bounce, demand: worst-case"
+BARE = "protect: none"
+"""Of the figures for other sizes and families; those of the tables have `protect: node`."""
+IQ: Topology = {"family": "polarstar", "supernode": "inductive-quad", "degree": 3}
+
+
+def dense(build: Build, hosts: float) -> float:
+    """The guarantee with as many hosts at every endpoint."""
+    program, ends = program_of(build), np.flatnonzero(build.topology.endpoints)
+    hops = TabulatedHops.of(Walks.of(build), program, np.zeros(0, np.int64))
+    source, destination = (x.ravel() for x in np.meshgrid(ends, ends, indexing="ij"))
+    paths = hops.paths(source, destination)
+    load = np.zeros((program.far.size, len(source)))
+    for arc in paths.arcs:
+        some = np.flatnonzero(arc >= 0)
+        np.add.at(load, (arc[some], paths.pair[some]), paths.part[some])
+    peak = 0.0
+    for one in load.reshape(len(load), len(ends), len(ends)):
+        np.fill_diagonal(one, 0)
+        if one.any():
+            peak = max(peak, float(one[linear_sum_assignment(one, maximize=True)].sum()))
+    return min(1.0, 1 / (hosts * peak))
+
+
+def of_pages() -> Iterator[Printed]:
+    """All figures of the tables that measure, and those of other sizes."""
+    for page in (POLICIES, COMPARISON):
+        headings, *rows = table(page)
+        for policy, *cells in rows:
+            if not policy.startswith("balance: "):
+                continue
+            for heading, printed in zip(headings[1:], cells, strict=True):
+                figure = printed.removesuffix(" %").split(", ")[-1]
+                if figure not in ("refused", "–"):
+                    yield page.name, policy, fabric_of(heading), HOSTS, figure
+    for policy, _, *cells in table(README)[1:]:
+        if cells[-1] != "–":
+            yield README.name, policy, fabric_of("PolarFly"), HOSTS, cells[-1].removesuffix(" %")
+    yield from of_sizes()
+
+
+def of_sizes() -> Iterator[Printed]:
+    """Other sizes and families: a row a family, with figures of three sizes in a cell."""
+    text = POLICIES.read_text().partition("The guarantees of other sizes and families")[2]
+    heading, _, *rows = (line for line in text.splitlines() if line.startswith("|"))
+    policies = ["minimal", "ecmp", "compact-valiant", f"compact-valiant{WORST_CASE}"]
+    policies += ["spread", "valiant"]
+    assert heading.count("|") == len(policies) + 2
+    for row in rows[:3]:
+        name, *cells = (cell.strip() for cell in row.split("|")[1:-1])
+        family, orders = name.partition(" q = ")[::2]
+        for policy, cell in zip(policies, cells, strict=True):
+            figures = cell.removesuffix(" %").split(", ")
+            for q, figure in zip((3, 4, 5), figures, strict=False):
+                star = family == "PolarStar"
+                topology = (IQ if star else {"family": family.lower()}) | {"q": q}
+                hosts = STAR_HOSTS[q] if star else (q + 1) / 2
+                if figure.isdecimal():
+                    assert orders == "3, 4, 5"
+                    yield POLICIES.name, f"balance: {policy}, {BARE}", topology, hosts, figure
+    sentence = re.search(r"PolarFly of q = 7, 13 and 31 guarantees(.*?)\.\n", text, re.S)
+    assert sentence
+    for figures, policy in re.findall(r"([\d., and]+) % with\s+`([a-z-]+)`", sentence[1]):
+        for q, figure in zip((7, 13, 31), re.findall(r"\d+\.\d", figures), strict=True):
+            topology = {"family": "polarfly", "q": q}
+            yield POLICIES.name, f"balance: {policy}, {BARE}", topology, (q + 1) / 2, figure
+
+
+CASES = [case for case in of_pages() if case[2].get("q") != 31]
+QUICK = ("fat-tree", 4), ("oft", 3), ("pn", 3), ("polarfly", 7)
+"""Families and their sizes that take a second."""
+
+
+def quick(topology: Topology, policy: str) -> bool:
+    size = topology.get("q", topology.get("k"))
+    return "worst-case" not in policy and (topology["family"], size) in QUICK
+
+
+def build_of(topology: Topology, policy: str) -> Build:
+    routing = yaml.safe_load(f"{{{policy}}}")
+    routing.setdefault("protect", "node")
+    spec = {"name": "lab", "topology": topology, "hosts_per_node": HOSTS, "routing": routing}
+    return Fabric.from_spec(spec).compile().build
+
+
+def test_pages_print_what_is_read_here() -> None:
+    assert len(CASES) > 60
+    assert {case[0] for case in CASES} == {"README.md", "policies.md", "comparison.md"}
+
+
+@pytest.mark.parametrize(
+    ("page", "policy", "topology", "hosts", "printed"),
+    [
+        pytest.param(*case, marks=() if quick(case[2], case[1]) else pytest.mark.long)
+        for case in CASES
+    ],
+)
+def test_a_printed_guarantee(
+    page: str, policy: str, topology: Topology, hosts: float, printed: str
+) -> None:
+    decimals = len(printed.partition(".")[2])
+    build = build_of(topology, policy)
+    share = dense(build, hosts)
+    assert f"{100 * share:.{decimals}f}" == printed, page
+    whole = max(1, int(hosts))
+    assert guarantee(build, whole).share == pytest.approx(min(1, share * hosts / whole))
