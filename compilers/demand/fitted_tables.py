@@ -29,7 +29,11 @@ from inventory.yamlfile import TextFile
 MOST_CROSSINGS = 30_000_000
 """Arcs that all flows of a demand cross on all their paths; each takes 80 bytes while they fit."""
 MOST_MATCHED = 400_000
-"""The same where matchings are looked for: up to PolarFly q = 9."""
+"""The same where matchings are looked for: up to PolarFly q = 9, in a minute or two."""
+WITHOUT_FIT = (
+    "remove it, and choose a minimal_share by `polarfab throughput BUILD --tradeoff`, or name a "
+    "file of flows: weights are fitted to the worst traffic in small fabrics"
+)
 
 
 def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
@@ -73,7 +77,7 @@ def _paths(fluid: Fluid, traffic: Traffic, most: int, file: str = "") -> FlowPat
             key="demand" if file else "routing.demand",
             required=f"flows whose paths cross at most {most:,} links together",
             given=f"{len(traffic.source):,} flows, whose paths cross more",
-            todo=smaller if file else "name a file of flows: the worst case is for small fabrics",
+            todo=smaller if file else WITHOUT_FIT,
         ) from None
 
 
