@@ -43,12 +43,17 @@ SINCE = {
 }
 
 
+def reproduced(first_letters: str) -> list[tuple[Exhibit, Evidence]]:
+    """The exhibits whose names begin so, with what is computed of each."""
+    chosen = [item for item in exhibits() if item.id.startswith(first_letters)]
+    quick = reproduce([item for item in chosen if item.id not in WHOLE], quick=True)
+    evidence_of = {item.id: evidence for item, evidence in quick}
+    return [(item, evidence_of.get(item.id) or of_kept_points(item)) for item in chosen]
+
+
 def papers() -> Iterator[tuple[str, str]]:
     """Place and text of the page and of its pictures."""
-    chosen = [item for item in exhibits() if item.id.startswith(os.environ.get(CHOICE, ""))]
-    quick = reproduce([item for item in chosen if item.id not in WHOLE], quick=True)
-    known = {item.id: evidence for item, evidence in quick}
-    found = [(item, known.get(item.id) or of_kept_points(item)) for item in chosen]
+    found = reproduced(os.environ.get(CHOICE, ""))
     yield "reference/papers.md", HEAD + "".join(page(found, PAPERS, "papers/"))
     for each, evidence in found:
         for name, picture in pictures(each, evidence):

@@ -10,7 +10,8 @@ import pytest
 
 from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
 from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
-from extensions.papers.exhibit_files import files, known_row, page
+from extensions.papers.exhibit_files import counts_of, files, known_row, page
+from manual.papers import reproduced
 
 NUMBERED = {
     "polarfly": {"table": 6, "fig": 15},
@@ -161,3 +162,12 @@ def test_the_page_says_which_printed_values_of_a_table_are_others():
     text = "".join(page(list(reproduce([exhibit("polarfly-table1")], quick=True)), PAPERS, ""))
     assert "- *corrected*: Slim Fly: expandable, 75 % of its cables" in text
     assert "- *differs*: MLFM: expandable" in text
+
+
+@pytest.mark.long
+def test_the_evidence_has_the_counts_of_all_verdicts():
+    exhibits_with, statements = counts_of(reproduced(""))
+    text = (Path(__file__).parents[3] / "docs" / "evidence.md").read_text()
+    for verdict in VERDICTS:
+        assert f"| {verdict} | {exhibits_with[verdict]} | {statements[verdict]:,} |" in text
+    assert f"| all | {exhibits_with.total()} | {statements.total():,} |" in text
