@@ -100,7 +100,7 @@ def _ready(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
     """A loop in machine code for arguments of these types."""
     # Where none can be kept, as with a full disk or no folder that can be written, machine code is
     # made for this process alone.
-    with _one_at_a_time(), suppress(RuntimeError, OSError):
+    with _one_at_a_time(function), suppress(RuntimeError, OSError):
         return _kept(function, types)
     note("machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written")
     return _translated(function, "")
@@ -138,20 +138,18 @@ def _translated(function: Callable[..., Any], suffix: str) -> Any:
     Raises:
         RuntimeError: numba finds no folder to keep it in.
     """
-    return _for_numba(function, suffix, {"cache": bool(suffix)}, {})
+    return _for_numba(function, suffix, {"cache": bool(suffix)})
 
 
-def _for_numba(
-    function: Callable[..., Any], suffix: str, options: dict[str, bool], others: dict[Any, Any]
-) -> Any:
-    """A copy of a loop for numba. others: loops that it calls, by their functions; filled."""
+def _for_numba(function: Callable[..., Any], suffix: str, options: dict[str, bool]) -> Any:
+    """A copy of a loop for numba; those that it calls have one for all loops of the process."""
     import numba
 
     names = dict(function.__globals__)
     for name, called in _called(function).items():
-        if called not in others:
-            others[called] = _for_numba(called, "", CALLED, others)
-        names[name] = others[called]
+        if "translated" not in vars(called):
+            vars(called)["translated"] = _for_numba(called, "", CALLED)
+        names[name] = vars(called)["translated"]
     code = function.__code__
     copy = FunctionType(code, names, function.__name__)
     copy.__qualname__, copy.__module__ = function.__qualname__ + suffix, function.__module__
@@ -159,7 +157,20 @@ def _for_numba(
     # longer than the rule itself.
     counts = not {"empty", "full", "zeros"}.isdisjoint(code.co_names)
     options = options | vars(function)["loop"]
-    return numba.njit(nogil=True, error_model="numpy", _nrt=counts, **options)(copy)
+    translated = numba.njit(nogil=True, error_model="numpy", _nrt=counts, **options)(copy)
+    template = translated.get_call_template
+    # Each width of an integer, and each constant, would have machine code of its own.
+    translated.get_call_template = lambda types, names: template(tuple(map(_wide, types)), names)
+    return translated
+
+
+def _wide(type_of: Any) -> Any:
+    """The type by which a loop takes a number from another loop: integers have 64 bits."""
+    from numba import types
+
+    plain = types.unliteral(type_of)
+    narrow = isinstance(plain, types.Integer) and plain != types.uint64
+    return types.int64 if narrow else plain
 
 
 def _globals(function: Callable[..., Any]) -> dict[str, Any]:
@@ -205,11 +216,14 @@ def _digest(function: Callable[..., Any]) -> str:
 
 
 @contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    """Processes and threads that come here at once wait for the first, which translates for all."""
+def _one_at_a_time(function: Callable[..., Any]) -> Iterator[None]:
+    """Processes and threads that want a loop at once wait for the first, which translates for all.
+
+    Loops of other files are translated meanwhile.
+    """
     import fcntl
 
-    descriptor = os.open(__file__, os.O_RDONLY)
+    descriptor = os.open(function.__code__.co_filename, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
