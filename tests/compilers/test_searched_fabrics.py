@@ -67,7 +67,6 @@ def test_switches_without_hosts_have_no_addresses(topology):
         {"family": "fat-tree", "k": 4, "pods": 8},
         {"family": "megafly", "h": 2, "a": 4},
         {"family": "mlfm", "n": 4},
-        {"family": "spectralfly", "p": 5, "q": 7},
     ],
     ids=name,
 )

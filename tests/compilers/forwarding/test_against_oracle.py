@@ -23,9 +23,19 @@ from tests.compilers.build_digests import Case, cases
 from tests.compilers.proof.oracle import Element, Judgement, Losses, Oracle, judged, losses
 
 SINGLE = ("link", "node")
+TRANSIT = Case(
+    "hx222-transit-node",
+    {"family": "hyperx", "sides": "2x2x2"},
+    {"balance": "ecmp", "transit": "ecmp", "protect": "node"},
+)
+RANDOM = Case(
+    "jf12-compact-valiant-node",
+    {"family": "jellyfish", "nodes": 12, "degree": 4, "seed": 1},
+    {"balance": "compact-valiant", "protect": "node"},
+)
 QUICK = (
-    *("pf3-compact-valiant-node", "pf3-minimal-none", "pf3-spread-node", "ft4-ecmp-link"),
-    *("ft4-transit-node", "pf3-spread-none", "jf30-compact-valiant-node"),
+    *("pf3-compact-valiant-node", "pf3-minimal-none", "pf3-spread-node", "pf3-spread-none"),
+    *("ft4-ecmp-link", TRANSIT.name, RANDOM.name),
 )
 MUTATED = (
     *("pf5-compact-valiant-node", "pf5-spread-node", "ps3iq3-compact-valiant-node"),
@@ -36,7 +46,7 @@ MUTATED = (
 
 @cache
 def known() -> dict[str, Case]:
-    return {case.name: case for case in cases()}
+    return {case.name: case for case in (*cases(), TRANSIT, RANDOM)}
 
 
 def accepted(name: str) -> Build | None:
@@ -93,8 +103,14 @@ def assert_same(build: Build, by_rule: tuple[Judgement, list[Losses]] | None = N
         assert failures == losing  # else `verify` reports what is lost without a failure, and stops
 
 
-@pytest.mark.parametrize("choice", ["", "machine"])
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        *((name, "") for name in QUICK),
+        ("pf3-spread-node", "machine"),
+        (TRANSIT.name, "machine"),
+    ],
+)
 def test_walks_are_those_of_the_oracle(
     name: str, choice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +177,7 @@ def mutants(seed: int, count: int, names: Collection[str]) -> Iterator[Build]:
 
 
 def test_walks_of_broken_builds_are_those_of_the_oracle() -> None:
-    for build in mutants(1, 8, QUICK[:4]):
+    for build in mutants(1, 8, (*QUICK[:4], TRANSIT.name)):
         assert_same(build)
 
 
@@ -183,7 +199,7 @@ def test_the_program_of_one_switch_is_that_of_all_at_its_row(name: str) -> None:
             assert np.array_equal(getattr(one, part), row), part
 
 
-@pytest.mark.parametrize("name", ["ft4-transit-node", "pf3-compact-valiant-node"])
+@pytest.mark.parametrize("name", [TRANSIT.name, "pf3-compact-valiant-node"])
 def test_a_switch_that_delivers_what_is_not_its_own_loses_packets(name: str) -> None:
     build = known()[name].compiled()
     routes = build.tables.routes

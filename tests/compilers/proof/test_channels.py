@@ -110,7 +110,7 @@ def test_walk_is_what_every_path_says(build: Build, failures: str, scheme: str) 
     assert (found.count, found.free, found.dependencies) == by_hand(build, scheme, failures)
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9])
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7])
 @pytest.mark.parametrize("spread", [False, True])
 def test_two_channels_are_enough_for_polarfly_and_one_is_not(q: int, spread: bool) -> None:
     build = routed(q=q, spread=spread)
@@ -128,8 +128,8 @@ def test_two_channels_are_enough_for_polarfly_and_one_is_not(q: int, spread: boo
 @pytest.mark.parametrize(
     ("parameters", "hop", "valley"),
     [
-        ({"family": "polarstar", "supernode": "paley", "q": 4, "degree": 4}, 3, 2),
-        ({"q": 5, "degree": 4, **IQ}, 3, 2),
+        ({"family": "polarstar", "supernode": "paley", "q": 3, "degree": 2}, 3, 2),
+        ({"q": 3, "degree": 3, **IQ}, 3, 2),
         ({"family": "pn", "q": 5}, 3, 2),
         ({"family": "oft", "q": 5}, 2, 1),
     ],
@@ -192,7 +192,7 @@ def test_channels_along_a_path_end_where_the_walk_does(build: Build, failures: s
         policed("spread", q=3),
         policed("spread", "oft", q=2),
         policed("valiant", q=3),
-        policed("valiant", q=2, degree=3, **IQ),
+        routed(q=2, degree=3, **IQ),
     ],
     ids=lambda build: build.topology.title() + build.balance,
 )

@@ -211,7 +211,7 @@ def test_the_mark_says_what_was_proved_without_a_walk(tmp_path) -> None:  # type
     assert mark["local"] is None
 
 
-@pytest.mark.parametrize("name", ["odd", "iq", BOUNCED])
+@pytest.mark.parametrize("name", ["iq", BOUNCED])
 def test_it_is_the_same_in_machine_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     build, found = fabric(name, True), []
     for choice in ("python", "machine"):

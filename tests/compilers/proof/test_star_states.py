@@ -17,7 +17,7 @@ from compilers.tables.build import Build
 from tests.compilers.routed import by_class
 
 KINDS = ("link", "node")
-EVERY, FEW = 1 << 62, 4
+EVERY, FEW = 1 << 62, 1
 FABRICS = [(3, "inductive-quad", 3), (3, "paley", 2), (3, "complete", 2)]
 LARGER = [(3, "inductive-quad", 4), (4, "inductive-quad", 3), (4, "paley", 4), (3, "cayley", 4)]
 
@@ -53,7 +53,7 @@ def require_walks_agree(build: Build, found: LocalProof) -> None:
 @pytest.mark.parametrize(
     ("fabric", "count"),
     [
-        *((each, FEW) for each in FABRICS),
+        (FABRICS[1], FEW),
         *(pytest.param(each, 20, marks=pytest.mark.long) for each in (*FABRICS, *LARGER)),
     ],
 )

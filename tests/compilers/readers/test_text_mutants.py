@@ -205,7 +205,7 @@ def by_programs(name, folder, count, seed):
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_passed_means_the_same(name, tmp_path):
-    by_documents(name, tmp_path, 20, 1)
+    by_documents(name, tmp_path, 8, 1)
 
 
 @pytest.mark.long

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from distributed import Client, Future
 
 from compilers.evaluation.analysis.analyses import Options, analyse
 from compilers.evaluation.saturation import saturations
@@ -29,6 +28,9 @@ from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.waiting import until
+
+if TYPE_CHECKING:  # each worker that collects tests would take a second for it
+    from distributed import Client
 
 PROCESSES = Path(__file__).with_name("cluster_processes.py")
 SHARED = ("distances", "load", "resilience")
@@ -88,6 +90,8 @@ def end(_: object) -> Callable[[int], None]:
 def test_four_workers_say_what_one_process_does_though_one_is_killed_half_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from distributed import Client, Future
+
     build = save(routed(q=5, spread=True, protect="node"), tmp_path / "build")
     monkeypatch.setattr(walks, "CELLS_AT_ONCE", 1 << 10)
     alone, measured = proof(build, THIS_PROCESS), measures(build, THIS_PROCESS)
