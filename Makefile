@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 # Many wait for switches: two cores are busy with four.
 PYTEST := $(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
 EXTRAS := ryu,os-ken,http,mininet,plots,analyse,cluster,docs
+DEMO_EXTRAS := ryu,mininet
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ip, unshare; for tests only ping, a browser,
 # routers, a subnet manager with a fabric to manage, a network simulator, shells, and for long tests
@@ -15,11 +16,15 @@ test test-all: DEBIAN_PACKAGES += bird2 chromium chromium-driver etcd-server fis
 test-all: DEBIAN_PACKAGES += podman runc
 
 # The stamp names the checkout: a virtual environment survives neither a move nor a new Python.
+# What only tests, checks and the manual need has a stamp of its own: `make demo` goes without.
 STAMP := $(VENV)/.made
+DEVELOPMENT := $(VENV)/.development
 UNFINISHED := $(VENV)/.unfinished
-ifneq ($(shell $(BIN)/python -c 'import pip' 2>/dev/null && cat $(STAMP) 2>/dev/null),$(CURDIR))
+ifneq ($(shell [ ! -e $(UNFINISHED) ] && $(BIN)/python -c 'import pip' 2>/dev/null && cat $(STAMP) 2>/dev/null),$(CURDIR))
 STALE := stale
 endif
+
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile --constraint constraints.txt
 
 # Hundreds of processes import our modules: each compiles them anew where no bytecode may be kept.
 unexport PYTHONDONTWRITEBYTECODE
@@ -49,7 +54,7 @@ test-all: checks | debian ## the same with the tests marked long
 # Compiling the tests once spares every worker doing so for itself. The types take one core for longer
 # than all else. Tests reproduce the papers: the manual's links need no more than a few pictures of them.
 # (A recipe that names MAKE would run under make -n, too.)
-checks: $(STAMP) | debian
+checks: $(DEVELOPMENT) | debian
 	@make="$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= MANUAL_EXHIBITS=projective"
 	{ $(BIN)/pytest --collect-only --quiet > /dev/null && $$make docs; } &
 	others=$$!
@@ -64,7 +69,7 @@ QUICK := $(addprefix tests/,inventory/test_hardware_model.py compilers/topology/
   compilers/routing/test_routes_by_family.py compilers/tables compilers/drawing controller/management \
   compilers/forwarding/test_machine_code.py::test_tabulation_is_the_same_in_machine_code \
   mininet_scenarios/verdict/test_report.py polarfab/test_cli.py polarfab/test_readme.py)
-test-versions: $(STAMP) ## the wheel on every other Python here, quick tests with the lowest and newest dependencies
+test-versions: $(DEVELOPMENT) ## the wheel on every other Python here, quick tests with the lowest and newest dependencies
 	@pythons=$(VENV)/pythons.txt lowest=$(VENV)/lowest.txt
 	$(BIN)/python -m tests.interpreters > $$pythons
 	grep -oE '"[a-z-]+>=[0-9][^"]*"' pyproject.toml | tr -d '"' | sed 's/>=/==/' | sort -u > $$lowest
@@ -88,16 +93,16 @@ test-versions: $(STAMP) ## the wheel on every other Python here, quick tests wit
 	wait $$newest || { cat $(VENV)/newest.log; exit 1; }
 	cat $(VENV)/newest.log
 
-docs: $(STAMP) ## the manual as a site in dist/docs, every link checked
+docs: $(DEVELOPMENT) ## the manual as a site in dist/docs, every link checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir dist/docs
 
-recording: $(STAMP) | debian ## run commands of the README and keep them as docs/pictures/demo.svg
+recording: $(DEVELOPMENT) | debian ## run commands of the README and keep them as docs/pictures/demo.svg
 	$(BIN)/python -m manual.recording docs/pictures/demo.svg
 
-release: $(STAMP) ## check the checkout, build and try what would be uploaded, and stop there
+release: $(DEVELOPMENT) ## check the checkout, build and try what would be uploaded, and stop there
 	@$(BIN)/python release.py
 
-lint: $(STAMP) ## ruff, mypy --strict, import-linter
+lint: $(DEVELOPMENT) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
@@ -170,9 +175,14 @@ $(STAMP): pyproject.toml constraints.txt build-constraints.txt $(STALE) | debian
 	fi
 	touch $(UNFINISHED)
 	echo "Set-up: installing polarfab and what it needs into $(VENV) (a minute or two)"
-	pip="$(BIN)/python -m pip --quiet --disable-pip-version-check"
-	$$pip install --no-compile --constraint constraints.txt --upgrade pip
-	$$pip install --no-compile --constraint constraints.txt --build-constraint build-constraints.txt \
-	  --group dev --editable '.[$(EXTRAS)]'
+	$(PIP) --upgrade pip
+	$(PIP) --build-constraint build-constraints.txt --editable '.[$(DEMO_EXTRAS)]'
 	rm $(UNFINISHED)
 	printf '%s\n' '$(CURDIR)' > $(STAMP)
+
+$(DEVELOPMENT): $(STAMP)
+	@echo "Set-up: installing what tests and the manual need into $(VENV) (a minute or two)"
+	touch $(UNFINISHED)
+	$(PIP) --build-constraint build-constraints.txt --group dev --editable '.[$(EXTRAS)]'
+	rm $(UNFINISHED)
+	touch $(DEVELOPMENT)

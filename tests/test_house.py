@@ -115,6 +115,19 @@ def test_make_n_prints_only(tmp_path: Path) -> None:
     assert "it ran" not in printed
 
 
+def test_the_demo_installs_only_what_it_needs(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "constraints.txt", "build-constraints.txt"):
+        (tmp_path / name).touch()
+    command = ["make", "-n", "-f", ROOT / "Makefile", "-C", tmp_path]
+    demo, test = (
+        subprocess.run([*command, goal], capture_output=True, text=True, check=True).stdout
+        for goal in ("demo", "test")
+    )
+    assert "--editable '.[ryu,mininet]'" in demo
+    assert "--group dev" not in demo
+    assert "--group dev" in test
+
+
 def test_ci_runs_what_the_readme_says() -> None:
     script = (ROOT / ".ci/run").read_text().splitlines()
     assert [line for line in script if line.startswith("make ")] == [
