@@ -41,9 +41,12 @@ FABRICS: dict[str, dict[str, int | str]] = {
     "Slim Fly": {"family": "slimfly", "q": 5},
     "HyperX": {"family": "hyperx", "sides": "5x5"},
     "Dragonfly+": {"family": "megafly", "h": 4, "a": 8},
-    "fat tree": {"family": "fat-tree", "k": 4},
+    "fat tree k = 4": {"family": "fat-tree", "k": 4},
+    "fat tree k = 6": {"family": "fat-tree", "k": 6, "pods": 6, "merged": 2},
 }
+"""By the beginning of a column's heading."""
 HOSTS = 4
+"""The hosts of a switch that has hosts; in a fat tree these are k."""
 REFUSED = "refused"
 NO_ROUTING = "no routing gets more"
 """The row of what distances alone allow."""
@@ -62,8 +65,14 @@ def build_of(topology: Mapping[str, int | str], policy: str) -> Build:
         InputError: they cannot be combined.
     """
     routing = yaml.safe_load(f"{{{policy}, protect: node}}")
-    spec = {"name": "lab", "topology": topology, "hosts_per_node": HOSTS, "routing": routing}
+    hosts = hosts_of(topology)
+    spec = {"name": "lab", "topology": topology, "hosts_per_node": hosts, "routing": routing}
     return Fabric.from_spec(spec).compile().build
+
+
+def hosts_of(topology: Mapping[str, int | str]) -> int:
+    """The hosts of a switch that has hosts."""
+    return int(topology["k"]) if topology["family"] == "fat-tree" else HOSTS
 
 
 def shares(topology: Mapping[str, int | str], policy: str) -> Shares | None:
@@ -73,31 +82,32 @@ def shares(topology: Mapping[str, int | str], policy: str) -> Shares | None:
         build = build_of(topology, words.get(policy, policy))
     except InputError:
         return None
-    uniform = throughput(build, "uniform", HOSTS)
+    hosts = hosts_of(topology)
+    uniform = throughput(build, "uniform", hosts)
     if policy == NO_ROUTING:
-        return uniform.optimum or 1.0, *_ceilings(build)
+        return uniform.optimum or 1.0, *_ceilings(build, hosts)
     if policy in words:
         most = uniform.adaptive or uniform.emitted
-        return most.share, _fitted_to_random_hosts(build), None
-    random = random_hosts_share(build, HOSTS)
-    return uniform.emitted.share, random, guarantee(build, HOSTS).share
+        return most.share, _fitted_to_random_hosts(build, hosts), None
+    random = random_hosts_share(build, hosts)
+    return uniform.emitted.share, random, guarantee(build, hosts).share
 
 
-def _ceilings(build: Build) -> tuple[float, float]:
+def _ceilings(build: Build, hosts: int) -> tuple[float, float]:
     """What distances allow of random hosts and of the permutation with the longest paths."""
     graph = build.topology.graph
-    draws = (random_hosts(build.topology, HOSTS, number) for number in range(DRAWS))
-    random = median(min(1.0, 1 / (HOSTS * least_load(graph, traffic))) for traffic in draws)
-    return random, throughput(build, "longest", HOSTS).optimum or 1.0
+    draws = (random_hosts(build.topology, hosts, number) for number in range(DRAWS))
+    random = median(min(1.0, 1 / (hosts * least_load(graph, traffic))) for traffic in draws)
+    return random, throughput(build, "longest", hosts).optimum or 1.0
 
 
-def _fitted_to_random_hosts(build: Build) -> float:
+def _fitted_to_random_hosts(build: Build, hosts: int) -> float:
     fluid, found = Fluid.of(build), []
     for number in range(FITS):
-        traffic = random_hosts(build.topology, HOSTS, number)
+        traffic = random_hosts(build.topology, hosts, number)
         fixed = (fluid.loads(traffic, some) for some in (fluid.minimal(), fluid.emitted))
         loads = fit(fluid.paths(traffic)).loads, *fixed
-        found.append(min(1.0, 1 / (HOSTS * min(float(load.max()) for load in loads))))
+        found.append(min(1.0, 1 / (hosts * min(float(load.max()) for load in loads))))
     return median(found)
 
 

@@ -151,6 +151,8 @@ def design(
     ports: int | None = None,
     oversubscription: float = 1.0,
     budget: float | None = None,
+    switches: int | None = None,
+    diameter: int | None = None,
 ) -> list[Candidate]:
     """The fabrics that can be built, compared; sizes, cost and power come from formulas.
 
@@ -166,9 +168,13 @@ def design(
         prices: YAML with other prices.
         hosts: in all, at most one more at a switch than at another; `radix` then means exactly
             these, and None any.
-        ports: of a switch, for links and hosts. With `hosts` only, as are the next two.
+        ports: of a switch, for links and hosts. With `hosts` or `switches` only.
         oversubscription: hosts over those that uniform traffic can run at full rate for, at most.
+            With `hosts` only, as is the next.
         budget: $ for switches and cables, at most.
+        switches: about how many. Of each family the next size below and the next above, with the
+            hosts that `ports` leave room for.
+        diameter: the most links between two switches with hosts. With `hosts` or `switches` only.
 
     Raises:
         InputError: there is no such family or figure, the prices have mistakes, or all that fit
@@ -190,13 +196,21 @@ def design(
         ("links_per_module", 1 if links_per_module is None else links_per_module, 1, 10**5),
         ("hosts", 1 if hosts is None else hosts, 1, 10**9),
         ("ports", ports or 0, 0, 10**5),
+        ("switches", 1 if switches is None else switches, 1, 10**7),
+        ("diameter", 1 if diameter is None else diameter, 1, 64),
     )
     cost = read_prices(prices)
     if links_per_module is not None:
         cost = replace(cost, links_per_module=links_per_module)
+    among = designs.families(families, baselines)
+    if switches is not None:
+        if ports is None:
+            required, todo = "the ports of a switch", "say how many, for links and hosts"
+            raise InputError.of(required, "none", todo, key="ports")
+        sized = designs.nearest(switches, ports, diameter, among, cost)
+        return designs.ranked(designs.within_budget(sized, budget), sort or "nodes")
     if hosts is not None:
-        sizing = designs.Sizing(hosts, ports, oversubscription, min_nodes)
-        among = designs.families(families, baselines)
+        sizing = designs.Sizing(hosts, ports, oversubscription, min_nodes, diameter)
         held = designs.within_budget(designs.holding(sizing, radixes, among, cost), budget)
         return designs.ranked(designs.cheapest(held) if best else held, sort or "price")
     exact = radixes if radix is None or isinstance(radix, Iterable) else int(radix)

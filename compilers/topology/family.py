@@ -182,6 +182,10 @@ class Family(ABC):
         """Every member whose largest degree is exactly `radix`."""
         return iter(())
 
+    def sized_designs(self, radix: int) -> Iterator[Design]:
+        """The members of `designs`, and smaller ones, to choose from for a number of hosts."""
+        return self.designs(radix)
+
     def direct(
         self,
         parameters: Parameters,

@@ -3,8 +3,10 @@
 Edge router: k hosts and k links up, one to each aggregation router of its pod; aggregation router
 i of every pod is joined to the core routers i·k … i·k + k - 1. With pods = k this is the k-ary
 3-tree of the papers' tables (3k² routers, core routers half used); with pods = 2k all routers use
-2k ports, as in Al-Fares et al., SIGCOMM 2008. Vertices: all edge routers pod by pod, then all
-aggregation routers, then the core.
+2k ports, as in Al-Fares et al., SIGCOMM 2008. Where a core router has ports left, it can take the
+place of several: with `merged` = m, core router g·k + j is joined to the aggregation routers
+g·m … g·m + m - 1 of every pod, and there are k²/m of them. Nothing is oversubscribed by that.
+Vertices: all edge routers pod by pod, then all aggregation routers, then the core.
 """
 
 from __future__ import annotations
@@ -19,10 +21,15 @@ from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
 
-def shape(parameters: Parameters) -> tuple[int, int]:
-    """(k, pods), default filled in."""
+def shape(parameters: Parameters) -> tuple[int, int, int]:
+    """(k, pods, merged), defaults filled in."""
     k = int(parameters["k"])
-    return k, int(parameters.get("pods", k))
+    return k, int(parameters.get("pods", k)), int(parameters.get("merged", 1))
+
+
+def most_merged(k: int, pods: int) -> int:
+    """The most core routers that one with 2k ports can take the place of."""
+    return max(m for m in range(1, k + 1) if k % m == 0 and (m == 1 or m * pods <= 2 * k))
 
 
 class FatTree(Family):
@@ -31,47 +38,51 @@ class FatTree(Family):
     name = "fat-tree"
     place = 11
     compared = True
-    parameters = ("k", "pods")
-    optional = ("pods",)
+    parameters = ("k", "pods", "merged")
+    optional = ("pods", "merged")
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """At least k = 2, and 2 to 2k pods: a core router has 2k ports as well."""
-        if problems := integers(parameters, {"k": 2, "pods": 2}, self.optional):
+        if problems := integers(parameters, {"k": 2, "pods": 2, "merged": 1}, self.optional):
             return problems
-        k, pods = shape(parameters)
-        if pods <= 2 * k:
-            return []
-        todo = f"the nearest is {2 * k}"
-        required = f"at most 2k = {2 * k}, the ports of a core router"
-        return [Problem(key="pods", required=required, given=str(pods), todo=todo)]
+        k, pods, merged = shape(parameters)
+        if pods > 2 * k:
+            todo = f"the nearest is {2 * k}"
+            required = f"at most 2k = {2 * k}, the ports of a core router"
+            return [Problem(key="pods", required=required, given=str(pods), todo=todo)]
+        if k % merged or (merged > 1 and merged * pods > 2 * k):
+            required = f"a divisor of k = {k}, and merged · pods at most 2k = {2 * k}"
+            todo = f"the most is {most_merged(k, pods)}"
+            return [Problem(key="merged", required=required, given=str(merged), todo=todo)]
+        return []
 
     def order(self, parameters: Parameters) -> int:
-        """N = 2k·pods + k²."""
-        k, pods = shape(parameters)
-        return 2 * k * pods + k * k
+        """N = 2k·pods + k²/merged."""
+        k, pods, merged = shape(parameters)
+        return 2 * k * pods + k * k // merged
 
     def degree(self, parameters: Parameters) -> int:
-        """2k, or the pods, if they are more."""
-        k, pods = shape(parameters)
-        return max(2 * k, pods)
+        """2k: an aggregation router has k links down and k up, and a core router no more."""
+        return 2 * shape(parameters)[0]
 
     def build(self, parameters: Parameters) -> Topology:
         """The fat tree with the coordinates (level, pod, place); the core counts as pod 0."""
-        k, pods = shape(parameters)
+        k, pods, merged = shape(parameters)
+        cores = k * k // merged
         pod, left, right = np.indices((pods, k, k)).reshape(3, -1)
         aggregation = k * pods + pod * k + left
         edges = np.concatenate(
             (
                 np.stack((pod * k + right, aggregation), axis=1),
-                np.stack((aggregation, 2 * k * pods + left * k + right), axis=1),
+                np.stack((aggregation, 2 * k * pods + left // merged * k + right), axis=1),
             )
         )
-        kind = np.repeat(np.arange(3, dtype=np.uint8), (k * pods, k * pods, k * k))
+        kind = np.repeat(np.arange(3, dtype=np.uint8), (k * pods, k * pods, cores))
         place = np.concatenate([np.indices((pods, k)).reshape(2, -1)] * 2, axis=1)
-        core = np.stack((np.zeros(k * k, np.int64), np.arange(k * k)))
+        core = np.stack((np.zeros(cores, np.int64), np.arange(cores)))
         return Topology(
             family=self.name,
-            parameters={"k": k, "pods": pods},
+            parameters=_parameters(k, pods, merged),
             graph=Graph.from_edges(self.order(parameters), edges),
             kinds=("edge", "aggregation", "core"),
             kind=kind,
@@ -89,12 +100,27 @@ class FatTree(Family):
             of_leaves = {"links": 2 * k * k * pods, "endpoints": k * pods}
             yield self.design(radix, 2 * k * pods + k * k, 4, {"k": k, "pods": pods}, **of_leaves)
 
+    def sized_designs(self, radix: int) -> Iterator[Design]:
+        """With any number of pods and as few core routers as these allow."""
+        k = radix // 2
+        if radix % 2 or k < 2:
+            return
+        for pods in range(2, 2 * k + 1):
+            parameters = _parameters(k, pods, most_merged(k, pods))
+            of_leaves = {"links": 2 * k * k * pods, "endpoints": k * pods}
+            yield self.design(radix, self.order(parameters), 4, parameters, **of_leaves)
+
     def mean_distance(self, parameters: Parameters) -> float | None:
         """2 hops within a pod, 4 between pods."""
-        k, pods = shape(parameters)
+        k, pods, _ = shape(parameters)
         return 4 - 2 * (k - 1) / (k * pods - 1)
 
     def utilisation(self, parameters: Parameters) -> float | None:
         """An arc at an edge router carries pods - 1/k pairs, one at the core pods - 1."""
-        k, pods = shape(parameters)
+        k, pods, _ = shape(parameters)
         return ((pods - 1) + (pods - 1 / k)) / (2 * (pods - 1 / k))
+
+
+def _parameters(k: int, pods: int, merged: int) -> dict[str, int]:
+    """The parameters of a tree, without those that are left out by custom."""
+    return {"k": k, "pods": pods} | ({"merged": merged} if merged > 1 else {})

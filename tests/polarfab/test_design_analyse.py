@@ -150,3 +150,42 @@ def test_analyse_for_people_and_as_csv() -> None:
     out = run("analyse", "dragonfly", "h=2", "--what", "distances", "--format", "csv")
     assert out.splitlines()[0] == "distance,pairs"
     assert sum(int(line.split(",")[1]) for line in out.splitlines()[1:]) == 36 * 35
+
+
+def test_a_number_of_switches_has_neighbours_below_and_above() -> None:
+    words = ["design", "--switches", 45, "--ports", 16, "--diameter", 2, "--json"]
+    rows = json.loads(run(*words, "--family", "polarfly"))
+    assert [(row["q"], row["nodes"], row["hosts_per_node"]) for row in rows] == [
+        (7, 57, 4),
+        (5, 31, 3),
+    ]
+    exact = json.loads(
+        run("design", "--switches", 57, "--ports", 16, "--family", "polarfly", "--json")
+    )
+    assert [row["nodes"] for row in exact] == [57]
+    everything = json.loads(run(*words, "--baselines"))
+    assert max(row["host_diameter"] for row in everything) == 2
+    assert max(row["router_ports"] for row in everything) == 16
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--ports", 16), "--ports needs --hosts or --switches"),
+        (("--radix", 8, "--diameter", 2), "--diameter needs --hosts or --switches"),
+        (("--switches", 45), "--switches needs --ports"),
+        (("--switches", 45, "--ports", 16, "--hosts", 9), "say --hosts or --switches, not both"),
+    ],
+)
+def test_options_that_do_not_go_together(words: tuple[object, ...], message: str) -> None:
+    sized = words if words[0] != "--ports" else ("--radix", 8, *words)
+    result = CliRunner().invoke(cli, ["design", *map(str, sized)])
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_a_fat_tree_has_no_more_core_routers_than_its_hosts_need() -> None:
+    words = ["design", "--hosts", 256, "--ports", 16, "--family", "fat-tree", "--json"]
+    first = json.loads(run(*words))[0]
+    assert (first["nodes"], first["hosts_per_node"]) == (80, 8)
+    assert first["parameters"] == {"k": 8, "pods": 4, "merged": 4}

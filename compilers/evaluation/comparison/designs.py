@@ -56,17 +56,21 @@ class Sizing:
     """What a fabric has to hold.
 
     hosts: in all. ports: of a switch, for hosts and links. oversubscription: hosts over those that
-    uniform traffic can run at full rate for. min_nodes: switches at least.
+    uniform traffic can run at full rate for. min_nodes: switches at least. diameter: the most links
+    between two switches with hosts; None for any.
     """
 
     hosts: int
     ports: int | None = None
     oversubscription: float = 1.0
     min_nodes: int = 1
+    diameter: int | None = None
 
     def held_by(self, design: Design, prices: Prices) -> Candidate | None:
         """The design with these hosts; None where it cannot hold them."""
         if not self.min_nodes <= design.nodes <= SWITCHES_PER_LEAF * self.hosts:
+            return None
+        if self.diameter is not None and design.host_diameter > self.diameter:
             return None
         known = formulas(design)
         each, more = divmod(self.hosts, design.endpoints)
@@ -157,9 +161,47 @@ def holding(
     most = min(LARGEST_RADIX, sizing.hosts, sizing.ports or LARGEST_RADIX)
     for ports in range(2, most + 1) if radix is None else radix:
         for family in among:
-            for design in family.designs(ports):
+            for design in family.sized_designs(ports):
                 if (found := sizing.held_by(design, prices)) is not None:
                     yield found
+
+
+def nearest(
+    switches: int, ports: int, diameter: int | None, among: Iterable[Family], prices: Prices
+) -> list[Candidate]:
+    """Of each family the largest fabric of at most so many switches, and the smallest of more.
+
+    A switch with hosts has as many as its ports allow, and as uniform traffic runs at full rate
+    for.
+
+    Args:
+        switches: about how many.
+        ports: of a switch, for hosts and links.
+        diameter: the most links between two switches with hosts; None for any.
+        among: the families.
+        prices: what things cost.
+    """
+    below: dict[tuple[str, str], Candidate] = {}
+    above: dict[tuple[str, str], Candidate] = {}
+    for radix in range(2, ports + 1):
+        for family in among:
+            for design in family.sized_designs(radix):
+                if diameter is not None and design.host_diameter > diameter:
+                    continue
+                smaller = design.nodes <= switches
+                kept = (below if smaller else above).get(kind(design))
+                if kept and abs(kept.design.nodes - switches) < abs(design.nodes - switches):
+                    continue
+                known = formulas(design)
+                hosts = min(ports - known.leaf_degree, int(hosts_in_full(design, known)))
+                if hosts < 1:
+                    continue
+                found = candidate(design, prices, hosts, ports=ports)
+                same = kept is not None and kept.design.nodes == design.nodes
+                if not (kept and same and kept.total_hosts >= found.total_hosts):
+                    (below if smaller else above)[kind(design)] = found
+    exact = {key for key, found in below.items() if found.design.nodes == switches}
+    return [*below.values(), *(found for key, found in above.items() if key not in exact)]
 
 
 def largest(designs: Iterable[Design]) -> list[Design]:

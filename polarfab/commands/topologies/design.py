@@ -68,6 +68,16 @@ def _range(value: str) -> range:
     callback=lambda _ctx, _param, value: None if value is None else _range(value),
     help="Fabric ports per node; a range as in 8..128.",
 )
+@click.option(
+    "--switches",
+    type=click.IntRange(1, 10_000_000),
+    help="About how many: the next sizes below and above. Needs --ports.",
+)
+@click.option(
+    "--diameter",
+    type=click.IntRange(1, 64),
+    help="The most links between two switches with hosts.",
+)
 @click.option("--hosts", type=click.IntRange(1, 10_000_000), help="What can hold so many hosts.")
 @click.option("--budget", type=click.FloatRange(min=0), help="$ for all switches and cables.")
 @click.option(
@@ -106,6 +116,8 @@ def _range(value: str) -> range:
 @json_option
 def command(
     radix: range | None,
+    switches: int | None,
+    diameter: int | None,
     hosts: int | None,
     budget: float | None,
     ports: int | None,
@@ -132,6 +144,7 @@ def command(
     polarfab design --min-nodes 5000       at each family's smallest radix
     polarfab design --hosts 300 --budget 400000 --ports 16     cheapest first
     polarfab design --hosts 300 --family polarfly --write lab  its two files
+    polarfab design --switches 45 --ports 16 --diameter 2      next sizes
 
     Exit code 1 where there are none.
     """
@@ -141,10 +154,11 @@ def command(
     as_csv, as_json = printed == "csv", printed == "json"
     if modules or links:
         radix = _radix_of_modules(radix, modules, links)
-    if radix is None and min_nodes is None and hosts is None:
-        raise click.UsageError("say --hosts, --radix, --modules and --links, or --min-nodes")
-    if hosts is None and (budget, ports, oversubscription) != (None, None, None):
-        raise click.UsageError("--budget, --ports and --oversubscription need --hosts")
+    _check_options(
+        sizes=(radix, min_nodes, hosts, switches),
+        of_a_size={"--budget": budget, "--ports": ports, "--diameter": diameter},
+        of_hosts={"--oversubscription": oversubscription},
+    )
     candidates = design(
         radix[0] if radix and len(radix) == 1 else radix,
         min_nodes or 1,
@@ -158,16 +172,53 @@ def command(
         ports=ports,
         oversubscription=oversubscription or 1.0,
         budget=budget,
+        switches=switches,
+        diameter=diameter,
     )
     title = _title(radix, min_nodes)
     if hosts is not None:
         title = f"fabrics for {hosts:,} hosts"
         _show(candidates, title, as_csv, as_json, key or "price", SIZED)
         _say_what_it_means(candidates, as_csv or as_json)
+    elif switches is not None:
+        title = f"fabrics of about {switches:,} switches of {ports} ports"
+        if diameter is not None:
+            title += f", at most {counted(diameter, 'link')} apart"
+        _show(candidates, title, as_csv, as_json, key or "nodes", SIZED)
+        _say_what_it_means(candidates, as_csv or as_json)
     else:
         _show(candidates, title, as_csv, as_json, key or "nodes", HEADINGS)
     if write is not None:
-        _write(candidates, write, hosts)
+        _write(candidates, write, sized=hosts is not None or switches is not None)
+
+
+def _check_options(
+    sizes: tuple[object, ...], of_a_size: dict[str, object], of_hosts: dict[str, object]
+) -> None:
+    """Refuse options that do not go together.
+
+    Args:
+        sizes: radix, switches at least, hosts, and switches about.
+        of_a_size: options that need hosts or switches.
+        of_hosts: options that need hosts.
+    """
+    radix, min_nodes, hosts, switches = sizes
+    if radix is None and min_nodes is None and hosts is None and switches is None:
+        raise click.UsageError(
+            "say --hosts, --switches, --radix, --modules and --links, or --min-nodes"
+        )
+    if hosts is not None and switches is not None:
+        raise click.UsageError("say --hosts or --switches, not both")
+    for word, value in of_a_size.items():
+        if value is not None and hosts is None and switches is None:
+            raise click.UsageError(f"{word} needs --hosts or --switches")
+    for word, value in of_hosts.items():
+        if value is not None and hosts is None:
+            raise click.UsageError(f"{word} needs --hosts")
+    if switches is not None and of_a_size["--ports"] is None:
+        raise click.UsageError("--switches needs --ports, for links and hosts")
+    if switches is not None and (radix is not None or min_nodes is not None):
+        raise click.UsageError("--switches goes without --radix, --modules and --min-nodes")
 
 
 def _radix_of_modules(radix: range | None, modules: int | None, links: int | None) -> range:
@@ -236,7 +287,7 @@ def _say_what_it_means(candidates: Sequence[Candidate], quiet: bool) -> None:
         )
 
 
-def _write(candidates: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
+def _write(candidates: Sequence[Candidate], folder: Path, sized: bool) -> None:
     """The files of the first of these that polarfab compiles.
 
     Raises:
@@ -252,7 +303,7 @@ def _write(candidates: Sequence[Candidate], folder: Path, hosts: int | None) -> 
         required = f"one of {', '.join(FAMILIES)} among the fabrics"
         raise InputError.of(required, "none", "list others", key="--write")
     parameters = chosen.design.parameters
-    ports = None if hosts is None else chosen.router_ports
+    ports = chosen.router_ports if sized else None
     texts = StarterFiles.of(
         folder.resolve().name,
         chosen.design.family,

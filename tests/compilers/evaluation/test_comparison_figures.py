@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from benchmarks.carried_shares import COMPARISON, FABRICS, cell, shares, table
+from benchmarks.carried_shares import COMPARISON, FABRICS, cell, hosts_of, shares, table
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
@@ -24,12 +24,12 @@ def graph_of(name: str) -> Topology:
 
 def size(name: str) -> str:
     graph = graph_of(name)
-    return f"{graph.graph.order}, {4 * int(graph.endpoints.sum())}"
+    return f"{graph.graph.order}, {hosts_of(FABRICS[name]) * int(graph.endpoints.sum())}"
 
 
 def links_of_a_host(name: str) -> str:
     graph = graph_of(name)
-    return f"{graph.graph.size / (4 * graph.endpoints.sum()):.2f}"
+    return f"{graph.graph.size / (hosts_of(FABRICS[name]) * graph.endpoints.sum()):.2f}"
 
 
 def lengths(name: str) -> str:
@@ -57,7 +57,7 @@ def disjoint_paths(name: str) -> str:
 
 
 def rows(name: str) -> str:
-    spec = {"name": "lab", "topology": FABRICS[name], "hosts_per_node": 4}
+    spec = {"name": "lab", "topology": FABRICS[name], "hosts_per_node": hosts_of(FABRICS[name])}
     build = Fabric.from_spec(spec | {"routing": {"balance": "spread"}}).build
     classes = int(np.count_nonzero(build.tables.classes.port, axis=1).max())
     return f"{build.tables.switches}, {classes}, {int(build.topology.graph.degrees.max())}"
