@@ -37,7 +37,7 @@ from mininet_scenarios.engines.inner_child import RUN, prepare, serve
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS, ControllerProcess
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
-from mininet_scenarios.scenario.engine import EngineError, HostSample, Progress, Setup
+from mininet_scenarios.scenario.engine import EngineError, HostSample, Outage, Progress, Setup
 
 SAYS, POLL = 10.0, 0.05
 """Seconds until the controller's log must have what its status has, and between two looks."""
@@ -124,7 +124,7 @@ class PushingInside:
 
         try:
             with EchoProbe((HOST, int(PORT)), PUSH_PATIENCE, began) as probe:
-                process.settle(set(), PUSH_PATIENCE, self.progress)
+                process.settle(set(), Outage(), PUSH_PATIENCE, self.progress)
             own, switches = spent(number) - before[0], self._switches_spent() - before[1]
             took = self._took()
             status = process.status()

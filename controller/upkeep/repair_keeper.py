@@ -158,6 +158,8 @@ class Keeper(Upkeep):
         self._now = fabric.heard
         self.rounds = Rounds(fabric, self._answered, self._finished, patience=ROUND_PATIENCE)
         self.repairs, self._expects = 0, False
+        self.repair_seconds: float | None = None
+        """Seconds of the last repair, until all switches held its tables; None before any."""
         fabric.watched_by(self)
 
     # For the status and the status page
@@ -195,6 +197,7 @@ class Keeper(Upkeep):
             "repaired_switches": len(kept.repair.switches),
             "cut_off_pairs": kept.repair.cut_off,
             "repairs": self.repairs,
+            "repair_seconds": self.repair_seconds,
             "repairing": self._changing(kept),
             "repair_failure": kept.backoff.status(),
         }
@@ -463,7 +466,8 @@ class Keeper(Upkeep):
         kept = self._active()
         if kept is None or kept.report is None:
             return
-        self.fabric.tell(kept.report(seconds=self.fabric.clock() - kept.since))
+        self.repair_seconds = self.fabric.clock() - kept.since
+        self.fabric.tell(kept.report(seconds=self.repair_seconds))
         kept.report = None
         if kept.stale:
             self._react(kept)

@@ -35,6 +35,7 @@ from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import (
     BuildChange,
     ControllerChange,
+    ControllerRepair,
     Counts,
     EngineError,
     Event,
@@ -269,17 +270,33 @@ class OpenFlowChild(InnerChild):
                 self.fabric.suffer(self.fabric.outage.after(event))
 
     def exercise(self, repairs: bool) -> Exercise:
-        """Let packets reach every rule of the live build (`RuleExercise`), from host to host."""
+        """Let packets reach every rule of the live build (`RuleExercise`), from host to host.
+
+        No controller runs while ports are taken away: it would change the rules.
+        """
         live = as_cabled(self.controller.build, self.build)
+        absent = repairs and self.setup.repair and self.controller.process is not None
+        if absent:
+            self.controller.kill()
         with closing(self.host_ends()) as ends:
             hosts = HostSample.of(live, self.setup.hosts)
             exercise = RuleExercise(live, hosts, ends, self.fabric, self.progress)
-            return exercise.run(repairs)
+            done = exercise.run(repairs)
+        if absent:
+            self.controller.start()
+            self.settle(self.setup.patience)
+        return done
+
+    def repaired(self) -> ControllerRepair:
+        """What the controller tells of its last repair."""
+        return self.controller.repaired()
 
     def settle(self, patience: float) -> str:
         """Wait until switches with power have their programs, and packets follow all changes."""
         identity = self.build.wiring.datapath_id
         dark = {int(identity[self.vertex[name]]) for name in self.fabric.outage.switches}
-        refused = self.controller.settle(dark, patience, self.progress)
+        refused = self.controller.settle(
+            dark, self.fabric.outage.links_around, patience, self.progress
+        )
         self.ovs.appctl("revalidator/wait")
         return refused

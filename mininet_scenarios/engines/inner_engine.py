@@ -15,6 +15,7 @@ from compilers.targets.target_lookup import target
 from mininet_scenarios.machine.netns import module_process
 from mininet_scenarios.machine.preflight import namespaces
 from mininet_scenarios.scenario.engine import (
+    ControllerRepair,
     Counts,
     Diversion,
     Engine,
@@ -137,6 +138,13 @@ class InnerEngine(Engine):
         """Wait for the controller, where one runs, and for the switches."""
         return str(self.inner.call("settle", patience))
 
+    def repaired(self) -> ControllerRepair:
+        """What the controller's status says; nothing without a controller."""
+        if not self.controlled:
+            return ControllerRepair()
+        repair: ControllerRepair = self.inner.call("repaired")
+        return repair
+
     def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
         """Send inside."""
         self.inner.call("probe_start", self.hosts.ends(pairs), interval)
@@ -196,6 +204,7 @@ class RoutedEngine(InnerEngine):
     """Every switch is a network namespace whose kernel forwards; hosts as in Mininet's engine."""
 
     child = "routed_child"
+    controlled = False
 
     def __init__(self, setup: Setup, name: str) -> None:
         """`name` is that of the engine and of the target."""

@@ -55,7 +55,8 @@ class MininetChild(OpenFlowChild):
 
     def prompt(self, terminal: str) -> None:
         """Mininet's prompt at a terminal, until its end."""
-        run_prompt(self.network, self.loads, Path(terminal))
+        repairs = self.setup.repair and self.controller.process is not None
+        run_prompt(self.network, self.loads, Path(terminal), repairs)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,9 @@ class ModelEngine(Engine):
         self.clock, self.controlled = 0.0, True
         self.probe: _Probe | None = None
         self.move: Moving | None = None
+        self.whole: Prediction
         self.walked: Prediction
+        self.avoided = Outage()
         self._run(setup.builds[0], Outage())
 
     def start(self, step: Step) -> None:
@@ -107,12 +109,13 @@ class ModelEngine(Engine):
                 if round is not None:
                     self._go(round)
                 self.controlled = running
+                self._walk(self.walked.outage)
                 if self.move and not running:
                     self.move.broken = True
             case _:
                 outage = self.walked.outage.after(event)
                 if outage != self.walked.outage:
-                    self.walked = self.walked.under(outage)
+                    self._walk(outage)
 
     def settle(self, patience: float) -> str:  # noqa: ARG002
         """Come to the end of a move, which is never refused; all else is instantaneous."""
@@ -134,11 +137,18 @@ class ModelEngine(Engine):
             self.clock += max(SETTLE, self.probe.interval if self.probe else 0)
             self._send_probe()
 
+    def _walk(self, outage: Outage) -> None:
+        """Walk under an outage; a controller repairs at once."""
+        if self.controlled and self.setup.repair:
+            self.avoided = outage.links_around
+        self.walked = self.whole.under(outage, self.avoided)
+
     def _run(self, build: Build, outage: Outage) -> None:
         """Let all switches hold a build."""
         self.build = as_cabled(build, self.ground)
         self.hosts = HostSample.of(self.build, self.setup.hosts)
-        self.walked = Prediction.of(self.build, outage)
+        self.whole = Prediction.of(self.build)
+        self._walk(outage)
 
     def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
         """Packets leave at clock + k · interval."""

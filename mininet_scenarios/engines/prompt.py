@@ -18,7 +18,7 @@ from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.fib import FAULTS
 from inventory.problems import InputError
 from mininet_scenarios.engines.network import FabricNetwork
-from mininet_scenarios.scenario.engine import PhysicalChange
+from mininet_scenarios.scenario.engine import Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 
 SHOWN_PAIRS = 10
@@ -31,9 +31,12 @@ class FabricPrompt(CLI):  # type: ignore[misc]
     prompt = "polarfab> "
     readlineInited = True  # else it would write a file of history into the user's home
 
-    def __init__(self, network: FabricNetwork, counters: Counters, reads: TextIO) -> None:
+    def __init__(
+        self, network: FabricNetwork, counters: Counters, reads: TextIO, repairs: bool
+    ) -> None:
         self.build, self.fabric, self.counters = network.build, network.fabric, counters
         self.predicted = Prediction.of(network.build)
+        self.repairs = repairs
         self.before = counters()
         for i, host in enumerate(network.hosts):
             host.defaultIntf().ip = network.address(i, 4)
@@ -45,7 +48,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         if len(words) != 2:
             self._say("path A B: two nodes or hosts, by name or vertex")
             return
-        now = self.predicted.under(self.fabric.outage)
+        now = self._now()
         source, destination = (find_switch(self.build, word) for word in words)
         hops = int(now.first[source, destination])
         names = [self.build.wiring.names[v] for v in now.path(source, destination)]
@@ -112,18 +115,26 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         change = PhysicalChange(tuple((names[u], names[v]) for u, v in ends), nodes, up)
         self.fabric.suffer(self.fabric.outage.after(change))
         self.fabric.ovs.appctl("revalidator/wait")
-        now = self.predicted.under(self.fabric.outage)
+        now = self._now()
         power = self.fabric.outage.up(names) & self.build.topology.endpoints
         pairs = power[:, None] & power & ~np.eye(walks.switches, dtype=bool)
         lost = int(np.count_nonzero(pairs & (now.fewest < 0)))
         self._say(f"{lost:,} of {int(pairs.sum()):,} pairs of switches lose packets by the tables")
 
+    def _now(self) -> Prediction:
+        """What the tables do with what has failed, after the controller has repaired them."""
+        outage = self.fabric.outage
+        return self.predicted.under(outage, outage.links_around if self.repairs else Outage())
+
     def _say(self, text: str) -> None:
         self.stdout.write(f"{text}\n")
 
 
-def run(network: FabricNetwork, counters: Counters, terminal: Path) -> None:
-    """Talk to who sits at a terminal, until they have had enough."""
+def run(network: FabricNetwork, counters: Counters, terminal: Path, repairs: bool) -> None:
+    """Talk to who sits at a terminal, until they have had enough.
+
+    repairs: whether a controller runs that routes around failures.
+    """
     with (
         terminal.open("r", encoding="utf-8") as reads,
         terminal.open("w", encoding="utf-8", buffering=1) as writes,
@@ -133,7 +144,7 @@ def run(network: FabricNetwork, counters: Counters, terminal: Path) -> None:
         lg.handlers[0].setStream(writes)
         setLogLevel("output")
         try:
-            FabricPrompt(network, counters, reads)
+            FabricPrompt(network, counters, reads, repairs)
         finally:
             sys.stdin, sys.stdout = kept
             setLogLevel("error")

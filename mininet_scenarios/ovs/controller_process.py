@@ -16,10 +16,18 @@ from typing import Any
 
 import numpy as np
 
+from compilers.forwarding.program import program_of
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.replaced_folder import new_build
-from mininet_scenarios.scenario.engine import EngineError, Progress, Setup
+from mininet_scenarios.scenario.engine import (
+    ControllerRepair,
+    EngineError,
+    Outage,
+    Progress,
+    Setup,
+    ordered,
+)
 
 CONTROLLER_ADDRESS = "127.0.0.1:6653"
 PROCESS_POLL = 0.05
@@ -42,6 +50,8 @@ class ControllerProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.source = self.before = setup.folders[0]
         self.moving = False
+        self._settled: dict[str, Any] = {}
+        self._repairs = 0
         self._put()
 
     @property
@@ -54,11 +64,11 @@ class ControllerProcess:
         command = [sys.executable, "-P", "-m", "polarfab", "controller", str(self.folder)]
         command += ["--framework", self.setup.framework, "--listen", CONTROLLER_ADDRESS]
         command += ["--status-file", str(self.status_file)]
-        # Predictions are about the tables of the build: only switches repair.
-        command += ["--no-repair"]
+        # Its LLDP frames would count as packets over links. Ports tell which links are down.
+        command += ["--no-discover"] if self.setup.repair else ["--no-repair"]
         if self.setup.unverified:
             command += ["--unverified"]
-        self.moving = False
+        self.moving, self._repairs, self._settled = False, 0, {}
         with suppress(OSError):  # of an earlier run, or controller
             self.status_file.unlink()
         with self.log.open("wb") as log:
@@ -76,11 +86,14 @@ class ControllerProcess:
             self.moving = other and bool(self.status().get("complete"))
             self.process.send_signal(signal.SIGHUP)
 
-    def settle(self, dark: Set[int], patience: float, progress: Progress) -> str:
-        """Wait until just the switches with power hold the build; at once where no controller runs.
+    def settle(self, dark: Set[int], outage: Outage, patience: float, progress: Progress) -> str:
+        """Wait until just the switches with power hold the build, and the controller has repaired.
+
+        It returns at once where no controller runs.
 
         Args:
             dark: datapath ids of switches without power.
+            outage: what is out of order.
             patience: seconds that this may take.
             progress: takes how many switches hold it.
 
@@ -104,8 +117,11 @@ class ControllerProcess:
                 build = self.build
                 continue
             arrived = not self.moving or (ours and rollout["state"] == "done")
-            if set(programmed) == names and status.get("build") == build.identity and arrived:
+            programs = set(programmed) == names and status.get("build") == build.identity
+            links = status.get("links") or {}
+            if programs and arrived and self._has_repaired(links, build, outage):
                 self.moving = False
+                self._settled = links
                 break
             errors = [item for item in status.get("errors", {}).items() if item[0] in names]
             if self.moving or not errors:
@@ -121,6 +137,38 @@ class ControllerProcess:
             progress(len(programmed), len(names))
             time.sleep(PROCESS_POLL)
         return refused
+
+    def _has_repaired(self, links: dict[str, Any], build: Build, outage: Outage) -> bool:
+        """Whether the controller knows what is out of order, and has changed all tables.
+
+        It hears of a link by the ports of both switches. Of a link between two switches without
+        power nobody tells it anything.
+        """
+        if not self.setup.repair:
+            return True
+        wiring = build.wiring
+        dead = (wiring.far >= 0) & ~outage.cabling(program_of(build), wiring.names)[2]
+        up = outage.up(wiring.names)
+        broken = {
+            ordered((wiring.names[v], wiring.names[u]))
+            for v, u in zip(np.nonzero(dead)[0].tolist(), wiring.far[dead].tolist(), strict=True)
+            if up[v] or up[u]
+        }
+        known = {
+            link
+            for link in map(_switches_of, links.get("down", []))
+            if not outage.switches.issuperset(link)
+        }
+        returned = outage.switches.issuperset(links.get("drained", []))
+        return known == broken and returned and not links.get("repairing", True)
+
+    def repaired(self) -> ControllerRepair:
+        """What it told of its last repair when the fabric had settled."""
+        before, self._repairs = self._repairs, self._settled.get("repairs", 0)
+        repaired_since = self._repairs > before
+        seconds = self._settled.get("repair_seconds") if repaired_since else None
+        suppressed = frozenset(map(_switches_of, self._settled.get("suppressed", [])))
+        return ControllerRepair(seconds, suppressed)
 
     def pause(self) -> None:
         """Let it do nothing until `resume`; returns when it has stopped, or has ended."""
@@ -175,6 +223,12 @@ class ControllerProcess:
 
     def _last_words(self) -> str:
         return self.log.read_text(errors="replace").strip()[-600:]
+
+
+def _switches_of(link: str) -> tuple[str, str]:
+    """The two switches of a link in the controller's words, such as `n3 eth2 to n7 eth1`."""
+    near, _, far = link.partition(" to ")
+    return ordered((near.split()[0], far.split()[0]))
 
 
 def _names(build: Build, dark: Set[int]) -> set[str]:

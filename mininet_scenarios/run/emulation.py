@@ -137,6 +137,7 @@ class Emulation:
             temporary=not self.keep,
             patience=plan.scenario.patience,
             rate=plan.scenario.traffic.link_rate,
+            repair=plan.scenario.repair,
         )
 
     def _choose(self, scenario: Scenario) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from mininet_scenarios.scenario.engine import (
     BuildChange,
     Check,
     ControllerChange,
+    ControllerRepair,
     Engine,
     EngineError,
     Event,
@@ -59,7 +60,9 @@ class Timeline:
         self.engine, self.step, self.result = engine, step, result
         self.outage = Outage()
         self.coming: Examiner | None = None
-        self.controlled = True
+        self.controlled = engine.controlled
+        self.avoided = Outage()
+        """The failures that the controller has routed around."""
         self.windows: list[Window] = []
         self.probed: list[HostPair] | None = None
         self.begin = self.interval = 0.0
@@ -88,7 +91,7 @@ class Timeline:
         if self.probed is not None:
             with self.step("probe", "wait for the last packets of the probe"):
                 self._stop_probe()
-        return self.whole.prediction.under(self.outage)
+        return self._predicted()
 
     def _happen(self, case: Case, ask: bool) -> Happened:
         """The event, and the round after it."""
@@ -100,6 +103,10 @@ class Timeline:
             self.result.reached[case.moment] = None
         if ask:
             refused = self.engine.settle(self.scenario.patience)
+            repair = self.engine.repaired() if self._repairs else ControllerRepair()
+            if repair.suppressed:
+                self.avoided = replace(self.avoided, links=self.avoided.links | repair.suppressed)
+                now = self._predicted()
             if self.coming is not None and self.controlled:
                 now = self._land(case, refused)
             could, sure, longest = self._ask(case, now)
@@ -112,6 +119,7 @@ class Timeline:
                 expected=int(sure.sum()),
                 reached=int(reached.sum()),
                 max_hops=max(0, int(longest.max(initial=0))),
+                repaired=None if repair.seconds is None else round(repair.seconds, 4),
             )
         if self.probed is not None and ask:
             enough = self.windows[-1].begin + within(case.expect) + LEAD
@@ -125,6 +133,8 @@ class Timeline:
         self.outage = self.outage.after(event)
         if isinstance(event, ControllerChange):
             self.controlled = event.running
+        if self._repairs:
+            self.avoided = self.outage.links_around
         if isinstance(event, BuildChange):
             build = self.plan.build(event.build)
             hosts = HostSample.of(build, self.scenario.hosts)
@@ -138,11 +148,16 @@ class Timeline:
             self.engine.apply(event)
         return now
 
+    @property
+    def _repairs(self) -> bool:
+        """Whether a controller runs that routes around failures."""
+        return self.controlled and self.scenario.repair
+
     def _predicted(self) -> Prediction:
-        now = self.whole.prediction.under(self.outage)
+        now = self.whole.prediction.under(self.outage, self.avoided)
         if self.coming is None:
             return now
-        return now.on_the_way(self.coming.prediction.under(self.outage))
+        return now.on_the_way(self.coming.prediction.under(self.outage, self.avoided))
 
     def _land(self, case: Case, refused: str) -> Prediction:
         """A move is over, and all switches hold the other build or are back: what is predicted."""

@@ -194,6 +194,8 @@ class Setup:
     """Seconds until every switch must have its program."""
     rate: float | None = None
     """The rate of every link between switches, in Mb/s; None for as fast as they go."""
+    repair: bool = False
+    """Whether the controller routes around failures."""
 
     @property
     def build(self) -> Build:
@@ -215,6 +217,20 @@ class Observation:
     """int64[H, H], the most links that one of them crossed; SILENT where none came."""
     loads: Mapping[str, NDArray[np.int64]]
     """For each switch int64[ports + 1], the packets that left it by each port meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerRepair:
+    """What the controller tells of its repair of the last event."""
+
+    seconds: float | None = None
+    """Seconds from the detection of the failure until all switches hold the tables around it; None
+    if nothing was repaired.
+    """
+    suppressed: frozenset[tuple[str, str]] = frozenset()
+    """Links that flap, which traffic is routed around although they are up; by their two switches,
+    with ascending names.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +356,8 @@ class Engine(ABC):
     """The hosts that take part, by which the engine numbers them itself."""
     versions: tuple[int, ...]
     """The versions of the Internet protocol that it can send."""
+    controlled: bool = True
+    """Whether switches have a controller."""
 
     @abstractmethod
     def start(self, step: Step) -> None:
@@ -400,6 +418,10 @@ class Engine(ABC):
         Raises:
             EngineError: they have not after `patience` seconds.
         """
+
+    def repaired(self) -> ControllerRepair:
+        """What the controller tells of its repair of the events before the last `settle`."""
+        return ControllerRepair()
 
     @abstractmethod
     def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
@@ -483,7 +505,7 @@ class Outage:
         """The outage after one more event."""
         match event:
             case PhysicalChange(links, switches, up):
-                cut, dark = {_ordered(link) for link in links}, frozenset(switches)
+                cut, dark = {ordered(link) for link in links}, frozenset(switches)
                 if up:
                     return replace(self, links=self.links - cut, switches=self.switches - dark)
                 return replace(self, links=self.links | cut, switches=self.switches | dark)
@@ -493,6 +515,11 @@ class Outage:
                     return replace(self, miswires=tuple(m for m in self.miswires if m != wrong))
                 return replace(self, miswires=(*self.miswires, wrong))
         return self
+
+    @property
+    def links_around(self) -> Outage:
+        """The same without exchanged cables: what the ports of switches tell a controller."""
+        return replace(self, miswires=())
 
     def up(self, names: Sequence[str]) -> NDArray[np.bool_]:
         """bool[S]: which of these switches have power."""
@@ -535,5 +562,6 @@ class Outage:
         return whole._replace(far=far, far_link=far_link, cable=cable)
 
 
-def _ordered(link: Link) -> Link:
+def ordered(link: Link) -> Link:
+    """A link with ascending names."""
     return min(link), max(link)

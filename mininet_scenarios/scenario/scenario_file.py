@@ -229,6 +229,10 @@ class Scenario(Model):
     """The events, in order."""
     expect: ExpectAtTop = ExpectAtTop.model_construct()
     """What is expected of the whole scenario."""
+    repair: bool = True
+    """Whether the controller routes around failures, as it does in a fabric that it runs. False:
+    only the tables that switches hold do.
+    """
     prove_checker: bool = True
     """Whether a wrong table is put in place at first, to see that the checks find it."""
     patience: Annotated[Whole, Field(ge=1, le=3600)] = 60

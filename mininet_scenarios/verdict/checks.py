@@ -237,6 +237,10 @@ class Happened:
     """Seconds from the event until the last of them was sent, 0 if none was lost; None without a
     probe.
     """
+    repaired: float | None = None
+    """Seconds in which the controller routed around the failure, or back, by its own clock; None if
+    it changed nothing.
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from compilers.evaluation.max_min import max_min
 from compilers.forwarding.host_paths import HostPaths, TabulatedHops
 from compilers.forwarding.walks import Numbers, Walks
+from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST
 from compilers.wiring.wiring import Wiring
@@ -25,6 +27,7 @@ from mininet_scenarios.scenario.engine import LINK_DOWN, Flows, HostSample, Outa
 Loads = NDArray[np.int64]
 N = TypeVar("N", np.int64, np.float64)
 PATHS_AT_ONCE = 1 << 17
+NOTHING = Outage()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,9 +59,12 @@ class Prediction:
         """Follow a packet of every pair over each of its paths."""
         return _predict(Walks.of(build), outage or Outage())
 
-    def under(self, outage: Outage) -> Prediction:
-        """The prediction of the same tables under another outage."""
-        return _predict(self.walks, outage)
+    def under(self, outage: Outage, avoided: Outage = NOTHING) -> Prediction:
+        """The prediction of the same tables under another outage.
+
+        avoided: the failures that a controller has routed around.
+        """
+        return _predict(_walks_around(self.walks, avoided), outage)
 
     def with_port(self, switch: int, egress: int, port: int) -> Prediction:
         """The prediction where a class of a switch has another port; one to a host is always up."""
@@ -192,6 +198,22 @@ class Prediction:
         for begin in range(0, len(source), step):
             ends = source[begin : begin + step], destination[begin : begin + step]
             yield *ends, self.paths(*ends)
+
+
+def _walks_around(walks: Walks, avoided: Outage) -> Walks:
+    """The walks of the tables that a controller computes around failures."""
+    names, program = walks.build.wiring.names, walks.program
+    dead = (program.far >= 0) & ~avoided.cabling(program, names)[2]
+    if not dead.any():
+        return walks
+    tables = repaired(_intact(walks.build), dead).tables
+    return Walks.of(replace(walks.build, tables=tables))
+
+
+@lru_cache(maxsize=2)
+def _intact(build: Build) -> Intact:
+    """A build prepared for repairs."""
+    return Intact.of(build)
 
 
 def _predict(

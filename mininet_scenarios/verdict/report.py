@@ -140,6 +140,7 @@ class Emulated:
             plots=[_inline(panel) for panel in panels(result)],
             happened=result.happened,
             probed=result.watched is not None,
+            repaired=any(event.repaired is not None for event in result.happened),
         )
 
 

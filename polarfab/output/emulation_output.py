@@ -102,11 +102,14 @@ def _print_timeline(result: Result) -> None:
     probed = result.watched is not None
     columns = ["s", "event", "pairs", "to be delivered", "delivered", "most links"]
     columns += ["packets lost", "of one pair", "until, s"] if probed else []
+    repaired = any(event.repaired is not None for event in result.happened)
+    columns += ["repaired in, s"] if repaired else []
     lost = [(event.reached or 0) - (event.pairs or 0) for event in result.happened]
     worst = sorted(range(len(lost)), key=lost.__getitem__)[:LISTED_RUNS]
     rows = [
         [e.at, e.what, e.pairs, e.expected, e.reached, e.max_hops]
         + ([e.lost, e.worst, e.converged] if probed else [])
+        + ([e.repaired] if repaired else [])
         for e in map(result.happened.__getitem__, sorted(worst))
     ]
     more = len(result.happened) > len(rows)

@@ -23,7 +23,15 @@ def rehearse(loaded, engine=ModelEngine, build=None):
         made = Plan(loaded.scenario, (PlannedBuild(build),), build)
     builds = tuple(planned.build for planned in made.builds)
     rate, hosts = loaded.scenario.traffic.link_rate, loaded.scenario.hosts
-    setup = Setup(builds, (), Path(), builds.index(made.cabled), hosts, rate=rate)
+    setup = Setup(
+        builds,
+        (),
+        Path(),
+        builds.index(made.cabled),
+        hosts,
+        rate=rate,
+        repair=loaded.scenario.repair,
+    )
     return carry_out(made, engine(setup))
 
 
@@ -259,6 +267,7 @@ def test_events_at_their_times_are_watched_by_the_probe_alone(tmp_path):
     file = tmp_path / "scenario.yaml"
     file.write_text(
         "name: x\nengine: model\nfabric: {name: lab, topology: {family: polarfly, q: 3}}\n"
+        "repair: false\n"
         "traffic: {probe: {interval: 0.1, pairs: 0}}\n"
         "timeline:\n"
         "  - {link_down: 0-1, at: 1.5}\n"

@@ -106,7 +106,7 @@ def test_a_move_that_is_refused_fails_and_the_old_build_is_checked(tmp_path):
 def test_failures_after_a_move_are_of_the_new_build(tmp_path):
     """Switch numbers change with the build; links are named by its names and fail by its tables."""
     text = (
-        "timeline:\n  - policy: {protect: link}\n  - link_down: 7-12\n"
+        "repair: false\ntimeline:\n  - policy: {protect: link}\n  - link_down: 7-12\n"
         "    expect: {delivered: 156}\n  - link_up: 7-12\n"
     )
     result = rehearse(scenario(tmp_path, text))
@@ -118,7 +118,7 @@ def test_failures_after_a_move_are_of_the_new_build(tmp_path):
 
 def test_a_link_that_is_down_stays_down_through_a_move(tmp_path):
     text = (
-        "timeline:\n  - link_down: 7-12\n  - policy: {protect: link}\n"
+        "repair: false\ntimeline:\n  - link_down: 7-12\n  - policy: {protect: link}\n"
         "    expect: {delivered: 156}\n  - link_up: 7-12\n    expect: {delivered: 156}\n"
     )
     result = rehearse(scenario(tmp_path, text))

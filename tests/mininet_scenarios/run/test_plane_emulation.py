@@ -14,7 +14,10 @@ from mininet_scenarios.run.emulation import Emulation
 from mininet_scenarios.scenario.scenario_file import load_scenario
 from polarfab import emulate
 
-HEAD = "name: x\nfabric: {name: lab, topology: {family: polarfly, q: 3}, planes: 2}\ntimeline:\n"
+HEAD = (
+    "name: x\nfabric: {name: lab, topology: {family: polarfly, q: 3}, planes: 2}\nrepair: false\n"
+)
+HEAD += "timeline:\n"
 
 
 def emulated(tmp_path, *moments, head=HEAD):
@@ -74,8 +77,8 @@ def test_a_moment_that_nobody_was_asked_about_is_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("moment", "message"),
     [
-        ("plane_down: 3", r"yaml:4: timeline\[0\].plane_down: required a plane that .*given 3"),
-        ("link_down: p3-0-p3-1", r"yaml:4: timeline\[0\].link_down: required a node, or a link"),
+        ("plane_down: 3", r"yaml:5: timeline\[0\].plane_down: required a plane that .*given 3"),
+        ("link_down: p3-0-p3-1", r"yaml:5: timeline\[0\].link_down: required a node, or a link"),
     ],
 )
 def test_what_no_plane_has(tmp_path, moment, message):

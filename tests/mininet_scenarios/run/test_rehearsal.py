@@ -261,8 +261,29 @@ def test_what_a_dead_switchs_host_had_queued_is_no_delivery(compiled):
     timeline = [{"node_down": 0}, {"node_up": 0}]
     scenario = Scenario(name="trial", traffic={"probe": {"pairs": 0}}, timeline=timeline)
     plan = Plan(scenario, (PlannedBuild(build),), build, cases(scenario, build, None))
-    engine = QueueingHosts(Setup((build,), (), Path()))
+    engine = QueueingHosts(Setup((build,), (), Path(), repair=True))
     result = carry_out(plan, engine, Listener())
     assert [str(m) for check in result.checks for m in check.mismatches] == []
     cut_off = [check for check in result.checks if "cut off as predicted" in check.name]
     assert cut_off
+
+
+def cut(build, repair, engine=ModelEngine):
+    """A link of an unprotected fabric is cut and mended under a probe."""
+    timeline = [{"link_down": "0-1"}, {"controller": "killed"}, {"link_down": "0-4"}]
+    timeline += [{"controller": "started"}, {"link_up": ["0-1", "0-4"]}]
+    probe = {"probe": {"pairs": 0}}
+    scenario = Scenario(name="trial", traffic=probe, timeline=timeline, repair=repair)
+    plan = Plan(scenario, (PlannedBuild(build),), build, cases(scenario, build, None))
+    result = carry_out(plan, engine(Setup((build,), (), Path(), repair=repair)), Listener())
+    assert [str(m) for check in result.checks for m in check.mismatches] == []
+    return [event.reached for event in result.happened]
+
+
+def test_a_controller_that_runs_routes_around_failures(compiled):
+    first, _, second, third, last = cut(compiled(3), repair=False)
+    assert second == third < first < last == 156
+    first, _, second, *rest = cut(compiled(3), repair=True)
+    assert first == 156
+    assert second < 156, "no controller runs"
+    assert rest == [156, 156]

@@ -50,6 +50,32 @@ def test_failures_are_as_the_tables_say(name, reached):
     assert [event["reached"] for event in report["timeline"]] == reached
 
 
+REPAIRED = """
+name: repaired
+fabric: {name: repaired, topology: {family: polarfly, q: 2}}
+traffic: {probe: {interval: 0.1, pairs: 0}}
+expect: {rules: none}
+timeline:
+  - link_down: 0-1
+    expect: {delivered: 42, converged_within: 3}
+  - node_down: 4
+    expect: {delivered: 30, converged_within: 3}
+  - node_up: 4
+    expect: {delivered: 42, converged_within: 5}
+  - link_up: 0-1
+    expect: {delivered: 42, max_hops: 2, converged_within: 3}
+"""
+
+
+def test_the_controller_routes_around_failures(tmp_path):
+    """An unprotected fabric; the prediction is made of the tables that the controller computes."""
+    file = tmp_path / "scenario.yaml"
+    file.write_text(REPAIRED)
+    report = passed(file)
+    assert [event["reached"] for event in report["timeline"]] == [42, 30, 42, 42]
+    assert all(0 < event["repaired"] < 5 for event in report["timeline"])
+
+
 @pytest.mark.long
 def test_a_module_that_fails_loses_nothing(tmp_path):
     file = tmp_path / "scenario.yaml"
