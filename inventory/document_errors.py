@@ -15,6 +15,7 @@ from inventory.yamlfile import Document
 M = TypeVar("M", bound=BaseModel)
 MOST_DIGITS = 40
 DIGITS = re.compile(r"-?[0-9]+")
+GIGABITS = re.compile(r"([0-9]+) ?(?:G|GE|GbE|Gbps|Gb/s|Gbit/s)", re.IGNORECASE)
 
 
 def validate(model: type[M], document: Document) -> M:
@@ -83,6 +84,13 @@ def _findings(
             and len(detail["input"]) >= detail["ctx"]["min_length"]
         ):
             continue  # its items are wrong, and said to be
+        if detail["type"] == "refused_rows":
+            file = detail["ctx"]["file"]
+            findings += [
+                Finding(path, required, given, todo, row=(file, line))
+                for line, required, given, todo in detail["ctx"]["rows"]
+            ]
+            continue
         if detail["type"] == "extra_forbidden":
             required, given, todo = _unknown(model, path, meant[path])
         elif detail["type"] == "missing":
@@ -126,6 +134,9 @@ def _wrong(
         if len(value) > MOST_DIGITS:
             return f"a whole number of at most {MOST_DIGITS} digits", shown(value), ""
         return "a whole number", f"the text {value!r}", "write it without quotes and leading zeros"
+    if detail["type"] == "int_type" and path[-1:] == ("speed",):
+        unit = GIGABITS.fullmatch(value) if isinstance(value, str) else None
+        return "a whole number of Gbit/s", shown(value), f"write {unit[1]}" if unit else ""
     if detail["type"] in ("model_type", "model_attributes_type"):
         keys = ", ".join(_keys(model, path))
         return (

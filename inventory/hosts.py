@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, WithJsonSchema
 
-from inventory.problems import nearest
-from inventory.values import Guid, Line, Mac, Model, Name, Whole, refusal
+from inventory.problems import nearest, shown
+from inventory.values import Guid, Line, Mac, Model, Name, Whole, refusal, refused_rows
 
 COLUMNS = ("name", "switch", "port", "mac", "guid", "rack", "unit")
 SYNONYMS = {"host": "name", "hostname": "name", "node": "switch"}
@@ -44,12 +44,27 @@ class NoHost(Host):
 class HostRow(NamedTuple):
     """A line of the file of hosts."""
 
+    file: str
+    """The name of the file."""
     line: int
     """The number of the line."""
     switch: str
     """The name of the host's switch."""
     host: Host
     """The host."""
+
+
+class RowMistake(NamedTuple):
+    """A mistake in a line of the file of hosts."""
+
+    line: int
+    """The number of the line."""
+    required: str
+    """What should be there."""
+    given: str
+    """What is there."""
+    todo: str = ""
+    """What the reader can do about it."""
 
 
 def _read(value: Any, info: ValidationInfo) -> Any:
@@ -64,29 +79,33 @@ def _read(value: Any, info: ValidationInfo) -> Any:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise refusal(f"a CSV file in UTF-8: line {line} is not", "save it as UTF-8") from None
-    rows = tuple(_rows(text, value))
-    if not rows:
+    mistakes: list[RowMistake] = []
+    rows = tuple(_rows(text, str(path), mistakes))
+    if not rows and not mistakes:
         todo = "for a fabric without hosts leave hosts out, and write host_count: 0 in each type"
         raise refusal("a line for each host below the first line; there is none", todo)
-    seen: dict[tuple[str, object], int] = {}
-    for line, switch, host in rows:
-        host_name = str(host.name).lower()
-        plug = (switch, host.port) if host.port else None
-        for what, value_in_row in (
-            ("name", host_name),
-            ("mac", host.mac),
-            ("guid", host.guid),
-            ("port", plug),
-        ):
-            if (
-                value_in_row is not None
-                and (before := seen.setdefault((what, value_in_row), line)) != line
-            ):
-                raise refusal(f"a {what} of its own in line {line}; line {before} has the same")
+    mistakes += _repeated(rows)
+    if mistakes:
+        raise refused_rows(str(path), sorted(mistakes))
     return rows
 
 
-def _rows(text: str, file: str) -> Iterator[HostRow]:
+def _repeated(rows: Sequence[HostRow]) -> Iterator[RowMistake]:
+    """Values that an earlier line has, too."""
+    seen: dict[tuple[str, object], int] = {}
+    for _, line, switch, host in rows:
+        plug = f"{switch} {host.port}" if host.port else None
+        name = str(host.name).lower()
+        values = (("name", name), ("mac", host.mac), ("guid", host.guid), ("port", plug))
+        for what, value in values:
+            before = line if value is None else seen.setdefault((what, value), line)
+            if before != line:
+                given = f"{value}, also in line {before}"
+                yield RowMistake(line, f"a {what} of its own", given, "change one of them")
+
+
+def _rows(text: str, file: str, mistakes: list[RowMistake]) -> Iterator[HostRow]:
+    """The rows without mistakes; those of the others are added to `mistakes`."""
     lines = _lines(text, file)
     columns = _columns(next(lines, (0, []))[1])
     for line, cells in lines:
@@ -94,9 +113,12 @@ def _rows(text: str, file: str) -> Iterator[HostRow]:
         filled: dict[str, Any] = {name: cell for name, cell in values.items() if cell}
         if not filled:
             continue
-        if missing := {"name", "switch"} - set(filled):
-            raise refusal(f"a {min(missing)} in line {line}")
-        yield HostRow(line, filled.pop("switch"), _host(filled, line))
+        lacking = sorted({"name", "switch"} - set(filled))
+        mistakes += [RowMistake(line, f"a {word}", "none", "fill it in") for word in lacking]
+        switch = filled.pop("switch", "")
+        host = _host(filled, line, mistakes)
+        if host and not lacking:
+            yield HostRow(file, line, switch, host)
 
 
 def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
@@ -137,14 +159,19 @@ def _columns(heads: Sequence[str]) -> list[str]:
     return columns
 
 
-def _host(cells: Mapping[str, Any], line: int) -> Host:
+def _host(cells: Mapping[str, Any], line: int, mistakes: list[RowMistake]) -> Host | None:
+    """The host of a row; None where it has mistakes, which are added to `mistakes`."""
     unit = cells.get("unit", "")
     values = {**cells, "unit": int(unit)} if unit.isdecimal() else cells
     try:
         return Host.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise refusal(f"in line {line} as {first['loc'][0]}: {first['msg']}") from None
+        for detail in error.errors(include_url=False):
+            context = detail.get("ctx", {})
+            required = f"as {detail['loc'][0]} {context.get('required', detail['msg'])}"
+            given = shown(detail["input"])
+            mistakes.append(RowMistake(line, required, given, context.get("todo", "")))
+        return None
 
 
 HostFile = Annotated[

@@ -55,10 +55,14 @@ class Finding:
     """What the reader can do about it."""
     also: KeyPath = ()
     """The path of the value that clashes with it."""
+    row: tuple[str, int] | None = None
+    """The file and the line of the mistake, where the value names a file that has it."""
 
     def problem(self, file: str = "", line: int = 0, also: int = 0) -> Problem:
         """The problem, with the file and the lines of `path` and `also` where they are known."""
         given = self.given
+        if self.row:
+            file, line = self.row
         if self.also:
             given += f", also in line {also}" if also else f", also at {key(self.also)}"
         return Problem(self.required, given, self.todo, file, line, key(self.path))

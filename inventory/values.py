@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Annotated, Any
 
@@ -34,6 +35,16 @@ LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
 def refusal(required: str, todo: str = "") -> PydanticCustomError:
     """What a validator raises: `required` and `todo` reach the user as they are."""
     return PydanticCustomError("refused", "{required}", {"required": required, "todo": todo})
+
+
+def refused_rows(file: str, rows: Sequence[tuple[int, str, str, str]]) -> PydanticCustomError:
+    """What a validator raises of a file that a value names.
+
+    rows: of each mistake the line, what is required, what is given, and what to do.
+    """
+    return PydanticCustomError(
+        "refused_rows", "mistakes in {file}", {"file": file, "rows": list(rows)}
+    )
 
 
 def _text(value: Any) -> Any:

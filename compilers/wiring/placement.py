@@ -289,7 +289,7 @@ def _with_hosts(inventory: Inventory) -> Inventory:
     if not inventory.hosts:
         return inventory
     at: dict[str, list[Host]] = defaultdict(list)
-    for _, switch, host in inventory.hosts:
+    for _, _, switch, host in inventory.hosts:
         at[switch].append(host)
     nodes = tuple(
         node.model_copy(update={"hosts": tuple(at[node.name]), "host_count": len(at[node.name])})
@@ -310,15 +310,14 @@ def _with_switches(inventory: Inventory, order: int) -> Inventory:
     used |= {node.name for node in inventory.nodes if node.state == "planned"}
     names = {node.name.lower() for node in inventory.nodes}
     wrong = []
-    for line, switch, _ in inventory.hosts:
+    for file, line, switch, host in inventory.hosts:
+        row = file, line
         if switch not in used:
-            given = f"{shown(switch)} in line {line}"
-            todo = did_you_mean(switch, used)
-            wrong.append(Finding(("hosts",), "a node with a vertex as switch", given, todo))
-    for line, _, host in inventory.hosts:
-        if str(host.name).lower() in names:
-            given = f"{host.name} in line {line}"
-            wrong.append(Finding(("hosts",), "a name that no node has", given, "change one"))
+            required, todo = "a node with a vertex as switch", did_you_mean(switch, used)
+            wrong.append(Finding(("hosts",), required, shown(switch), todo, row=row))
+        if (name := str(host.name)).lower() in names:
+            required = "a name that no node has"
+            wrong.append(Finding(("hosts",), required, name, "change one", row=row))
     if wrong:
         raise Refused(wrong)
     return inventory

@@ -79,9 +79,13 @@ def test_a_file_of_hosts_says_where_each_is_plugged(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("eth2", "eth10", "a port of n0 for hosts, given eth10 for gpu1 at n0 in line 2; did"),
-        ("gpu2;n0;", "gpu2;n0;eth2", "a port of its own in line 3; line 2 has the same"),
-        ("n7", "n77", "a node with a vertex as switch, given n77 in line 5; did you mean n7?"),
-        ("store", "n3", "a name that no node has, given n3 in line 5"),
+        (
+            "gpu2;n0;",
+            "gpu2;n0;eth2",
+            "csv:3: hosts: required a port of its own, given n0 eth2, also",
+        ),
+        ("n7", "n77", "csv:5: hosts: required a node with a vertex as switch, given n77; did you"),
+        ("store", "n3", "hosts.csv:5: hosts: required a name that no node has, given n3"),
         ("Switch", "place", "a first line with the column switch"),
         ("gpu2", "gp\xfc2", "a CSV file in UTF-8: line 3 is not"),
         ("", "g3;n0;\ng4;n0;\n", "at most 3 hosts at a switch"),
