@@ -36,6 +36,8 @@ class LostLinks:
     """The two nodes whose path grows most."""
     hosts: tuple[str, ...] = ()
     """A sentence for each host, or for all hosts of a node that has no vertex."""
+    moves: tuple[str, ...] = ()
+    """A sentence for each node with disabled ports that would lose no link at another vertex."""
 
     @classmethod
     def of(cls, placed: Placed) -> LostLinks:
@@ -51,7 +53,7 @@ class LostLinks:
         order = placed.topology.graph.order
         if not links or order > MOST_SWITCHES:
             return cls(links, hosts=hosts)
-        return replace(_compared(placed, links), hosts=hosts)
+        return replace(_compared(placed, links), hosts=hosts, moves=tuple(_moves(placed)))
 
     def cost(self) -> str:
         """What the loss costs, in a sentence; "" where nothing is lost or it was not computed."""
@@ -116,6 +118,30 @@ def _sentences(placed: Placed) -> Iterator[str]:
         ]
         (a, a_port), (b, b_port) = ends
         yield f"{a} {a_port} to {b} {b_port}: {'; '.join(why) or 'listed in dead_links'}"
+
+
+def _moves(placed: Placed) -> Iterator[str]:
+    """Vertices with fewer links for nodes that lose links by disabled ports.
+
+    In a PolarFly these are the quadrics. A vertex is named once, and none whose node has lost a
+    port, too, or that the inventory gives to its node.
+    """
+    wiring, inventory = placed.wiring, placed.inventory
+    damage = damage_of(inventory, wiring)
+    degree = (wiring.far >= 0).sum(axis=1)
+    broken = {node.name for node in inventory.nodes if node.disabled_ports}
+    hurt = [v for v, name in enumerate(wiring.names) if name in broken and damage.links[v].any()]
+    free = [v for v, name in enumerate(wiring.names) if name not in broken]
+    for v in hurt:
+        usable = int(degree[v] - damage.links[v].sum())
+        home = next((u for u in free if degree[u] <= usable), None)
+        if home is not None:
+            free.remove(home)
+            name = wiring.names[v]
+            yield (
+                f"{name} has {usable} ports left for links. With `vertex: {home}` it loses "
+                f"no link: that vertex has {degree[home]}"
+            )
 
 
 def _compared(placed: Placed, links: tuple[str, ...]) -> LostLinks:

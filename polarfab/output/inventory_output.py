@@ -27,6 +27,31 @@ def earlier_build(fabric: Fabric, named: Path | None, output: Path) -> Fabric | 
     return Fabric.load(named) if named else None
 
 
+def warn_of_planned(fabric: Fabric) -> list[str]:
+    """Name the planned switches, the first ten of a plane, and say what their absence costs.
+
+    Gives the names of all.
+    """
+    from compilers.wiring.placed_fabric import each_plane
+    from compilers.wiring.planned_nodes import PlannedNodes
+
+    every: list[str] = []
+    inventory = fabric.loaded.inventory if fabric.loaded else None
+    if not (fabric.loaded and inventory):
+        return every
+    if all(node.state != "planned" for node in inventory.nodes):
+        return every
+    for planned in map(PlannedNodes.of, each_plane(fabric.loaded)):
+        every += planned.names
+        for sentence in planned.sentences[:NAMED]:
+            warn(f"planned, and left out until it is installed: {sentence}")
+        if (more := len(planned.names) - NAMED) > 0:
+            warn(f"and {more:,} more")
+        if cost := planned.cost():
+            warn(f"without planned switches: {cost}")
+    return every
+
+
 def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
     """Name what is lost, the first ten of a plane, and say what it costs.
 
@@ -50,4 +75,6 @@ def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
                 warn(f"and {more:,} more")
         if cost := lost_of_plane.cost():
             warn(f"without them: {cost}")
+        for move in lost_of_plane.moves[:NAMED]:
+            warn(move)
     return every

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.inventory_output import earlier_build, warn_of_losses
+from polarfab.output.inventory_output import earlier_build, warn_of_losses, warn_of_planned
 from polarfab.output.verb_output import (
     json_option,
     print_facts,
@@ -49,18 +49,20 @@ def spec(fabric_file: str, inventory: Path | None, cables_of: Path | None, as_js
 
     fabric = Fabric.from_spec(fabric_file, inventory)
     fabric = fabric.compile(cables_of=earlier_build(fabric, cables_of, Path("build")))
-    lost = warn_of_losses(fabric)
+    planned, lost = warn_of_planned(fabric), warn_of_losses(fabric)
     build = fabric.builds[0]
     hardware = build.hardware
     placed = {name for plane in fabric.builds for name in plane.wiring.names}
     nodes = fabric.loaded.inventory.nodes if fabric.loaded and fabric.loaded.inventory else ()
     spares = [node.name for node in nodes if node.name not in placed]
+    order = build.topology.graph.order
     facts = {
         "fabric": fabric.name,
         "topology": build.topology.title(),
-        "nodes": build.topology.graph.order,
+        "nodes": order,
         "links": build.topology.graph.size,
         **lost,
+        "planned": planned,
         "hosts": int((build.wiring.host_port > 0).sum()),
         "racks": len(set(hardware.rack.tolist())) if hardware else None,
         "spares": spares,
@@ -71,6 +73,9 @@ def spec(fabric_file: str, inventory: Path | None, cables_of: Path | None, as_js
         print_json(facts)
     else:
         shown = {"hosts": facts["hosts"], "switches": facts["nodes"], "links": facts["links"]}
+        if planned:
+            shown["switches"] = f"{order - len(planned)} of {order}"
+            shown["planned switches"] = len(planned)
         shown |= {word: len(names) for word, names in lost.items() if names}
         shown |= {"racks": facts["racks"], "spare switches": ", ".join(spares) or "none"}
         print_facts(

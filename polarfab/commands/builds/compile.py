@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.inventory_output import earlier_build, warn_of_losses
+from polarfab.output.inventory_output import earlier_build, warn_of_losses, warn_of_planned
 from polarfab.output.verb_output import (
     json_option,
     print_facts,
@@ -73,6 +73,7 @@ def command(
     fabric = fabric.compile(cables_of=earlier_build(fabric, cables_of, output))
     fabric = fabric.save(output, not no_verify and prove)
     _say_replaced(before, fabric.name, output)
+    warn_of_planned(fabric)
     warn_of_losses(fabric)
     for build in fabric.builds:
         _say_less(build)
