@@ -13,6 +13,9 @@ from inventory.model import Node, NodeType, PortBlock
 from inventory.names import NAME
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
+REACH = {"dac-passive": 7, "dac-active": 15}
+"""Metres that copper with plugs of its own reaches at most, at 10 Gbit/s; at 100 it is less."""
+
 Data = Mapping[str, Any]
 Nodes = Sequence[tuple[int, Node]]
 
@@ -185,6 +188,12 @@ def _cable_types(data: Data) -> Iterator[Finding]:
         if list(cable_type.lengths) != sorted(set(cable_type.lengths)) or not cable_type.lengths[0]:
             required = "lengths over 0 that ascend"
             yield Finding((*path, "lengths"), required, "another order")
+        reach = REACH.get(cable_type.media)
+        if reach is not None and cable_type.lengths[-1] > reach:
+            where = (*path, "lengths") if "lengths" in cable_type.model_fields_set else path
+            required = f"lengths of at most {reach} m, as far as {cable_type.media} reaches"
+            todo = "leave longer ones out, or name another medium"
+            yield Finding(where, required, f"{cable_type.lengths[-1]:g} m", todo)
 
 
 def _names(data: Data) -> set[str]:

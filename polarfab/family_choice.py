@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,11 +60,36 @@ def chosen_topology(subject: str, given: Mapping[str, Any], measured: bool = Fal
     Raises:
         InputError: it is none of them, its parameters are wrong, or memory cannot hold it.
     """
+    return _topology_of(chosen_fabric(subject, given), subject, given, measured)
+
+
+def chosen_names(subject: str, given: Mapping[str, Any]) -> tuple[Topology, Sequence[str] | None]:
+    """The same, and the names of its switches; None of a family, and of several planes.
+
+    Raises:
+        InputError: it is none of them, its parameters are wrong, or memory cannot hold it.
+    """
+    from compilers.planes import cabled_planes
+
+    fabric = chosen_fabric(subject, given)
+    topology = _topology_of(fabric, subject, given, measured=False)
+    if fabric is None:
+        return topology, None
+    if fabric.loaded is None or fabric.compiled:
+        wirings = [build.wiring for build in fabric.builds]
+    else:
+        wirings = [plane.wiring for plane in cabled_planes(fabric.loaded)]
+    return topology, wirings[0].names if len(wirings) == 1 else None
+
+
+def _topology_of(
+    fabric: Fabric | None, subject: str, given: Mapping[str, Any], measured: bool
+) -> Topology:
     from compilers.memory_bound import MemoryBound, require_graph
     from compilers.topology.families import build_topology
 
     family, values = subject, given
-    if fabric := chosen_fabric(subject, given):
+    if fabric:
         if fabric.loaded is None or fabric.compiled:
             return fabric.topology
         spec = fabric.loaded.spec.topology

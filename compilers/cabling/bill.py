@@ -11,6 +11,9 @@ import numpy as np
 from compilers.cabling.cable_plan import Cables
 from compilers.wiring.wiring import Wiring
 
+WITH_PLUGS = ("dac-passive", "dac-active", "aoc")
+"""Media of cables whose ends are plugs: their ports need no transceiver."""
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -96,14 +99,18 @@ def _fibres(wiring: Wiring, cables: Cables) -> Iterator[Item]:
 
 
 def _connectors(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    """Ends of links at ports: those for a transceiver or a connector, and plugs of cables."""
     vertex, port = cables.ends.ravel(), cables.ports.ravel()
     kind = wiring.node_type[vertex].astype(np.int64)
-    keys, count = np.unique(np.stack((kind, port), axis=1), axis=0, return_counts=True)
-    total: dict[str, int] = {}
-    for (t, number), quantity in zip(keys.tolist(), count.tolist(), strict=True):
+    with_plugs = np.array([item["media"] in WITH_PLUGS for item in cables.kinds()] + [False])
+    plugs = np.repeat(with_plugs[cables.kind], 2)  # kind -1, none in stock, is the last
+    keys, count = np.unique(np.stack((kind, port, plugs), axis=1), axis=0, return_counts=True)
+    total: dict[tuple[str, str], int] = {}
+    for (t, number, has_plugs), quantity in zip(keys.tolist(), count.tolist(), strict=True):
         facts = cables.hardware.types[t]
         speed = f"{facts.speed[number - 1]} Gb/s" if facts.speed[number - 1] else ""
         name = " ".join(filter(None, (facts.connector[number - 1], speed))) or "port"
-        total[name] = total.get(name, 0) + quantity
-    for name, quantity in sorted(total.items()):
-        yield Item("connector", name, "link ends", quantity)
+        key = name, "plugs of cables" if has_plugs else "link ends"
+        total[key] = total.get(key, 0) + quantity
+    for (name, detail), quantity in sorted(total.items()):
+        yield Item("connector", name, detail, quantity)

@@ -18,6 +18,7 @@ from compilers.expansion.grow import Grown, grow, moved
 from compilers.tables.build import Build
 from compilers.update.compare import SwitchChange, compare
 from compilers.wiring.hardware import Hardware
+from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
 CLUSTERS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
@@ -96,6 +97,7 @@ def _grown(build: Build, grown: Grown) -> dict[str, Any]:
         **_racks(hardware, old, len(hardware_of(build).rack_names)),
         "cables": len(grown.cables),
         "cables_added": len(grown.added),
+        **_slower(grown.build.wiring, grown.cables, grown.added),
         "cables_moved": grown.moved,
         "clusters_that_fit": grown.fits,
         "least_ports_left": min(spare),
@@ -105,6 +107,25 @@ def _grown(build: Build, grown: Grown) -> dict[str, Any]:
             for v in range(old)
         ],
     }
+
+
+def _slower(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[str, str]:
+    """Whether an added cable is slower than the slowest that is there; nothing where none is."""
+    widest = max(map(len, wiring.port_names))
+    speeds = np.zeros((len(wiring.port_names), widest + 1))
+    for number, facts in enumerate(cables.hardware.types):
+        speeds[number, 1 : len(facts.speed) + 1] = facts.speed
+    of_cables = speeds[wiring.node_type[cables.ends], cables.ports].min(axis=1)
+    is_added = np.zeros(len(cables), np.bool_)
+    is_added[added] = True
+    if not is_added.any() or is_added.all():
+        return {}
+    new, others = of_cables[is_added].min(), of_cables[~is_added].min()
+    if not 0 < new < others:
+        return {}
+    count = int(np.count_nonzero(of_cables[is_added] < others))
+    words = f"{count:,} of them, with {new:g} Gbit/s; those that are there have {others:g}"
+    return {"cables_slower": words}
 
 
 def _racks(hardware: Hardware, old: int, there: int) -> dict[str, list[str]]:
@@ -130,6 +151,7 @@ def _rest(build: Build, larger: Build, rest: Rest) -> dict[str, Any]:
         "racks_added": [hardware.rack_names[r] for r in racks],
         "cables": len(rest.cables),
         "cables_added": len(rest.added),
+        **_slower(larger.wiring, rest.cables, rest.added),
         "cables_moved": rest.moved,
         "cables_relabelled": rest.relabelled,
         "nodes_renamed": rest.renamed,

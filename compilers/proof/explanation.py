@@ -253,7 +253,11 @@ def find_failures(build: Build, word: str) -> tuple[int, ...]:
     Raises:
         InputError: there is none of these.
     """
-    if "-" not in word and word.partition(":")[0] not in GROUP_KINDS:
+    ends = word.split(":")
+    if len(ends) == 2 and {*ends} <= {*build.wiring.names}:
+        required, todo = "a node, or a link as two nodes that it joins", f"write {'-'.join(ends)}"
+        raise InputError.of(required, word, todo)
+    if "-" not in word and ends[0] not in GROUP_KINDS:
         return (len(build.wiring.link_ends()) + find_switch(build, word),)
     return elements(build, find(build.wiring, build.hardware, word))
 

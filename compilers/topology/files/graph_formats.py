@@ -7,7 +7,7 @@ object for every link; the tests read them back with networkx.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -17,13 +17,16 @@ from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError, not_among
 
 
-def pieces(topology: Topology, format: str, hosts_per_node: int = 1) -> Iterator[str]:
+def pieces(
+    topology: Topology, format: str, hosts_per_node: int = 1, names: Sequence[str] | None = None
+) -> Iterator[str]:
     """`topology` in a format of `GRAPH_FORMATS`, as text in pieces.
 
     Args:
         topology: the fabric graph.
         format: a key of `GRAPH_FORMATS`.
         hosts_per_node: hosts at each endpoint, for `anynet`, which lists them.
+        names: of the switches, for `graphml`, `node-link` and `json`; None where they have none.
 
     Raises:
         InputError: the format is unknown.
@@ -32,6 +35,8 @@ def pieces(topology: Topology, format: str, hosts_per_node: int = 1) -> Iterator
         raise InputError(not_among(format, GRAPH_FORMATS, "format"))
     if format == "anynet":
         return _anynet(topology, hosts_per_node)
+    if format in NAMED_FORMATS:
+        return NAMED_FORMATS[format](topology, names)
     return GRAPH_FORMATS[format](topology)
 
 
@@ -53,11 +58,11 @@ def _links(topology: Topology, line: str, between: str = "") -> Iterator[str]:
     return _separated(between, edge_lines(topology.graph.edge_blocks(), line, between))
 
 
-def _json(topology: Topology) -> Iterator[str]:
+def _json(topology: Topology, names: Sequence[str] | None = None) -> Iterator[str]:
     """One object: the summary, then the vertices and the edges, one a line."""
     yield json.dumps(summary(topology))[:-1]
     yield ',\n "vertices": [\n  '
-    yield from _separated(",\n  ", map(json.dumps, vertices(topology)))
+    yield from _separated(",\n  ", map(json.dumps, vertices(topology, names)))
     yield '\n ],\n "edges": [\n  '
     yield from _links(topology, "[%d, %d]", ",\n  ")
     yield "\n ]\n}\n"
@@ -76,8 +81,8 @@ def summary(topology: Topology) -> dict[str, object]:
     }
 
 
-def vertices(topology: Topology) -> Iterator[dict[str, object]]:
-    """`id, kind, coordinates, endpoint` of every vertex."""
+def vertices(topology: Topology, names: Sequence[str] | None = None) -> Iterator[dict[str, object]]:
+    """`id, kind, coordinates, endpoint` of every vertex, and its `name` where it has one."""
     columns = (topology.kind, topology.coordinates, topology.endpoints)
     for vertex, (kind, coordinates, endpoint) in enumerate(zip(*columns, strict=True)):
         yield {
@@ -85,6 +90,7 @@ def vertices(topology: Topology) -> Iterator[dict[str, object]]:
             "kind": topology.kinds[kind],
             "coordinates": coordinates.tolist(),
             "endpoint": bool(endpoint),
+            **({"name": names[vertex]} if names is not None else {}),
         }
 
 
@@ -93,29 +99,32 @@ def _separated(separator: str, pieces: Iterator[str]) -> Iterator[str]:
         yield separator + piece if number else piece
 
 
-def _node_link(topology: Topology) -> Iterator[str]:
+def _node_link(topology: Topology, names: Sequence[str] | None = None) -> Iterator[str]:
     """The node-link JSON of networkx (`networkx.node_link_graph(data, edges="edges")`)."""
     yield '{"directed": false, "multigraph": false, "graph": '
     yield json.dumps(summary(topology))
     yield ',\n "nodes": [\n  '
-    yield from _separated(",\n  ", map(json.dumps, vertices(topology)))
+    yield from _separated(",\n  ", map(json.dumps, vertices(topology, names)))
     yield '\n ],\n "edges": [\n  '
     yield from _links(topology, '{"source": %d, "target": %d}', ",\n  ")
     yield "\n ]\n}\n"
 
 
-def _graphml(topology: Topology) -> Iterator[str]:
-    """GraphML; every vertex has its kind, its coordinates as text, and whether it carries hosts."""
+def _graphml(topology: Topology, names: Sequence[str] | None = None) -> Iterator[str]:
+    """GraphML; every vertex has its kind, its coordinates as text, and whether it carries hosts.
+
+    With names it has its name, too.
+    """
+    keys = {"kind": "string", "coordinates": "string", "endpoint": "boolean"}
+    if names is not None:
+        keys["name"] = "string"
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
-    for key, type_ in [("kind", "string"), ("coordinates", "string"), ("endpoint", "boolean")]:
+    for key, type_ in keys.items():
         yield f' <key id="{key}" for="node" attr.name="{key}" attr.type="{type_}"/>\n'
     yield f' <graph id="{escape(topology.title())}" edgedefault="undirected">\n'
-    for vertex in vertices(topology):
-        data = "".join(
-            f'<data key="{key}">{_text(vertex[key])}</data>'
-            for key in ("kind", "coordinates", "endpoint")
-        )
+    for vertex in vertices(topology, names):
+        data = "".join(f'<data key="{key}">{escape(_text(vertex[key]))}</data>' for key in keys)
         yield f'  <node id="{vertex["id"]}">{data}</node>\n'
     yield from _links(topology, '  <edge source="%d" target="%d"/>\n')
     yield " </graph>\n</graphml>\n"
@@ -159,3 +168,9 @@ GRAPH_FORMATS: dict[str, Callable[[Topology], Iterator[str]]] = {
     "anynet": _anynet,
     "node-link": _node_link,
 }
+NAMED_FORMATS: dict[str, Callable[[Topology, Sequence[str] | None], Iterator[str]]] = {
+    "json": _json,
+    "graphml": _graphml,
+    "node-link": _node_link,
+}
+"""Those of them that name switches."""

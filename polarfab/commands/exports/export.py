@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from compilers.entry_points import EXPORTS, registered
-from polarfab.family_choice import chosen_topology, given_parameters, graph_options, is_family
+from polarfab.family_choice import chosen_names, given_parameters, graph_options, is_family
 from polarfab.output.verb_output import (
     chosen_format,
     json_option,
@@ -66,7 +66,8 @@ def command(
             require_graph(subject, given)
         text = edge_lines(edge_blocks(subject, given))
     else:
-        text = pieces(chosen_topology(subject, given), printed)
+        topology, names = chosen_names(subject, given)
+        text = pieces(topology, printed, names=names)
     if output:
         write_file(output, text)
         say_written(output)

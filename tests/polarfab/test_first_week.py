@@ -1,0 +1,140 @@
+"""A site of one's own: three models, hyphens, broken ports, uneven hosts, a planned switch."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from tests.polarfab.conftest import Run
+
+SITE = Path(__file__).parents[1] / "data" / "site"
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The files of the site in a folder of their own, which is the current one."""
+    shutil.copytree(SITE, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_week(polarfab: Run, site: Path) -> None:
+    """From the check of the files to a rehearsal: everything is said, nothing is refused."""
+
+    def run(*words: object) -> tuple[str, str]:
+        code, out, err = polarfab(*words)
+        assert code == 0, f"{words}: {out}{err}"
+        return out, err
+
+    out, err = run("check", "spec", "fabric.yaml")
+    assert "switches          12 of 13" in out
+    assert "planned switches  1" in out
+    assert "Next-B6, with 3 links and 0 hosts" in err
+    assert "without planned switches: at most 3 hops, not 2" in err
+    _, err = run("compile", "fabric.yaml", "-o", "build")
+    assert "Next-B6" in err
+    out, _ = run("explain", "build", "Leaf-A1", "leaf-a6-h1")
+    assert "Leaf-A6" in out
+    out, _ = run("cables", "build", "--format", "bom")
+    assert 'cable,dac,"dac-passive, 1 m",21' in out
+    assert "connector,QSFP28 100 Gb/s,plugs of cables,42" in out
+    out, _ = run("cables", "build", "--format", "labels")
+    assert "to A1 U" in out
+    out, _ = run("export", "build", "--format", "graphml")
+    names = nx.get_node_attributes(nx.parse_graphml(out), "name")
+    assert {"Leaf-A1", "Mid-B2", "Old-B5"} < set(names.values())
+    run("simulate", "build", "--pattern", "traffic.csv", "--load", "0.1")
+    for target in ("eos", "frr"):
+        run("render", "build", "--target", target, "-o", f"out-{target}")
+    (site / "cut.yaml").write_text(
+        "name: cut\nengine: model\nfabric: build\ntimeline:\n"
+        "  - {node_down: Leaf-A6}\n  - {node_up: Leaf-A6}\n"
+    )
+    out, _ = run("emulate", "cut.yaml", "--json")
+    report = json.loads(out)
+    assert report["passed"]
+    assert [event["expected"] for event in report["timeline"]] == [24 * 23, 28 * 27]
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "messages"),
+    [
+        (
+            "hosts.csv",
+            "leaf-a1-h2,Leaf-A1,y2\n",
+            "leaf-a1-h1,Leaf-A1,y2\nbad name,Leaf-A1,y9\n,Leaf-A1,\n",
+            (
+                "hosts.csv:3: hosts: required a name of its own, given leaf-a1-h1, also in line 2",
+                "hosts.csv:4: hosts: required as name a name of at most 63",
+                "hosts.csv:5: hosts: required a name, given none; fill it in",
+            ),
+        ),
+        (
+            "hosts.csv",
+            "leaf-a1-h2,Leaf-A1,y2\n",
+            "leaf-a1-h2,Leaf-A11,y2\nmid-a7,Mid-A7,\n",
+            (
+                "hosts.csv:3: hosts: required a node with a vertex as switch, given Leaf-A11",
+                "hosts.csv:4: hosts: required a name that no node has, given mid-a7",
+            ),
+        ),
+        (
+            "inventory.yaml",
+            "lengths: [1, 2, 3]",
+            "lengths: [1, 3000]",
+            ("lengths: required lengths of at most 7 m, as far as dac-passive reaches",),
+        ),
+        (
+            "inventory.yaml",
+            "speed: 25,",
+            "speed: 25G,",
+            ("speed: required a whole number of Gbit/s, given 25G; write 25",),
+        ),
+    ],
+)
+def test_mistakes(
+    polarfab: Run, site: Path, file: str, before: str, after: str, messages: tuple[str, ...]
+) -> None:
+    text = (site / file).read_text()
+    assert before in text
+    (site / file).write_text(text.replace(before, after, 1))
+    code, _, err = polarfab("check", "spec", "fabric.yaml")
+    assert code == 2
+    for message in messages:
+        assert message in err
+
+
+def test_a_broken_port_costs_no_link_at_a_quadric(polarfab: Run, site: Path) -> None:
+    inventory = site / "inventory.yaml"
+    inventory.write_text(inventory.read_text().replace("vertex: 9, ", ""))
+    _, _, err = polarfab("check", "spec", "fabric.yaml")
+    assert "lost link: " in err
+    assert "Leaf-A2 has 3 ports left for links. With `vertex: " in err
+
+
+@pytest.mark.usefixtures("site")
+def test_a_link_with_a_colon(polarfab: Run) -> None:
+    assert polarfab("compile", "fabric.yaml", "-o", "build", "--quick")[0] == 0
+    code, _, err = polarfab("explain", "build", "Leaf-A1", "Mid-B2", "--fail", "Leaf-A1:Mid-B2")
+    assert code == 2
+    assert "write Leaf-A1-Mid-B2" in err
+
+
+def test_slower_links_of_an_expansion(polarfab: Run, site: Path) -> None:
+    """Four spare switches; ports for links of 100 Gbit/s are taken, so 25 are left."""
+    ports = '{name: "c{}", count: 4, role: fabric, speed: 100}, {name: "y{}", count: 20, speed: 25}'
+    nodes = "".join(f"  - {{name: Sw-{n}, type: leaf}}\n" for n in range(17))
+    (site / "inventory.yaml").write_text(
+        f"node_types: {{leaf: {{ports: [{ports}]}}}}\nnodes:\n{nodes}"
+    )
+    (site / "fabric.yaml").write_text(
+        "name: site\ntopology: {family: polarfly, q: 3}\ninventory: inventory.yaml\n"
+    )
+    assert polarfab("compile", "fabric.yaml", "-o", "build", "--quick")[0] == 0
+    _, out, _ = polarfab("expand", "build", "--clusters", "quadric:1")
+    assert "12 of them, with 25 Gbit/s; those that are there have 100" in out
