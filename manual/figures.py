@@ -28,7 +28,7 @@ BEND = 0.25
 
 
 def figures() -> Iterator[tuple[str, str]]:
-    """Name and SVG of every figure."""
+    """Name and SVG of every figure of the glossary."""
     for name, q, rack in (("quadrics", 3, "quadrics"), ("fan", 5, "fan1")):
         yield name, polarfab.draw(polarfab.topology("polarfly", q=q), racks=[rack])
     star = polarfab.topology("polarstar", q=3, supernode="inductive-quad", degree=3)
@@ -48,6 +48,8 @@ def pictures() -> Iterator[tuple[str, str]]:
 
     `pytest --update-golden tests/manual` writes them.
     """
+    for name, picture in figures():
+        yield f"{name}.svg", picture
     flown = polarfab.topology("polarfly", q=7)
     yield "polarfly-q7.svg", polarfab.draw(flown, racks=["quadrics", "fan3"])
     inventory = CABLED.with_name("inventory.yaml")

@@ -1,4 +1,4 @@
-"""MkDocs hooks: generated pages and figures, pages from outside of docs/, and marks of blocks."""
+"""MkDocs hooks: the page of papers, pages from outside of docs/, and marks of blocks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 
-from manual.figures import figures
 from manual.papers import papers
-from manual.reference import pages
 
 ROOT = Path(__file__).parents[1]
 OUTSIDE = {
@@ -36,9 +34,7 @@ MARKED = re.compile(r"^```(\w+) (.+)$", re.M)
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add what is not in docs/."""
     made = {there: (ROOT / here).read_text() for here, there in OUTSIDE.items()}
-    made |= dict(pages())
     made |= dict(papers())
-    made |= {f"pictures/{name}.svg": picture for name, picture in figures()}
     for place, text in made.items():
         files.append(File.generated(config, place, content=text))
     return files

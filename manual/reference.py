@@ -45,7 +45,8 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _head(title: str, about: str) -> str:
-    return f"# {title}\n\n{about}\n\n*Made from the code when the site is built.*\n\n"
+    made = "*Made from the code: `pytest --update-golden tests/manual` writes this page.*"
+    return f"# {title}\n\n{about}\n\n{made}\n\n"
 
 
 def verbs() -> Iterator[str]:

@@ -24,6 +24,15 @@ def test_the_site_has_a_place_for_every_page(made: dict[str, str]) -> None:
     assert [place for place in made if f"- {place}\n" not in nav] == []
 
 
+def test_pages_are_those_of_the_code(made: dict[str, str], request: pytest.FixtureRequest) -> None:
+    """They are kept, so that links of a clone lead somewhere; --update-golden writes them."""
+    for place, text in made.items():
+        file = ROOT / "docs" / place
+        if request.config.getoption("--update-golden"):
+            file.write_text(text)
+        assert file.read_text() == text, f"{place}: pytest --update-golden tests/manual writes it"
+
+
 def test_every_verb_has_its_help(made: dict[str, str]) -> None:
     assert re.findall(r"^## (\S+)$", made["reference/verbs.md"], re.M) == verb_names()
     assert made["reference/verbs.md"].count("Usage: ") >= len(verb_names())

@@ -19,10 +19,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.M | re.S)
+WRITTEN_FROM_CODE = "*Made from the code: "
+"""A line of pages that nobody writes by hand (`manual.reference`)."""
 PAGES = sorted(
-    [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")],
+    (
+        page
+        for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md"))
+        if f"\n{WRITTEN_FROM_CODE}" not in page.read_text()
+    ),
     key=lambda page: page.as_posix(),
 )
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
+"""The file of a link in a page."""
 
 
 @dataclass(frozen=True, slots=True)

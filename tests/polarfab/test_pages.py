@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.polarfab.conftest import Run
-from tests.polarfab.pages import PAGES, ROOT, Command, blocks, first_wrong
+from tests.polarfab.pages import LINK, PAGES, ROOT, Command, blocks, first_wrong
 
 COLUMNS = "100"
 ELSEWHERE = "not run", "fabric"
@@ -91,6 +91,16 @@ def rewrite(page: Path, command: Command, lines: list[str]) -> None:
     """Show below a command what it prints now, all of it."""
     old, new = ("\n".join([command.words, *part, ""]) for part in (command.shown, lines))
     page.write_text(page.read_text().replace(old, new))
+
+
+def test_links_lead_to_files_of_a_clone() -> None:
+    dead = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in PAGES
+        for target in LINK.findall(page.read_text())
+        if not (page.parent / target).exists()
+    ]
+    assert dead == []
 
 
 def test_every_block_says_what_it_is() -> None:
