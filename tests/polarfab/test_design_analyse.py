@@ -43,6 +43,15 @@ def test_hardware_is_modules_times_links() -> None:
     assert json.loads(six)[0]["optical_modules"] == 8
 
 
+def test_bisection_is_a_column_that_is_asked_for() -> None:
+    words = ("design", "--radix", 8, "--family", "polarfly")
+    assert "bisection" not in json.loads(run(*words, "--json"))[0]
+    (row,) = json.loads(run(*words, "--bisection", "--json"))
+    assert row["bisection_basis"] == "metis"
+    assert 0.3 < row["bisection"] < 0.5
+    assert f"≤{row['bisection']:.1%}" in run(*words, "--bisection")
+
+
 def test_minimum_of_nodes_alone_and_with_a_radix() -> None:
     alone = json.loads(run("design", "--min-nodes", 1000, "--json"))
     assert {row["radix"] for row in alone if row["family"] == "polarfly"} == {33}

@@ -17,6 +17,7 @@ from polarfab.output.verb_output import (
     print_csv,
     print_json,
     print_table,
+    progress,
     say,
     write_new_files,
 )
@@ -102,6 +103,12 @@ def _range(value: str) -> range:
     is_flag=True,
     help="The largest of each family at each radix; with --hosts the cheapest.",
 )
+@click.option(
+    "--bisection",
+    "with_bisection",
+    is_flag=True,
+    help="Also the part of the links that a cut in halves has; seconds for each fabric.",
+)
 @click.option("--sort", "key", help="A key of --json.  [default: nodes; with --hosts price]")
 @click.option(
     "--prices", "file", type=click.Path(path_type=Path), help="A YAML file with other prices."
@@ -128,6 +135,7 @@ def command(
     names: tuple[str, ...],
     baselines: bool,
     best: bool,
+    with_bisection: bool,
     key: str | None,
     file: Path | None,
     form: str | None,
@@ -145,6 +153,7 @@ def command(
     polarfab design --hosts 300 --budget 400000 --ports 16     cheapest first
     polarfab design --hosts 300 --family polarfly --write lab  its two files
     polarfab design --switches 45 --ports 16 --diameter 2      next sizes
+    polarfab design --radix 15 --baselines --best --bisection  cut in halves
 
     Exit code 1 where there are none.
     """
@@ -175,19 +184,22 @@ def command(
         switches=switches,
         diameter=diameter,
     )
+    rows = [candidate.row() for candidate in candidates]
+    if with_bisection:
+        _add_bisections(rows, candidates)
     title = _title(radix, min_nodes)
     if hosts is not None:
         title = f"fabrics for {hosts:,} hosts"
-        _show(candidates, title, as_csv, as_json, key or "price", SIZED)
+        _show(candidates, rows, title, as_csv, as_json, key or "price", SIZED)
         _say_what_it_means(candidates, as_csv or as_json)
     elif switches is not None:
         title = f"fabrics of about {switches:,} switches of {ports} ports"
         if diameter is not None:
             title += f", at most {counted(diameter, 'link')} apart"
-        _show(candidates, title, as_csv, as_json, key or "nodes", SIZED)
+        _show(candidates, rows, title, as_csv, as_json, key or "nodes", SIZED)
         _say_what_it_means(candidates, as_csv or as_json)
     else:
-        _show(candidates, title, as_csv, as_json, key or "nodes", HEADINGS)
+        _show(candidates, rows, title, as_csv, as_json, key or "nodes", HEADINGS)
     if write is not None:
         _write(candidates, write, sized=hosts is not None or switches is not None)
 
@@ -235,15 +247,28 @@ def _title(radix: range | None, min_nodes: int | None) -> str:
     return f"fabrics of {ports}" + (f" with {min_nodes:,} nodes or more" if min_nodes else "")
 
 
+def _add_bisections(rows: Sequence[dict[str, Any]], candidates: Sequence[Candidate]) -> None:
+    """Give each row the part of the links that a cut in halves has, and what found it."""
+    from compilers.evaluation.comparison.bisections import bisection_share
+
+    with progress("bisection") as bar:
+        for done, (row, candidate) in enumerate(zip(rows, candidates, strict=True), 1):
+            found = bisection_share(candidate.design)
+            row["bisection"] = found.share if found else None
+            row["bisection_basis"] = found.basis if found else None
+            if bar:
+                bar(done, len(rows))
+
+
 def _show(
     candidates: Sequence[Candidate],
+    rows: Sequence[dict[str, Any]],
     title: str,
     as_csv: bool,
     as_json: bool,
     key: str,
     headings: dict[str, str],
 ) -> None:
-    rows = [candidate.row() for candidate in candidates]
     if as_json:
         print_json(rows)
     elif as_csv:
@@ -254,7 +279,8 @@ def _show(
         print_csv(texts)
     elif rows:
         # First what it is sorted by: columns that do not fit are left out from the right.
-        shown = {key: headings.get(key, key.replace("_", " ")), **headings}
+        first = {word: word for word in ("bisection",) if word in rows[0]}
+        shown = {key: headings.get(key, key.replace("_", " ")), **first, **headings}
         body = [
             [candidate.name, *(_cell(row, word) for word in shown)]
             for candidate, row in zip(candidates, rows, strict=True)
@@ -270,6 +296,8 @@ def _cell(row: dict[str, Any], word: str) -> object:
     if word in ("uniform", "guaranteed") and row[word] is not None:
         whole = row[word] == 1 and row[f"{word}_basis"] == "bound"
         return f"{'' if whole else SIGNS[row[f'{word}_basis']]}{row[word]:.0%}"
+    if word == "bisection":
+        return None if row[word] is None else f"≤{row[word]:.1%}"
     if word == "price":
         return round(row[word] / 1000)
     if word == "hosts_per_node" and row["one_host_more_at"]:
