@@ -13,9 +13,6 @@ from hashlib import sha256
 from types import SimpleNamespace
 
 from lxml import etree
-from napalm import get_network_driver
-from napalm.eos.utils.versions import EOSVersion
-from pyeapi.eapilib import CommandError
 
 from compilers.targets.devices.device_shell import DeviceError, DeviceShell
 from tests.compilers.audit import device_tables
@@ -153,6 +150,8 @@ class Eos(Sections):
                 pass
             case _:
                 if not self.put_line(self.candidate, line):
+                    from pyeapi.eapilib import CommandError
+
                     raise CommandError(1002, f"invalid command: {line}")
         return {"output": ""}
 
@@ -304,7 +303,12 @@ DRIVERS = {"eos": "eos", "nxos": "nxos_ssh", "junos": "junos"}
 
 
 def drivers(devices):
-    """`get_network_driver` of NAPALM with these devices by address, under its own drivers."""
+    """`get_network_driver` of NAPALM with these devices by address, under its own drivers.
+
+    It is imported here: each worker that collects tests would take a second for it.
+    """
+    from napalm.base import get_network_driver
+    from napalm.eos.utils.versions import EOSVersion
 
     def driver(name):
         real = get_network_driver(name)
