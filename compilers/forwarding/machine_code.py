@@ -116,7 +116,7 @@ def _kept(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
     translated = _translated(function, suffix)
     folder, files = Path(translated.stats.cache_path), f"*.{name}{suffix}-*"
     if not any(folder.glob(f"{files}.nbc")):
-        note(f"machine code of {name} is made, once on this machine, in about 10 s")
+        note(f"machine code of {name} is made, once on this machine, in up to half a minute")
     try:
         translated.compile(types)
     except DAMAGED:

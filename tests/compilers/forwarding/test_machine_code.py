@@ -55,7 +55,7 @@ from far.away.numbers import MORE
 def step(number):
     return number + 1
 """
-MADE = "machine code of twice is made, once on this machine, in about 10 s"
+MADE = "machine code of twice is made, once on this machine, in up to half a minute"
 NOWHERE = "machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written"
 
 
