@@ -106,7 +106,7 @@ def _repeated(rows: Sequence[HostRow]) -> Iterator[RowMistake]:
 
 def _rows(text: str, file: str, mistakes: list[RowMistake]) -> Iterator[HostRow]:
     """The rows without mistakes; those of the others are added to `mistakes`."""
-    lines = _lines(text, file)
+    lines = _lines(text, Path(file).name)
     columns = _columns(next(lines, (0, []))[1])
     for line, cells in lines:
         values = {c: cell.strip() for c, cell in zip(columns, cells, strict=False) if c}
