@@ -1,7 +1,7 @@
-"""Charts with a cell for each link: its load under a traffic pattern, its failure.
+"""Charts with a cell for each link: its load under a traffic pattern, or the effect of its failure.
 
-Rows and columns are switches in the order of their clusters; beyond 200 switches they are clusters,
-and a cell has the worst link between two.
+Rows and columns are switches in the order of their clusters. In a fabric with more than 200
+switches they are clusters, and a cell shows the worst link between two clusters.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from compilers.workers.shards import THIS_PROCESS
 from inventory.problems import InputError
 
 MOST_ROWS_OF_SWITCHES = MOST_GROUPS = 200
+"""The most switches with a row each, and the most clusters."""
 MATRIX_PIXELS = 380
+"""About how many pixels a matrix is wide."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SwitchGroups:
-    """S switches in groups."""
+    """S switches, divided into groups."""
 
     group: NDArray[np.int64]
     """int64[S], the group of each switch."""
@@ -39,25 +41,25 @@ class SwitchGroups:
 
     @classmethod
     def of(cls, build: Build) -> SwitchGroups:
-        """The clusters of a build if there are few, else those of a coarser layout, or kinds."""
+        """The clusters of a build; if these are many, the parts of a coarser layout, or kinds."""
         topology, hardware = build.topology, hardware_of(build)
-        layouts_of = [layout(topology, name) for name in layouts(topology)]
-        place = layouts_of[0].position if layouts_of else np.zeros(topology.graph.order)
+        all_layouts = [layout(topology, name) for name in layouts(topology)]
+        place = all_layouts[0].position if all_layouts else np.zeros(topology.graph.order)
         names, group = hardware.cluster_names, hardware.cluster
-        for grouping in (*layouts_of, by_kind(topology)):
+        for grouping in (*all_layouts, by_kind(topology)):
             if len(names) > MOST_GROUPS:
                 names, group, place = grouping.names, grouping.rack, grouping.position
         return cls(group.astype(np.int64), places_in(group, place).astype(np.int64), names)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """int64[groups]: how many switches are in each."""
+        """int64[groups], how many switches each group has."""
         return np.bincount(self.group, minlength=len(self.names))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
-    """The rows of switches, which are also their columns."""
+    """The rows of a matrix of switches, which are its columns, too."""
 
     row: NDArray[np.int64]
     """int64[S], the row of each switch."""
@@ -72,7 +74,7 @@ class Matrix:
 
     @classmethod
     def of(cls, build: Build) -> Matrix:
-        """One row a switch if there are few, else one a cluster."""
+        """A row for each switch if these are few, else a row for each cluster."""
         groups, order = SwitchGroups.of(build), build.topology.graph.order
         names = groups.names
         if order > MOST_ROWS_OF_SWITCHES:
@@ -83,18 +85,18 @@ class Matrix:
 
     @property
     def middles(self) -> NDArray[np.float64]:
-        """float64[groups]: the middle of each group, in rows."""
+        """float64[groups], the middle of each group, in rows."""
         middles: NDArray[np.float64] = np.cumsum(self.sizes) - self.sizes / 2
         return middles
 
     def grid(self, title: str, note: str, ends: Array, value: Array) -> Grid:
-        """A value for each arc or link; the largest where several are in a cell.
+        """A grid with the values of n links; a cell with several links shows the largest value.
 
         Args:
-            title: above it.
-            note: below the title.
-            ends: int[n, 2], the switches of each.
-            value: [n], not negative.
+            title: the heading of the grid.
+            note: the line below the heading.
+            ends: int[n, 2], the switches of each link: row and column.
+            value: [n], the value of each link, not negative.
         """
         u, v = self.row[ends].T
         keys, which = np.unique(u * self.rows + v, return_inverse=True)
@@ -108,13 +110,20 @@ class Matrix:
 
     @property
     def words(self) -> str:
-        """What a cell is."""
+        """What a cell shows, in words."""
         cell = "a link" if self.singly else "the worst link between two clusters"
         return f"a cell is {cell}, from its row to its column"
 
 
 def load_chart(build: Build, pattern: str) -> Chart:
-    """The load of every link while all hosts send as much as they can: 1 is a full link.
+    """A chart of the load of every link while all hosts send as much as they can.
+
+    There is a grid for minimal routes, for the routes of the build, and for fitted weights. A load
+    of 1 fills a link.
+
+    Args:
+        build: the fabric.
+        pattern: the traffic, one of `PATTERNS`.
 
     Raises:
         InputError: there is no such pattern, or it has no traffic in this fabric.
@@ -124,9 +133,9 @@ def load_chart(build: Build, pattern: str) -> Chart:
     if not loads.flows:
         required, todo = "a pattern with traffic between switches here", "such as uniform"
         raise InputError.of(required, pattern, todo, key="pattern")
-    f, matrix = loads.fluid.hops, Matrix.of(build)
-    arcs = np.flatnonzero(f.end >= 0)
-    ends = np.stack((arcs, f.end[arcs]), axis=1) // f.slots
+    packets, matrix = loads.fluid.hops, Matrix.of(build)
+    arcs = np.flatnonzero(packets.end >= 0)
+    ends = np.stack((arcs, packets.end[arcs]), axis=1) // packets.slots
     names, grids = build.wiring.names, []
     for title, load in (
         ("minimal routes", loads.minimal),
@@ -153,7 +162,14 @@ def load_chart(build: Build, pattern: str) -> Chart:
 
 
 def failure_chart(build: Build, progress: Progress | None = None) -> Chart:
-    """What each failed link does before a controller acts: pairs lost, longest path."""
+    """A chart of what each failed link does before a controller acts.
+
+    It shows how many pairs of switches lose packets; or if none does, the longest repaired path.
+
+    Args:
+        build: its tables and wiring are walked.
+        progress: called with destinations done and all.
+    """
     losses, matrix = LinkLosses.of(build, progress), Matrix.of(build)
     ends = np.concatenate((losses.ends, losses.ends[:, ::-1]))
     harmful = int(np.count_nonzero(losses.lost))
@@ -177,16 +193,16 @@ def failure_chart(build: Build, progress: Progress | None = None) -> Chart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkLosses:
-    """What the failure of each of the E links does to packets."""
+    """What the failure of each of E links does to packets."""
 
     ends: NDArray[np.int64]
     """int64[E, 2], the two switches of the link."""
     lost: NDArray[np.int64]
-    """int64[E], ordered pairs of switches that lose packets on some path that their source may
+    """int64[E], how many ordered pairs of switches lose packets on some path that the source may
     choose."""
     longest: NDArray[np.int64]
-    """int64[E], links on the longest path of a packet that met the failure and was delivered; 0
-    where no packet did."""
+    """int64[E], the links of the longest path of a packet that met the failure and was delivered; 0
+    if no packet met it."""
 
     @classmethod
     def of(cls, build: Build, progress: Progress | None = None) -> LinkLosses:
@@ -205,8 +221,10 @@ class LinkLosses:
 
 
 def _losses(walks: Walks, block: Numbers) -> tuple[Numbers, Numbers]:
-    """The longest path under the failure of each link, and the pairs that lose packets."""
+    """For a block of destinations, by failed link: the longest path, and how many pairs lose
+    packets; int64[E] each.
+    """
     links = np.arange(walks.links)
     longest = np.zeros(walks.links, np.int64)
-    _, _, lost = walks.cases(block, links[:, None], longest)
+    lost = walks.cases(block, links[:, None], longest).lost
     return longest, np.bincount(lost[:, 0], minlength=walks.links)

@@ -1,4 +1,11 @@
-"""From which switches packets of hosts cross some cables."""
+"""From which switches hosts send packets over some cables, without failures.
+
+A move from one build to another takes cables away. This module tells which pairs of switches use
+them: for each destination, the switches whose hosts have a path over one of the chosen cables.
+
+Where the cables are few, packets are followed back from the ends of the cables to the hosts. Where
+they are many, packets are followed from the hosts, which is quicker then.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +19,37 @@ from compilers.tables.fib import MOST_HOPS
 
 @loop
 def come_by(
-    p: Program, egress: Array, d: int, s: int, k: int, into: int, seen: Array, found: Array, n: int
+    p: Program, egress: Array, d: int, s: int, k: int, into: int, seen: Array, states: Array, n: int
 ) -> int:
-    """Add the states of a switch in which packets may leave by a link, into a state; -1: into any.
+    """Add the states of switch s from which packets may leave by its link k.
 
-    Those that `seen`, int8 by state, has are passed over. Returns how many `found` has.
+    Args:
+        p: what switches hold.
+        egress: int16[S], the class of each switch for d.
+        d: the destination.
+        s: the switch.
+        k: its link.
+        into: the state in which the packets arrive at the far end; -1: any.
+        seen: int8 by state, -1 for those that are not in `states` yet; raised to 0.
+        states: int32, written from place n on.
+        n: how many states there are.
+
+    Returns:
+        How many states there are now.
     """
     links_of, none = p.far.shape[1], np.empty(0, np.int64)
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
-    t, came_in, width = p.far[s, k], p.far_link[s, k], 2 * links_of + 2
-    for state in range(s * width, s * width + (width if len(p.onward) else links_of + 2)):
-        _, came, tag = packet_in(p, state)
-        if s == d or seen[state] >= 0 or state_of(p, s, came, tag, egress[s], False) != state:
+    t, far_link, width = p.far[s, k], p.far_link[s, k], 2 * links_of + 2
+    occurring = width if len(p.onward) else links_of + 2  # without marks the last K do not occur
+    for state in range(s * width, s * width + occurring):
+        _, ingress, tag = packet_in(p, state)
+        if s == d or seen[state] >= 0 or state_of(p, s, ingress, tag, egress[s], False) != state:
             continue
-        for i in range(next_links(p, s, came, tag, egress[s], none, link, tags)):
+        for i in range(next_links(p, s, ingress, tag, egress[s], none, link, tags)):
             if link[i] == k and (
-                into < 0 or state_of(p, t, came_in, tags[i], egress[t], False) == into
+                into < 0 or state_of(p, t, far_link, tags[i], egress[t], False) == into
             ):
-                seen[state], found[n] = 0, state
+                seen[state], states[n] = 0, state
                 n += 1
                 break
     return n
@@ -51,15 +71,18 @@ def cable_ends(p: Program, chosen: Array) -> Array:
 def crosses_ahead(
     p: Program, egress: Array, d: int, s: int, k: int, chosen: Array, none: Array
 ) -> bool:
-    """Whether a packet in transit takes a chosen cable, after it left a switch by a link."""
-    t, came = p.far[s, k], p.far_link[s, k]
+    """Whether a packet that leaves switch s by its link k takes a chosen cable later.
+
+    It has one path, as packets in transit have where paths are not shared at every hop.
+    """
+    t, ingress = p.far[s, k], p.far_link[s, k]
     for _ in range(MOST_HOPS):
-        k = transit(p, t, came, egress[t], none)
+        k = transit(p, t, ingress, egress[t], none)
         if k < 0 or t == d:
             return False
         if chosen[p.cable[t, k]]:
             return True
-        t, came = p.far[t, k], p.far_link[t, k]
+        t, ingress = p.far[t, k], p.far_link[t, k]
     return False
 
 
@@ -71,14 +94,15 @@ def cross_at_once(
 
     Args:
         p: what switches hold.
-        egress: int16[S], the class of each for d.
+        egress: int16[S], the class of each switch for d.
         d: the destination.
         chosen: bool[E], the cables.
-        ahead: whether packets are followed further, over the one path that they have in transit.
-        crosses: bool[S], written.
+        ahead: whether packets are followed to the end of their path (`crosses_ahead`), not only
+            over their first link.
+        crosses: bool[S], set for these switches.
 
     Returns:
-        How many switches with a route are not marked.
+        How many switches with a route are not set.
     """
     links_of, left = p.far.shape[1], 0
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
@@ -100,24 +124,24 @@ def cross_at_once(
 def cross_later(
     p: Program, egress: Array, d: int, ends: Array, seen: Array, states: Array, crosses: Array
 ) -> None:
-    """Follow packets back from the ends of cables, and mark the switches of hosts that sent them.
+    """Follow packets back from the ends of cables to the hosts, and mark the hosts' switches.
 
     Args:
         p: what switches hold.
-        egress: int16[S], the class of each for d.
+        egress: int16[S], the class of each switch for d.
         d: the destination.
         ends: int64[n, 2], of `cable_ends`.
         seen: int8 by state, -1 for each, and so it is left.
         states: int32, room for all states.
-        crosses: bool[S], written.
+        crosses: bool[S], set for these switches.
     """
     n, done = 0, 0
     for s, k in ends:
         n = come_by(p, egress, d, s, k, -1, seen, states, n)
     while done < n:
         state = states[done]
-        s, came, tag = packet_in(p, state)
-        crosses[s] |= came == HOST
+        s, ingress, tag = packet_in(p, state)
+        crosses[s] |= ingress == HOST
         done += 1
         for k in range(p.far.shape[1]):
             t = p.far[s, k]
@@ -129,9 +153,7 @@ def cross_later(
 
 @loop
 def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) -> Array:
-    """From which switches some path of hosts' packets takes one of these cables, without failures.
-
-    Packets are followed back from the cables, if these are few.
+    """From which switches some path of hosts' packets takes one of these cables.
 
     Args:
         p: what switches hold.
@@ -140,14 +162,14 @@ def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) ->
         chosen: bool[E], the cables.
 
     Returns:
-        bool[D, S].
+        bool[D, S], by destination and source.
     """
     switches, links_of = p.far.shape
     cells = switches * (2 * links_of + 2)
     seen, states = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
     crosses = np.zeros((len(destinations), switches), np.bool_)
     ends = cable_ends(p, chosen)
-    # Where they are many, following packets from their hosts is sooner done.
+    # Back from 4K cable ends, nearly every state is visited. Ahead, each packet is followed alone.
     ahead = len(ends) > 4 * links_of and not p.every_hop and not len(p.onward)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]

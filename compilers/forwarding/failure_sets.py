@@ -1,7 +1,16 @@
-"""Packets followed by asking the rule itself: any sets of failures, and exactly what they lose.
+"""Follow all packets of hosts under any sets of failures, and name the pairs that lose packets.
 
-It is slower than `single_failures`, and does what that cannot: paths that are shared at every hop,
-several elements that are down at once, and which pairs of switches lose packets.
+From a program and a list of cases, each a set of failed elements, this module computes for each
+destination the paths without failures, the longest path of a packet that met failures, and exactly
+which pairs of source and destination lose packets in which case.
+
+It asks the rule itself, for each packet. So it is slower than `single_failures`, and does three
+things which that cannot: paths that are shared at every hop, several failed elements at once, and
+naming the lost pairs.
+
+`walk_cases` has three steps for a destination. `usual_paths` follows all packets without failures.
+`packets_lost` takes each state that occurs, and follows its packets on under each case that they
+meet there. `pairs_lost` goes back from lost packets to the hosts that sent them.
 """
 
 from __future__ import annotations
@@ -25,49 +34,56 @@ from compilers.forwarding.rule import (
 from compilers.forwarding.single_failures import LOOPED, minimal_hops
 
 PATHS, LONGEST, STRAYS, LONGEST_MET, ADDED = range(5)
-"""Columns of what `walk_cases` counts for a destination: the paths that hosts may choose, the
-longest, the states in which packets are lost without failures, the longest path of a packet that
-met a failure, and the most links that a repair adds.
+"""Columns of what `walk_cases` counts for a destination.
+
+PATHS: the paths that hosts may choose. LONGEST: the links of the longest of them. STRAYS: the
+states in which packets are lost without failures. LONGEST_MET: the links of the longest path of a
+packet that met a failure. ADDED: the most links that failures add to a path.
 """
 CASE, STATE, BEFORE, FOR_EVER = range(4)
-"""Columns of lost packets: the case, their state, the row before of the same case (-1: none), and
-whether some of them go on for ever.
+"""Columns of lost packets, a row for each state that loses them.
+
+CASE: the number of the case. STATE: the state in which they met it. BEFORE: the row before of the
+same case; -1: none. FOR_EVER: whether some of the packets are forwarded for ever.
 """
 LOST_COLUMNS = 4
-"""Columns of what `walk_cases` returns."""
+"""The columns of lost pairs, of `walk_cases`: case, source, column of the destination, and whether
+some packets are forwarded for ever.
+"""
 
 
 class Cases(NamedTuple):
-    """Sets of failures.
-
-    down: int64[n, F], the elements that are down in each case; E + S beyond the last. first:
-    int64[E + S + 1], where the cases of each element begin in `of_element`, int64[m].
-    """
+    """Sets of failures."""
 
     down: Array
+    """int64[n, F], the failed elements of each case; E + S in the places after the last."""
     first: Array
+    """int64[E + S + 1], where the cases with each element begin in `of_element`."""
     of_element: Array
+    """int64[m], the numbers of the cases with element 0, then of the cases with element 1, …"""
 
 
 class Room(NamedTuple):
-    """Arrays that the walk of a destination writes, made once for all destinations.
-
-    depth: int8 by state, the most links that a packet can have taken to it; -1: none came. states:
-    int32, the states that occur. seen, others: the same under a set of failures. hops: int8[S], the
-    links of minimal paths. after: int32[S], the next switches on these. needed: int64, the elements
-    that a packet needs. tried: int64 by case, the number of the last state that met it. newest:
-    int64 by case, the row of the last packets that it lost; -1: none.
-    """
+    """Arrays that a walk writes, made once for all destinations."""
 
     depth: Array
+    """int8 by state, the most links after which packets come to it without failures; -1: none."""
     states: Array
+    """int32, the states that occur without failures."""
     seen: Array
-    others: Array
+    """int8 by state, -1 between uses: which states were reached under failures, or going back."""
+    reached: Array
+    """int32, these states."""
     hops: Array
-    after: Array
+    """int8[S], the links of the minimal path from each switch."""
+    next_switch: Array
+    """int32[S], the next switch on the minimal path."""
     needed: Array
+    """int64, the elements that a packet needs for its next hop."""
     tried: Array
+    """int64 by case, the number of the last state whose packets were followed in it."""
     newest: Array
+    """int64 by case, the last row of packets that are lost in it; -1: none."""
 
 
 def room_for(p: Program, cases: Cases) -> Room:
@@ -78,9 +94,9 @@ def room_for(p: Program, cases: Cases) -> Room:
         depth=np.full(cells, -1, np.int8),
         states=np.empty(cells, np.int32),
         seen=np.full(cells, -1, np.int8),
-        others=np.empty(cells, np.int32),
+        reached=np.empty(cells, np.int32),
         hops=np.empty(switches, np.int8),
-        after=np.empty(switches, np.int32),
+        next_switch=np.empty(switches, np.int32),
         needed=np.empty(2 * at_once + 2, np.int64),
         tried=np.full(count, -1, np.int64),
         newest=np.full(count, -1, np.int64),
@@ -89,43 +105,51 @@ def room_for(p: Program, cases: Cases) -> Room:
 
 @loop
 def grown(rows: Array, count: int) -> Array:
-    """The rows, or twice as many where `count` have no room for one more."""
+    """These rows if there is room for more than `count`, else a copy with twice the room."""
     if count < len(rows):
         return rows
-    more = np.empty((2 * len(rows), rows.shape[1]), rows.dtype)
-    more[: len(rows)] = rows
-    return more
+    larger = np.empty((2 * len(rows), rows.shape[1]), rows.dtype)
+    larger[: len(rows)] = rows
+    return larger
 
 
 @loop
 def edges_into(
-    p: Program, egress: Array, d: int, every: bool, states: Array
+    p: Program, egress: Array, d: int, each_link: bool, states: Array
 ) -> tuple[Array, Array]:
-    """By which states packets come to each, without failures.
+    """The moves of packets between states without failures, sorted by the state they lead to.
+
+    Args:
+        p: what switches hold.
+        egress: int16[S], the class of each switch for d.
+        d: the destination.
+        each_link: as in `state_of`.
+        states: int32[n], the states that occur.
 
     Returns:
-        int64[cells + 2], where the edges into a state begin, and int32[m, 2]: the state before and
-        the link of each edge.
+        int64[cells + 2], where the edges into each state begin, and int32[m, 2]: the state before
+        and the link of each edge.
     """
     links_of = p.far.shape[1]
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     none = np.empty(0, np.int64)
     begins = np.zeros(len(p.far) * (2 * links_of + 2) + 2, np.int64)
     edges = np.empty((0, 2), np.int32)
+    # A counting sort: the first turn counts the edges into each state, the second writes them.
     for turn in range(2):
         for state in states:
-            s, came, tag = packet_in(p, state)
-            for i in range(next_links(p, s, came, tag, egress[s], none, link, tags)):
+            s, ingress, tag = packet_in(p, state)
+            for i in range(next_links(p, s, ingress, tag, egress[s], none, link, tags)):
                 k = link[i]
                 if k < 0 or s == d:
                     continue
                 t = p.far[s, k]
-                into = state_of(p, t, p.far_link[s, k], tags[i], egress[t], every)
+                after = state_of(p, t, p.far_link[s, k], tags[i], egress[t], each_link)
                 if turn:
-                    edges[begins[into + 1], 0], edges[begins[into + 1], 1] = state, k
-                    begins[into + 1] += 1
+                    edges[begins[after + 1], 0], edges[begins[after + 1], 1] = state, k
+                    begins[after + 1] += 1
                 else:
-                    begins[into + 2] += 1
+                    begins[after + 2] += 1
         if not turn:
             begins = np.cumsum(begins)
             edges = np.empty((begins[-1], 2), np.int32)
@@ -133,68 +157,83 @@ def edges_into(
 
 
 @loop
-def came_from(
+def add_earlier(
     p: Program,
-    dead: Array,
+    failed: Array,
     begins: Array,
     edges: Array,
     seen: Array,
     states: Array,
-    done: int,
-    n: int,
+    first: int,
+    count: int,
     stamp: int,
 ) -> int:
-    """Add the states from which packets come to those in `states` while elements are down.
+    """Add all states from which packets come to some states while elements are down.
 
-    Those from `done` to n are looked at, and what is added. seen: int8 by state, `stamp` is written
-    for each; those that have one are passed over. Returns how many `states` has.
+    Args:
+        p: what switches hold.
+        failed: int64[n], the failed elements.
+        begins: of `edges_into`.
+        edges: of `edges_into`.
+        seen: int8 by state, -1 for the states that are not in `states`; `stamp` is written for
+            each that is added.
+        states: int32; those from place `first` on are begun with, others are appended.
+        first: see `states`.
+        count: how many states there are.
+        stamp: see `seen`.
+
+    Returns:
+        How many states there are now.
     """
     width = 2 * p.far.shape[1] + 2
-    while done < n:
-        state = states[done]
-        done += 1
+    while first < count:
+        state = states[first]
+        first += 1
         for x in range(begins[state], begins[state + 1]):
             before, k = edges[x, 0], edges[x, 1]
             s = before // width
-            if seen[before] >= 0 or contains(dead, p.cables + s) or not is_up(p, s, k, dead):
+            if seen[before] >= 0 or contains(failed, p.cables + s) or not is_up(p, s, k, failed):
                 continue
-            seen[before], states[n] = stamp, before
-            n += 1
-    return n
+            seen[before], states[count] = stamp, before
+            count += 1
+    return count
 
 
 @loop
 def usual_paths(
     p: Program,
-    ends: Array,
+    has_hosts: Array,
     egress: Array,
     d: int,
-    table: Array,
-    every: bool,
+    minimal_far: Array,
+    each_link: bool,
     room: Room,
     figures: Array,
 ) -> int:
-    """Follow the packets of hosts to d without failures, into `room`; how many states occur.
+    """Follow the packets of hosts to d without failures.
 
     Args:
         p: what switches hold.
-        ends: bool[S], the switches with hosts.
-        egress: int16[S], the class of each for d.
+        has_hosts: bool[S], the switches with hosts.
+        egress: int16[S], the class of each switch for d.
         d: the destination.
-        table: of `minimal_next`.
-        every: see `state_of`.
-        room: its `depth` is -1 for all states.
+        minimal_far: int32[S, C + 2], of `minimal_next`.
+        each_link: as in `state_of`.
+        room: its `depth` is -1 for all states; its `depth`, `states`, `hops` and `next_switch` are
+            written.
         figures: int64, written: PATHS, LONGEST, STRAYS.
+
+    Returns:
+        How many states occur.
     """
     none = np.empty(0, np.int64)
     for s in range(len(p.far)):
-        room.after[s] = table[s, egress[s]]
-    minimal_hops(d, room.after, room.hops)
-    n, figures[PATHS] = start(p, ends, egress, d, room.depth, room.states)
-    n, figures[STRAYS], _, figures[LONGEST] = flood(
-        p, egress, d, none, every, room.depth, room.states, n
-    )
-    return n
+        room.next_switch[s] = minimal_far[s, egress[s]]
+    minimal_hops(d, room.next_switch, room.hops)
+    count, figures[PATHS] = start(p, has_hosts, egress, d, room.depth, room.states)
+    fate = flood(p, egress, d, none, each_link, room.depth, room.states, count)
+    figures[STRAYS], figures[LONGEST] = fate.lost, fate.longest
+    return fate.reached
 
 
 @loop
@@ -203,58 +242,59 @@ def packets_lost(
     egress: Array,
     d: int,
     cases: Cases,
-    every: bool,
+    each_link: bool,
     states: Array,
     number: int,
     room: Room,
     figures: Array,
     longest: Array,
 ) -> Array:
-    """Follow the packets of some states under all sets of failures that they meet there.
+    """Follow the packets of some states under all cases that they meet there.
 
     Args:
         p: what switches hold.
-        egress: int16[S], the class of each for d.
+        egress: int16[S], the class of each switch for d.
         d: the destination.
-        cases: the sets.
-        every: see `state_of`.
-        states: int32[n], where packets may meet failures.
-        number: of the first state, other than those of earlier calls and below theirs.
-        room: with the usual paths; its `newest` is -1 for all cases that it had none lost.
+        cases: the sets of failures.
+        each_link: as in `state_of`.
+        states: int32[n], the states.
+        number: the number of the first state in `Room.tried`. It is larger than those of earlier
+            calls, so that nothing has to be cleared between calls.
+        room: filled by `usual_paths`; its `newest` is -1 for all cases.
         figures: int64, raised: LONGEST_MET, ADDED.
         longest: int64 by case, raised to the longest path of a packet that met its failures.
 
     Returns:
-        int64[m, 4], the states whose packets are lost, with the columns CASE to FOR_EVER. The
-        newest row of each case is in `room`.
+        int64[m, 4], the states whose packets are lost, with the columns CASE to FOR_EVER. The last
+        row of each case is in `Room.newest`.
     """
     none, at_once = np.empty(0, np.int64), cases.down.shape[1]
     lost, count = np.empty((64, 4), np.int64), 0
     for i in range(len(states)):
-        s, came, tag = packet_in(p, states[i])
+        s, ingress, tag = packet_in(p, states[i])
         if tag == MARKED:
             continue
-        for at in range(needs(p, s, came, egress[s], at_once, none, room.needed)):
+        for at in range(needs(p, s, ingress, egress[s], at_once, none, room.needed)):
             element = room.needed[at]
             for x in range(cases.first[element], cases.first[element + 1]):
                 case = cases.of_element[x]
                 if room.tried[case] == number + i:
-                    continue
+                    continue  # a case with several elements that this packet needs
                 room.tried[case] = number + i
-                dead = cases.down[case]
-                if not meets(p, s, came, egress[s], d, dead):
+                failed = cases.down[case]
+                if not meets(p, s, ingress, egress[s], d, failed):
                     continue
-                taken = follow(p, egress, s, came, d, dead, every, room.seen, room.others)
-                if taken >= 0:
-                    links = room.depth[states[i]] + taken
-                    longest[case] = max(longest[case], links)
-                    figures[LONGEST_MET] = max(figures[LONGEST_MET], links)
-                    figures[ADDED] = max(figures[ADDED], taken - room.hops[s])
+                links = follow(p, egress, s, ingress, d, failed, each_link, room.seen, room.reached)
+                if links >= 0:
+                    whole_path = room.depth[states[i]] + links
+                    longest[case] = max(longest[case], whole_path)
+                    figures[LONGEST_MET] = max(figures[LONGEST_MET], whole_path)
+                    figures[ADDED] = max(figures[ADDED], links - room.hops[s])
                     continue
                 lost = grown(lost, count)
                 lost[count, CASE], lost[count, STATE] = case, states[i]
                 lost[count, BEFORE] = room.newest[case]
-                lost[count, FOR_EVER] = int(taken == LOOPED)
+                lost[count, FOR_EVER] = int(links == LOOPED)
                 room.newest[case] = count
                 count += 1
     return lost[:count]
@@ -262,61 +302,102 @@ def packets_lost(
 
 @loop
 def pairs_lost(
-    p: Program, egress: Array, d: int, cases: Cases, every: bool, n: int, lost: Array, room: Room
+    p: Program,
+    egress: Array,
+    d: int,
+    cases: Cases,
+    each_link: bool,
+    states: Array,
+    lost: Array,
+    room: Room,
 ) -> Array:
-    """From which switches hosts send packets that are lost.
+    """Go back from lost packets to the switches whose hosts sent them.
 
     Args:
         p: what switches hold.
-        egress: int16[S], the class of each for d.
+        egress: int16[S], the class of each switch for d.
         d: the destination.
         cases: the sets of failures.
-        every: see `state_of`.
-        n: how many states occur without failures.
-        lost: of `packets_lost`.
-        room: with its states.
+        each_link: as in `state_of`.
+        states: int32[n], the states that occur without failures.
+        lost: int64[m, 4], of `packets_lost`.
+        room: as `packets_lost` left it.
 
     Returns:
-        int64[m, 3]: the case, the switch, and whether some of its packets go on for ever.
+        int64[m, 3]: the case, the switch, and whether some of its packets are forwarded for ever.
     """
-    begins, edges = edges_into(p, egress, d, every, room.states[:n])
+    begins, edges = edges_into(p, egress, d, each_link, states)
     pairs, count = np.empty((64, 3), np.int64), 0
     for row in lost:
-        if row[BEFORE] >= 0:  # each case once, by the first packets that it loses
+        if row[BEFORE] >= 0:  # a case is treated once, at its first row
             continue
-        case, m = row[CASE], 0
-        for for_ever in range(1, -1, -1):  # first those that some packets go on from for ever
-            at, begun = room.newest[case], m
+        case, reached = row[CASE], 0
+        # First the states from which packets are forwarded for ever, then those that drop them.
+        for for_ever in range(1, -1, -1):
+            at, first = room.newest[case], reached
             while at >= 0:
                 state = lost[at, STATE]
                 if room.seen[state] < 0 and lost[at, FOR_EVER] >= for_ever:
-                    room.seen[state], room.others[m] = for_ever, state
-                    m += 1
+                    room.seen[state], room.reached[reached] = for_ever, state
+                    reached += 1
                 at = lost[at, BEFORE]
-            m = came_from(
-                p, cases.down[case], begins, edges, room.seen, room.others, begun, m, for_ever
+            reached = add_earlier(
+                p,
+                cases.down[case],
+                begins,
+                edges,
+                room.seen,
+                room.reached,
+                first,
+                reached,
+                for_ever,
             )
-            for state in room.others[begun:m]:
-                s, came, _ = packet_in(p, state)
-                if came == HOST:
+            for state in room.reached[first:reached]:
+                s, ingress, _ = packet_in(p, state)
+                if ingress == HOST:
                     pairs = grown(pairs, count)
                     pairs[count] = case, s, for_ever
                     count += 1
-        for state in room.others[:m]:
+        for state in room.reached[:reached]:
             room.seen[state] = -1
     return pairs[:count]
 
 
 @loop
+def any_lost(
+    p: Program,
+    egress: Array,
+    d: int,
+    cases: Cases,
+    states: Array,
+    number: int,
+    room: Room,
+    figures: Array,
+    longest: Array,
+) -> bool:
+    """Whether any case loses packets to d, from as few states as are enough to see that.
+
+    By which of the links that a class does not name a packet came matters only for the names of
+    the lost pairs. So `distinguished` picks a few of these links.
+
+    The arguments are those of `packets_lost`; `Room.newest` is left as it was.
+    """
+    few = distinguished(p, egress, room.depth, states, cases.down.shape[1])
+    lost = packets_lost(p, egress, d, cases, True, few, number, room, figures, longest)
+    room.newest[lost[:, CASE]] = -1
+    return len(lost) > 0
+
+
+@loop
 def walk_cases(
     p: Program,
-    ends: Array,
+    has_hosts: Array,
     egresses: Array,
     destinations: Array,
-    table: Array,
+    minimal_far: Array,
     cases: Cases,
     room: Room,
-    every: bool,
+    each_link: bool,
     figures: Array,
     longest: Array,
 ) -> Array:
@@ -324,43 +405,50 @@ def walk_cases(
 
     Args:
         p: what switches hold.
-        ends: bool[S], the switches with hosts.
+        has_hosts: bool[S], the switches with hosts.
         egresses: int16[D, S], of `egress_classes`.
         destinations: int64[D].
-        table: of `minimal_next`.
+        minimal_far: int32[S, C + 2], of `minimal_next`.
         cases: the sets of failures.
-        room: for these.
-        every: see `state_of`; needed where two elements or more fail at once.
-        figures: int64[D, 5], written, with the columns PATHS to ADDED.
+        room: of `room_for` these cases.
+        each_link: as in `state_of`; True where two elements or more fail at once.
+        figures: int64[D, 5], all 0; written, with the columns PATHS to ADDED.
         longest: int64 by case, raised to the longest path of a packet that met its failures.
 
     Returns:
         int64[m, 4]: case, source and column of each pair that loses packets, and whether some of
-        these go on for ever.
+        these are forwarded for ever.
     """
-    lost, count = np.empty((64, LOST_COLUMNS), np.int64), 0
-    cells, thin = len(room.depth), every and not p.every_hop
+    pairs, count = np.empty((64, LOST_COLUMNS), np.int64), 0
+    cells = len(room.depth)
     for j in range(len(destinations)):
-        d, egress, of_all = destinations[j], egresses[j], figures[j]
-        n = usual_paths(p, ends, egress, d, table, every, room, of_all)
-        states, loses = room.states[:n], len(cases.down) > 0
-        if loses and thin:  # only where packets are lost does it matter by which links they came
-            few = distinguished(p, egress, room.depth, states, cases.down.shape[1])
-            packets = packets_lost(
-                p, egress, d, cases, every, few, 2 * j * cells, room, of_all, longest
-            )
-            loses = len(packets) > 0
-            room.newest[packets[:, CASE]] = -1
+        d, egress = destinations[j], egresses[j]
+        usual = usual_paths(p, has_hosts, egress, d, minimal_far, each_link, room, figures[j])
+        states, loses = room.states[:usual], len(cases.down) > 0
+        # Each destination has two ranges of `cells` numbers in `Room.tried`: one for each call.
+        number = 2 * j * cells
+        if loses and each_link and not p.every_hop:
+            loses = any_lost(p, egress, d, cases, states, number, room, figures[j], longest)
         if loses:
-            number = (2 * j + 1) * cells
-            packets = packets_lost(
-                p, egress, d, cases, every, states, number, room, of_all, longest
+            lost = packets_lost(
+                p,
+                egress,
+                d,
+                cases,
+                each_link,
+                states,
+                number + cells,
+                room,
+                figures[j],
+                longest,
             )
-            if len(packets):
-                for case, s, for_ever in pairs_lost(p, egress, d, cases, every, n, packets, room):
-                    lost = grown(lost, count)
-                    lost[count] = case, s, j, for_ever
+            if len(lost):
+                for case, s, for_ever in pairs_lost(
+                    p, egress, d, cases, each_link, states, lost, room
+                ):
+                    pairs = grown(pairs, count)
+                    pairs[count] = case, s, j, for_ever
                     count += 1
-                room.newest[packets[:, CASE]] = -1
+                room.newest[lost[:, CASE]] = -1
         room.depth[states] = -1
-    return lost[:count]
+    return pairs[:count]

@@ -1,7 +1,9 @@
-"""All paths of hosts' packets while anything is down, by next hops that are tabulated once.
+"""All paths of hosts' packets between pairs of switches, with the part of the traffic on each.
 
-A next hop depends on the switch, the ingress link, the tag and the egress class, not on the packet.
-So the rule is asked once for each of these, and all packets are then moved a link at a time.
+Rehearsals predict with them what hosts measure while some links and switches are down. A next hop
+depends on the switch, the ingress link, the tag and the egress class, not on the packet. So
+`TabulatedHops.of` asks the rule once for each of these. `TabulatedHops.paths` then moves all
+packets at once, a link a round; a packet with several next hops becomes several paths.
 """
 
 from __future__ import annotations
@@ -20,112 +22,119 @@ from compilers.routing.intermediates import intermediates
 from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS
 
 STATES_A_CALL = 4
-"""Packets that take as long to follow as one state to tabulate."""
+"""How many states are tabulated in the time in which one packet is followed."""
 STATES_AT_ONCE = 1 << 18
+"""The most states that are tabulated at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostPaths:
-    """m paths that packets of hosts may take, those of a pair of switches one after the other.
-
-    pair: int64[m], ascending. part: float64[m], of the pair's packets. hops: int16[m], links, or a
-    fault, of `FAULTS`. end: int64[m], the last switch. arcs: int32[H, m], the
-    links that it leaves by, s·K + k; -1 where it has none. marked: bool[H, m], whether it leaves
-    marked.
-    """
+    """The paths that packets of hosts may take, m in all, those of a pair of switches together."""
 
     pair: Numbers
+    """int64[m], the number of the pair of switches, ascending."""
     part: NDArray[np.float64]
+    """float64[m], the part of the pair's packets that takes this path."""
     hops: NDArray[np.int16]
+    """int16[m], the links of the path, or a fault: a key of `FAULTS`."""
     end: Numbers
+    """int64[m], the last switch."""
     arcs: NDArray[np.int32]
+    """int32[H, m], the links of the path, s·K + k for link k of switch s; -1 after the last."""
     marked: NDArray[np.bool_]
+    """bool[H, m], whether packets leave by that link with a mark."""
 
 
 @dataclass(frozen=True, eq=False)
 class TabulatedHops:
-    """The next hops of packets in every state: switch, ingress place, class, counted in this order.
+    """The next hops of packets in every state, with some elements down.
 
-    The ingress places of a switch are its K links, and HOST; where packets are marked then its
-    links for marked packets, to destinations of the first side and to those of the second.
-
-    walks: of the build. program: of its switches, as they are cabled now. begins: int64[states +
-    1], where the next hops of each state begin in these: link, int16[m], or DROP; marked, bool[m],
-    whether a packet leaves marked; part, float64[m], of the packets. released: of each switch and
-    class the intermediate whose packets end their first leg here, as the link to it is down.
+    A state is a switch, an ingress place and an egress class, numbered in this order. The ingress
+    places of a switch are its K links, and hosts; where packets are marked, K more follow, for
+    marked packets by ingress link.
     """
 
     walks: Walks
+    """The build as a program."""
     program: Program
+    """What switches hold, as they are cabled now."""
     begins: Numbers
+    """int64[states + 1], where the next hops of each state begin in the three arrays below."""
     link: NDArray[np.int16]
+    """int16[m], the link of a next hop, or DROP."""
     marked: NDArray[np.bool_]
+    """bool[m], whether packets leave with a mark."""
     part: NDArray[np.float64]
+    """float64[m], the part of the state's packets that takes the next hop."""
     released: NDArray[np.int32]
+    """int32[S, C], the intermediate whose packets end their first leg here, as the link to it is
+    down; -1 where there is none."""
 
     @classmethod
     def of(cls, walks: Walks, program: Program, dead: Numbers) -> TabulatedHops:
-        """Ask the rule for every state while these elements are down."""
+        """Ask the rule for every state.
+
+        Args:
+            walks: of the build.
+            program: what its switches hold, as they are cabled now.
+            dead: int64[n], the failed elements.
+        """
         p, (switches, classes, _), links = program, program.order.shape, program.far.shape[1]
-        weight = np.asarray(walks.build.tables.classes.weight)
         place = np.arange(1 + links * (2 if marks(p) else 1))
-        came_marked = place > links
-        came = np.where(place == links, HOST, np.where(came_marked, (place - 1) % links, place))
-        count = np.zeros((switches, len(place), classes), np.int64)
+        is_marked = place > links
+        ingress = np.where(place == links, HOST, np.where(is_marked, (place - 1) % links, place))
+        count = np.zeros((switches, len(place), classes), np.int64)  # next hops of each state
         next_of = for_packets(count.size // STATES_A_CALL, next_of_packets)
         step = max(1, STATES_AT_ONCE // (len(place) * classes))
-        found = []
+        links_of, marked_of, parts = [], [], []
         for first in range(0, switches, step):
-            there = (p.far[first : first + step, np.maximum(came, 0)] >= 0) | (came == HOST)
-            s, at, c = (x.ravel() for x in np.nonzero(there[..., None] & np.ones(classes, bool)))
+            exists = (p.far[first : first + step, np.maximum(ingress, 0)] >= 0) | (ingress == HOST)
+            s, at, c = (x.ravel() for x in np.nonzero(exists[..., None] & np.ones(classes, bool)))
             s += first
-            tag = np.where(came_marked[at], MARKED, PLAIN)
-            packets = np.stack((s, came[at], tag, c), axis=1)
+            tag = np.where(is_marked[at], MARKED, PLAIN)
+            packets = np.stack((s, ingress[at], tag, c), axis=1)
             down = np.broadcast_to(dead, (len(s), len(dead)))
-            number, onward = next_of(p, packets, np.ascontiguousarray(down))
+            number, hops = next_of(p, packets, np.ascontiguousarray(down))
             count[s, at, c] = number
-            state = np.repeat(np.arange(len(s)), number)
-            link, marked = onward[:, 0], onward[:, 1] == MARKED
-            part = np.ones(len(link))
-            if not p.every_hop:  # by the weights of their class's shares
-                host = np.flatnonzero(came[at[state]] == HOST)
-                rows = s[state[host]], c[state[host]]
-                own = p.shares[rows] == link[host, None]
-                own &= ((np.arange(own.shape[1]) > 0) & marks(p)) == marked[host, None]
-                part[host] = weight[rows][np.arange(len(host)), own.argmax(axis=1)]
-                part[host[~own.any(axis=1)]] = 0
-            total = np.bincount(state, part, len(s))[state]
-            part = np.divide(part, total, out=1 / number[state], where=total > 0)
-            found.append((link.astype(np.int16), marked, part))
-        begins = np.append(0, np.cumsum(count.ravel()))
-        released = np.full((switches, classes), -1, np.int32)
-        if walks.build.forwarding.intermediates and len(dead):
-            for switch, row in np.argwhere(p.order[..., 0] >= 0).tolist():
-                via = int(p.far[switch, p.order[switch, row, 0]])
-                if via >= 0 and gives_up(p, switch, via, row, dead):
-                    released[switch, row] = via
-        link, marked, part = (np.concatenate(each) for each in zip(*found, strict=True))
-        return cls(walks, program, begins, link, marked, part, released)
+            links_of.append(hops[:, 0].astype(np.int16))
+            marked_of.append(hops[:, 1] == MARKED)
+            parts.append(_parts(walks, p, packets, number, hops))
+        return cls(
+            walks,
+            program,
+            np.append(0, np.cumsum(count.ravel())),
+            np.concatenate(links_of),
+            np.concatenate(marked_of),
+            np.concatenate(parts),
+            _released(walks, p, dead),
+        )
 
     @property
     def width(self) -> int:
-        """About how many paths a pair has."""
+        """About how many paths a pair of switches has."""
         p = self.program
         several = p.shares.shape[2] * (p.far.shape[1] if marks(p) or p.every_hop else 1)
         return len(p.far) if self.walks.build.forwarding.intermediates else several
 
     def first_paths(self, source: Numbers, destination: Numbers) -> HostPaths:
-        """From each pair of switches the path of the first links, which is over no intermediate."""
+        """For each pair of switches the path of the first next hops, over no intermediate.
+
+        source and destination: int64[n] each, switches.
+        """
         return self._moved(source, destination, first=True)
 
     def paths(self, source: Numbers, destination: Numbers) -> HostPaths:
-        """All paths from switches to others, int64[n] each, that of `first_paths` first."""
+        """All paths of some pairs of switches; the first of each pair is that of `first_paths`.
+
+        source and destination: int64[n] each, switches.
+        """
         if not self.walks.build.forwarding.intermediates:
             return self._moved(source, destination)
         vias = intermediates(self.walks.build)
-        own = np.argsort(vias != source[:, None], axis=1, kind="stable")
+        # The source as its own intermediate comes first.
+        by_source = np.argsort(vias != source[:, None], axis=1, kind="stable")
         first, then = self.legs
-        leg = (source[:, None] * len(vias) + own).ravel()
+        leg = (source[:, None] * len(vias) + by_source).ravel()
         pair = np.repeat(np.arange(len(source)), len(vias))
         rest = first.end[leg] * len(self.program.far) + destination[pair]
         lost = first.hops[leg] < 0
@@ -141,16 +150,20 @@ class TabulatedHops:
 
     @cached_property
     def legs(self) -> tuple[HostPaths, HostPaths]:
-        """From every switch to every intermediate, and from every switch to every other."""
+        """The first legs, from every switch to every intermediate, and the second legs, from every
+        switch to every switch.
+        """
         every, vias = np.arange(len(self.program.far)), intermediates(self.walks.build)
         first = self._moved(np.repeat(every, len(vias)), np.tile(vias, len(every)), carried=True)
         then = self._moved(np.repeat(every, len(every)), np.tile(every, len(every)))
         return first, then
 
     def hops_over(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
-        """int16[S, S] twice: the fewest and the most links over whatever intermediate.
+        """The fewest and the most links between switches, over whatever intermediate.
 
-        A fault is fewer than any number of links.
+        Returns:
+            int16[S, S] twice, by source and destination. A fault is negative, so it counts as
+            fewer than any number of links.
         """
         first, then = self.legs
         switches = len(self.program.far)
@@ -165,19 +178,23 @@ class TabulatedHops:
         return fewest, most
 
     def bounds_over(self, packets: Numbers) -> tuple[Numbers, Numbers]:
-        """int64[arcs] twice: the fewest and the most packets over whatever intermediates.
+        """The fewest and the most packets on each arc, whatever intermediates packets take.
 
-        packets: int64[S, S], from and to each switch.
+        Args:
+            packets: int64[S, S], the number of packets by source and destination.
+
+        Returns:
+            int64[S·K] twice.
         """
         first, then = self.legs
         switches, arcs = len(packets), self.program.far.size
-        (ends, *legs) = (
+        ends, first_arcs, then_arcs = (
             np.ascontiguousarray(x.T.reshape(switches, -1, *x.shape[:-1]), np.int32)
             for x in (np.where(first.hops < 0, -1, first.end), first.arcs, then.arcs)
         )
         least, most = np.zeros((2, arcs), np.int64)
         add = for_packets(int(np.count_nonzero(packets)) * ends.shape[1], bounds_over)
-        add(legs[0], ends, legs[1], packets, least, most)
+        add(first_arcs, ends, then_arcs, packets, least, most)
         return least, most
 
     def _moved(
@@ -188,13 +205,20 @@ class TabulatedHops:
         carried: bool = False,
         first: bool = False,
     ) -> HostPaths:
-        """Move packets of hosts to their ends; those that come by a link again go round for ever.
+        """Move packets of hosts along all their paths, a link a round, until all have ended.
 
-        carried: to intermediates, or to where these are given up. first: by the first links alone.
+        A packet that comes over a link again goes round for ever; where paths are shared at every
+        hop its path is cut there.
+
+        Args:
+            source: int64[n], the switch where the packets of each pair begin.
+            destination: int64[n], the switch that they are for.
+            carried: whether they are on the way to an intermediate, and may be given up before it.
+            first: whether only the first next hop of each state is taken.
         """
-        p, classes = self.program, self.program.order.shape[1]
-        links = p.far.shape[1]
-        places = (len(self.begins) - 1) // (len(p.far) * classes)
+        p, links = self.program, self.program.far.shape[1]
+        # A row for each path so far: its pair, switch, ingress place, part of the pair's packets,
+        # links (LOOPED while it is not at its end), arcs, marks, and whether it goes on.
         pair, at = np.arange(len(source)), source
         place, part = np.full(len(source), links), np.ones(len(source))
         hops = np.full(len(source), LOOPED, np.int16)
@@ -205,8 +229,8 @@ class TabulatedHops:
             to = destination[pair]
             c = self.walks.all_egress[to, at]
             ended = going & (c < 0)
-            faults = np.where(c == DELIVER, np.where(at == to, taken, MISDELIVERED), LOST)
-            hops = np.where(ended, faults, hops).astype(np.int16)
+            outcome = np.where(c == DELIVER, np.where(at == to, taken, MISDELIVERED), LOST)
+            hops = np.where(ended, outcome, hops).astype(np.int16)
             going &= ~ended
             if carried:
                 given_up = going & (self.released[at, c] == to)
@@ -214,14 +238,9 @@ class TabulatedHops:
                 going &= ~given_up
             if taken == MOST_HOPS or not going.any():
                 break
-            state = np.where(going, (at * places + place) * classes + c, 0)
-            begin, count = self.begins[state], self.begins[state + 1] - self.begins[state]
-            times = np.where(going & (not first), np.maximum(count, 1), 1)
-            row = np.repeat(np.arange(len(pair)), times)
-            nth = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
+            row, hop = self._choices(at, place, c, going, first)
             go = going[row]
-            hop = np.where(go & (count[row] > 0), begin[row] + nth, 0)
-            link = np.where(go & (count[row] > 0), self.link[hop], DROP)
+            link = np.where(hop >= 0, self.link[hop], DROP)
             pair, at, hops = pair[row], at[row], hops[row]
             part = part[row] * np.where(link >= 0, self.part[hop], 1)
             arcs, marked = arcs[:, row], marked[:, row]
@@ -233,6 +252,84 @@ class TabulatedHops:
                 arc[~going] = -1
             tag = going & self.marked[hop]
             arcs, marked = np.concatenate((arcs, arc[None])), np.concatenate((marked, tag[None]))
-            place = np.where(going, p.far_link[at, link], 0) + tag * (1 + links)
+            place = np.where(going, p.far_link[at, link], 0) + np.where(tag, 1 + links, 0)
             at = np.where(going, p.far[at, link], at)
         return HostPaths(pair, part, hops, at, arcs, marked)
+
+    def _choices(
+        self,
+        at: Numbers,
+        place: Numbers,
+        c: NDArray[np.int16],
+        going: NDArray[np.bool_],
+        first: bool,
+    ) -> tuple[Numbers, Numbers]:
+        """The next hops of some paths.
+
+        Args:
+            at: int64[n], the switch of each path.
+            place: int64[n], its ingress place.
+            c: int16[n], its egress class.
+            going: bool[n], whether it goes on; a path that has ended stays as it is.
+            first: whether only the first next hop is taken.
+
+        Returns:
+            int64[m] twice: the path that each longer path continues, ascending; and its next hop, a
+            place in `link`; -1 where there is none.
+        """
+        classes = self.program.order.shape[1]
+        places = (len(self.begins) - 1) // (len(self.program.far) * classes)
+        state = np.where(going, (at * places + place) * classes + c, 0)
+        begin, count = self.begins[state], self.begins[state + 1] - self.begins[state]
+        times = np.where(going & (not first), np.maximum(count, 1), 1)
+        row = np.repeat(np.arange(len(at)), times)
+        nth = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
+        return row, np.where(going[row] & (count[row] > 0), begin[row] + nth, -1)
+
+
+def _parts(
+    walks: Walks,
+    p: Program,
+    packets: Numbers,
+    number: Numbers,
+    hops: Numbers,
+) -> NDArray[np.float64]:
+    """The part of a state's packets that takes each of its next hops.
+
+    Packets of hosts are divided by the weights of their class. In transit, and everywhere where
+    paths are shared at every hop, all next hops have equal parts.
+
+    Args:
+        walks: of the build, which has the weights.
+        p: what switches hold.
+        packets: int64[n, 4], switch, ingress link, tag and egress class of each state.
+        number: int64[n], how many next hops each state has.
+        hops: int64[m, 2], link and tag of each next hop.
+    """
+    state = np.repeat(np.arange(len(packets)), number)
+    link, marked = hops[:, 0], hops[:, 1] == MARKED
+    part = np.ones(len(link))
+    if not p.every_hop:
+        weight = np.asarray(walks.build.tables.classes.weight)
+        host = np.flatnonzero(packets[state, 1] == HOST)
+        row = packets[state[host], 0], packets[state[host], 3]
+        # bool[m, 1 + A], the share with this link; a link may be minimal and, marked, an alternate.
+        share = p.shares[row] == link[host, None]
+        share &= ((np.arange(share.shape[1]) > 0) & marks(p)) == marked[host, None]
+        part[host] = weight[row][np.arange(len(host)), share.argmax(axis=1)]
+        part[host[~share.any(axis=1)]] = 0
+    total = np.bincount(state, part, len(packets))[state]
+    equal: NDArray[np.float64] = 1 / number[state]
+    return np.divide(part, total, out=equal, where=total > 0)
+
+
+def _released(walks: Walks, p: Program, dead: Numbers) -> NDArray[np.int32]:
+    """int32[S, C], of `TabulatedHops.released`, while some elements are down."""
+    switches, classes, _ = p.order.shape
+    released = np.full((switches, classes), -1, np.int32)
+    if walks.build.forwarding.intermediates and len(dead):
+        for switch, c in np.argwhere(p.order[..., 0] >= 0).tolist():
+            via = int(p.far[switch, p.order[switch, c, 0]])
+            if via >= 0 and gives_up(p, switch, via, c, dead):
+                released[switch, c] = via
+    return released

@@ -1,9 +1,12 @@
-"""Machine code of inner loops that are written in Python.
+"""Run inner loops as Python or as machine code, whichever is sooner done.
 
-A loop is a plain Python function over arrays and numbers, and runs as such where it has little to
-do. Where it has much, numba translates the same source, once on a machine. It keeps the machine
-code in `__pycache__` next to the source, or where that cannot be written in the user's cache, under
-a name with the digest of everything that the loop is made of.
+A *loop* is a plain Python function over arrays and numbers, marked by `loop`. `for_packets` decides
+how it runs. With little to do it runs as Python. With much to do numba translates the same source,
+once on a machine, which takes some seconds.
+
+Numba keeps the machine code in `__pycache__` next to the source, or in the user's cache if that
+folder cannot be written. Numba itself looks only at the file of the loop to see whether it changed.
+So the name of the kept file has a digest of all sources that the loop is made of (`_digest`).
 """
 
 from __future__ import annotations
@@ -38,17 +41,19 @@ DAMAGED = (
     TypeError,
     ValueError,
 )
-"""What numba raises where a file of machine code that it kept is not what it wrote."""
+"""What numba raises where a file of machine code that it kept is damaged."""
 
 CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options of numba for loops that Python does not call: such wrappers would take most of the time
-that machine code is made in."""
+"""Options of numba for loops that only other loops call.
+
+They need no wrappers for calls from Python and C, which would take most of the translation's time.
+"""
 
 
 def loop(function: F) -> F:
-    """Mark a function of arrays and numbers that numba can translate.
+    """Mark a function over arrays and numbers as one that numba can translate.
 
-    It calls only functions that are marked, too, and those of numpy that numba knows.
+    It may call functions that are marked, too, and functions of numpy that numba knows.
     """
     function.__dict__["loop"] = {}
     return function
@@ -61,10 +66,14 @@ def inlined_loop(function: F) -> F:
 
 
 def for_packets(packets: int, function: F) -> F:
-    """A loop that is to follow so many packets: as it is written, or in machine code.
+    """A loop, ready for so many packets: the function itself, or its machine code.
+
+    Args:
+        packets: how many packets the loop is to follow, or other work that takes as long.
+        function: marked by `loop`.
 
     Raises:
-        InputError: `POLARFAB_LOOPS` is another word.
+        InputError: the environment variable `POLARFAB_LOOPS` is neither `python` nor `machine`.
     """
     choice = os.environ.get(CHOICE) or ("python" if packets <= PYTHON_UP_TO else "machine")
     if choice not in CHOICES:
@@ -74,7 +83,7 @@ def for_packets(packets: int, function: F) -> F:
 
 
 def compiled(function: F) -> F:
-    """A loop in machine code, which is read or made when it is called with new types."""
+    """A loop in machine code, read or made at the first call with arguments of new types."""
 
     def call(*arguments: Any) -> Any:
         return compiled_for(function, *arguments)(*arguments)
@@ -83,9 +92,10 @@ def compiled(function: F) -> F:
 
 
 def compiled_for(function: F, *arguments: Any) -> F:
-    """A loop in machine code for the types of these arguments.
+    """A loop in machine code for arguments of the types of these.
 
-    To compare types takes milliseconds where an argument has many arrays.
+    A caller that calls it often keeps it: to compare types takes milliseconds where an argument has
+    many arrays.
     """
     from numba import typeof
 
@@ -153,9 +163,9 @@ def _for_numba(function: Callable[..., Any], suffix: str, options: dict[str, boo
     code = function.__code__
     copy = FunctionType(code, names, function.__name__)
     copy.__qualname__, copy.__module__ = function.__qualname__ + suffix, function.__module__
-    # What makes no arrays needs no count of references to those that it is given, which would take
-    # longer than the rule itself.
-    counts = not {"empty", "full", "zeros"}.isdisjoint(code.co_names)
+    # A loop without arrays of its own needs no count of references to the arrays that it is given.
+    # The count would take longer than the rule itself.
+    counts = _makes_arrays(function)
     options = options | vars(function)["loop"]
     translated = numba.njit(nogil=True, error_model="numpy", _nrt=counts, **options)(copy)
     template = translated.get_call_template
@@ -171,6 +181,13 @@ def _wide(type_of: Any) -> Any:
     plain = types.unliteral(type_of)
     narrow = isinstance(plain, types.Integer) and plain != types.uint64
     return types.int64 if narrow else plain
+
+
+def _makes_arrays(function: Callable[..., Any]) -> bool:
+    """Whether a loop, or one that it calls, makes arrays."""
+    if not {"empty", "full", "zeros"}.isdisjoint(function.__code__.co_names):
+        return True
+    return any(_makes_arrays(called) for called in _called(function).values())
 
 
 def _globals(function: Callable[..., Any]) -> dict[str, Any]:

@@ -1,4 +1,10 @@
-"""Many packets at once: where each may go next, by the rule, and loads over intermediates."""
+"""The next hops of many packets at once, as numpy arrays instead of packet by packet.
+
+Three loops and a class. `next_of_packets` asks the rule about an array of packets. `ManyPackets`
+wraps it for a build, and numbers what packets come in by and leave by as *arcs*. Users are the
+fluid model (`compilers.demand.fluid`), predictions, and comparisons with simulators. `bounds_over`
+bounds the load of each arc where packets go over unknown intermediates.
+"""
 
 from __future__ import annotations
 
@@ -26,53 +32,59 @@ from compilers.tables.build import Build
 
 
 @loop
-def next_of_packets(p: Program, packets: Array, dead: Array) -> tuple[Array, Array]:
-    """Ask the rule about packets.
+def next_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, Array]:
+    """Ask the rule about an array of packets.
 
     Args:
         p: what switches hold.
         packets: int64[n, 4]: switch, ingress link, tag and egress class of each.
-        dead: int64[n, F], the elements that are down for each; -1: none.
+        failed: int64[n, F], the failed elements for each; -1: none.
 
     Returns:
-        int64[n], how many links each may leave by, and int64[m, 2]: these, or one DELIVER or DROP,
-        and its tag there.
+        int64[n], how many next links each packet has; and int64[m, 2], packet after packet: each of
+        these links, or one DELIVER or DROP, and the packet's tag there.
     """
     links_of = p.far.shape[1]
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
-    count, found, m = np.zeros(len(packets), np.int64), np.empty((len(packets), 2), np.int64), 0
+    count, hops, m = np.zeros(len(packets), np.int64), np.empty((len(packets), 2), np.int64), 0
     for i in range(len(packets)):
-        s, came, tag, c = packets[i, 0], packets[i, 1], packets[i, 2], packets[i, 3]
-        count[i] = next_links(p, s, came, tag, c, dead[i], link, tags)
-        if m + count[i] > len(found):
-            more = np.empty((2 * len(found) + links_of, 2), np.int64)
-            more[:m] = found[:m]
-            found = more
+        s, ingress, tag, c = packets[i, 0], packets[i, 1], packets[i, 2], packets[i, 3]
+        count[i] = next_links(p, s, ingress, tag, c, failed[i], link, tags)
+        if m + count[i] > len(hops):
+            larger = np.empty((2 * len(hops) + links_of, 2), np.int64)
+            larger[:m] = hops[:m]
+            hops = larger
         for x in range(count[i]):
-            found[m, 0], found[m, 1] = link[x], tags[x]
+            hops[m, 0], hops[m, 1] = link[x], tags[x]
             m += 1
-    return count, found[:m].copy()
+    return count, hops[:m].copy()
 
 
 @loop
 def bounds_over(
     first: Array, ends: Array, then: Array, packets: Array, least: Array, most: Array
 ) -> None:
-    """Add the fewest and the most packets that each arc carries, over whatever intermediates.
+    """Add the fewest and the most packets that each arc carries, whatever intermediates they take.
+
+    A packet from s to d goes over one of V intermediates, and it is not known which. An arc that is
+    on the paths over all intermediates carries it in any case; one that is on some may carry it.
 
     Args:
-        first: int32[S, V, H], the arcs of the legs from each switch to each intermediate, -1 beyond
-            the last.
-        ends: int32[S, V], where these end; -1: the packet is lost.
-        then: int32[S, S, H'], the arcs of the second legs.
-        packets: int64[S, S], from and to each switch.
+        first: int32[S, V, H], the arcs of the first leg from each switch to each intermediate; -1
+            after the last.
+        ends: int32[S, V], the switch where the first leg ends; -1: the packet is lost.
+        then: int32[S, S, H'], the arcs of the second leg.
+        packets: int64[S, S], the number of packets from each switch to each switch.
         least: int64[arcs], added to.
         most: int64[arcs], added to.
     """
     switches, vias, _ = first.shape
     longest = first.shape[2] + then.shape[2]
+    # Of one pair of switches, by arc: the intermediates whose path takes it; how often the path
+    # over the current one takes it; and the fewest and the most times that a path takes it.
     met, crossings = np.zeros(len(most), np.int64), np.zeros(len(most), np.int64)
     fewest, largest = np.zeros(len(most), np.int64), np.zeros(len(most), np.int64)
+    # The arcs with `met` above 0, and the arcs of one path.
     touched, path = np.empty(len(most), np.int64), np.empty(longest, np.int64)
     for s in range(switches):
         for d in range(switches):
@@ -111,27 +123,27 @@ def bounds_over(
 
 
 class Onward(NamedTuple):
-    """The next hops of packets: int64[m] each.
-
-    which: of the packets, ascending. arc: by which arc of `ManyPackets`; DELIVER or DROP, negative.
-    """
+    """The next hops that packets may take, a row for each packet and next hop."""
 
     which: Array
+    """int64[m], the number of the packet, ascending."""
     arc: Array
+    """int64[m], the arc (`ManyPackets`) that it leaves by; DELIVER or DROP, which are negative."""
 
 
 @dataclass(frozen=True, eq=False)
 class ManyPackets:
     """The program of a build, asked about many packets at once.
 
-    An *arc* is a switch and one of its links, or its hosts: s·L + k, L = K + 1, is link k of switch
-    s, and s·L + K a host there. It says by what packets come in, and by what they leave.
-
-    end: int32[S·L], the arc at the other end of each link; -1 where there is none.
+    An *arc* is a switch with one of its links, or with its hosts. With L = K + 1, arc s·L + k is
+    link k of switch s, and arc s·L + K a host there. An arc says by what a packet comes in, or by
+    what it leaves.
     """
 
     walks: Walks
+    """The build as a program."""
     end: Array
+    """int32[S·L], the arc at the other end of each link; -1 where there is none."""
 
     @classmethod
     def of(cls, build: Build) -> ManyPackets:
@@ -164,51 +176,66 @@ class ManyPackets:
 
     @property
     def ends(self) -> Array:
-        """int64[S·L]: the switch at the other end of each arc, -1 where there is none."""
+        """int64[S·L], the switch at the other end of each arc; -1 where there is none."""
         return np.where(self.end >= 0, self.end // self.slots, -1)
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
-        """The arcs of each class's links, int32[N, S·(C + 2)], and of its next hops by ingress
-        place, int32[S·(C + 2)·(N + NAMED)], of `tabulate`; the last two classes drop and deliver.
+        """The links that classes name, and their next hops by ingress place, both as arcs.
+
+        Each switch has C + 2 classes here: the last two stand for DROP and DELIVER.
+
+        Returns:
+            int32[N, S·(C + 2)], the N links of each class's `order`; and
+            int32[S·(C + 2)·(N + NAMED)], the next hop by class and ingress place of `tabulate`.
         """
         p, first = self.program, np.arange(self.switches)[:, None, None] * self.slots
-        step = for_packets(self.walks.packets, tabulate)(p)[0][..., 0]
-        into = (step >> LINK_BITS) * self.slots + (step & LINK_MASK)
-        room = (0, 0), (0, 2), (0, 0)
-        after = np.pad(np.where(step >= 0, self.end[np.where(step >= 0, into, 0)], DROP), room)
+        step = for_packets(self.walks.packets, tabulate)(p).step[..., 0]
+        far_arc = (step >> LINK_BITS) * self.slots + (step & LINK_MASK)
+        two_classes = (0, 0), (0, 2), (0, 0)
+        after = np.where(step >= 0, self.end[np.where(step >= 0, far_arc, 0)], DROP)
+        after = np.pad(after, two_classes)
         after[:, -2:] = np.array((DROP, DELIVER))[:, None]
-        order = np.pad(np.where(p.order >= 0, first + p.order, DROP), room, constant_values=DROP)
+        order = np.where(p.order >= 0, first + p.order, DROP)
+        order = np.pad(order, two_classes, constant_values=DROP)
         named = np.ascontiguousarray(order.reshape(-1, order.shape[2]).T.astype(np.int32))
         return named, after.astype(np.int32).ravel()
 
     def rows(self, egress: Egress) -> Array:
-        """int32[D, S]: s·(C + 2) + the class of each switch; the last two drop and deliver."""
+        """The rows of `transit` for packets to some destinations.
+
+        Returns:
+            int32[D, S], by destination and switch: s·(C + 2) + the class. DROP and DELIVER, which
+            are -2 and -1, become the last two classes.
+        """
         width = self.classes + 2
         first = np.arange(0, self.switches * width, width, dtype=np.int32)
-        found: Array = first + egress % np.int16(width)
-        return found
+        rows: Array = first + egress % np.int16(width)
+        return rows
 
     def transit(self, arc: Array, row: Array) -> Array:
-        """int32[n]: the arc by which packets in transit leave, each by one; DELIVER or DROP.
+        """The arcs by which packets in transit leave their switches.
 
         Args:
-            arc: int[n], by which they came in, from no host.
-            row: int32[n], of `rows`, at their switches.
+            arc: int[n], the arc by which each packet came in, not from a host.
+            row: int32[n], the entry of `rows` at its switch.
+
+        Returns:
+            int32[n], arcs; DELIVER or DROP.
         """
         named, after = self._table
         place = row * (len(named) + NAMED) + FROM_OTHER
-        for i in range(len(named) - 1, -1, -1):
+        for i in range(len(named) - 1, -1, -1):  # if a class names a link twice, the first counts
             same = named[i].take(row) == arc
             place[same] = row[same] * (len(named) + NAMED) + NAMED + i
-        found: Array = after.take(place)
-        return found
+        leaves_by: Array = after.take(place)
+        return leaves_by
 
     def spreads(self, egress: Egress) -> Array:
-        """bool[D, S]: whether switches spread marked packets of these classes."""
-        of_class = [spreads(self.program, c) for c in range(DROP, self.classes)]
-        found: Array = np.array(of_class)[egress.astype(np.intp) - DROP]
-        return found
+        """Whether switches spread marked packets of some classes: bool[D, S], as `egress`."""
+        by_class = np.array([spreads(self.program, c) for c in range(DROP, self.classes)])
+        switch_spreads: Array = by_class[egress.astype(np.intp) - DROP]
+        return switch_spreads
 
     def after(
         self,
@@ -220,32 +247,32 @@ class ManyPackets:
         """The next hops that packets without a mark may take.
 
         Args:
-            egress: of some destinations.
-            arc: int64[n], by which each packet came in.
-            column: int64[n], its destination among these.
-            dead: int64[D, F], the elements that are down for packets to each destination.
+            egress: int16[D, S], of `egress_classes` for some destinations.
+            arc: int64[n], the arc by which each packet came in.
+            column: int64[n], the place of its destination among these.
+            dead: int64[D, F], the failed elements for packets to each destination; None: none.
         """
-        switch, came = np.divmod(arc, self.slots)
+        switch, ingress = np.divmod(arc, self.slots)
         packets = np.zeros((len(arc), 4), np.int64)
-        packets[:, 0], packets[:, 1] = switch, np.where(came == self.slots - 1, HOST, came)
+        packets[:, 0], packets[:, 1] = switch, np.where(ingress == self.slots - 1, HOST, ingress)
         packets[:, 2], packets[:, 3] = PLAIN, egress[column, switch]
         down = np.zeros((len(egress), 0), np.int64) if dead is None else dead
         next_of, distinct = for_packets(self.walks.packets, next_of_packets), np.arange(len(arc))
-        if next_of is next_of_packets:  # which takes its time for each
+        if next_of is next_of_packets:  # in plain Python it is worth asking once for equal packets
             key = arc * (self.classes + 2) + packets[:, 3] + 2
             if dead is not None:
                 key = key * len(egress) + column
             _, first, distinct = np.unique(key, return_index=True, return_inverse=True)
             packets, column = packets[first], column[first]
-        count, found = next_of(self.program, packets, down[column])
+        count, hops = next_of(self.program, packets, down[column])
         begins = np.cumsum(count) - count
         count, begins = count[distinct], begins[distinct]
         which = np.repeat(np.arange(len(arc)), count)
         place = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        link = found[np.repeat(begins, count) + place, 0]
+        link = hops[np.repeat(begins, count) + place, 0]
         return Onward(which, np.where(link >= 0, switch[which] * self.slots + link, link))
 
     def host(self, switch: Array) -> Array:
-        """int64[n]: the arcs of packets from hosts at switches."""
-        found: Array = switch * self.slots + self.slots - 1
-        return found
+        """The arcs of packets from hosts at some switches, int64[n] both."""
+        arcs: Array = switch * self.slots + self.slots - 1
+        return arcs

@@ -1,4 +1,11 @@
-"""A packet that meets failures: what it needs for its next hop, and where it gets without that."""
+"""Packets that meet failures: which elements they need for their next hop, and where they get
+without these.
+
+A packet *meets* failures where its next links are down, or where a host's packet has no share that
+is up. Up to there it travelled as without failures. So walks under failures (`failure_sets`,
+`pairs_of_failures`) take each state without failures, ask `needs` which elements can fail there,
+and let `follow` go on from there with these elements down.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +30,24 @@ from compilers.tables.fib import MOST_HOPS
 
 
 @loop
-def needs(p: Program, s: int, came: int, c: int, most: int, none: Array, needed: Array) -> int:
-    """Write the elements that a packet needs for its next hop, failures aside; how many they are.
+def needs(p: Program, s: int, ingress: int, c: int, most: int, none: Array, needed: Array) -> int:
+    """Write the elements behind the next links that a packet has without failures.
 
-    Of hosts' packets those of all their links, none of them if these are more than `most`: so many
-    failures leave one that is up. needed: int64[2·most].
+    Args:
+        p: what switches hold.
+        s: the switch that the packet is in.
+        ingress: its ingress link.
+        c: its egress class.
+        most: how many elements fail at once. A host's packet with more shares than that needs
+            nothing, as one of them is always up.
+        none: int64[0], no failed elements.
+        needed: int64[2·most], written: for each next link its cable and the switch behind it.
+
+    Returns:
+        How many elements are written.
     """
     n = 0
-    if came == HOST and c >= 0:
+    if ingress == HOST and c >= 0:
         for k in p.shares[s, c]:
             if k >= 0:
                 if n == 2 * most:
@@ -39,7 +56,7 @@ def needs(p: Program, s: int, came: int, c: int, most: int, none: Array, needed:
                 n += 2
         if n:
             return n
-    k = transit(p, s, came, c, none)
+    k = transit(p, s, ingress, c, none)
     if k < 0:
         return 0
     needed[0], needed[1] = p.cable[s, k], p.cables + p.far[s, k]
@@ -47,18 +64,20 @@ def needs(p: Program, s: int, came: int, c: int, most: int, none: Array, needed:
 
 
 @loop
-def meets(p: Program, s: int, came: int, c: int, d: int, dead: Array) -> bool:
-    """Whether a packet meets these failures here: its switch, its destination and its ingress link
-    are up, and none of a host's links is.
+def meets(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bool:
+    """Whether a packet in switch s comes there in spite of these failures, and meets them there.
+
+    Its switch, its destination and its ingress link have to be up. A packet of a host has to find
+    no share that is up; that the next link of others is down, the caller knows from `needs`.
     """
-    for element in dead:
+    for element in failed:
         if element == p.cables + d or element == p.cables + s:
             return False
-    if came >= 0 and not is_up(p, s, came, dead):
+    if ingress >= 0 and not is_up(p, s, ingress, failed):
         return False
-    if came == HOST:  # which needs a link, so it has a class
+    if ingress == HOST:  # `needs` named a link of it, so there is a class
         for k in p.shares[s, c]:
-            if k >= 0 and is_up(p, s, k, dead):
+            if k >= 0 and is_up(p, s, k, failed):
                 return False
     return True
 
@@ -68,62 +87,88 @@ def follow(
     p: Program,
     egress: Array,
     s: int,
-    came: int,
+    ingress: int,
     d: int,
-    dead: Array,
-    every: bool,
+    failed: Array,
+    each_link: bool,
     depth: Array,
-    found: Array,
+    reached: Array,
 ) -> int:
-    """The most links that a packet takes to d from where it met a failure, so in transit or with
-    no link of a host's up; DROP or LOOPED if any path ends so.
+    """The links of the longest path of a packet to d, from where it met a failure.
+
+    Args:
+        p: what switches hold.
+        egress: int16[S], the class of each switch for d.
+        s: the switch where the packet met the failure.
+        ingress: its ingress link there.
+        d: the destination.
+        failed: int64[n], the failed elements.
+        each_link: as in `state_of`.
+        depth: int8 by state, -1 for each, and so it is left.
+        reached: int32, room for all states.
+
+    Returns:
+        The links; DROP or LOOPED if any path ends so.
     """
     if not p.every_hop:
         for links in range(MOST_HOPS):
-            k = transit(p, s, came, egress[s], dead)
+            k = transit(p, s, ingress, egress[s], failed)
             if k < 0:
                 return links if k == DELIVER and s == d else DROP
-            s, came = p.far[s, k], p.far_link[s, k]
+            s, ingress = p.far[s, k], p.far_link[s, k]
         return LOOPED
     links_of = p.far.shape[1]
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     for links in range(MOST_HOPS):
-        several = next_links(p, s, came, PLAIN, egress[s], dead, link, tags)
-        if several > 1:
-            found[0] = state_of(p, s, came, PLAIN, egress[s], every)
-            depth[found[0]] = 0
-            n, strays, looped, most = flood(p, egress, d, dead, every, depth, found, 1)
-            for state in found[:n]:
+        choices = next_links(p, s, ingress, PLAIN, egress[s], failed, link, tags)
+        if choices > 1:
+            reached[0] = state_of(p, s, ingress, PLAIN, egress[s], each_link)
+            depth[reached[0]] = 0
+            fate = flood(p, egress, d, failed, each_link, depth, reached, 1)
+            for state in reached[: fate.reached]:
                 depth[state] = -1
-            if looped:
+            if fate.endless:
                 return LOOPED
-            return DROP if strays else links + most
+            return DROP if fate.lost else links + fate.longest
         k = link[0]
         if k < 0:
             return links if k == DELIVER and s == d else DROP
-        s, came = p.far[s, k], p.far_link[s, k]
+        s, ingress = p.far[s, k], p.far_link[s, k]
     return LOOPED
 
 
 @loop
-def distinguished(p: Program, egress: Array, depth: Array, found: Array, failures: int) -> Array:
-    """The states that so many failures can distinguish, and of the others those after most links.
+def distinguished(p: Program, egress: Array, depth: Array, reached: Array, failures: int) -> Array:
+    """The states that are enough for all sets of so many failures, those after most links first.
 
-    A switch distinguishes the ingress links that its class names. Of all others as many are kept as
-    elements fail: the next link is down, so one of them is up, and what came by it does what those
-    of all others do.
+    A switch treats packets alike that came in by links which its class does not name. Of these
+    links as many are kept as elements fail. One failure is the next link, so at least one of the
+    kept ingress links is up, and its packets stand for those of all others.
+
+    Args:
+        p: what switches hold.
+        egress: int16[S], the class of each switch for the destination.
+        depth: int8 by state, of `flood`.
+        reached: int32[n], the states that occur.
+        failures: how many elements fail at once.
+
+    Returns:
+        int32[m], states.
     """
-    kept, count = np.empty(len(found), np.int32), 0
-    others = np.zeros(len(p.far), np.int32)
-    order = np.argsort(-depth[found])
-    for i in order:
-        s, came, tag = packet_in(p, found[i])
+    kept, count = np.empty(len(reached), np.int32), 0
+    unnamed = np.zeros(len(p.far), np.int32)  # by switch, the kept links that no class names
+    for i in np.argsort(-depth[reached]):
+        s, ingress, tag = packet_in(p, reached[i])
         c = egress[s]
-        transits = came >= 0 and c >= 0 and tag == PLAIN
-        if transits and not contains(p.order[s, c], came) and not contains(p.bounce[s, c], came):
-            others[s] += 1
-            if others[s] > failures:
+        in_transit = ingress >= 0 and c >= 0 and tag == PLAIN
+        if (
+            in_transit
+            and not contains(p.order[s, c], ingress)
+            and not contains(p.bounce[s, c], ingress)
+        ):
+            unnamed[s] += 1
+            if unnamed[s] > failures:
                 continue
-        kept[count] = found[i]
+        kept[count] = reached[i]
         count += 1
     return kept[:count]

@@ -1,10 +1,19 @@
-"""The states of packets, and all of them that occur towards a destination.
+"""The states of packets towards a destination, and a walk over all states that occur.
 
-A state is a switch with what the packet brings: its ingress link and its tag. The packets of a
-state have the same destination, so the rule does the same with all of them.
+A *state* is all that the rule asks about a packet whose destination is known: the switch that it
+is in, its ingress link there, and its tag. So the rule treats all packets of a state alike, and a
+walk follows states instead of packets. Walks under sets of failures (`failure_sets`,
+`pairs_of_failures`), waits (`link_waits`) and crossings (`cable_crossings`) are made of these
+functions.
+
+States are numbers. A switch with K links has 2K + 2, in this order: K for unmarked packets by their
+ingress link, one for packets of hosts, one for packets that came in by any link that their class
+does not name (OTHER), and K for marked packets by their ingress link.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,29 +33,50 @@ from compilers.forwarding.rule import (
 from compilers.tables.fib import MOST_HOPS
 
 
-@loop
-def state_of(p: Program, s: int, came: int, tag: int, c: int, every: bool) -> int:
-    """The number of a packet's state, without its destination: (2K + 2)·s + a place.
+class Flood(NamedTuple):
+    """What became of packets that were followed over all their paths."""
 
-    Ingress links that the class does not name are one, OTHER, unless `every` one is its own.
+    reached: int
+    """How many states occur."""
+    lost: int
+    """In how many states packets are lost, or still forwarded after `MOST_HOPS` links."""
+    endless: bool
+    """Whether packets are still forwarded then."""
+    longest: int
+    """The links of the longest path."""
+
+
+@loop
+def state_of(p: Program, s: int, ingress: int, tag: int, c: int, each_link: bool) -> int:
+    """The number of a packet's state.
+
+    Args:
+        p: what switches hold.
+        s: the switch that the packet is in.
+        ingress: its ingress link, or HOST.
+        tag: PLAIN or MARKED.
+        c: its egress class at s.
+        each_link: whether each ingress link has a state of its own. Otherwise the links that the
+            class does not name share the state of OTHER, which is enough where at most one element
+            fails.
     """
     links: int = p.far.shape[1]
     first: int = s * (2 * links + 2)
-    if came == HOST:
+    if ingress == HOST:
         return first + links
     if tag == MARKED and spreads(p, c):
-        return first + links + 2 + came
-    if every:
-        return int(first + came)
-    named = c >= 0 and contains(p.order[s, c], came)
-    if named or (c >= 0 and p.every_hop and contains(p.shares[s, c], came)):
-        return first + came
+        return first + links + 2 + ingress
+    if each_link:
+        return int(first + ingress)
+    named = c >= 0 and contains(p.order[s, c], ingress)
+    if named or (c >= 0 and p.every_hop and contains(p.shares[s, c], ingress)):
+        return first + ingress
     return first + links + 1
 
 
 @loop
 def packet_in(p: Program, state: int) -> tuple[int, int, int]:
-    """The switch, ingress link and tag of a state."""
+    """The switch, the ingress link (or HOST, or OTHER) and the tag of a state."""
     links = p.far.shape[1]
     s, at = state // (2 * links + 2), state % (2 * links + 2)
     if at < links:
@@ -60,20 +90,32 @@ def packet_in(p: Program, state: int) -> tuple[int, int, int]:
 
 @loop
 def start(
-    p: Program, ends: Array, egress: Array, d: int, depth: Array, found: Array
+    p: Program, has_hosts: Array, egress: Array, d: int, depth: Array, reached: Array
 ) -> tuple[int, int]:
-    """The states of all packets that hosts send to d; how many these are, and their paths."""
+    """Write the states in which hosts' packets to d begin.
+
+    Args:
+        p: what switches hold.
+        has_hosts: bool[S], the switches with hosts.
+        egress: int16[S], the class of each switch for d.
+        d: the destination.
+        depth: int8 by state, written: 0 for each of these.
+        reached: int32, written: the states.
+
+    Returns:
+        How many states these are, and how many paths the hosts may choose.
+    """
     links_of = p.far.shape[1]
-    n, paths = 0, 0
-    for s in range(len(ends)):
-        if ends[s] and s != d:
-            found[n] = s * (2 * links_of + 2) + links_of
-            depth[found[n]] = 0
-            n += 1
+    count, paths = 0, 0
+    for s in range(len(has_hosts)):
+        if has_hosts[s] and s != d:
+            reached[count] = s * (2 * links_of + 2) + links_of
+            depth[reached[count]] = 0
+            count += 1
             if egress[s] >= 0:
                 for k in p.shares[s, egress[s]]:
                     paths += k >= 0
-    return n, paths
+    return count, paths
 
 
 @loop
@@ -81,52 +123,48 @@ def flood(
     p: Program,
     egress: Array,
     d: int,
-    dead: Array,
-    every: bool,
+    failed: Array,
+    each_link: bool,
     depth: Array,
-    found: Array,
-    n: int,
-) -> tuple[int, int, bool, int]:
-    """Follow packets over all paths to their ends, a link at a time.
+    reached: Array,
+    count: int,
+) -> Flood:
+    """Follow packets over all paths to their ends, a link a round.
 
     Args:
         p: what switches hold.
-        egress: int16[S], the class of each for d.
+        egress: int16[S], the class of each switch for d.
         d: the destination.
-        dead: the elements that are down.
-        every: see `state_of`.
-        depth: int8, by state the most links that a packet can have taken; -1: none came.
-        found: the states that occur, of which the first n are those to begin with.
-        n: how many these are.
-
-    Returns:
-        How many states occur, in how many packets are lost, whether some go on for ever, and the
-        links of the longest path.
+        failed: int64[n], the failed elements.
+        each_link: as in `state_of`.
+        depth: int8 by state, raised to the most links after which a packet is there; -1: none is.
+        reached: int32, the states that occur: those to begin with; others are appended.
+        count: how many states to begin with.
     """
     links_of = p.far.shape[1]
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
-    now = found[:n].copy()
-    links, strays, most = 0, 0, 0
-    while len(now) and links < MOST_HOPS:
-        later, m = np.empty(min(len(now) * links_of, len(depth)), np.int32), 0
+    current = reached[:count].copy()
+    links, lost, longest = 0, 0, 0
+    while len(current) and links < MOST_HOPS:
+        later, waiting = np.empty(min(len(current) * links_of, len(depth)), np.int32), 0
         links += 1
-        for state in now:
-            s, came, tag = packet_in(p, state)
-            several = next_links(p, s, came, tag, egress[s], dead, link, tags)
-            strays += several == 0
-            for i in range(several):
+        for state in current:
+            s, ingress, tag = packet_in(p, state)
+            choices = next_links(p, s, ingress, tag, egress[s], failed, link, tags)
+            lost += choices == 0
+            for i in range(choices):
                 k = link[i]
                 if k < 0 or s == d:
-                    strays += k != DELIVER or s != d
-                    most = max(most, links - 1)
+                    lost += k != DELIVER or s != d
+                    longest = max(longest, links - 1)
                     continue
                 t = p.far[s, k]
-                into = state_of(p, t, p.far_link[s, k], tags[i], egress[t], every)
-                if depth[into] < 0:
-                    found[n] = into
-                    n += 1
-                if depth[into] < links:
-                    depth[into], later[m] = links, into
-                    m += 1
-        now = later[:m]
-    return n, strays + len(now), len(now) > 0, most
+                after = state_of(p, t, p.far_link[s, k], tags[i], egress[t], each_link)
+                if depth[after] < 0:
+                    reached[count] = after
+                    count += 1
+                if depth[after] < links:
+                    depth[after], later[waiting] = links, after
+                    waiting += 1
+        current = later[:waiting]
+    return Flood(count, lost + len(current), len(current) > 0, longest)

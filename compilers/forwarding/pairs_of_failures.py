@@ -1,4 +1,12 @@
-"""Packets that meet two failures, of all pairs of links and switches."""
+"""Follow all packets that meet two failures at once, for all pairs of links and switches.
+
+`verify` proves with it that two failures lose nothing. A fabric of S switches and E links has
+(E + S)² / 2 pairs, but a pair matters only to packets that meet both. So nothing is tried pair by
+pair. A packet that needs an element for its next hop meets that one as the first failure, and goes
+on without it; each element that it uses then may be the second failure (`walk_second`).
+
+The result says whether a destination loses packets, not which: `failure_sets` counts these exactly.
+"""
 
 from __future__ import annotations
 
@@ -12,47 +20,60 @@ from compilers.forwarding.single_failures import minimal_hops
 from compilers.tables.fib import MOST_HOPS
 
 LONGEST_MET, ADDED, LOSES = range(3)
-"""Columns of what `walk_two` counts for a destination: the longest path of a packet that met two
+"""Columns of what `walk_two` writes for a destination: the longest path of a packet that met two
 failures, the most links that these add, and whether a packet is lost.
 """
 
 
 @loop
-def has_other(p: Program, s: int, came: int, d: int, used: Array) -> bool:
-    """Whether an element can fail that a packet at s does not need; in a small ring none can."""
+def has_other(p: Program, s: int, ingress: int, d: int, used: Array) -> bool:
+    """Whether some element can fail without any effect on a packet at switch s.
+
+    In a small ring none can.
+
+    Args:
+        p: what switches hold.
+        s: the switch that the packet is in.
+        ingress: its ingress link.
+        d: its destination.
+        used: int64[n], the elements that it uses from here on.
+    """
     for element in range(p.cables + len(p.far)):
-        at = element - p.cables
-        if at in (s, d) or (at >= 0 and p.far[at, 0] < 0) or contains(used, element):
+        t = element - p.cables
+        if t in (s, d) or (t >= 0 and p.far[t, 0] < 0) or contains(used, element):
             continue
-        if came < 0 or (element != p.cable[s, came] and at != p.far[s, came]):
+        if ingress < 0 or (element != p.cable[s, ingress] and t != p.far[s, ingress]):
             return True
     return False
 
 
 @loop
 def used_under(
-    p: Program, egress: Array, d: int, s: int, came: int, one: Array, used: Array
+    p: Program, egress: Array, d: int, s: int, ingress: int, first_only: Array, used: Array
 ) -> tuple[int, bool]:
-    """Write the elements that a packet uses while one is down; how many, and whether it arrives.
+    """Write the elements that a packet uses on its way while one is down.
 
     Args:
         p: what switches hold.
-        egress: int16[S], the class of each for d.
+        egress: int16[S], the class of each switch for d.
         d: the destination.
         s: the switch that the packet is in.
-        came: its ingress link.
-        one: int64[1], the element.
-        used: int64, written.
+        ingress: its ingress link.
+        first_only: int64[1], the element that is down.
+        used: int64[2·MOST_HOPS], written: cables and switches in the order of the path.
+
+    Returns:
+        How many elements are written, and whether the packet arrives.
     """
-    at, entry, m, k = s, came, 0, DROP
-    while m < 2 * MOST_HOPS:
-        k = transit(p, at, entry, egress[at], one)
+    t, entry, count, k = s, ingress, 0, DROP
+    while count < 2 * MOST_HOPS:
+        k = transit(p, t, entry, egress[t], first_only)
         if k < 0:
             break
-        used[m], used[m + 1] = p.cable[at, k], p.cables + p.far[at, k]
-        m += 2
-        at, entry = p.far[at, k], p.far_link[at, k]
-    return m, k == DELIVER and at == d
+        used[count], used[count + 1] = p.cable[t, k], p.cables + p.far[t, k]
+        count += 2
+        t, entry = p.far[t, k], p.far_link[t, k]
+    return count, k == DELIVER and t == d
 
 
 @loop
@@ -65,86 +86,92 @@ def walk_second(
     depth: Array,
     hops: Array,
     seen: Array,
-    others: Array,
+    reached: Array,
     figures: Array,
 ) -> None:
-    """Follow the packets of a state that meet an element and a second one, of those they use then.
+    """Follow the packets of a state while one element is down, and every second one that matters.
 
     Args:
         p: what switches hold.
-        egress: int16[S], the class of each for d.
+        egress: int16[S], the class of each switch for d.
         d: the destination.
-        state: see above.
-        first: the element.
-        depth: of `flood`, without failures.
+        state: the state in which the packets meet the first failure.
+        first: the element that fails first.
+        depth: int8 by state, of `flood` without failures.
         hops: int8[S], the links of minimal paths.
         seen: int8 by state, -1 for each, and so it is left.
-        others: int32, room for all states.
+        reached: int32, room for all states.
         figures: int64[3], raised: LONGEST_MET, ADDED, LOSES.
     """
-    none, one, dead = np.empty(0, np.int64), np.empty(1, np.int64), np.empty(2, np.int64)
+    none, first_only, failed = np.empty(0, np.int64), np.empty(1, np.int64), np.empty(2, np.int64)
     used, needed = np.empty(2 * MOST_HOPS + 8, np.int64), np.empty(6, np.int64)
-    s, came, _ = packet_in(p, state)
-    c, one[0] = egress[s], first
-    m, home = used_under(p, egress, d, s, came, one, used)
-    if came == HOST:
-        for x in range(needs(p, s, came, c, 2, none, needed)):
-            used[m] = needed[x]
-            m += 1
-    if not home and meets(p, s, came, c, d, one):
+    s, ingress, _ = packet_in(p, state)
+    c, first_only[0] = egress[s], first
+    count, arrives = used_under(p, egress, d, s, ingress, first_only, used)
+    if ingress == HOST:  # only where all its shares are down does a host's packet meet a failure
+        for x in range(needs(p, s, ingress, c, 2, none, needed)):
+            used[count] = needed[x]
+            count += 1
+    if not arrives and meets(p, s, ingress, c, d, first_only):
         figures[LOSES] = True
-    used[m] = first
-    m += 1
-    other_fails = has_other(p, s, came, d, used[:m])
-    for second in used[:m]:
+    # The first element as the second one stands for every second failure without an effect.
+    used[count] = first
+    count += 1
+    other_fails = has_other(p, s, ingress, d, used[:count])
+    for second in used[:count]:
         if second == first and not other_fails:
             continue
-        dead[0], dead[1] = first, second
-        if not meets(p, s, came, c, d, dead):
+        failed[0], failed[1] = first, second
+        if not meets(p, s, ingress, c, d, failed):
             continue
-        taken = follow(p, egress, s, came, d, dead, True, seen, others)
-        if taken >= 0:
-            figures[LONGEST_MET] = max(figures[LONGEST_MET], depth[state] + taken)
-            figures[ADDED] = max(figures[ADDED], taken - hops[s])
+        links = follow(p, egress, s, ingress, d, failed, True, seen, reached)
+        if links >= 0:
+            figures[LONGEST_MET] = max(figures[LONGEST_MET], depth[state] + links)
+            figures[ADDED] = max(figures[ADDED], links - hops[s])
         else:
             figures[LOSES] = True
 
 
 @loop
 def walk_two(
-    p: Program, ends: Array, egresses: Array, destinations: Array, table: Array, figures: Array
+    p: Program,
+    has_hosts: Array,
+    egresses: Array,
+    destinations: Array,
+    minimal_far: Array,
+    figures: Array,
 ) -> None:
-    """Follow all packets that meet two failures, of all pairs of links and switches.
-
-    A packet that meets one failure goes on under it. What it needs then may be the second failure.
-    So pairs that no packet meets cost nothing.
+    """Follow all packets of hosts to some destinations that meet two failures.
 
     Args:
         p: what switches hold; not `every_hop`.
-        ends: bool[S], the switches with hosts.
+        has_hosts: bool[S], the switches with hosts.
         egresses: int16[D, S], of `egress_classes`.
         destinations: int64[D].
-        table: of `minimal_next`.
-        figures: int64[D, 3], written, with the columns LONGEST_MET to LOSES.
+        minimal_far: int32[S, C + 2], of `minimal_next`.
+        figures: int64[D, 3], all 0; written, with the columns LONGEST_MET to LOSES.
     """
     switches, links_of = p.far.shape
     cells = switches * (2 * links_of + 2)
-    depth, seen = np.full(cells, -1, np.int8), np.full(cells, -1, np.int8)
-    states, others = np.empty(cells, np.int32), np.empty(cells, np.int32)
-    hops, after = np.empty(switches, np.int8), np.empty(switches, np.int32)
+    # Without failures: by state the most links to it, and the states that occur.
+    depth, states = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
+    # The same for `follow`, under failures.
+    seen, reached = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
+    # By switch the links of its minimal path, and the next switch on it.
+    hops, next_switch = np.empty(switches, np.int8), np.empty(switches, np.int32)
     none, needed = np.empty(0, np.int64), np.empty(6, np.int64)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
         for s in range(switches):
-            after[s] = table[s, egress[s]]
-        minimal_hops(d, after, hops)
-        n, _ = start(p, ends, egress, d, depth, states)
-        n, _, _, _ = flood(p, egress, d, none, True, depth, states, n)
-        for state in distinguished(p, egress, depth, states[:n], 2):
-            s, came, tag = packet_in(p, state)
+            next_switch[s] = minimal_far[s, egress[s]]
+        minimal_hops(d, next_switch, hops)
+        count, _ = start(p, has_hosts, egress, d, depth, states)
+        count = flood(p, egress, d, none, True, depth, states, count).reached
+        for state in distinguished(p, egress, depth, states[:count], 2):
+            s, ingress, tag = packet_in(p, state)
             if tag == MARKED:
                 continue
-            for x in range(needs(p, s, came, egress[s], 2, none, needed)):
-                walk_second(p, egress, d, state, needed[x], depth, hops, seen, others, figures[j])
-        for state in states[:n]:
+            for x in range(needs(p, s, ingress, egress[s], 2, none, needed)):
+                walk_second(p, egress, d, state, needed[x], depth, hops, seen, reached, figures[j])
+        for state in states[:count]:
             depth[state] = -1

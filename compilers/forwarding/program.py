@@ -1,4 +1,10 @@
-"""From a build to the program of its switches, in links: what the rule is asked about."""
+"""Lower the tables of a build from ports to links: from a `Build` to the `Program` of the rule.
+
+Tables name ports, and packets move over cables. So `program_of` joins the tables with the wiring:
+each port becomes the link behind it, each link gets its far end and the number of its cable.
+`egress_classes` looks up the class of every switch for some destinations. All walks begin with
+these two.
+"""
 
 from __future__ import annotations
 
@@ -19,61 +25,78 @@ Egress = NDArray[np.int16]
 
 
 def program_of(build: Build, only: int | None = None, *, shares: bool = True) -> Program:
-    """The program of all switches of a build, or of one, which is number 0 then.
+    """The program of all switches of a build, or of one switch.
 
-    Ports without a cable are no links; a share is a link with a weight. The links of a single
-    switch are the cables 0 to K - 1, and an element K + t is the switch t.
+    A port without a cable is no link, and only links with a weight are shares. In the program of
+    one switch, that switch is number 0, its links are the cables 0 to K - 1, and the element K + t
+    is the switch t of the fabric.
 
     Args:
         build: its tables and wiring.
-        only: the one switch.
-        shares: whether it has what hosts' packets choose among: shares, paths at every hop, marks.
+        only: the number of the one switch; None: all.
+        shares: whether the program has what hosts' packets choose among: shares, also at every hop,
+            and marks. Without them it is as if every balance were minimal.
 
     Raises:
         InputError: a link's ends do not name each other, as in an edited build.
     """
-    wiring, some = build.wiring, slice(None) if only is None else slice(only, only + 1)
+    wiring, rows = build.wiring, slice(None) if only is None else slice(only, only + 1)
     # A copy: arrays of a folder are read-only, of which numba would make machine code anew.
-    far = np.array(wiring.far[some], np.int32, order="C")
-    link_at = links_by_port(far, wiring.port[some])
-    switches, links = far.shape
-    marks = build.forwarding.marks and shares
-    onward = np.zeros((switches if marks else 0, links, links), np.bool_)
+    far = np.array(wiring.far[rows], np.int32, order="C")
+    link_at = links_by_port(far, wiring.port[rows])
+    links = far.shape[1]
     if only is None:
         far_link = far_links(wiring, link_at)
         cable, cables = cable_numbers(far, far_link)
-        for place, usable in onward_links(wiring) if marks else ():
-            onward[place] = usable
     else:
         far_link, cables = np.full((1, links), -1, np.int16), links
         cable = np.arange(links, dtype=np.int32)[None]
-        onward[:] = onward_ports(wiring, only) > 0 if marks else False
+    onward = np.zeros((0, links, links), np.bool_)
+    if build.forwarding.marks and shares:
+        onward = _onward(wiring, only)
     classes = build.tables.classes
-    port = classes.port[some][..., None]
-    order = np.concatenate((port, np.asarray(classes.protection[some])), axis=2)
+    port = classes.port[rows][..., None]
+    order = np.concatenate((port, np.asarray(classes.protection[rows])), axis=2)
     shared = np.zeros((0, 0, 0), np.int16)
     if shares:
-        ports = np.concatenate((port, np.asarray(classes.alternate[some])), axis=2)
+        ports = np.concatenate((port, np.asarray(classes.alternate[rows])), axis=2)
         shared = _links(link_at, ports)
-        shared[np.asarray(classes.weight[some]) == 0] = -1
+        shared[np.asarray(classes.weight[rows]) == 0] = -1
     return Program(
         far=far,
         far_link=far_link,
         cable=cable,
         cables=cables,
         order=_links(link_at, order),
-        bounce=_links(link_at, np.asarray(classes.bounce[some])),
+        bounce=_links(link_at, np.asarray(classes.bounce[rows])),
         shares=shared,
         every_hop=build.forwarding.every_hop and shares,
         onward=onward,
     )
 
 
-def egress_classes(build: Build, destinations: NDArray[np.int64], fib: Fib | None = None) -> Egress:
-    """int16[D, S]: the egress class of every switch for some destinations, ascending.
+def _onward(wiring: Wiring, only: int | None) -> NDArray[np.bool_]:
+    """bool[S, K, K], `Program.onward` of all switches; bool[1, K, K] of one."""
+    switches, links = wiring.far.shape
+    if only is not None:
+        return np.broadcast_to(onward_ports(wiring, only) > 0, (1, links, links)).copy()
+    onward = np.zeros((switches, links, links), np.bool_)
+    for place, usable in onward_links(wiring):
+        onward[place] = usable
+    return onward
 
-    DELIVER at a switch that delivers to its own hosts; DROP where there is no route, or a class
-    that is not there. fib: of this build, where it is made already.
+
+def egress_classes(build: Build, destinations: NDArray[np.int64], fib: Fib | None = None) -> Egress:
+    """The egress class of every switch for some destinations.
+
+    Args:
+        build: its routes are looked up.
+        destinations: int64[D], ascending.
+        fib: of this build, if it is made already.
+
+    Returns:
+        int16[D, S]: the class; DELIVER at the switch that delivers to its own hosts; DROP where
+        there is no route, or where it names a class that the switch has not.
     """
     fib = fib or Fib.of(build.tables, build.wiring.cables())
     value = fib.egress(destinations)
@@ -85,50 +108,68 @@ def egress_classes(build: Build, destinations: NDArray[np.int64], fib: Fib | Non
 
 
 def far_links(wiring: Wiring, link_at: NDArray[np.int16]) -> NDArray[np.int16]:
-    """int16[S, K]: the number of each link at its far end, -1 where there is none.
+    """The number that each link has at its far end.
 
-    link_at: of `links_by_port`.
+    Args:
+        wiring: its links name the port at their far end.
+        link_at: int16[S, ports], of `links_by_port`.
+
+    Returns:
+        int16[S, K]; -1 where there is no link.
 
     Raises:
         InputError: the ends of a link do not name each other.
     """
     switch, link = np.nonzero(wiring.far >= 0)
     far, port = wiring.far[switch, link], wiring.far_port[switch, link]
-    there = port < link_at.shape[1]
-    number = np.where(there, link_at[far, np.where(there, port, 0)], -1)
+    exists = port < link_at.shape[1]
+    number = np.where(exists, link_at[far, np.where(exists, port, 0)], -1)
     mutual = (number >= 0) & (wiring.far[far, number] == switch)
     mutual &= (wiring.far_port[far, number] == wiring.port[switch, link]) & (far != switch)
     if wrong := np.flatnonzero(~mutual)[:1].tolist():
         raise one_sided(wiring, int(switch[wrong[0]]), int(far[wrong[0]]))
-    found = np.full(wiring.far.shape, -1, np.int16)
-    found[switch, link] = number
-    return found
+    far_link = np.full(wiring.far.shape, -1, np.int16)
+    far_link[switch, link] = number
+    return far_link
 
 
 def one_sided(wiring: Wiring, one: int, other: int) -> InputError:
-    """The refusal of a build, edited after it was compiled, in which a link has one end only."""
-    given = f"{wiring.names[one]} to {wiring.names[other]}"
+    """The error for a link whose far end does not name it, as in an edited build."""
+    link = f"{wiring.names[one]} to {wiring.names[other]}"
     required, todo = "links whose two ends name each other", "compile the build again"
-    return InputError.of(required, given, todo, key="wiring")
+    return InputError.of(required, link, todo, key="wiring")
 
 
 def cable_numbers(far: NDArray[Any], far_link: NDArray[np.int16]) -> tuple[NDArray[np.int32], int]:
-    """int32[S, K], the number of each link in the fabric, -1 where there is none; and E."""
+    """The number of each link's cable, in the order of its smaller and then of its larger switch.
+
+    Args:
+        far: int[S, K], the switch at the far end of each link; -1 where there is none.
+        far_link: int16[S, K], of `far_links`.
+
+    Returns:
+        int32[S, K], -1 where there is no link; and E, the number of cables.
+    """
     number = np.full(far.shape, -1, np.int32)
-    there = far >= 0
-    forth = there & (far > np.arange(len(far))[:, None])
-    count = int(np.count_nonzero(forth))
-    number[forth] = np.arange(count, dtype=np.int32)
-    switch, link = np.nonzero(there & ~forth)
+    cabled = far >= 0
+    from_smaller = cabled & (far > np.arange(len(far))[:, None])
+    count = int(np.count_nonzero(from_smaller))
+    number[from_smaller] = np.arange(count, dtype=np.int32)
+    switch, link = np.nonzero(cabled & ~from_smaller)
     number[switch, link] = number[far[switch, link], far_link[switch, link]]
     return number, count
 
 
 def _links(link_at: NDArray[np.int16], ports: NDArray[Any]) -> NDArray[np.int16]:
-    """int16[S, C, n]: the links behind ports, [S, C, n]; -1 where there is none."""
+    """The links behind ports, int16[S, C, n]; -1 where there is none.
+
+    Args:
+        link_at: int16[S, ports], of `links_by_port`.
+        ports: int[S, C, n], 0 for none.
+    """
     width = link_at.shape[1]
     links = np.empty(ports.shape, np.int16)
-    for switch, of_switch in enumerate(ports):
-        known = (of_switch > 0) & (of_switch < width)
-        links[switch] = np.where(known, link_at[switch].take(np.where(known, of_switch, 0)), -1)
+    for switch, port in enumerate(ports):  # [C, n]; all switches at once would take much memory
+        exists = (port > 0) & (port < width)
+        links[switch] = np.where(exists, link_at[switch].take(np.where(exists, port, 0)), -1)
     return links

@@ -1,7 +1,7 @@
 """What a switch does with a packet: the rule of `Classes`, stated once, for every balance.
 
-A packet in a switch is known by its ingress link, its tag, and its destination. The switch looks
-the egress class of the destination up, and the class says:
+All that a switch sees of a packet is its ingress link, its tag, and its destination. The switch
+looks up the egress class of the destination, and the class says:
 
 - a packet from a host leaves by any link with a share that is up (`minimal`: there is one);
 - if there is none, or if it is in transit, it leaves by the first link of the class's `order` that
@@ -10,13 +10,14 @@ the egress class of the destination up, and the class says:
   is dropped;
 - where paths are shared at every hop (`transit: ecmp`), a packet in transit takes a link with a
   share, too, unless it came in by one;
-- where hosts' packets are marked (`spread`), one that leaves by another link than the minimal one
-  is; a marked packet leaves by any link of `onward`, which depends on its ingress link, and its
-  mark ends there;
-- a packet on its way to an intermediate (`valiant`) is forwarded to that one as others in transit
-  are, and from there on it is one of a host's.
+- where packets of hosts are marked (`spread`), those that leave by another link than the minimal
+  one get the mark; a marked packet leaves by any link of `onward`, which depends on its ingress
+  link, and loses its mark there;
+- a packet on its way to an intermediate (`valiant`) is forwarded to the intermediate like others in
+  transit; from the intermediate on, the rule treats it as a packet from a host there.
 
-The functions are loops of `machine_code`: plain Python over arrays and numbers.
+`transit` and `next_links` are the rule; the other functions are its conditions. All are loops of
+`machine_code`: plain Python over arrays and numbers, which numba can translate.
 """
 
 from __future__ import annotations
@@ -34,41 +35,47 @@ DELIVER, DROP = -1, -2
 HOST, OTHER = -3, -4
 """In place of an ingress link: a host's port; any link that the class does not name."""
 PLAIN, MARKED, VIA = 0, 1, 2
-"""Tags; VIA + a switch is that intermediate."""
+"""Tags of packets: none; marked; on the way to the intermediate v, which is VIA + v."""
 
 
 class Program(NamedTuple):
-    """What S switches with K links and C egress classes hold, in links; -1 where there is none.
+    """What S switches with K links and C egress classes hold: the tables, in links; -1 for none.
 
-    far: int32[S, K], the switch at the far end of each link. far_link: int16[S, K], the number of
-    the same link there. cable: int32[S, K], its number in the fabric, 0 to E - 1, in the order of
-    the smaller and then the larger switch. cables: E. An *element*, which can fail, is a cable, or
-    E + a switch.
-    order: int16[S, C, 1 + P], the minimal link, then those of protection. bounce: int16[S, C, B].
-    shares: int16[S, C, 1 + A], the links with a share of hosts' packets, in the places of
-    `Classes.weight`.
-    every_hop: whether paths are shared in transit, too. onward: bool[S, K, K], the links of marked
-    packets, by their ingress link; no row where none is marked.
+    A link is its number at its switch, 0 to K - 1. An *element* is what can fail: a cable, by its
+    number, or a switch s, as `cables` + s.
     """
 
     far: Array
+    """int32[S, K], the switch at the far end of each link."""
     far_link: Array
+    """int16[S, K], the number of the same link at the far end."""
     cable: Array
+    """int32[S, K], the number of the link's cable in the fabric, 0 to E - 1, in the order of its
+    smaller and then of its larger switch."""
     cables: int
+    """E, the number of cables."""
     order: Array
+    """int16[S, C, 1 + P], the links that a packet in transit tries: the minimal link, then those of
+    `Classes.protection`."""
     bounce: Array
+    """int16[S, C, B], the links that it tries instead if it came in by the minimal link."""
     shares: Array
+    """int16[S, C, 1 + A], the links that packets of hosts choose among, in the places of
+    `Classes.weight`."""
     every_hop: bool
+    """Whether packets in transit choose among `shares`, too."""
     onward: Array
+    """bool[S, K, K], by ingress link the links that a marked packet may leave by; no row where no
+    packets are marked."""
 
 
 @loop
-def is_up(p: Program, s: int, link: int, dead: Array) -> bool:
-    """Whether a link and the switch behind it are none of the elements that are down."""
-    if len(dead) == 0:
+def is_up(p: Program, s: int, link: int, failed: Array) -> bool:
+    """Whether neither a link of switch s nor the switch behind it is among the failed elements."""
+    if len(failed) == 0:
         return True
     cable, far = int(p.cable[s, link]), p.cables + int(p.far[s, link])
-    for element in dead:  # noqa: SIM110 (numba translates no generators)
+    for element in failed:  # noqa: SIM110 (numba translates no generators)
         if element == cable or element == far:  # noqa: SIM109 (which takes longer)
             return False
     return True
@@ -76,38 +83,38 @@ def is_up(p: Program, s: int, link: int, dead: Array) -> bool:
 
 @loop
 def contains(links: Array, link: int) -> bool:
-    """Whether a list of links has one."""
-    for each in links:  # noqa: SIM110 (numba translates no generators)
-        if each == link:
+    """Whether a link is in a list of links."""
+    for listed in links:  # noqa: SIM110 (numba translates no generators)
+        if listed == link:
             return True
     return False
 
 
 @loop
-def first_up(p: Program, s: int, came: int, links: Array, dead: Array) -> int:
-    """The first link that is up and is not the ingress link; DROP."""
+def first_up(p: Program, s: int, ingress: int, links: Array, failed: Array) -> int:
+    """The first of some links that is up and is not the ingress link; DROP if there is none."""
     for link in links:
-        if link >= 0 and link != came and is_up(p, s, link, dead):
+        if link >= 0 and link != ingress and is_up(p, s, link, failed):
             return int(link)
     return DROP
 
 
 @loop
-def transit(p: Program, s: int, came: int, c: int, dead: Array) -> int:
-    """The next link of a packet in transit, of an egress class; DELIVER or DROP.
+def transit(p: Program, s: int, ingress: int, c: int, failed: Array) -> int:
+    """The next link of a packet in transit through switch s, whose class is c; DELIVER or DROP.
 
-    A packet may go back by its ingress link, which was up when it came.
+    The last resort is the ingress link, which was up when the packet came.
     """
     if c < 0:
         return c
     order = p.order[s, c]
-    shared = p.every_hop and contains(p.shares[s, c], came)
-    bounces = came == order[0] or shared
-    link = first_up(p, s, came, p.bounce[s, c] if bounces else order, dead)
+    shared = p.every_hop and contains(p.shares[s, c], ingress)
+    bounces = ingress == order[0] or shared
+    link = first_up(p, s, ingress, p.bounce[s, c] if bounces else order, failed)
     if link == DROP and shared:
-        link = first_up(p, s, came, order[:1], dead)
-    if link == DROP and came >= 0 and contains(order, came):
-        return came
+        link = first_up(p, s, ingress, order[:1], failed)
+    if link == DROP and ingress >= 0 and contains(order, ingress):
+        return ingress
     return link
 
 
@@ -119,54 +126,62 @@ def marks(p: Program) -> bool:
 
 @loop
 def spreads(p: Program, c: int) -> bool:
-    """Whether a switch spreads marked packets of a class.
+    """Whether a switch spreads marked packets of class c, as it does of most classes.
 
-    Those to itself and to its neighbours, whose classes are the second K, go as others in transit.
+    The classes K to 2K - 1 lead to neighbours: their packets, and those to the switch itself, are
+    forwarded like unmarked packets.
     """
     return c >= 0 and c // p.far.shape[1] != 1
 
 
 @loop
 def next_links(
-    p: Program, s: int, came: int, tag: int, c: int, dead: Array, link: Array, tags: Array
+    p: Program, s: int, ingress: int, tag: int, c: int, failed: Array, link: Array, tags: Array
 ) -> int:
-    """Write the links that a packet may leave by, and its tag on each; how many they are.
+    """Write the links that a packet may leave by, and its tag on each; the number of these links.
 
     Args:
         p: what switches hold.
         s: the switch that the packet is in.
-        came: its ingress link.
+        ingress: its ingress link.
         tag: PLAIN or MARKED.
         c: its egress class.
-        dead: int64[n], the elements that are down.
-        link: int64[K + 1], written: links, or one DELIVER or DROP.
-        tags: int64[K + 1], written.
+        failed: int64[n], the failed elements.
+        link: int64[K + 1], written: the links, or one DELIVER or DROP.
+        tags: int64[K + 1], written: PLAIN or MARKED for each.
     """
     n = 0
     if tag == MARKED and spreads(p, c):
         for k in range(p.far.shape[1]):
-            if p.onward[s, came, k] and is_up(p, s, k, dead):
+            if p.onward[s, ingress, k] and is_up(p, s, k, failed):
                 link[n], tags[n] = k, PLAIN
                 n += 1
         return n
-    if c >= 0 and (came == HOST or (p.every_hop and not contains(p.shares[s, c], came))):
+    if c >= 0 and (ingress == HOST or (p.every_hop and not contains(p.shares[s, c], ingress))):
         for i in range(p.shares.shape[2]):
             k = p.shares[s, c, i]
-            if k >= 0 and is_up(p, s, k, dead):
+            if k >= 0 and is_up(p, s, k, failed):
                 link[n], tags[n] = k, MARKED if i > 0 and marks(p) else PLAIN
                 n += 1
     if n == 0:
-        link[0], tags[0], n = transit(p, s, came, c, dead), PLAIN, 1
+        link[0], tags[0], n = transit(p, s, ingress, c, failed), PLAIN, 1
     return n
 
 
 @loop
-def gives_up(p: Program, s: int, via: int, c: int, dead: Array) -> bool:
-    """Whether a packet to an intermediate, which is another switch, is one of a host's here.
+def gives_up(p: Program, s: int, via: int, c: int, failed: Array) -> bool:
+    """Whether switch s gives up an intermediate, and forwards its packets as from a host here.
 
-    It is where the link to the intermediate is down, if the switch repairs at all. c: the egress
-    class of the intermediate.
+    A switch that repairs failures does so if it is next to the intermediate, and the link to it or
+    the intermediate itself is down.
+
+    Args:
+        p: what switches hold.
+        s: the switch that the packet is in, not the intermediate.
+        via: the intermediate.
+        c: the egress class of the intermediate at s.
+        failed: int64[n], the failed elements.
     """
     k = p.order[s, c, 0] if c >= 0 else DROP
     repairs = p.order.shape[2] > 1
-    return bool(repairs and k >= 0 and p.far[s, k] == via and not is_up(p, s, k, dead))
+    return bool(repairs and k >= 0 and p.far[s, k] == via and not is_up(p, s, k, failed))

@@ -1,10 +1,21 @@
-"""Every packet over every path, and under every failure of one link or switch, from the tabulation.
+"""Follow all packets of hosts, and all that meet one failed link or switch, by tabulated next hops.
 
-A block of destinations at a time. Where a packet is lost the destination is marked as `suspect`,
-and the slower loops of `failure_sets` count what is lost exactly.
+From a program and its tabulation (`tabulation.tabulate`) this module computes for each destination
+how many paths hosts may choose, the longest of them, the longest path and the most added links
+under a failure of one link or one switch, and whether any packet is lost.
+
+It is the fast walk of `verify`. All packets to one destination that are in the same switch, and
+came in by links that the switch treats alike, are one *state*. A packet that meets a failed element
+travelled up to there as without failures. So each state without failures, with its next link or its
+next switch down, is a case, and each case has one path.
+
+Where any packet is lost, the destination is only marked as SUSPECT. The slower loops of
+`failure_sets` then count the losses exactly.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,45 +28,140 @@ from compilers.forwarding.tabulation import (
     LINK_MASK,
     NAMED,
     SEVERAL,
+    Tabulation,
     place_of,
 )
 from compilers.tables.fib import MOST_HOPS
 
 LOOPED, ELSEWHERE = -5, -4
-MET = 1 << 8
-PATHS, LONGEST, SUSPECT, FIGURES = 0, 1, 2, 3
-"""Columns of what `walk_paths` counts; from FIGURES on the longest path and the most links that a
-failure adds, for links and for nodes."""
+"""In place of a number of links: the packet never stops; it stops at another switch."""
+
+PATHS, LONGEST, SUSPECT, LINK_LONGEST, LINK_ADDED, NODE_LONGEST, NODE_ADDED = range(7)
+"""Columns of what `walk_paths` writes for a destination.
+
+PATHS: the paths that hosts may choose. LONGEST: the links of the longest path. SUSPECT: whether a
+packet is lost. LINK_LONGEST: the longest path of a packet that met a failed link. LINK_ADDED: the
+most links that such a failure adds. NODE_LONGEST and NODE_ADDED: these for failed switches.
+"""
+COLUMNS = 7
+
+
+class Layout(NamedTuple):
+    """How a state, a switch and an ingress place there, is one number: switch << bits | place."""
+
+    bits: int
+    """The bits of a place."""
+    marked_from: int
+    """The place of marked packets that came by link 0, after those of `tabulation`; the others
+    follow in the order of links."""
+
+    def cells(self, switches: int) -> int:
+        """The number of states of so many switches."""
+        return switches << self.bits
+
+
+class Buffers(NamedTuple):
+    """Arrays that `walk_paths` reuses for each destination, made once for a block of them."""
+
+    depth: Array
+    """int8[states], the most links after which packets come to a state; -1: none come."""
+    reached: Array
+    """int32[states], the states that packets come to, in the order in which they were reached."""
+    current: Array
+    """int32[states], the states whose packets are moved by a link now."""
+    later: Array
+    """int32[states], the states whose packets are moved next."""
+    hops: Array
+    """int8[S], the links of the minimal path from each switch."""
+    next_switch: Array
+    """int32[S], the next switch on the minimal path."""
+    spreads_now: Array
+    """bool[S], whether a switch spreads marked packets in this round."""
+    spreaders: Array
+    """int32[S], the switches that do."""
+    leaves: Array
+    """bool[S, K], the links by which these packets leave."""
+
+
+class Start(NamedTuple):
+    """What hosts send to a destination, up to the first link."""
+
+    reached: int
+    """How many states the packets come to."""
+    paths: int
+    """How many paths hosts may choose."""
+    lost: int
+    """How many switches lose the packets of their own hosts."""
+
+
+class Followed(NamedTuple):
+    """What became of the packets to a destination that met no failure."""
+
+    reached: int
+    """How many states they come to."""
+    longest: int
+    """The links of the longest path."""
+    lost: int
+    """In how many states packets are lost, or still forwarded after `MOST_HOPS` links."""
+
+
+def layout_of(program: Program) -> Layout:
+    """The layout of the states of a program."""
+    marked_from = program.order.shape[2] + NAMED
+    places = marked_from + (program.far.shape[1] if marks(program) else 0)
+    return Layout(max(1, (places - 1).bit_length()), marked_from)
+
+
+def buffers_for(program: Program, layout: Layout) -> Buffers:
+    """Buffers for walks of a program."""
+    switches, links = program.far.shape
+    cells = layout.cells(switches)
+    return Buffers(
+        depth=np.full(cells, -1, np.int8),
+        reached=np.empty(cells, np.int32),
+        current=np.empty(cells, np.int32),
+        later=np.empty(cells, np.int32),
+        hops=np.empty(switches, np.int8),
+        next_switch=np.empty(switches, np.int32),
+        spreads_now=np.zeros(switches, np.bool_),
+        spreaders=np.empty(switches, np.int32),
+        leaves=np.zeros((switches, links), np.bool_),
+    )
 
 
 @loop
-def minimal_hops(d: int, after: Array, hops: Array) -> None:
-    """Write the links of the minimal path of every switch to d; DROP, LOOPED or ELSEWHERE.
+def minimal_hops(d: int, next_switch: Array, hops: Array) -> None:
+    """Write the number of links of every switch's minimal path to d.
 
-    after: int32[S], the switch behind the minimal link of each; DROP.
+    Args:
+        d: the destination.
+        next_switch: int32[S], the switch behind the minimal link of each; DROP.
+        hops: int8[S], written: the links; DROP, LOOPED or ELSEWHERE where the path does not end at
+            d.
     """
-    home = after[d] == d
+    delivers = next_switch[d] == d
     for s in range(len(hops)):
-        t = after[s]
-        if home and t == d:
+        t = next_switch[s]
+        # Most paths have one link or two: these need no loop.
+        if delivers and t == d:
             hops[s] = s != d
             continue
-        if home and t >= 0 and after[t] == d:
+        if delivers and t >= 0 and next_switch[t] == d:
             hops[s] = 2
             continue
         t, links = s, 0
-        while links <= MOST_HOPS and after[t] != t and after[t] >= 0:
-            t, links = after[t], links + 1
+        while links <= MOST_HOPS and next_switch[t] != t and next_switch[t] >= 0:
+            t, links = next_switch[t], links + 1
         if links > MOST_HOPS:
             hops[s] = LOOPED
-        elif after[t] < 0:
+        elif next_switch[t] < 0:
             hops[s] = DROP
         else:
             hops[s] = links if t == d else ELSEWHERE
 
 
 @loop
-def follow_one(
+def links_around(
     order: Array,
     step: Array,
     egress: Array,
@@ -63,238 +169,392 @@ def follow_one(
     s: int,
     place: int,
     v: int,
-    node: bool,
-) -> int:
-    """The links of a packet from s to d while v, its next hop, or the link to v, is down.
+    node_fails: bool,
+) -> tuple[int, bool]:
+    """Follow a packet from s to d while its next hop v, or the link from s to v, is down.
 
-    + MET where it would come to v again, by another link; DROP or LOOPED, - MET.
+    Args:
+        order: of `Program`.
+        step: of `Tabulation`.
+        egress: int16[S], the class of each switch for d.
+        d: the destination.
+        s: the switch that the packet is in.
+        place: its ingress place there.
+        v: the next hop that it would take without failures.
+        node_fails: whether v is down, else the link.
+
+    Returns:
+        Its links, or DROP or LOOPED; and whether it would have come to v again.
     """
-    t, c, met = s, egress[s], -MET
+    t, c, times_met = s, egress[s], 0
     for links in range(MOST_HOPS):
         if c < 0:
-            home = c == DELIVER and t == d
-            return links + max(met, 0) if home else DROP - max(met, 0)
-        e = step[t, c, place, 0]
-        u = e >> LINK_BITS
+            arrives = c == DELIVER and t == d
+            return links if arrives else DROP, times_met > 1
+        hop = step[t, c, place, 0]
+        u = hop >> LINK_BITS
         if u == v:
-            met += MET
-            if node or t == s:
-                e = step[t, c, place, 1]
-        elif u == s and t == v and not node:
-            e = step[t, c, place, 1]
-        if e < 0:
-            return DROP - max(met, 0)
-        t = e >> LINK_BITS
+            times_met += 1
+            if node_fails or t == s:
+                hop = step[t, c, place, 1]
+        elif u == s and t == v and not node_fails:  # the failed link, from its other end
+            hop = step[t, c, place, 1]
+        if hop < 0:
+            return DROP, times_met > 1
+        t = hop >> LINK_BITS
         c = egress[t]
-        place = place_of(order, t, c, e & LINK_MASK)
-    return LOOPED - max(met, 0)
+        place = place_of(order, t, c, hop & LINK_MASK)
+    return LOOPED, times_met > 1
+
+
+@loop
+def reach(depth: Array, reached: Array, count: int, state: int, links: int) -> int:
+    """Note that packets come to a state after so many links; how many states are reached now."""
+    if depth[state] < 0:
+        reached[count] = state
+        count += 1
+    depth[state] = max(depth[state], links)
+    return count
+
+
+@loop
+def move_to(
+    depth: Array,
+    reached: Array,
+    count: int,
+    later: Array,
+    waiting: int,
+    state: int,
+    links: int,
+) -> tuple[int, int]:
+    """Note that packets come to a state, and that they move on from it in the next round.
+
+    They move on only if they took more links than earlier ones, as `depth` has the longest path.
+
+    Returns:
+        How many states are reached, and how many wait in `later`.
+    """
+    if depth[state] < 0:
+        reached[count] = state
+        count += 1
+    if depth[state] < links:
+        depth[state], later[waiting] = links, state
+        waiting += 1
+    return count, waiting
 
 
 @loop
 def host_sends(
-    far: Array,
-    far_link: Array,
-    shared: Array,
-    egress: Array,
-    ends: Array,
-    d: int,
-    t: int,
-    b: int,
+    p: Program, shared: Array, egress: Array, has_hosts: Array, d: int, t: int, b: int
 ) -> bool:
-    """Whether a host's packet can come to t by its link b as the first link of its path."""
-    u = far[t, b]
-    if u < 0 or u == d or not ends[u] or egress[u] < 0:
+    """Whether a packet of a host can come to t by its link b as the first link of its path."""
+    u = p.far[t, b]
+    if u < 0 or u == d or not has_hosts[u] or egress[u] < 0:
         return False
-    return bool(shared[u, egress[u], far_link[t, b]])
+    return bool(shared[u, egress[u], p.far_link[t, b]])
+
+
+@loop
+def send_over_one(
+    p: Program,
+    tabulation: Tabulation,
+    layout: Layout,
+    egress: Array,
+    s: int,
+    b: Buffers,
+    count: int,
+) -> int:
+    """Note the states of hosts' packets that have one next hop at switch s; the number of states.
+
+    The packets in the switch are a state of their own, as they may meet a failure there.
+    """
+    c = egress[s]
+    hop = tabulation.step[s, c, FROM_HOST, 0]
+    count = reach(b.depth, b.reached, count, s << layout.bits, 0)
+    if tabulation.number[s, c] == 0 and hop >= 0:  # no share: they leave as packets in transit
+        t = hop >> LINK_BITS
+        state = (t << layout.bits) + place_of(p.order, t, egress[t], hop & LINK_MASK)
+        count = reach(b.depth, b.reached, count, state, 1)
+    return count
+
+
+@loop
+def push_shares(
+    p: Program, layout: Layout, egress: Array, s: int, marking: bool, b: Buffers, count: int
+) -> int:
+    """Note the states behind each share of hosts' packets at switch s; the number of states."""
+    for i in range(p.shares.shape[2]):
+        k = p.shares[s, egress[s], i]
+        if k < 0:
+            continue
+        t, ingress = p.far[s, k], p.far_link[s, k]
+        if marking and i > 0 and spreads(p, egress[t]):
+            state = (t << layout.bits) + layout.marked_from + ingress
+        else:
+            state = (t << layout.bits) + place_of(p.order, t, egress[t], ingress)
+        count = reach(b.depth, b.reached, count, state, 1)
+    return count
+
+
+@loop
+def pull_shares(
+    p: Program,
+    shared: Array,
+    layout: Layout,
+    egress: Array,
+    has_hosts: Array,
+    d: int,
+    s: int,
+    b: Buffers,
+    count: int,
+) -> int:
+    """Note the ingress places of switch s by which neighbours send packets of their hosts.
+
+    This asks for each place of s whether packets come, while `push_shares` goes through all shares
+    of a neighbour. It is quicker where classes have many alternates.
+    """
+    c = egress[s]
+    if c >= 0:
+        for i in range(p.order.shape[2]):
+            ingress = p.order[s, c, i]
+            state = (s << layout.bits) + NAMED + i
+            if (
+                ingress >= 0
+                and b.depth[state] < 0
+                and host_sends(p, shared, egress, has_hosts, d, s, ingress)
+            ):
+                count = reach(b.depth, b.reached, count, state, 1)
+    for ingress in range(p.far.shape[1]):
+        if (
+            host_sends(p, shared, egress, has_hosts, d, s, ingress)
+            and place_of(p.order, s, c, ingress) == FROM_OTHER
+        ):
+            # One link that the class does not name stands for all of them.
+            return reach(b.depth, b.reached, count, (s << layout.bits) + FROM_OTHER, 1)
+    return count
+
+
+@loop
+def leave_hosts(
+    p: Program,
+    tabulation: Tabulation,
+    layout: Layout,
+    has_hosts: Array,
+    egress: Array,
+    d: int,
+    b: Buffers,
+) -> Start:
+    """Send the packets of all hosts to d over their first links."""
+    count, paths, lost = 0, 0, 0
+    marking = marks(p)
+    pushes = marking or p.shares.shape[2] <= 2
+    for s in range(len(has_hosts)):
+        c = egress[s]
+        if has_hosts[s] and s != d:
+            if c < 0:
+                lost += 1
+            else:
+                paths += tabulation.number[s, c]
+                hop = tabulation.step[s, c, FROM_HOST, 0]
+                if hop != SEVERAL:
+                    count = send_over_one(p, tabulation, layout, egress, s, b, count)
+                    if hop < 0:
+                        lost += 1
+                if pushes:
+                    count = push_shares(p, layout, egress, s, marking, b, count)
+        if not pushes:
+            count = pull_shares(p, tabulation.shared, layout, egress, has_hosts, d, s, b, count)
+    return Start(count, paths, lost)
+
+
+@loop
+def add_onward(p: Program, s: int, ingress: int, leaves: Array) -> bool:
+    """Add the links by which marked packets leave switch s; whether they have any."""
+    any_link = False
+    for k in range(p.far.shape[1]):
+        if p.onward[s, ingress, k]:
+            leaves[s, k], any_link = True, True
+    return any_link
+
+
+@loop
+def follow_without_failures(
+    p: Program,
+    step: Array,
+    layout: Layout,
+    egress: Array,
+    d: int,
+    b: Buffers,
+    count: int,
+) -> Followed:
+    """Follow packets from the end of their first link to the end of their path, a link a round.
+
+    Args:
+        p: what switches hold.
+        step: of `Tabulation`.
+        layout: of the states.
+        egress: int16[S], the class of each switch for d.
+        d: the destination.
+        b: with the states after `leave_hosts`.
+        count: how many these are.
+    """
+    bits, mask = layout.bits, (1 << layout.bits) - 1
+    lost, longest, links, waiting = 0, 0, 1, 0
+    current, later = b.current, b.later
+    for i in range(count):
+        if b.depth[b.reached[i]] == 1:
+            later[waiting] = b.reached[i]
+            waiting += 1
+    while waiting and links < MOST_HOPS:
+        current, later = later, current
+        links += 1
+        moving, waiting, spreaders = waiting, 0, 0
+        for i in range(moving):
+            s, place = current[i] >> bits, current[i] & mask
+            c = egress[s]
+            if c < 0:  # the path ends here
+                lost += c != DELIVER or s != d
+                longest = max(longest, links - 1)
+                continue
+            if place >= layout.marked_from:
+                # The marked packets of a switch leave together below, once for all ingress links.
+                if not b.spreads_now[s]:
+                    b.spreads_now[s], b.spreaders[spreaders] = True, s
+                    spreaders += 1
+                lost += not add_onward(p, s, place - layout.marked_from, b.leaves)
+                continue
+            hop = step[s, c, place, 0]
+            if hop < 0 or s == d:
+                lost += 1
+                continue
+            t = hop >> LINK_BITS
+            state = (t << bits) + place_of(p.order, t, egress[t], hop & LINK_MASK)
+            count, waiting = move_to(b.depth, b.reached, count, later, waiting, state, links)
+        for i in range(spreaders):
+            s = b.spreaders[i]
+            b.spreads_now[s] = False
+            for k in range(p.far.shape[1]):
+                if b.leaves[s, k]:
+                    b.leaves[s, k] = False
+                    t = p.far[s, k]
+                    state = (t << bits) + place_of(p.order, t, egress[t], p.far_link[s, k])
+                    count, waiting = move_to(
+                        b.depth, b.reached, count, later, waiting, state, links
+                    )
+    return Followed(count, longest, lost + waiting)
+
+
+@loop
+def meet_failures(
+    p: Program,
+    step: Array,
+    layout: Layout,
+    egress: Array,
+    d: int,
+    link_fails: bool,
+    node_fails: bool,
+    b: Buffers,
+    count: int,
+    figures: Array,
+) -> bool:
+    """Let the next link of every state fail, and the switch behind it; whether a packet is lost.
+
+    Args:
+        p: what switches hold.
+        step: of `Tabulation`.
+        layout: of the states.
+        egress: int16[S], the class of each switch for d.
+        d: the destination.
+        link_fails: whether links fail.
+        node_fails: whether switches fail.
+        b: with the states after `follow_without_failures`.
+        count: how many these are.
+        figures: int64[COLUMNS], raised: the columns from LINK_LONGEST on.
+    """
+    lost, mask = False, (1 << layout.bits) - 1
+    for state in b.reached[:count]:
+        s, place = state >> layout.bits, state & mask
+        c = egress[s]
+        if c < 0 or place >= layout.marked_from:
+            continue  # another link is up for marked packets
+        hop = step[s, c, place, 0]
+        if hop < 0:
+            continue
+        v = hop >> LINK_BITS
+        if place >= NAMED and p.order[s, c, place - NAMED] == p.far_link[v, hop & LINK_MASK]:
+            continue  # it goes back over its ingress link, which was up when it came
+        links, meets_again = links_around(p.order, step, egress, d, s, place, v, False)
+        if link_fails:
+            lost |= links < 0
+            if links >= 0:
+                raise_lengths(figures, LINK_LONGEST, b.depth[state] + links, links - b.hops[s])
+        if node_fails and v != d:
+            if meets_again:  # else the failed switch is as good as the failed link
+                links, _ = links_around(p.order, step, egress, d, s, place, v, True)
+            lost |= links < 0
+            if links >= 0:
+                raise_lengths(figures, NODE_LONGEST, b.depth[state] + links, links - b.hops[s])
+    return lost
+
+
+@loop
+def raise_lengths(figures: Array, column: int, longest: int, added: int) -> None:
+    """Raise the longest path in a column, and the added links in the next one."""
+    figures[column] = max(figures[column], longest)
+    figures[column + 1] = max(figures[column + 1], added)
 
 
 @loop
 def walk_paths(
     p: Program,
-    step: Array,
-    shared: Array,
-    number: Array,
-    table: Array,
-    ends: Array,
-    link: bool,
-    node: bool,
+    tabulation: Tabulation,
+    minimal_far: Array,
+    has_hosts: Array,
+    layout: Layout,
+    link_fails: bool,
+    node_fails: bool,
     egresses: Array,
     destinations: Array,
+    b: Buffers,
     figures: Array,
 ) -> None:
     """Follow all packets of hosts to some destinations.
 
     Args:
         p: what switches hold; not `every_hop`.
-        step: with `shared` and `number`, of `tabulate`.
-        shared: see there.
-        number: see there.
-        table: of `minimal_next`.
-        ends: bool[S], the switches with hosts.
-        link: whether links fail, one at a time.
-        node: whether switches do.
+        tabulation: of p.
+        minimal_far: int32[S, C + 2], of `minimal_next`.
+        has_hosts: bool[S], the switches with hosts.
+        layout: of the states.
+        link_fails: whether links fail, one at a time.
+        node_fails: whether switches fail, one at a time.
         egresses: int16[D, S], of `egress_classes`.
         destinations: int64[D].
-        figures: int64[D, FIGURES + 4], written: the paths that hosts may choose, the links of the
-            longest, whether any packet is lost, and for links and for nodes that fail the longest
-            path of a packet that met the failure, and the most links that its repair adds.
+        b: buffers with -1 for each `depth`, and so they are left.
+        figures: int64[D, COLUMNS], all 0; written.
     """
-    switches, _, named = p.order.shape
-    links_of = p.far.shape[1]
-    order, far, far_link = p.order, p.far, p.far_link
-    shares, marking_hosts = p.shares, marks(p)
-    pushes = (
-        marking_hosts or shares.shape[2] <= 2
-    )  # else it is quicker to ask where packets come from
-    marked_from = named + NAMED
-    bits = 1
-    while 1 << bits < (marked_from + links_of if marking_hosts else marked_from):
-        bits += 1
-    mask, cells = (1 << bits) - 1, switches << bits
-    spreading = np.zeros(switches, np.bool_)
-    marking = np.empty(switches, np.int32)
-    leaves = np.zeros((switches, links_of), np.bool_)
-    depth = np.full(cells, -1, np.int8)
-    found, now = np.empty(cells, np.int32), np.empty(cells, np.int32)
-    spare = np.empty(cells, np.int32)
-    hops, after = np.empty(switches, np.int8), np.empty(switches, np.int32)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
-        for s in range(switches):
-            after[s] = table[s, egress[s]]
-        minimal_hops(d, after, hops)
-        paths, strays, longest, n, m, links = 0, 0, 0, 0, 0, 1
-        for s in range(switches):  # packets of hosts, up to the first link
-            c = egress[s]
-            if ends[s] and s != d:
-                paths += number[s, c] if c >= 0 else 0
-                strays += c < 0
-                if c >= 0 and step[s, c, FROM_HOST, 0] != SEVERAL:
-                    depth[s << bits], found[n] = 0, s << bits
-                    n += 1
-                    e = step[s, c, FROM_HOST, 0]
-                    if number[s, c] == 0 and e >= 0:
-                        t = e >> LINK_BITS  # as in transit
-                        into = (t << bits) + place_of(order, t, egress[t], e & LINK_MASK)
-                        if depth[into] < 0:
-                            found[n] = into
-                            n += 1
-                        depth[into] = max(depth[into], 1)
-                    strays += e < 0
-                if pushes and c >= 0:
-                    for i in range(shares.shape[2]):
-                        k = shares[s, c, i]
-                        if k >= 0:
-                            t, b = far[s, k], far_link[s, k]
-                            if marking_hosts and i > 0 and spreads(p, egress[t]):
-                                into = (t << bits) + marked_from + b
-                            else:
-                                into = (t << bits) + place_of(order, t, egress[t], b)
-                            if depth[into] < 0:
-                                depth[into], found[n] = 1, into
-                                n += 1
-            if not pushes:  # the links that the class names, and one other
-                if c >= 0:
-                    for i in range(named):
-                        b = order[s, c, i]
-                        into = (s << bits) + NAMED + i
-                        if (
-                            b >= 0
-                            and depth[into] < 0
-                            and host_sends(far, far_link, shared, egress, ends, d, s, b)
-                        ):
-                            depth[into], found[n] = 1, into
-                            n += 1
-                for b in range(links_of):
-                    if (
-                        host_sends(far, far_link, shared, egress, ends, d, s, b)
-                        and place_of(order, s, c, b) == FROM_OTHER
-                    ):
-                        into = (s << bits) + FROM_OTHER
-                        if depth[into] < 0:
-                            found[n] = into
-                            n += 1
-                        depth[into] = max(depth[into], 1)
-                        break
-        later = now
-        for i in range(n):
-            if depth[found[i]] == 1:
-                later[m] = found[i]
-                m += 1
-        other = spare
-        while m and links < MOST_HOPS:
-            current, later, other = later, other, later
-            several, m, u = m, 0, 0
-            links += 1
-            for i in range(several):
-                s, place = current[i] >> bits, current[i] & mask
-                c = egress[s]
-                if c < 0:
-                    strays += c != DELIVER or s != d
-                    longest = max(longest, links - 1)
-                    continue
-                if place >= marked_from:  # by all links of all its marked packets, once
-                    if not spreading[s]:
-                        spreading[s], marking[u] = True, s
-                        u += 1
-                    stuck = True
-                    for k in range(links_of):
-                        if p.onward[s, place - marked_from, k]:
-                            leaves[s, k], stuck = True, False
-                    strays += stuck
-                    continue
-                e = step[s, c, place, 0]
-                if e < 0 or s == d:
-                    strays += 1
-                    continue
-                t = e >> LINK_BITS
-                into = (t << bits) + place_of(order, t, egress[t], e & LINK_MASK)
-                if depth[into] < 0:
-                    found[n] = into
-                    n += 1
-                if depth[into] < links:
-                    depth[into], later[m] = links, into
-                    m += 1
-            for i in range(u):
-                s = marking[i]
-                spreading[s] = False
-                for k in range(links_of):
-                    if leaves[s, k]:
-                        leaves[s, k] = False
-                        t, b = far[s, k], far_link[s, k]
-                        into = (t << bits) + place_of(order, t, egress[t], b)
-                        if depth[into] < 0:
-                            found[n] = into
-                            n += 1
-                        if depth[into] < links:
-                            depth[into], later[m] = links, into
-                            m += 1
-        strays += m
-        suspect = strays > 0
-        for i in range(n if (link or node) and not suspect else 0):
-            s, place = found[i] >> bits, found[i] & mask
-            c = egress[s]
-            if c < 0 or place >= marked_from:
-                continue
-            e = step[s, c, place, 0]
-            if e < 0:
-                continue
-            v = e >> LINK_BITS
-            if place >= NAMED and order[s, c, place - NAMED] == far_link[v, e & LINK_MASK]:
-                continue
-            taken = follow_one(order, step, egress, d, s, place, v, False)
-            for kind in range(2):
-                if not (node if kind else link) or (kind == 1 and v == d):
-                    continue
-                if kind == 1 and (taken >= MET or taken <= -MET):
-                    taken = follow_one(order, step, egress, d, s, place, v, True)
-                if taken >= 0:
-                    most = FIGURES + 2 * kind
-                    figures[j, most] = max(figures[j, most], depth[found[i]] + taken % MET)
-                    figures[j, most + 1] = max(figures[j, most + 1], taken % MET - hops[s])
-                else:
-                    suspect = True
-        figures[j, PATHS], figures[j, LONGEST] = paths, longest
+        for s in range(len(has_hosts)):
+            b.next_switch[s] = minimal_far[s, egress[s]]
+        minimal_hops(d, b.next_switch, b.hops)
+        start = leave_hosts(p, tabulation, layout, has_hosts, egress, d, b)
+        followed = follow_without_failures(p, tabulation.step, layout, egress, d, b, start.reached)
+        suspect = start.lost + followed.lost > 0
+        if (link_fails or node_fails) and not suspect:
+            suspect = meet_failures(
+                p,
+                tabulation.step,
+                layout,
+                egress,
+                d,
+                link_fails,
+                node_fails,
+                b,
+                followed.reached,
+                figures[j],
+            )
+        figures[j, PATHS], figures[j, LONGEST] = start.paths, followed.longest
         figures[j, SUSPECT] = suspect
-        for i in range(n):
-            depth[found[i]] = -1
+        for state in b.reached[: followed.reached]:
+            b.depth[state] = -1

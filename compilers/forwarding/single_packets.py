@@ -1,6 +1,8 @@
-"""Single packets: the rule at one switch after the other, from the rows that they hit.
+"""Follow the packets between one pair of switches, for `explain` and for messages.
 
-A packet asks for a few rows of a few switches, so nothing here reads more: the size is no matter.
+`SinglePackets` asks the rule at one switch after the other. It lowers only the switches that the
+packets come to, and looks up only the routes that they hit. So it is quick in a fabric of any size,
+while the walks of `walks.py` prepare all switches first.
 """
 
 from __future__ import annotations
@@ -20,87 +22,94 @@ from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED
 from compilers.tables.intermediate_form import local, no_route
 
 HOME, DROPPED = -11, -12
-"""In the place of a link, and unlike any fault: delivered here, dropped."""
+"""In place of a link, unequal to any fault: delivered here, dropped."""
 WHOLE = Fraction(1)
+"""All packets."""
 
 
 class Path(NamedTuple):
-    """A path of packets: the switches that they pass, and HOME, DROPPED or LOOPED.
-
-    first: the link that it begins with. part: of the packets that take this link, those that go on
-    so; of all packets where paths are shared at every hop.
-    """
+    """A path that packets may take."""
 
     switches: tuple[int, ...]
+    """The switches on the path, in order."""
     outcome: int
+    """HOME, DROPPED or LOOPED: what becomes of the packets at the last switch."""
     first: int = DROPPED
+    """The first link of the path."""
     part: Fraction = WHOLE
+    """The part of the packets with this first link that takes the path; where paths are shared at
+    every hop, the part of all packets."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinglePackets:
     """Packets to one destination while some links and switches are down.
 
-    dead_links: as pairs of switches, the smaller number first. Links are places in `Wiring.port`.
-    programs: of the switches that packets have come to.
+    A link of a switch is its place in `Wiring.port`.
     """
 
     build: Build
+    """The build whose tables are asked."""
     destination: int
+    """The switch that packets are for."""
     dead_links: frozenset[tuple[int, int]] = frozenset()
+    """Links that are down, as pairs of switches, the smaller number first."""
     dead_switches: frozenset[int] = frozenset()
+    """Switches that are down."""
     programs: dict[int, Program] = field(default_factory=dict, compare=False, repr=False)
+    """The programs of the switches that packets have come to so far."""
 
     @classmethod
     def under(cls, build: Build, destination: int, dead: tuple[int, ...]) -> SinglePackets:
-        """The packets to a destination while elements are down, numbered as in `Program`."""
+        """The packets to a destination while some elements, as in `Program`, are down."""
         ends = build.wiring.link_ends() if dead else np.zeros((0, 2), np.int64)
         links = (tuple(ends[element].tolist()) for element in dead if element < len(ends))
         switches = (element - len(ends) for element in dead if element >= len(ends))
         return cls(build, destination, frozenset(links), frozenset(switches))
 
     def program(self, switch: int) -> Program:
-        """What a switch holds, of `program_of`."""
+        """What one switch holds, lowered to links when it is asked for first."""
         if switch not in self.programs:
             self.programs[switch] = program_of(self.build, switch)
         return self.programs[switch]
 
     def egress(self, switch: int) -> int:
-        """The egress value of the switch, longest prefix first."""
+        """The value of `Routes.egress` at a switch for the destination, by longest-prefix match."""
         routes = self.build.tables.routes
-        own, prefixes = routes.egress[switch], routes.prefixes(switch)
+        egress, prefixes = routes.egress[switch], routes.prefixes(switch)
         nothing = no_route(routes.egress)
         for prefix in (self.destination, int(routes.aggregate[self.destination])):
             row = int(np.searchsorted(prefixes, prefix))
-            known = prefix >= 0 and row < len(prefixes) and prefixes[row] == prefix
-            if known and own[row] != nothing:
-                return int(own[row])
+            has_row = prefix >= 0 and row < len(prefixes) and prefixes[row] == prefix
+            if has_row and egress[row] != nothing:
+                return int(egress[row])
         return nothing
 
     def minimal(self, source: int) -> tuple[list[int], int]:
-        """The switches from the source on by minimal ports, the number of links or the fault."""
+        """The switches on the path by minimal ports, and its number of links or its fault."""
         path = [source]
         while len(path) <= MOST_HOPS:
             link = self.minimal_link(path[-1])
             if link == HOME:
-                there = path[-1] == self.destination
-                return path, len(path) - 1 if there else MISDELIVERED
+                arrived = path[-1] == self.destination
+                return path, len(path) - 1 if arrived else MISDELIVERED
             if link in (LOST, UNCABLED):
                 return path, link
             path.append(int(self.build.wiring.far[path[-1], link]))
         return path, LOOPED
 
     def minimal_link(self, switch: int) -> int:
-        """The link by the minimal port, whatever is down; HOME, LOST or UNCABLED."""
+        """The link of the minimal port at a switch, whatever is down; HOME, LOST or UNCABLED."""
         number, egress = self.egress(switch), self.build.tables.routes.egress
         if number in (local(egress), no_route(egress)):
             return HOME if number == local(egress) else LOST
-        known = number < self.build.tables.classes.port.shape[1]
-        link = int(self.program(switch).order[0, number, 0]) if known else UNCABLED
+        if number >= self.build.tables.classes.port.shape[1]:
+            return UNCABLED
+        link = int(self.program(switch).order[0, number, 0])
         return link if link >= 0 else UNCABLED
 
     def weights_of(self, switch: int) -> dict[int, int]:
-        """By link, the weights of the paths that the packets of hosts at a switch may take."""
+        """By link, the weights with which a switch shares packets of its hosts."""
         classes, number = self.build.tables.classes, self.egress(switch)
         if number >= classes.port.shape[1]:
             return {}
@@ -113,42 +122,48 @@ class SinglePackets:
         program = self.program(switch)
         link = np.zeros(program.far.shape[1] + 1, np.int64)
         tags = np.zeros_like(link)
-        number = self._class(switch)
-        n = next_links(program, 0, came, tag, number, self._down(switch), link, tags)
-        found = zip(link[:n].tolist(), tags[:n].tolist(), strict=True)
-        ends = {DELIVER: HOME, DROP: DROPPED}
-        return [(ends.get(k, k), mark) for k, mark in found] or [(DROPPED, PLAIN)]
+        egress = self._class(switch)
+        count = next_links(program, 0, came, tag, egress, self._down(switch), link, tags)
+        hops = zip(link[:count].tolist(), tags[:count].tolist(), strict=True)
+        outcomes = {DELIVER: HOME, DROP: DROPPED}
+        return [(outcomes.get(k, k), mark) for k, mark in hops] or [(DROPPED, PLAIN)]
 
     def paths(self, source: int, came: int = HOST) -> Iterator[Path]:
-        """Every path of packets of hosts at a switch, or of packets that came by a link.
+        """Yield every path of packets of hosts at a switch, or of packets that came by a link.
 
-        Where paths are shared at every hop, one that comes to a switch by the same link again has
-        no end, and stops there.
+        Where paths are shared at every hop, a path that comes to a switch by the same link again
+        has no end. It is cut there, as LOOPED.
+
+        Args:
+            source: the switch.
+            came: the ingress link there; HOST.
         """
         shared = self.build.forwarding.every_hop
-        waiting = [(Path((source,), HOME), [(source, came)], PLAIN)]
-        while waiting:
-            path, seen, tag = waiting.pop()
-            moves = self.moves(*seen[-1], tag)
-            for link, mark in reversed(moves):
+        # Paths to go on with, depth first: each with the (switch, ingress link) pairs that it has
+        # passed, and with the tag of its packets.
+        unfinished = [(Path((source,), HOME), [(source, came)], PLAIN)]
+        while unfinished:
+            path, passed, tag = unfinished.pop()
+            moves = self.moves(*passed[-1], tag)
+            for link, next_tag in reversed(moves):
                 if link < 0:
                     yield path._replace(outcome=link)
                     continue
-                after = self.over(seen[-1][0], link)
-                begins = len(seen) == 1
+                arrival = self.over(passed[-1][0], link)
+                is_first = len(passed) == 1
                 longer = Path(
-                    (*path.switches, after[0]),
-                    LOOPED,
-                    link if begins else path.first,
-                    path.part if begins and not shared else path.part / len(moves),
+                    switches=(*path.switches, arrival[0]),
+                    outcome=LOOPED,
+                    first=link if is_first else path.first,
+                    part=path.part if is_first and not shared else path.part / len(moves),
                 )
-                if len(longer.switches) > MOST_HOPS or (shared and after in seen):
+                if len(longer.switches) > MOST_HOPS or (shared and arrival in passed):
                     yield longer
                 else:
-                    waiting.append((longer, [*seen, after], mark))
+                    unfinished.append((longer, [*passed, arrival], next_tag))
 
     def over_intermediates(self, source: int) -> Iterator[tuple[int, Path]]:
-        """Each intermediate, ascending, with the path over it to the destination."""
+        """Yield each intermediate, ascending, with the path over it to the destination."""
         for via in intermediates(self.build).tolist():
             first = replace(self, destination=via)._to_intermediate(source)
             if first.outcome == HOME:
@@ -157,15 +172,15 @@ class SinglePackets:
             yield via, first
 
     def _to_intermediate(self, source: int) -> Path:
-        """The switches up to the intermediate, or to its neighbour that gives it up; HOME: there.
+        """The path to the intermediate, or to its neighbour that gives it up.
 
-        The destination of these packets is the intermediate.
+        The destination of these packets is the intermediate. The outcome is HOME in both cases.
         """
         switch, came, path = source, HOST, [source]
         while len(path) <= MOST_HOPS:
             program, down = self.program(switch), self._down(switch)
-            there = switch == self.destination
-            if there or gives_up(program, 0, self.destination, self._class(switch), down):
+            arrived = switch == self.destination
+            if arrived or gives_up(program, 0, self.destination, self._class(switch), down):
                 return Path(tuple(path), HOME)
             link = self.moves(switch, came)[0][0]
             if link < 0:
@@ -182,10 +197,10 @@ class SinglePackets:
         """
         wiring = self.build.wiring
         far = int(wiring.far[switch, link])
-        found = np.flatnonzero(wiring.port[far] == wiring.far_port[switch, link])
-        if not len(found):
+        far_links = np.flatnonzero(wiring.port[far] == wiring.far_port[switch, link])
+        if not len(far_links):
             raise one_sided(wiring, switch, far)
-        return far, int(found[0])
+        return far, int(far_links[0])
 
     def _class(self, switch: int) -> int:
         """The egress class of a switch; DELIVER or DROP."""
@@ -195,7 +210,7 @@ class SinglePackets:
         return DELIVER if number == local(tables.routes.egress) else DROP
 
     def _down(self, switch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """int64[n], the elements that are down, as `program_of` numbers those of a switch."""
+        """int64[n], the failed elements, as `program_of` numbers them for this one switch."""
         far = self.build.wiring.far[switch]
         links = [
             k

@@ -1,12 +1,17 @@
-"""The rule asked once for every switch, egress class and ingress: where packets come next.
+"""The next hops of every switch, egress class and ingress link, computed once by asking the rule.
 
-What a switch does depends on the destination through the egress class alone. One failed link or
-switch takes one link of a switch. So two answers, the next hop, and the next hop while that is
-down, are all that a walk under any single failure needs. Not for paths that are shared at every
-hop: there a packet in transit has several next hops.
+What a switch does with a packet depends on the destination only through the egress class, and one
+failed link or switch takes one link from a switch. So two answers are all that a walk under any
+single failure needs: the next hop, and the next hop while that one is down. `single_failures` and
+`many_packets` read them from the table instead of asking the rule for each packet.
+
+Paths that are shared at every hop are not tabulated: there a packet in transit has several next
+hops.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,24 +19,30 @@ from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import DROP, HOST, OTHER, Array, Program, transit
 
 FROM_HOST, FROM_OTHER, NAMED = 0, 1, 2
-"""Ingress places of a class: a host's port, a link that it does not name, and from NAMED on the
-links of its `order`."""
+"""Ingress places of a class: a host's port, a link that the class does not name, and from NAMED on
+the links of its `order`."""
 LINK_BITS = 12
 LINK_MASK = (1 << LINK_BITS) - 1
-"""A next hop is a switch and its ingress link there: switch << LINK_BITS | link."""
+"""A next hop is one number, a switch and the ingress link there: switch << LINK_BITS | link."""
 SEVERAL = HOST
-"""In place of a next hop: hosts choose among shares."""
+"""In place of a next hop: hosts choose among several shares."""
+
+
+class Tabulation(NamedTuple):
+    """The next hops of S switches with C classes, K links and P protecting links a class."""
+
+    step: Array
+    """int32[S, C, NAMED + 1 + P, 2], by ingress place the next hop, and the next hop while that
+    one is down; DROP or SEVERAL."""
+    shared: Array
+    """bool[S, C, K], the links that packets of hosts may take."""
+    number: Array
+    """int16[S, C], how many links packets of hosts may take."""
 
 
 @loop
-def tabulate(p: Program) -> tuple[Array, Array, Array]:
-    """The next hops of every switch, class and ingress place.
-
-    Returns:
-        step, int32[S, C, NAMED + 1 + P, 2]: the next hop, and the next hop while that is down;
-        DROP, or SEVERAL. shared, bool[S, C, K]: the links that hosts may choose. number,
-        int16[S, C]: how many these are.
-    """
+def tabulate(p: Program) -> Tabulation:
+    """Ask the rule for the next hop of every switch, class and ingress place."""
     switches, classes, named = p.order.shape
     step = np.full((switches, classes, named + NAMED, 2), DROP, np.int32)
     shared = np.zeros((switches, classes, p.far.shape[1]), np.bool_)
@@ -40,14 +51,14 @@ def tabulate(p: Program) -> tuple[Array, Array, Array]:
     for s in range(switches):
         for c in range(classes):
             for place in range(named + NAMED):
-                came = HOST
+                ingress = HOST
                 if place == FROM_OTHER:
-                    came = OTHER
+                    ingress = OTHER
                 elif place >= NAMED:
-                    came = p.order[s, c, place - NAMED]
-                    if came < 0:
+                    ingress = p.order[s, c, place - NAMED]
+                    if ingress < 0:
                         continue
-                k = transit(p, s, came, c, dead[:0])
+                k = transit(p, s, ingress, c, dead[:0])
                 if place == FROM_HOST:
                     for share in p.shares[s, c]:
                         if share >= 0:
@@ -61,10 +72,10 @@ def tabulate(p: Program) -> tuple[Array, Array, Array]:
                 if k >= 0:
                     step[s, c, place, 0] = p.far[s, k] << LINK_BITS | p.far_link[s, k]
                     dead[0] = p.cable[s, k]
-                    k = transit(p, s, came, c, dead)
+                    k = transit(p, s, ingress, c, dead)
                     if k >= 0:
                         step[s, c, place, 1] = p.far[s, k] << LINK_BITS | p.far_link[s, k]
-    return step, shared, number
+    return Tabulation(step, shared, number)
 
 
 @loop
@@ -85,10 +96,10 @@ def minimal_next(p: Program) -> Array:
 
 
 @loop
-def place_of(order: Array, s: int, c: int, came: int) -> int:
+def place_of(order: Array, s: int, c: int, ingress: int) -> int:
     """The ingress place of a packet in transit, by its link."""
     if c >= 0:
         for i in range(order.shape[2]):
-            if order[s, c, i] == came:
+            if order[s, c, i] == ingress:
                 return NAMED + i
     return FROM_OTHER

@@ -1,4 +1,12 @@
-"""A build made ready for walks: every packet, over every path, under every failure asked for."""
+"""Follow every packet of a build: a build made ready for the loops that follow packets.
+
+`Walks` holds what the loops of `single_failures`, `failure_sets`, `pairs_of_failures` and
+`cable_crossings` need of a build, and turns the columns of numbers that they write into values with
+names. `BlockWalk` applies such a walk to blocks of destinations, in several processes if there are
+any. `minimal_hops` walks over minimal ports only, for all sources at once.
+
+`compilers.proof` is built on these walks.
+"""
 
 from __future__ import annotations
 
@@ -10,43 +18,48 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding import failure_sets
+from compilers.forwarding import failure_sets, single_failures
 from compilers.forwarding.cable_crossings import crossing
 from compilers.forwarding.failure_sets import Cases, room_for, walk_cases
 from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.pairs_of_failures import LOSES, walk_two
 from compilers.forwarding.program import Egress, egress_classes, program_of
 from compilers.forwarding.rule import Program
-from compilers.forwarding.single_failures import FIGURES, LONGEST, PATHS, SUSPECT, walk_paths
-from compilers.forwarding.tabulation import minimal_next, tabulate
+from compilers.forwarding.single_failures import Layout, buffers_for, layout_of, walk_paths
+from compilers.forwarding.tabulation import Tabulation, minimal_next, tabulate
 from compilers.tables.build import Build
 from compilers.tables.fib import LOOPED, MISDELIVERED, MOST_HOPS, Fib
 from compilers.workers.shards import Workers, in_blocks, reported
 
 Numbers = NDArray[np.int64]
 NO_CASES = np.zeros((0, 1), np.int64)
+"""The rows of `Walks.cases` for no failures."""
 CELLS_AT_ONCE = 1 << 22
+"""The most pairs of a link and a destination in a block of destinations."""
 PAIRS_AT_ONCE = 1 << 18
+"""The most pairs of failed elements that are walked at once."""
 PAIR_COST = 8
-"""What two failures take for a packet, in what one takes."""
+"""How many times as long as one failure two failures take, for a packet."""
 LEAST_BLOCKS = 4
-"""Blocks of destinations below which another process costs more than it saves."""
+"""The fewest blocks of destinations for which a second process saves more than it costs."""
 Progress = Callable[[int, int], None]
+"""Called with the number of destinations that are done, and the number of all."""
 T = TypeVar("T")
 NO_ROWS = np.zeros((0, 4), np.int64)
+"""No lost pairs, in the form of `walk_cases`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lengths:
-    """The longest path of a packet that met a failure and was delivered, in links, and the most
-    links that a repair adds; 0 where none was.
-    """
+    """The lengths of the paths of packets that met a failure and were delivered, in links."""
 
     max_hops: int = 0
+    """The longest path; 0 if no packet met a failure."""
     stretch: int = 0
+    """The most links that a repair adds to a path."""
 
     def with_all(self, figures: NDArray[np.int64]) -> Lengths:
-        """The longest of these and int64[n, 2]."""
+        """The longest of these and of int64[n, 2], rows of `max_hops` and `stretch`."""
         if not len(figures):
             return self
         most = np.maximum(figures.max(axis=0), (self.max_hops, self.stretch))
@@ -55,37 +68,72 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class Alternates:
-    """All paths that packets of hosts may take, over all pairs of switches.
-
-    paths: pairs times ports with a weight. strays: the places on the path from which a packet is
-    not delivered. max_hops: the links of the longest path. exact: whether a packet was seen to take
-    as many; else it is a bound.
-    """
+    """All paths that packets of hosts may take without failures, over all pairs of switches."""
 
     paths: int = 0
+    """How many paths hosts may choose: pairs of switches times ports with a weight."""
     strays: int = 0
+    """How many states on these paths lose packets (`packet_states`)."""
     max_hops: int = 0
+    """The links of the longest path, or a bound on them."""
     exact: bool = True
+    """Whether a packet was seen to take `max_hops` links; otherwise it is a bound."""
 
     def and_also(self, other: Alternates) -> Alternates:
-        """These and others, of other destinations."""
+        """The paths to the destinations of both."""
         most = max(self.max_hops, other.max_hops)
-        exact = any(each.exact and each.max_hops == most for each in (self, other))
+        exact = any(part.exact and part.max_hops == most for part in (self, other))
         return Alternates(self.paths + other.paths, self.strays + other.strays, most, exact)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SingleFailures:
+    """What `Walks.single` saw on the way to some destinations."""
+
+    alternates: Alternates
+    """All paths without failures, to the destinations that are not `suspect`."""
+    link: Lengths
+    """The lengths under each failure of one link, to these destinations."""
+    node: Lengths
+    """The lengths under each failure of one switch, to these destinations."""
+    suspect: Numbers
+    """int64[n], the destinations to which some packet is lost, or cannot be tabulated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CasesWalked:
+    """What `Walks.cases` saw on the way to some destinations."""
+
+    alternates: Alternates
+    """All paths without failures."""
+    lengths: Lengths
+    """The lengths under the failures."""
+    lost: Numbers
+    """int64[n, 4], the pairs that lose packets: case, source, column of the destination, and
+    whether some packets are forwarded for ever."""
 
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """What walks over a build ask: its program, and the tabulation of that."""
+    """A build with S switches and E links, ready for walks."""
 
     build: Build
+    """The build, in which failed elements are named."""
     program: Program
+    """Its tables in links, of which the rule is asked."""
     fib: Fib
+    """Its routes, for the egress classes of destinations."""
     packets: int
+    """How many packets are followed: how long loops take, for `for_packets`."""
 
     @classmethod
     def of(cls, build: Build, destinations: int | None = None) -> Walks:
-        """Lower the tables of a build to links, for walks to so many destinations; None: to all."""
+        """Lower the tables of a build to links.
+
+        Args:
+            build: its tables and wiring are walked.
+            destinations: to how many destinations packets are followed; None: to all.
+        """
         fib, most = Fib.of(build.tables, build.wiring.cables()), packets(build)
         ends = max(1, int(np.count_nonzero(build.topology.endpoints)))
         count = most if destinations is None else most // ends * destinations
@@ -98,15 +146,19 @@ class Walks:
 
     @cached_property
     def table(self) -> NDArray[np.int32]:
-        """The switch behind each class's minimal link, of `minimal_next`."""
+        """int32[S, C + 2], the switch behind each class's minimal link, of `minimal_next`."""
         table: NDArray[np.int32] = for_packets(self.packets, minimal_next)(self.program)
         return table
 
     @cached_property
-    def tabulated(self) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.int16]]:
-        """The next hops of `tabulate`."""
-        step, shared, number = for_packets(self.packets, tabulate)(self.program)
-        return step, shared, number
+    def tabulated(self) -> Tabulation:
+        """The next hops of every switch, class and ingress place."""
+        return for_packets(self.packets, tabulate)(self.program)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How `single_failures` numbers states."""
+        return layout_of(self.program)
 
     @property
     def links(self) -> int:
@@ -115,12 +167,12 @@ class Walks:
 
     @property
     def switches(self) -> int:
-        """S."""
+        """S, the switches of the fabric."""
         return len(self.program.far)
 
     @property
     def elements(self) -> int:
-        """E + S, the elements that can fail: links by their numbers, then switches."""
+        """E + S, the number of elements that can fail: links come first, then switches."""
         return self.links + self.switches
 
     @cached_property
@@ -130,7 +182,7 @@ class Walks:
 
     @cached_property
     def link_ends(self) -> Numbers:
-        """int64[E, 2], of `Wiring.link_ends`."""
+        """int64[E, 2], the switches at the ends of each link, the smaller first."""
         return self.build.wiring.link_ends()
 
     def name(self, element: int) -> str:
@@ -141,67 +193,62 @@ class Walks:
         return "-".join(names[end] for end in self.link_ends[element].tolist())
 
     def egress(self, destinations: Numbers) -> Egress:
-        """int16[D, S], of `egress_classes`."""
+        """int16[D, S], the egress class of every switch for these destinations."""
         return egress_classes(self.build, destinations, self.fib)
 
     @cached_property
     def all_egress(self) -> Egress:
-        """int16[S, S], of `egress` to every switch."""
+        """int16[S, S], the egress class of every switch for every switch, by destination."""
         return self.egress(np.arange(self.switches))
 
-    def single(
-        self, destinations: Numbers, link: bool, node: bool
-    ) -> tuple[Alternates, tuple[Lengths, Lengths], Numbers]:
-        """All paths to some destinations, and under each failure of one link, and of one switch.
-
-        Returns:
-            The paths, the lengths under failures of links and of nodes, and the destinations to
-            which packets are lost somewhere. Of these only the number of paths is counted.
-        """
-        figures = np.zeros((len(destinations), FIGURES + 4), np.int64)
-        if self.program.every_hop:
-            figures[:, SUSPECT] = True
-            return Alternates(), (Lengths(), Lengths()), destinations
-        for_packets(self.packets, walk_paths)(
-            self.program,
-            *self.tabulated,
-            self.table,
-            self.ends,
-            link,
-            node,
-            self.egress(destinations),
-            destinations,
-            figures,
-        )
-        good = figures[:, SUSPECT] == 0
-        paths = Alternates(
-            int(figures[good, PATHS].sum()), 0, int(figures[good, LONGEST].max(initial=0))
-        )
-        of_kind = (figures[good, FIGURES + 2 * kind : FIGURES + 2 * kind + 2] for kind in range(2))
-        lengths, others = (Lengths().with_all(found) for found in of_kind)
-        return paths, (lengths, others), destinations[~good]
-
-    def cases(
-        self, destinations: Numbers, rows: Numbers, longest: Numbers | None = None
-    ) -> tuple[Alternates, Lengths, Numbers]:
-        """All paths to some destinations, and under each set of failures.
+    def single(self, destinations: Numbers, link_fails: bool, node_fails: bool) -> SingleFailures:
+        """Follow all packets to some destinations, by tabulated next hops.
 
         Args:
             destinations: int64[D].
-            rows: int64[n, F], the elements that are down in each case; E + S beyond the last.
-            longest: int64[n], raised to the longest path that met each case's failures.
+            link_fails: whether each link fails, one at a time.
+            node_fails: whether each switch fails, one at a time.
+        """
+        if self.program.every_hop:  # several next hops in transit cannot be tabulated
+            return SingleFailures(Alternates(), Lengths(), Lengths(), destinations)
+        figures = np.zeros((len(destinations), single_failures.COLUMNS), np.int64)
+        for_packets(self.packets, walk_paths)(
+            self.program,
+            self.tabulated,
+            self.table,
+            self.ends,
+            self.layout,
+            link_fails,
+            node_fails,
+            self.egress(destinations),
+            destinations,
+            buffers_for(self.program, self.layout),
+            figures,
+        )
+        suspect = figures[:, single_failures.SUSPECT] != 0
+        good = figures[~suspect]
+        alternates = Alternates(
+            paths=int(good[:, single_failures.PATHS].sum()),
+            max_hops=int(good[:, single_failures.LONGEST].max(initial=0)),
+        )
+        link = good[:, [single_failures.LINK_LONGEST, single_failures.LINK_ADDED]]
+        node = good[:, [single_failures.NODE_LONGEST, single_failures.NODE_ADDED]]
+        return SingleFailures(
+            alternates, Lengths().with_all(link), Lengths().with_all(node), destinations[suspect]
+        )
 
-        Returns:
-            The paths, the lengths under failures, and int64[m, 4] as in `walk_cases`: what is lost.
+    def cases(
+        self, destinations: Numbers, rows: Numbers, longest: Numbers | None = None
+    ) -> CasesWalked:
+        """Follow all packets to some destinations, without failures and under sets of them.
+
+        Args:
+            destinations: int64[D].
+            rows: int64[n, F], the failed elements of each case; E + S in places after the last.
+            longest: int64[n], raised to the longest path that met each case's failures.
         """
         figures = np.zeros((len(destinations), failure_sets.ADDED + 1), np.int64)
-        case, part = np.nonzero(rows < self.elements)
-        element = rows[case, part]
-        first = np.concatenate(
-            ((0,), np.cumsum(np.bincount(element, minlength=self.elements)))
-        ).astype(np.int64)
-        of_element = case[np.argsort(element, kind="stable")].astype(np.int64)
-        cases = Cases(np.ascontiguousarray(rows), first, of_element)
+        cases = self._by_element(rows)
         lost: Numbers = for_packets(self.packets, walk_cases)(
             self.program,
             self.ends,
@@ -214,19 +261,29 @@ class Walks:
             figures,
             np.zeros(len(rows), np.int64) if longest is None else longest,
         )
-        paths = Alternates(
+        alternates = Alternates(
             paths=int(figures[:, failure_sets.PATHS].sum()),
             strays=int(figures[:, failure_sets.STRAYS].sum()),
             max_hops=int(figures[:, failure_sets.LONGEST].max(initial=0)),
         )
-        return paths, Lengths().with_all(figures[:, failure_sets.LONGEST_MET :]), lost
+        lengths = Lengths().with_all(figures[:, failure_sets.LONGEST_MET :])
+        return CasesWalked(alternates, lengths, lost)
+
+    def _by_element(self, rows: Numbers) -> Cases:
+        """The cases of int64[n, F], and for each element the cases in which it fails."""
+        case, place = np.nonzero(rows < self.elements)
+        element = rows[case, place]
+        count = np.bincount(element, minlength=self.elements)
+        first = np.concatenate(((0,), np.cumsum(count))).astype(np.int64)
+        of_element = case[np.argsort(element, kind="stable")].astype(np.int64)
+        return Cases(np.ascontiguousarray(rows), first, of_element)
 
     def two(self, destinations: Numbers) -> tuple[Lengths, Numbers]:
-        """All packets to some destinations that meet two failures, of all pairs.
+        """Follow all packets to some destinations that meet two failures, of all pairs.
 
         Returns:
-            The lengths, and int64[m, 4] as in `walk_cases`: what is lost; the case of a < b is
-            a·(E + S) + b.
+            The lengths, and the lost pairs as in `CasesWalked.lost`; the case of the elements
+            a < b is a·(E + S) + b.
         """
         figures = np.zeros((len(destinations), 3), np.int64)
         egress = self.egress(destinations)
@@ -235,29 +292,36 @@ class Walks:
         lengths, loses = Lengths().with_all(figures[:, :2]), np.flatnonzero(figures[:, LOSES])
         if not len(loses):
             return lengths, NO_ROWS
-        found = [NO_ROWS]
+        # Only now are the pairs tried one by one, to name the switches that lose packets.
+        parts = [NO_ROWS]
         for rows in self._pairs():
-            _, _, lost = self.cases(destinations[loses], rows)
+            lost = self.cases(destinations[loses], rows).lost
             lost[:, 0] = rows[lost[:, 0]] @ (self.elements, 1)
             lost[:, 2] = loses[lost[:, 2]]
-            found.append(lost)
-        return lengths, np.concatenate(found)
+            parts.append(lost)
+        return lengths, np.concatenate(parts)
 
     def _pairs(self) -> Iterator[Numbers]:
-        """int64[n, 2]: all pairs of elements that can fail, some at a time, the smaller first."""
+        """Yield all pairs of elements that can fail, int64[n, 2], the smaller element first.
+
+        A switch without a link cannot fail.
+        """
         failing = np.concatenate((np.arange(self.links), self.links + np.flatnonzero(self.cabled)))
-        for some in in_blocks(np.arange(len(failing)), max(1, PAIRS_AT_ONCE // len(failing))):
-            first, second = np.nonzero(np.arange(len(failing)) > some[:, None])
-            yield np.stack((failing[some[first]], failing[second]), axis=1)
+        for block in in_blocks(np.arange(len(failing)), max(1, PAIRS_AT_ONCE // len(failing))):
+            first, second = np.nonzero(np.arange(len(failing)) > block[:, None])
+            yield np.stack((failing[block[first]], failing[second]), axis=1)
 
     def crossing(self, destinations: Numbers, cables: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[D, S]: from which switches some path of hosts' packets takes one of the cables.
+        """From which switches some path of hosts' packets takes one of the cables.
 
-        Where packets go by intermediates, a path is a leg.
+        Where packets go by intermediates, the path is one leg, to or from the intermediate.
 
         Args:
             destinations: int64[D].
             cables: bool[E], by the numbers of links.
+
+        Returns:
+            bool[D, S], by destination and source.
         """
         crosses: NDArray[np.bool_] = for_packets(self.packets, crossing)(
             self.program, self.egress(destinations), destinations, cables
@@ -266,23 +330,22 @@ class Walks:
 
 
 def packets(build: Build) -> int:
-    """The number of packets to follow without failures: pairs times ports of a class."""
+    """How many packets are followed without failures: pairs of switches times ports of a class."""
     ends = int(np.count_nonzero(build.topology.endpoints))
     return ends * ends * int(build.tables.classes.weight.shape[2])
 
 
 @dataclass(frozen=True, slots=True)
 class BlockWalk(Generic[T]):
-    """What is made of the packets to a block of destinations.
-
-    look: at a block. walks: of the build, where they are made already.
-    """
+    """A function of the packets to a block of destinations, applied to block after block."""
 
     look: Callable[[Walks, Numbers], T]
+    """The function: from the walks of a build and int64[D], destinations."""
     walks: Walks | None = None
+    """The walks of the build, if they are made already."""
 
     def __call__(self, build: Build) -> Callable[[Numbers], T]:
-        """What is made of each block of this build."""
+        """The function for the blocks of a build; each worker process calls this once."""
         return partial(self.look, self.walks or Walks.of(build))
 
     def over(
@@ -292,41 +355,51 @@ class BlockWalk(Generic[T]):
         progress: Progress | None = None,
         destinations: Numbers | None = None,
     ) -> Iterator[T]:
-        """One value for each block, in order; no `destinations`: those of all hosts."""
+        """Yield the value of the function for each block, in order.
+
+        Args:
+            build: its packets are followed.
+            workers: that share the blocks.
+            progress: called with destinations done and all.
+            destinations: int64[D]; None: all switches with hosts.
+        """
         ends = np.flatnonzero(build.topology.endpoints)
         towards = ends if destinations is None else destinations
         cells = build.wiring.far.shape[0] * (build.wiring.far.shape[1] + 1)
         blocks = in_blocks(towards, max(1, CELLS_AT_ONCE // cells))
         if self.walks and not workers.remote and len(blocks) >= LEAST_BLOCKS:
-            # Processes that are forked inherit tables and machine code, which this look makes.
+            # Forked processes inherit the tables and the machine code that this first call makes.
             self.look(self.walks, towards[:1])
         yield from reported(workers.over(self, build, blocks, least=LEAST_BLOCKS), blocks, progress)
 
 
 def minimal_hops(fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
-    """int8[S, D]: links that a packet from every switch to each destination takes.
+    """The links of the minimal path from every switch to some destinations.
 
-    LOST, UNCABLED, LOOPED or MISDELIVERED where it does not arrive; 0 from a switch to itself.
-    All packets step together: each cell of `after` holds the flat index of the cell that its
-    packet moves to, so one look-up per hop moves every packet. Below the last switch there is
-    one row per fault, whose cells point to themselves.
+    All packets step together. Each cell of `after` holds the flat index of the cell that its packet
+    moves to, so one look-up moves every packet by a link. Below the rows of the switches there is a
+    row for each fault, whose cells point to themselves.
+
+    Returns:
+        int8[S, D]: the links; 0 from a switch to itself; LOST, UNCABLED, LOOPED or MISDELIVERED
+        where a packet does not arrive.
     """
     order, count = len(fib.step), len(destinations)
     column = np.arange(count)
-    after = np.empty((order - MISDELIVERED, count), np.int64)
+    after = np.empty((order - MISDELIVERED, count), np.int64)  # faults are -1 to MISDELIVERED
     after[:order] = fib.next_switch(destinations)
     after[order:] = np.arange(order, len(after))[:, None]
     after[after < 0] += len(after)
     after *= count
     after += column
-    home = destinations * count + column
+    arrived = destinations * count + column  # int64[D], the cell of each destination
 
-    at = after[:order]
-    away = at != np.arange(order)[:, None] * count + column
-    hops: NDArray[np.int8] = away.astype(np.int8)
-    delivers = bool((after[destinations, column] == home).all())
+    at = after[:order]  # int64[S, D], the cell of each packet, after its first link
+    leaves = at != np.arange(order)[:, None] * count + column
+    hops: NDArray[np.int8] = leaves.astype(np.int8)
+    delivers = bool((after[destinations, column] == arrived).all())
     for _ in range(MOST_HOPS):
-        if delivers and (at == home).all():
+        if delivers and (at == arrived).all():
             return hops
         moved = after.take(at)
         moving = moved != at
@@ -336,13 +409,16 @@ def minimal_hops(fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
         at = moved
     else:
         hops[moving] = LOOPED
-    return _classify(hops, at // count, destinations, order)
+    return _with_faults(hops, at // count, destinations, order)
 
 
-def _classify(
-    hops: NDArray[np.int8], at: NDArray[np.int64], destinations: NDArray[np.int64], order: int
+def _with_faults(
+    hops: NDArray[np.int8], row: NDArray[np.int64], destinations: NDArray[np.int64], order: int
 ) -> NDArray[np.int8]:
-    """Replace the hops by the fault for packets that stopped anywhere but at their destination."""
-    strayed = (at != destinations) & (hops != LOOPED)
-    hops[strayed] = np.where(at < order, MISDELIVERED, at - order + MISDELIVERED)[strayed]
+    """The hops, and the fault in place of hops that do not end at the destination.
+
+    row: int64[S, D], the row where each packet stopped: a switch, or a fault below `order` rows.
+    """
+    astray = (row != destinations) & (hops != LOOPED)
+    hops[astray] = np.where(row < order, MISDELIVERED, row - order + MISDELIVERED)[astray]
     return hops

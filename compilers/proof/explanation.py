@@ -1,4 +1,9 @@
-"""The paths between two nodes, read from the compiled tables."""
+"""`explain`: the paths between two switches, their weights, and what failures do to them.
+
+`explain` follows single packets through the tables (`compilers.forwarding.single_packets`) and
+returns an `Explanation`. The functions `find_switch` and `find_failures` turn what a user writes,
+such as `3-8` or `module:A/0`, into switches and failed elements.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +55,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """One path that a packet may take under failures."""
+    """A path that a packet may take under failures."""
 
     path: tuple[int, ...]
     """The vertices on it."""
@@ -79,7 +84,7 @@ class Explanation:
     failing: tuple[Failing, ...] = ()
     """The paths of packets under failures."""
     intermediates: tuple[int, ...] = ()
-    """The intermediate of each alternate, in a build whose packets carry theirs."""
+    """The intermediate of each alternate, if packets go by intermediates; else empty."""
 
     def __repr__(self) -> str:
         """`<Explanation 0 to 12: 2 links, 6 alternates>`."""
@@ -92,7 +97,7 @@ class Explanation:
         return not self.fault and not any(case.fault for case in self.failing)
 
     def as_dict(self, build: Build) -> dict[str, Any]:
-        """For JSON, with the names of the build that was explained."""
+        """The explanation as values for JSON. build: the build that was explained, for names."""
         return {
             "source": self.source,
             "destination": self.destination,
@@ -107,16 +112,19 @@ class Explanation:
         }
 
     def _channels(self, build: Build) -> list[list[int]]:
-        """Of each link of each alternate."""
+        """The virtual channel of each link of each alternate."""
         if not self.intermediates:
             return [along(build, path) for path in self.alternates]
         paths = zip(self.alternates, self.intermediates, strict=True)
-        return [channels_over(build, path, middle) for path, middle in paths]
+        return [channels_over(build, path, via) for path, via in paths]
 
 
-def channels_over(build: Build, path: tuple[int, ...], middle: int) -> list[int]:
-    """The channel of each link of a path: the second leg has those after the first one's."""
-    turn = path.index(middle)
+def channels_over(build: Build, path: tuple[int, ...], via: int) -> list[int]:
+    """The virtual channel of each link of a path over an intermediate.
+
+    The second leg uses the channels after the last one of the first leg.
+    """
+    turn = path.index(via)
     first, second = along(build, path[: turn + 1]), along(build, path[turn:])
     last = first[-1] + 1 if first else 0
     return [*first, *(last + channel for channel in second)]
@@ -127,9 +135,9 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
 
     Args:
         build: its tables and wiring.
-        source: a vertex.
-        destination: a vertex.
-        dead: the elements that have failed, from `find_failures`.
+        source: the vertex where packets begin.
+        destination: the vertex that they are for.
+        dead: the failed elements, from `find_failures`.
 
     Raises:
         InputError: the destination carries no hosts, so it has no addresses.
@@ -150,34 +158,40 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     )
     if source == destination:
         return explanation
-    shared = _over_intermediates if build.forwarding.intermediates else _over_links
     if build.forwarding.every_hop:
-        shared = _over_all_paths
-    return replace(explanation, **shared(packets, source, explanation.minimal))
+        alternates_of = _over_all_paths
+    elif build.forwarding.intermediates:
+        alternates_of = _over_intermediates
+    else:
+        alternates_of = _over_links
+    return replace(explanation, **alternates_of(packets, source, explanation.minimal))
 
 
 def _over_links(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> dict[str, Any]:
-    """The alternates by each link with a weight, and all weights."""
-    usual, weights = list(packets.paths(source)), packets.weights_of(source)
-    others = [path.switches for path in usual if weights and path.switches != minimal]
-    return {"alternates": tuple(others), "weights": _shares(weights, minimal, usual)}
+    """`alternates` and `weights` of an explanation, if hosts' packets choose a first link."""
+    paths, weights = list(packets.paths(source)), packets.weights_of(source)
+    alternates = [path.switches for path in paths if weights and path.switches != minimal]
+    return {"alternates": tuple(alternates), "weights": _shares(weights, minimal, paths)}
 
 
 def _over_intermediates(
     packets: SinglePackets, source: int, minimal: tuple[int, ...]
 ) -> dict[str, Any]:
-    """The alternates over each intermediate, and how many lead over the minimal path."""
-    path_over = {middle: path.switches for middle, path in packets.over_intermediates(source)}
-    others = {middle: path for middle, path in path_over.items() if path != minimal}
+    """`alternates`, `weights` and `intermediates`, if packets go by intermediates.
+
+    Each intermediate has weight 1. The paths over some of them are the minimal path.
+    """
+    path_over = {via: path.switches for via, path in packets.over_intermediates(source)}
+    alternates = {via: path for via, path in path_over.items() if path != minimal}
     return {
-        "alternates": tuple(others.values()),
-        "weights": (len(path_over) - len(others), *(1 for _ in others)),
-        "intermediates": tuple(others),
+        "alternates": tuple(alternates.values()),
+        "weights": (len(path_over) - len(alternates), *(1 for _ in alternates)),
+        "intermediates": tuple(alternates),
     }
 
 
 def _hops(build: Build, path: Sequence[int]) -> tuple[Hop, ...]:
-    """The links of a path."""
+    """The links of a path of switches, with their channels."""
     channels = along(build, path)
     return tuple(_hop(build, *ends, k) for ends, k in zip(pairwise(path), channels, strict=True))
 
@@ -185,17 +199,22 @@ def _hops(build: Build, path: Sequence[int]) -> tuple[Hop, ...]:
 def _over_all_paths(
     packets: SinglePackets, source: int, minimal: tuple[int, ...]
 ) -> dict[str, Any]:
-    """The alternates where switches share packets over next hops, and how many take each."""
-    share = {path.switches: path.part for path in packets.paths(source)}
-    parts = share.pop(minimal, Fraction(0)), *share.values()
+    """`alternates` and `weights`, if packets choose among next hops at every switch."""
+    part_of = {path.switches: path.part for path in packets.paths(source)}
+    parts = part_of.pop(minimal, Fraction(0)), *part_of.values()
     scale = lcm(*(part.denominator for part in parts))
     return {
-        "alternates": tuple(share),
+        "alternates": tuple(part_of),
         "weights": tuple(int(part * scale) for part in parts),
     }
 
 
 def _require_hosts(build: Build, switch: int) -> None:
+    """Pass if a switch has hosts.
+
+    Raises:
+        InputError: it has none, so it has no addresses.
+    """
     topology = build.topology
     if not topology.endpoints[switch]:
         kind = topology.kinds[topology.kind[switch]]
@@ -207,15 +226,17 @@ def _require_hosts(build: Build, switch: int) -> None:
 
 
 def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
-    """Every path of a host's packets while elements are down."""
+    """Yield every path of a host's packets while elements are down."""
     destination = packets.destination
     for switch in (source, destination):
         if switch in packets.dead_switches:
             yield Failing((source,), f"switch {switch} is down")
             return
-    over = packets.build.forwarding.intermediates and source != destination
-    paths = (path for _, path in packets.over_intermediates(source)) if over else ()
-    for path in dict.fromkeys(paths) if over else packets.paths(source):
+    paths = packets.paths(source)
+    if packets.build.forwarding.intermediates and source != destination:
+        # Several intermediates may lie on one path.
+        paths = iter(dict.fromkeys(path for _, path in packets.over_intermediates(source)))
+    for path in paths:
         yield Failing(path.switches, _fault(path, destination))
 
 
@@ -225,33 +246,36 @@ def _shares(
     """The weights of the minimal path and of each alternate, in whole numbers.
 
     Args:
-        weights: by the link that packets leave by.
-        minimal: the minimal path.
-        paths: all there are.
+        weights: the weight of each first link.
+        minimal: the switches of the minimal path.
+        paths: all paths, the minimal one included.
     """
     if not weights:
         return ()
     shares = [weights[path.first] * path.part for path in paths]
     scale = lcm(*(share.denominator for share in shares))
-    least = [int(share * scale) for share in shares]
-    paired = list(zip(paths, least, strict=True))
-    usual = sum(weight for path, weight in paired if path.switches == minimal)
-    return usual, *(weight for path, weight in paired if path.switches != minimal)
+    whole = [(path.switches, int(share * scale)) for path, share in zip(paths, shares, strict=True)]
+    on_minimal = sum(weight for switches, weight in whole if switches == minimal)
+    return on_minimal, *(weight for switches, weight in whole if switches != minimal)
 
 
 def _fault(path: Path, destination: int) -> str:
+    """Why packets on a path do not arrive, in words; "" if they do."""
     if path.outcome == HOME:
         return "" if path.switches[-1] == destination else FAULTS[MISDELIVERED]
     return "lost: no port is left" if path.outcome == DROPPED else FAULTS[LOOPED]
 
 
 def find_failures(build: Build, word: str) -> tuple[int, ...]:
-    """What a word names as elements of `Program`: a link `A-B`, a node, or a group.
+    """The elements of `Program` that a word names.
 
-    Groups are those of `compilers.wiring.shared_risk`, such as `module:A/0`.
+    Args:
+        build: a link, a node or a group of it is named.
+        word: a link `A-B`, the name of a node, or a group such as `module:A/0`
+            (`compilers.wiring.shared_risk`).
 
     Raises:
-        InputError: there is none of these.
+        InputError: the build has no such link, node or group.
     """
     ends = word.split(":")
     if len(ends) == 2 and {*ends} <= {*build.wiring.names}:
@@ -263,7 +287,7 @@ def find_failures(build: Build, word: str) -> tuple[int, ...]:
 
 
 def find_failure(build: Build, word: str) -> int:
-    """The link `A-B` or the node of this name, as an element of `Program`.
+    """The link `A-B`, or the node of this name, as one element of `Program`.
 
     Raises:
         InputError: there is no such node or link.
@@ -274,25 +298,31 @@ def find_failure(build: Build, word: str) -> int:
     return elements[0]
 
 
-def _hop(build: Build, switch: int, after: int, channel: int) -> Hop:
+def _hop(build: Build, switch: int, next_switch: int, channel: int) -> Hop:
+    """The link from a switch to the next one on a path."""
     wiring = build.wiring
-    link = int(np.flatnonzero(wiring.far[switch] == after)[0])
+    link = int(np.flatnonzero(wiring.far[switch] == next_switch)[0])
     return Hop(
         switch=switch,
         port=int(wiring.port[switch, link]),
-        next_switch=after,
+        next_switch=next_switch,
         next_port=int(wiring.far_port[switch, link]),
         channel=channel,
     )
 
 
-def find_switch(build: Build, given: str | int, key: str = "") -> int:
-    """The vertex of a node's name, a vertex number, a host's name or an address.
+def find_switch(build: Build, named: str | int, key: str = "") -> int:
+    """The vertex that a word names.
+
+    Args:
+        build: its nodes, hosts and addresses are searched.
+        named: the name of a node, a vertex number, the name of a host, or an address.
+        key: names the option or argument in the error.
 
     Raises:
         InputError: the fabric has none of these.
     """
-    wiring, word = build.wiring, str(given)
+    wiring, word = build.wiring, str(named)
     if word in wiring.names:
         return wiring.names.index(word)
     if word.isdecimal() and int(word) < len(wiring.names):
@@ -312,6 +342,7 @@ def find_switch(build: Build, given: str | int, key: str = "") -> int:
 
 
 def _by_address(build: Build, word: str) -> int | None:
+    """The vertex with an address; None if the word is no address, or the fabric has it not."""
     try:
         address = ip_address(word)
     except ValueError:

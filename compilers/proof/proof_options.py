@@ -1,4 +1,6 @@
-"""What to prove of a build, and what helps to prove it."""
+"""The options of `verify`: what is to be proved of a build, by which method, and by which
+processes.
+"""
 
 from __future__ import annotations
 
@@ -20,30 +22,31 @@ class ProofOptions:
     """What `verify` is to prove besides delivery, and how."""
 
     failures: Sequence[str] | None = None
-    """Kinds of failures to try (`compilers.proof.failures.risk_cases`); None: those that the
+    """The kinds of failures to try (`compilers.proof.failures.risk_cases`); None: those that the
     policy promises to repair.
     """
     sample: int | None = None
-    """The number of cases of several failures at once; None: all pairs where that is quick."""
+    """The most cases of several failures at once that are tried; None: all pairs if that is quick,
+    else 1000."""
     seed: int = 1
-    """Of the sample, and of the destinations that are walked besides a certificate."""
+    """The seed of the sample, and of the destinations that are walked although they are proved."""
     channels: bool | None = False
     """Whether to count channels and prove the fabric free of deadlock; None: if that is quick."""
     method: str = "auto"
-    """One of `METHODS`, for minimal paths, all paths, and failures of one link or node, or of two
-    in a whole PolarFly. What a certificate cannot judge is walked; `auto` takes a certificate
-    where walks take long.
+    """One of `METHODS`. `walk` follows all packets. `local` proves them state by state
+    (`compilers.proof.local`), and walks what that leaves open. `auto` is `local` where a walk would
+    take long.
     """
     progress: Progress | None = None
-    """Called with destinations done and all, in each of the walks."""
+    """Called with destinations done and all, in each walk."""
     workers: Workers = THIS_PROCESS
-    """Processes that share the destinations of walks."""
+    """The processes that share the destinations of a walk."""
 
     def require_valid(self) -> None:
-        """Pass where there are such kinds of failures and such a method.
+        """Pass if the kinds of failures and the method exist.
 
         Raises:
-            InputError: there are not.
+            InputError: there is no such kind, or no such method.
         """
         for kind in self.failures or ():
             require_kind(kind)

@@ -1,4 +1,8 @@
-"""The proved properties of a build, as its mark lists them: walks, identities, failures."""
+"""The proved properties of a build, as the mark in its folder lists them.
+
+`verify` writes the mark, `verified.json`. Verbs that use a build read it as a `Proved`, and say
+what the policy promises and nobody has proved (`caveat`).
+"""
 
 from __future__ import annotations
 
@@ -15,27 +19,30 @@ from compilers.tables.folders.generations import marked
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """What holds of a build that passed."""
+    """What is proved of a build."""
 
     delivery: bool = False
-    """Every pair over a minimal path."""
+    """Whether every pair of switches is delivered over a minimal path."""
     identities: bool = False
-    """Names, ids and addresses are unique, and every port is cabled as it says."""
+    """Whether names, ids and addresses are unique, and both ends of every cable agree."""
     alternates: bool = False
-    """Over every alternate, too."""
+    """Whether packets arrive over every alternate."""
     failures: tuple[str, ...] = ()
-    """Kinds that lose no pair that is still joined."""
+    """The kinds of failures that lose no pair that is still joined."""
     channels: bool = False
-    """A lossless fabric does not deadlock, nor while packets take a repair that the policy
+    """Whether a lossless fabric cannot deadlock, also while packets take a repair that the policy
     promises."""
     certified: tuple[str, ...] = ()
-    """Of `alternates` and failures, those proved state by state, not by walks."""
+    """The properties among `alternates` and failures that were proved state by state, not by walks.
+    """
     promised: tuple[str, ...] = ()
-    """The failures that the policy promises to survive."""
+    """The kinds of failures that the policy promises to survive."""
 
     @classmethod
     def read(cls, folder: Path, build: Build) -> Proved:
-        """What the mark of a build in a folder says; nothing where it has none."""
+        """What the mark in a folder says of a build; nothing if it has none, or of another
+        build.
+        """
         promised = PROMISED.get(build.forwarding.protect, ())
         try:
             mark = marked(folder)
@@ -47,12 +54,17 @@ class Proved:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], promised: tuple[str, ...]) -> Proved:
-        """From `Report.proved`."""
-        lists = {word: tuple(facts.get(word, ())) for word in ("failures", "certified")}
-        return cls(**{**facts, **lists, "promised": promised})
+        """What `Report.proved` says.
+
+        Args:
+            facts: of `Report.proved`, perhaps read from JSON, with lists in place of tuples.
+            promised: the kinds of failures that the policy promises to survive.
+        """
+        tuples = {word: tuple(facts.get(word, ())) for word in ("failures", "certified")}
+        return cls(**{**facts, **tuples, "promised": promised})
 
     def __str__(self) -> str:
-        """`delivery, identities, alternates, link failures`; "nothing" where nothing was."""
+        """A list such as `delivery, identities, link failures`; "nothing" if nothing is proved."""
         words = [
             w for w in ("delivery", "identities", "alternates", "channels") if getattr(self, w)
         ]
@@ -60,18 +72,20 @@ class Proved:
 
     @property
     def methods(self) -> dict[str, str]:
-        """`local proof` or `walk`, by what was proved: paths, kinds of failures."""
+        """How each property was proved: `local proof` or `walk`."""
         proved = [word for word in ("delivery", "alternates") if getattr(self, word)]
-        methods = {True: "local proof", False: "walk"}
-        return {word: methods[word in self.certified] for word in (*proved, *self.failures)}
+        return {
+            word: "local proof" if word in self.certified else "walk"
+            for word in (*proved, *self.failures)
+        }
 
     @property
     def caveat(self) -> str:
-        """What the policy promises and was not proved: `delivery proved; link failures not walked`.
+        """The promised failures that are not proved: `delivery proved; link failures not walked`.
 
-        "" where all was proved, and where nothing was.
+        "" if all of them are proved, or if not even delivery is.
         """
-        left = [kind_words(kind) for kind in self.promised if kind not in self.failures]
-        if not self.delivery or not left:
+        unproved = [kind_words(kind) for kind in self.promised if kind not in self.failures]
+        if not self.delivery or not unproved:
             return ""
-        return f"delivery proved; {' and '.join(left)} not walked"
+        return f"delivery proved; {' and '.join(unproved)} not walked"

@@ -1,4 +1,8 @@
-"""Verification of a fabric: every plane walked, its build marked, or what to write instead."""
+"""Verify all planes of a fabric, and mark the folders of builds that passed.
+
+`judge` calls `delivery.verify` for each plane, once for planes that forward alike, and returns a
+`Verification`. `remedy` says what a user may write in the spec if a promised repair fails.
+"""
 
 from __future__ import annotations
 
@@ -31,24 +35,25 @@ class Verification:
     reports: tuple[Report, ...]
     """What was proved of each plane."""
     unmarked: str = ""
-    """Why a folder could not be marked; "" where all were."""
+    """Why a folder could not be marked; "" if all were."""
 
     def require_marked(self) -> None:
-        """Pass when every folder could be marked.
+        """Pass if every folder could be marked.
 
         Raises:
-            InputError: one could not.
+            InputError: a folder could not be marked.
         """
         if self.unmarked:
             raise InputError.of("", self.unmarked)
 
     def require_passed(self, folder: str) -> None:
-        """Pass when every plane may be used.
+        """Pass if every plane passed.
 
-        folder: where its build was to be written.
+        Args:
+            folder: where the builds were to be written; it is named in the error.
 
         Raises:
-            InputError: verification has not passed.
+            InputError: a plane did not pass.
         """
         if not self.passed:
             todo = "what verify() returns says why; save with prove=False to keep it all the same"
@@ -56,26 +61,32 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Whether every plane may be used."""
+        """Whether every plane passed, so that its build may be used."""
         return all(report.passed for report in self.reports)
 
     def mark(self, builds: Sequence[Build], folders: Sequence[Path]) -> Verification:
-        """The same, marked in the folders of the same builds, one a plane.
+        """Mark the folders of the builds that were verified; the verification with `unmarked`.
+
+        Args:
+            builds: the verified builds, one for each plane.
+            folders: their folders.
 
         Raises:
             InputError: these are other builds, or verified ones had no identity.
         """
-        now = tuple(build.identity for build in builds)
-        if self.passed and (now != self.identities or "" in now):
+        identities = tuple(build.identity for build in builds)
+        if self.passed and (identities != self.identities or "" in identities):
             required = f"the builds that were verified, {' and '.join(self.identities)}"
             todo = 'verify these; a build with other values begins with identity=""'
-            raise InputError.of(required, " and ".join(now), todo)
+            raise InputError.of(required, " and ".join(identities), todo)
         planes = zip(folders, builds, self.reports, strict=True)
         faults = [_mark(folder, build, report) for folder, build, report in planes]
         return replace(self, unmarked=next(filter(None, faults), ""))
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: the report, or those of all planes by their names."""
+        """As values for JSON: the report, or with several planes a report for each, with its
+        name.
+        """
         if len(self.reports) == 1:
             return self.reports[0].as_dict()
         named = zip(self.names, self.reports, strict=True)
@@ -96,11 +107,14 @@ def judge(
     folders: Sequence[Path] = (),
     options: ProofOptions = AS_PROMISED,
 ) -> Verification:
-    """Verify every plane; those that forward alike, and whose groups fail alike, share one walk.
+    """Verify every plane of a fabric.
+
+    Planes that forward alike, and whose elements fail together alike, share one walk.
 
     Args:
-        builds: one a plane.
-        folders: of the builds, whose marks are set or removed; none for builds in memory.
+        builds: one for each plane.
+        folders: the folders of the builds, whose marks are set or removed; none for builds in
+            memory.
         options: what is proved besides delivery, and how.
 
     Raises:
@@ -113,11 +127,11 @@ def judge(
     reports: list[Report] = []
     unmarked = ""
     for plane, build in enumerate(builds):
-        like = first_alike(builds, plane)
+        earlier = first_alike(builds, plane)
         kinds = usual(build) if options.failures is None else options.failures
-        if like is None or not fail_alike(builds[like], build, kinds):
+        if earlier is None or not fail_alike(builds[earlier], build, kinds):
             report = verify(build, options)
-        elif (report := reports[like]).passed:
+        elif (report := reports[earlier]).passed:
             report = replace(report, unsound=unsound(build))
         reports.append(report)
         if folders:
@@ -128,9 +142,13 @@ def judge(
 
 
 def _mark(folder: Path, build: Build, report: Report) -> str:
-    """Set or remove the mark of a build folder; returns the fault if that fails, else "".
+    """Set or remove the mark of a build folder.
 
-    What an earlier run proved of the same build, and this one did not try, stays in the mark.
+    Failures and channels that an earlier run proved of the same build, and that this run did not
+    try, stay in the mark.
+
+    Returns:
+        "", or why the mark could not be written.
     """
     facts = report.as_dict() if report.passed else None
     if facts:
@@ -152,7 +170,7 @@ def _mark(folder: Path, build: Build, report: Report) -> str:
 
 
 def remedy(build: Build, report: Report) -> str:
-    """What may be written in the fabric's spec instead; "" where no protection fails."""
+    """What a user may write in the spec instead of a protection that fails; "" if none fails."""
     broken = {case.kind for case in report.broken}
     if not broken:
         return ""
@@ -173,9 +191,11 @@ def remedy(build: Build, report: Report) -> str:
 
 
 def _fewest_links(build: Build) -> str:
-    """The switches that have fewest links, where that is three or less."""
+    """The switches with the fewest links, in words; "" if these are more than three."""
     degrees = build.topology.graph.degrees
     fewest = int(degrees[build.topology.present].min())
-    least = [int(v) for v in (degrees == fewest).nonzero()[0]]
-    more = f" and {len(least) - 1:,} more" if len(least) > 1 else ""
-    return f"{build.wiring.names[least[0]]}{more} have {fewest}" if 0 < fewest <= 3 else ""
+    if not 0 < fewest <= 3:
+        return ""
+    switches = [int(v) for v in (degrees == fewest).nonzero()[0]]
+    more = f" and {len(switches) - 1:,} more" if len(switches) > 1 else ""
+    return f"{build.wiring.names[switches[0]]}{more} have {fewest}"

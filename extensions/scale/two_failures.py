@@ -57,7 +57,7 @@ from dataclasses import replace
 import numpy as np
 
 from compilers.proof.local.other_proofs import TwoFailures
-from compilers.proof.soundness.port_use import Numbers, given_alternates
+from compilers.proof.soundness.port_use import Numbers, alternate_sets
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
 from extensions.scale.two_link_classes import Links, TwoLinkClasses
@@ -95,7 +95,7 @@ def _direct_detours(classes: TwoLinkClasses) -> bool:
     s, k = np.nonzero(w.far >= 0)
     direct = np.zeros(port.shape, np.bool_)
     direct[s, classes.direct[s, k]] = True
-    alternates = given_alternates(classes.build, classes.use)
+    alternates = alternate_sets(classes.build, classes.use)
     return bool(alternates[direct].any())
 
 

@@ -1,7 +1,12 @@
-"""Walks of all packets: over every path, and while links or switches are down.
+"""What failures do to the packets of a build, kind by kind: lost pairs, and longest paths.
 
-No controller acts. Failures of one link or one switch are walked by the tabulated rule
-(`compilers.forwarding.single_failures`), all others by the rule itself (`failure_sets`).
+For each kind of failure (`risk_cases`) a `FailureReport` says how many cases were tried, which
+pairs of switches lose packets, and how long repaired paths become. No controller acts: switches do
+what their tables say.
+
+The packets are followed by `compilers.forwarding.walks`, a block of destinations at a time. Where a
+single link or switch fails, tabulated next hops are enough (`single_failures`). In all other cases,
+and where packets are lost, the rule itself is asked (`failure_sets`).
 """
 
 from __future__ import annotations
@@ -33,8 +38,10 @@ from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError
 
 LOSS_EXAMPLES = 10
+"""The most lost pairs that a report names."""
 NO_DESTINATIONS = np.zeros(0, np.int64)
 SAMPLE = 1000
+"""The cases of several failures at once that are tried by default."""
 PAIRS_UP_TO = 1 << 22
 """The most packets for which all pairs of failures are walked by default, in ten seconds or so."""
 
@@ -76,8 +83,8 @@ class FailureReport:
     pairs: int = 0
     """Ordered pairs of switches with hosts, over all cases."""
     exact: bool = True
-    """Whether a packet was found that takes max_hops, and one with this stretch; a proof may know
-    only that none does worse."""
+    """Whether packets with this `max_hops` and this `stretch` were seen; otherwise a proof shows
+    only that no packet has more."""
 
     @property
     def lost_share(self) -> float:
@@ -87,57 +94,74 @@ class FailureReport:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FailureCases:
-    """The cases of a kind of failure that are tried."""
+    """The cases of a kind of failure: those that there are, and those that are tried."""
 
     every: int
     """How many cases there are."""
     elements: int
     """E + S, how many links and switches there are."""
     rows: Numbers | None
-    """int64[n, F], the elements that are down in each case (`Program`), E + S beyond the last;
-    None: all pairs of `elements`, of which case a·M + b has the elements a and b."""
+    """int64[n, F], the failed elements (`Program`) of each case that is tried, then E + S.
+
+    None: all pairs of elements are tried, and case a·(E + S) + b has the elements a and b."""
     names: tuple[str, ...] = ()
-    """Of the cases, where they are not named by their elements."""
+    """The name of each case; empty if cases are named by their elements."""
 
     @classmethod
     def of(cls, walks: Walks, kind: str, sample: int, seed: int = 1) -> FailureCases:
-        """All failures of one link or node; of several at once, `sample` cases at most."""
+        """Failures of links and nodes.
+
+        Args:
+            walks: of the build.
+            kind: `link` or `node`, or a number: so many links or nodes at once.
+            sample: the most cases of several failures at once.
+            seed: of the sample.
+        """
         nodes = walks.links + np.flatnonzero(walks.cabled)
-        most = walks.elements
+        beyond = walks.elements
         if kind in ("link", "node"):
             single = np.arange(walks.links) if kind == "link" else nodes
-            return cls(len(single), most, single[:, None])
+            return cls(len(single), beyond, single[:, None])
         elements = np.concatenate((np.arange(walks.links), nodes))
         every = comb(len(elements), int(kind))
-        if every <= sample:
-            more = combinations(elements.tolist(), int(kind))
-            implied = int(kind) == 2 and not walks.program.every_hop
-            return cls(every, most, None if implied else np.array(list(more)))
-        return cls(every, most, elements[_drawn(len(elements), int(kind), sample, seed)])
+        if every > sample:
+            return cls(every, beyond, elements[_drawn(len(elements), int(kind), sample, seed)])
+        if int(kind) == 2 and not walks.program.every_hop:
+            return cls(every, beyond, None)
+        return cls(every, beyond, np.array(list(combinations(elements.tolist(), int(kind)))))
 
     @classmethod
     def of_groups(cls, walks: Walks, kind: str, sample: int, seed: int) -> FailureCases:
-        """Failures of groups that share a risk, or of one of several kinds at once.
+        """Failures of groups that share a risk: of one kind, or a group of each of several kinds.
+
+        Args:
+            walks: of the build.
+            kind: of `compilers.proof.failures.risk_cases`, such as `module` or `module+node`.
+            sample: the most cases of several kinds at once; all cases of one kind are tried.
+            seed: of the sample.
 
         Raises:
             InputError: the build has no groups of this kind.
         """
-        kinds, most = [kind] if is_file(kind) else kind.split("+"), walks.elements
-        parts = []
-        for word in kinds:
-            if word in ("link", "node"):
-                single = cls.of(walks, word, 0)
-                parts.append(
-                    {single.name(walks, n): (*single.dead(n),) for n in range(single.every)}
-                )
-            else:
-                parts.append(named_elements(walks.build, word))
-        names, dead = [list(part) for part in parts], [list(part.values()) for part in parts]
-        same = len({*kinds}) == 1
-        numbers, every = at_once(dead, same, sample if len(parts) > 1 else len(names[0]), seed)
-        cases = [joined([dead[i][n] for i, n in enumerate(case)]) for case in numbers]
-        called = (" and ".join(names[i][n] for i, n in enumerate(case)) for case in numbers)
-        return cls(every, most, padded(cases, most), tuple(called))
+        kinds = [kind] if is_file(kind) else kind.split("+")
+        # By kind, the elements of each group by its name.
+        groups = [cls._groups(walks, word) for word in kinds]
+        names = [list(of_kind) for of_kind in groups]
+        elements = [list(of_kind.values()) for of_kind in groups]
+        most = sample if len(kinds) > 1 else len(names[0])
+        chosen, every = at_once(elements, len({*kinds}) == 1, most, seed)
+        cases = [joined([elements[i][n] for i, n in enumerate(case)]) for case in chosen]
+        case_names = (" and ".join(names[i][n] for i, n in enumerate(case)) for case in chosen)
+        beyond = walks.elements
+        return cls(every, beyond, padded(cases, beyond), tuple(case_names))
+
+    @classmethod
+    def _groups(cls, walks: Walks, kind: str) -> dict[str, tuple[int, ...]]:
+        """The elements of every group of one kind, by the group's name."""
+        if kind not in ("link", "node"):
+            return named_elements(walks.build, kind)
+        single = cls.of(walks, kind, 0)
+        return {single.name(walks, n): tuple(single.dead(n)) for n in range(single.every)}
 
     def name(self, walks: Walks, case: int) -> str:
         """What fails in a case: its group, or its nodes and links."""
@@ -156,14 +180,14 @@ class FailureCases:
         return 2 if self.rows is None else self.rows.shape[1]
 
     def dead(self, case: int) -> list[int]:
-        """The elements that are down in a case."""
+        """The failed elements of a case."""
         if self.rows is None:
             return list(divmod(case, self.elements))
-        return [part for part in self.rows[case].tolist() if part < self.elements]
+        return [element for element in self.rows[case].tolist() if element < self.elements]
 
 
 def _drawn(elements: int, at_once: int, sample: int, seed: int) -> Numbers:
-    """int64[sample, at_once]: different sets of elements, by chance."""
+    """int64[sample, at_once]: `sample` different sets of `at_once` of the elements, by chance."""
     random = np.random.default_rng(seed)
     chosen: set[tuple[int, ...]] = set()
     while len(chosen) < sample:
@@ -229,7 +253,7 @@ def walk_failures(
     Args:
         build: its tables and wiring are walked.
         kind: of `compilers.proof.failures.risk_cases`.
-        sample: the most cases of several failures to try; None: all pairs where that is quick, else
+        sample: the most cases of several failures to try; None: all pairs if that is quick, else
             `SAMPLE`.
         seed: of the sample.
         progress: called with destinations done and all.
@@ -252,15 +276,19 @@ def walk_failures(
     else:
         cases = FailureCases.of_groups(walks, kind, sample, seed)
     _require_paths(walks, cases)
-    look = BlockWalk(partial(_judged, kind, cases), None if workers.remote else walks)
+    look = BlockWalk(partial(_exactly, kind, cases), None if workers.remote else walks)
     parts = look.over(build, workers, progress, destinations)
     return reduce(_merged, parts, _report(walks, kind, cases))
 
 
 def _require_paths(walks: Walks, cases: FailureCases) -> None:
-    """Pass when a switch spreads marked packets over more links than can be down at it.
+    """Pass if every switch spreads marked packets over more links than can be down there.
 
-    Then one of them is always up, and its packets are followed without failures, too.
+    Then one of these links is always up, so marked packets are never lost, and where they go from
+    there is followed without failures.
+
+    Raises:
+        InputError: so many failures can leave a marked packet no path.
     """
     onward = walks.program.onward
     if not len(onward):
@@ -275,39 +303,42 @@ def _require_paths(walks: Walks, cases: FailureCases) -> None:
 
 
 def _down_at_one(walks: Walks, dead: list[int]) -> int:
-    """The most links of one switch that failures take, or lead to a switch that they take."""
+    """The most links of one switch that are down, or lead to a switch that is down.
+
+    dead: the failed elements; switches among them are not counted.
+    """
     program = walks.program
     down = np.isin(program.cable, dead) | np.isin(walks.links + program.far, dead)
     count: Numbers = np.count_nonzero(down & (program.far >= 0), axis=1)
-    count[[part - walks.links for part in dead if part >= walks.links]] = 0
+    count[[element - walks.links for element in dead if element >= walks.links]] = 0
     return int(count.max())
 
 
 def _single(
     kinds: tuple[str, ...], cases: tuple[FailureCases, ...], walks: Walks, block: Numbers
 ) -> Walked:
-    """The paths to some destinations, and what single failures do to packets to them."""
-    alternates, lengths, suspects = walks.single(block, "link" in kinds, "node" in kinds)
+    """What the packets to a block of destinations do without failures, and under single ones."""
+    quick = walks.single(block, "link" in kinds, "node" in kinds)
     reports = [
-        _report(walks, kind, of_kind, lengths[kind == "node"])
+        _report(walks, kind, of_kind, quick.link if kind == "link" else quick.node)
         for kind, of_kind in zip(kinds, cases, strict=True)
     ]
-    if not len(suspects):
-        return Walked(alternates, tuple(reports))
-    also, _, _ = walks.cases(suspects, NO_CASES)
+    if not len(quick.suspect):
+        return Walked(quick.alternates, tuple(reports))
+    alternates = walks.cases(quick.suspect, NO_CASES).alternates
     for i, (kind, of_kind) in enumerate(zip(kinds, cases, strict=True)):
-        exact = _judged(kind, of_kind, walks, suspects)
+        exact = _exactly(kind, of_kind, walks, quick.suspect)
         reports[i] = _merged(reports[i], exact)
-    return Walked(alternates.and_also(also), tuple(reports))
+    return Walked(quick.alternates.and_also(alternates), tuple(reports))
 
 
-def _judged(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
-    """The report on the packets to some destinations, by the rule itself."""
+def _exactly(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
+    """The report on the packets to some destinations, by the rule itself, with all lost pairs."""
     if cases.rows is None:
         lengths, lost = walks.two(block)
-    else:
-        _, lengths, lost = walks.cases(block, cases.rows)
-    return _report(walks, kind, cases, lengths, lost, block)
+        return _report(walks, kind, cases, lengths, lost, block)
+    walked = walks.cases(block, cases.rows)
+    return _report(walks, kind, cases, walked.lengths, walked.lost, block)
 
 
 def _report(
@@ -318,12 +349,21 @@ def _report(
     lost: Numbers = NO_ROWS,
     block: Numbers = NO_DESTINATIONS,
 ) -> FailureReport:
-    """The report on what is `lost` to a block of destinations; int64[m, 4] of `Walks.cases`."""
+    """The report on a block of destinations.
+
+    Args:
+        walks: of the build.
+        kind: the kind of failures.
+        cases: its cases.
+        lengths: the lengths of paths under these.
+        lost: int64[m, 4], the lost pairs, as in `CasesWalked.lost`.
+        block: int64[D], the destinations.
+    """
     build, ends = walks.build, int(np.count_nonzero(walks.ends))
     lost = lost[np.lexsort((lost[:, 2], lost[:, 1], lost[:, 0]))]
     case, source, destination = lost[:, 0], lost[:, 1], block[lost[:, 2]]
-    promised = build.forwarding.repairs and len(lost)
-    first = (part[:LOSS_EXAMPLES].tolist() for part in (case, source, destination))
+    repairs = build.forwarding.repairs and len(lost)
+    first = (column[:LOSS_EXAMPLES].tolist() for column in (case, source, destination))
     return FailureReport(
         kind=kind,
         cases=cases.tried,
@@ -335,20 +375,20 @@ def _report(
         losses=tuple(
             FailureLoss(cases.name(walks, c), s, d) for c, s, d in zip(*first, strict=True)
         ),
-        cut_off=disconnected(walks, cases.dead, case, source, destination) if promised else 0,
+        cut_off=disconnected(walks, cases.dead, case, source, destination) if repairs else 0,
         pairs=cases.tried * ends * (ends - 1),
     )
 
 
 def _both(one: Walked, other: Walked) -> Walked:
-    """The walks to the destinations of both."""
+    """What two blocks of destinations show together."""
     pairs = zip(one.failures, other.failures, strict=True)
-    reports = tuple(_merged(mine, also) for mine, also in pairs)
+    reports = tuple(_merged(first, second) for first, second in pairs)
     return Walked(one.alternates.and_also(other.alternates), reports)
 
 
 def _merged(one: FailureReport, other: FailureReport) -> FailureReport:
-    """The report on the destinations of both."""
+    """The report on the destinations of both, of the same cases."""
     return replace(
         one,
         lost_pairs=one.lost_pairs + other.lost_pairs,
@@ -367,11 +407,11 @@ def disconnected(
     source: Numbers,
     destination: Numbers,
 ) -> int:
-    """The number of pairs, of n, without a path while the elements of their case are down.
+    """How many of n pairs of switches are not joined by any path while their case has failed.
 
     Args:
-        walks: over the fabric without failures.
-        dead: the elements that are down in a case.
+        walks: of the build, without failures.
+        dead: gives the failed elements of a case.
         case: int64[n], the case of each pair.
         source: int64[n].
         destination: int64[n].
@@ -379,14 +419,15 @@ def disconnected(
     intact = neighbour_table(walks.build.topology.graph)
     count = 0
     for number in np.unique(case).tolist():
-        part = components(_left(intact, walks, dead(number)))
+        component = components(_without(intact, walks, dead(number)))
         pairs = case == number
-        count += int(np.count_nonzero(part[source[pairs]] != part[destination[pairs]]))
+        apart = component[source[pairs]] != component[destination[pairs]]
+        count += int(np.count_nonzero(apart))
     return count
 
 
-def _left(intact: NDArray[np.int64], walks: Walks, down: list[int]) -> NDArray[np.int64]:
-    """The neighbour table without the elements that are down."""
+def _without(intact: NDArray[np.int64], walks: Walks, down: list[int]) -> NDArray[np.int64]:
+    """A copy of the neighbour table without the elements that are down."""
     table, none = intact.copy(), len(intact) - 1
     for element in down:
         if element >= walks.links:

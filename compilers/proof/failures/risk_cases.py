@@ -1,7 +1,16 @@
-"""Cases of failures: links, nodes, groups that share a risk, and several of these at once.
+"""The kinds of failures that users can name, and the elements that fail in each case of a kind.
 
-A kind is `link`, `node`, one of `compilers.wiring.shared_risk.GROUP_KINDS`, or a file of groups;
-`A+B` is one of each at once, `2` and `3` so many links or nodes.
+A kind is a word, as in `polarfab verify --failures`:
+
+- `link` or `node`: each link, or each node;
+- one of `compilers.wiring.shared_risk.GROUP_KINDS`, such as `module`: each group of links and nodes
+  that share this risk;
+- the name of a file: each group that the file lists;
+- `module+node`: one group of each kind at once;
+- `2` or `3`: two or three links or nodes at once.
+
+The functions check such a word, say it in a sentence, and turn it into elements of `Program`: links
+by their numbers, then switches. `failure_walks` follows packets under the cases.
 """
 
 from __future__ import annotations
@@ -19,17 +28,24 @@ from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, group_of_words,
 from inventory.problems import InputError, did_you_mean, shown
 
 SINGLE = ("link", "node", *GROUP_KINDS)
+"""The kinds in which one element or one group fails."""
 FAILURE_KINDS = (*SINGLE, "2", "3")
-"""The kinds that have one meaning in every build: what its mark may list as proved."""
+"""The kinds that mean the same in every build, so that its mark may list them as proved."""
 FILES = (".yaml", ".yml", ".json")
+"""How the names of files of groups end."""
 Elements = tuple[int, ...]
+"""Elements of `Program` that fail together."""
 
 
 def require_kind(word: str, key: str = "failures") -> None:
-    """Pass for a kind of failures; `key` names where the word was given.
+    """Pass if a word is a kind of failures.
+
+    Args:
+        word: what a user wrote.
+        key: names the option or argument in the error.
 
     Raises:
-        InputError: it is none.
+        InputError: it is no kind of failures.
     """
     if word in FAILURE_KINDS or is_file(word):
         return
@@ -41,10 +57,10 @@ def require_kind(word: str, key: str = "failures") -> None:
 
 
 def require_single(kind: str) -> None:
-    """Pass for failures of one element or group.
+    """Pass if a kind lets one element or one group fail.
 
     Raises:
-        InputError: the kind is several at once, or none.
+        InputError: several fail at once, or the word is no kind of failures.
     """
     if kind not in SINGLE and not is_file(kind):
         required = f"failures of one at a time: {', '.join(SINGLE)}, or a file"
@@ -52,12 +68,22 @@ def require_single(kind: str) -> None:
 
 
 def is_file(kind: str) -> bool:
-    """Whether a kind is the name of a file of groups."""
+    """Whether a kind is the name of a file of groups.
+
+    >>> is_file("risks.yaml"), is_file("module")
+    (True, False)
+    """
     return kind.endswith(FILES)
 
 
 def kind_words(kind: str) -> str:
-    """A kind of failures in words: `link failures`, `a module and a node at once`."""
+    """A kind of failures in words.
+
+    >>> kind_words("link")
+    'link failures'
+    >>> kind_words("module+node")
+    'a module and a node at once'
+    """
     words = {
         "link": "link failures",
         "node": "node failures",
@@ -78,11 +104,12 @@ def elements(build: Build, group: RiskGroup) -> Elements:
 
 
 def _elements(group: RiskGroup, number: Mapping[tuple[int, int], int]) -> Elements:
+    """The elements of a group. number: of `link_numbers`."""
     return (*(number[link] for link in group.links), *(len(number) + s for s in group.switches))
 
 
 def link_numbers(build: Build) -> dict[tuple[int, int], int]:
-    """The number of every link, by its switches, the smaller first."""
+    """The number of every link, by the pair of its switches, the smaller first."""
     ends = build.wiring.link_ends().tolist()
     return {(one, other): n for n, (one, other) in enumerate(ends)}
 
@@ -91,7 +118,7 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
     """The elements of every group of a kind, or of a file, by the group's name.
 
     Raises:
-        InputError: there are none of this kind, or what a file says is wrong.
+        InputError: the build has no groups of this kind, or the file is wrong.
     """
     wiring, hardware = build.wiring, build.hardware
     risk_groups = _of_file(build, kind) if is_file(kind) else groups(wiring, hardware, kind)
@@ -100,22 +127,34 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
 
 
 def fail_alike(one: Build, other: Build, kinds: Sequence[str]) -> bool:
-    """Whether two builds with the same links have the same groups of these kinds, by any names.
+    """Whether the same elements fail together in two builds with the same links.
+
+    The names of the groups may differ.
+
+    Args:
+        one: a build.
+        other: another build with the same links.
+        kinds: the kinds of failures that are compared.
 
     Raises:
-        InputError: as for `named_elements`.
+        InputError: a build has no groups of a kind, or a file of groups is wrong.
     """
     if one.hardware is other.hardware and one.wiring.names == other.wiring.names:
         return True
-    parts = {part for kind in kinds for part in ([kind] if is_file(kind) else kind.split("+"))}
+    words = {word for kind in kinds for word in ([kind] if is_file(kind) else kind.split("+"))}
     return all(
-        [*named_elements(one, part).values()] == [*named_elements(other, part).values()]
-        for part in sorted(parts)
-        if is_file(part) or part in GROUP_KINDS
+        [*named_elements(one, word).values()] == [*named_elements(other, word).values()]
+        for word in sorted(words)
+        if is_file(word) or word in GROUP_KINDS
     )
 
 
 def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
+    """The groups that a file lists.
+
+    Raises:
+        InputError: all that is wrong with the file, with its lines.
+    """
     from inventory.document_errors import validate
     from inventory.floor import SharedRisks, repeated_names
     from inventory.yamlfile import read
@@ -141,15 +180,20 @@ def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
 def at_once(
     parts: Sequence[Sequence[Elements]], same: bool, sample: int, seed: int
 ) -> tuple[list[tuple[int, ...]], int]:
-    """Cases of one of each part at once, by their numbers in the parts, and how many there are.
-
-    All, or so many by chance.
+    """Cases in which one group of each kind fails at once.
 
     Args:
         parts: the groups of each kind.
-        same: whether the kinds are one, so that the order of groups does not matter.
-        sample: the most cases.
-        seed: of chance.
+        same: whether all kinds are the same, so that the order of groups does not matter and no
+            group occurs twice in a case.
+        sample: the most cases. If there are more, so many are chosen by chance.
+        seed: of the choice.
+
+    Returns:
+        The cases, each a number of a group for each kind; and how many cases there are.
+
+    >>> at_once([[(0,), (1,)], [(2,), (3,)]], same=False, sample=10, seed=1)
+    ([(0, 0), (0, 1), (1, 0), (1, 1)], 4)
     """
     sizes = [len(part) for part in parts]
     every = comb(sizes[0], len(parts)) if same else int(np.prod(sizes))
@@ -161,19 +205,28 @@ def at_once(
         chosen = {case for case in cases if not same or (np.diff(case) > 0).all()}
     while len(chosen) < min(sample, every):
         case = tuple(int(random.integers(size)) for size in sizes)
-        case = tuple(sorted(case)) if same else case
+        if same:
+            case = tuple(sorted(case))
         if not same or len({*case}) == len(case):
             chosen.add(case)
     return sorted(chosen), every
 
 
 def padded(cases: Sequence[Elements], beyond: int) -> NDArray[np.int64]:
-    """int64[n, F]: the elements of each case, `beyond` after the last."""
+    """int64[n, F]: the elements of each of n cases, `beyond` in places after the last.
+
+    >>> padded([(3,), (1, 2)], beyond=9).tolist()
+    [[3, 9], [1, 2]]
+    """
     most = max(map(len, cases), default=1)
     rows = [(*case, *(beyond,) * (most - len(case))) for case in cases]
     return np.array(rows, np.int64).reshape(-1, most)
 
 
 def joined(case: Sequence[Elements]) -> Elements:
-    """The elements of several groups, each once."""
+    """The elements of several groups, in order, each once.
+
+    >>> joined([(1, 2), (2, 3)])
+    (1, 2, 3)
+    """
     return tuple(dict.fromkeys(chain.from_iterable(case)))

@@ -1,7 +1,9 @@
-"""What a switch does with the packets of an egress class, tabulated for all ingress links.
+"""All that switches do with the packets of an egress class, as a few *cases* for each class.
 
-A class names few links, so few pairs (link that is down, link taken then) say all of it. The rule
-itself (`compilers.forwarding.rule`) is asked once for each of them.
+A case is a link that is down and the link that packets take then. A class names few links, so few
+cases say what happens for all ingress links and all failures of one link or one switch. The local
+proof (`state_proof`) is made of these cases instead of packets. The rule itself
+(`compilers.forwarding.rule`) is asked once for each case.
 
 Letters in the loops: s a switch, k one of its links, c an egress class of the switch.
 """
@@ -12,18 +14,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.forwarding.machine_code import loop
+from compilers.forwarding.machine_code import inlined_loop, loop
 from compilers.forwarding.rule import HOST, OTHER, Array, Program, transit
 
-CASES, FAILS, END = 4, -1, -2
-"""Cases that a class has at most; instead of a link taken: there is none; after the last case."""
+CASES = 4
+"""The most cases of a class."""
+FAILS, END = -1, -2
+"""In place of the link that packets take: there is none; there is no such case, nor another."""
 NONE, SEVERAL = -1, -2
+"""In place of a link: there is none; there are several."""
 TURNED = 1 << 12
-"""Added to the link taken by packets that came in by the minimal link. Such a packet comes from the
-neighbour behind that link, so the case does not arise where the neighbour is the destination."""
+"""Added to the link that packets take if they came in by the minimal link. Such a packet comes from
+the neighbour behind that link, so the case does not arise where this neighbour is the destination.
+"""
 SHARES, CLEAR, DETOURS = (1 << 13) - 1, 1 << 13, 1 << 14
 LINKS, BACK, NEXT = (1 << 13) - 1, 15, 28
-"""Parts of `ClassStates.summary`."""
+"""The bits of `ClassStates.summary`; `share_count` and the functions after it read them."""
 LINK, NODE = 0, 1
 """Kinds of failures, as places in `kinds`."""
 
@@ -41,17 +47,17 @@ class ClassStates(NamedTuple):
     marks: bool
     """Whether packets of hosts are marked, and spread by the next switch."""
     cases: Array
-    """int16[S, C, CASES, 2], the link that is down, NONE while all are up, and the link taken then.
-    """
+    """int16[S, C, CASES, 2], the cases: the link that is down, or NONE while all are up; and the
+    link that packets take then."""
     u_turn: Array
-    """int16[S, C], the link taken by packets that came in by the minimal link."""
+    """int16[S, C], the link that packets take if they came in by the minimal link."""
     summary: Array
-    """int64[S, C], what is looked up of a class for each destination, in bits.
+    """int64[S, C], five values of a class in one number, as they are looked up together.
 
-    SHARES: how many links have a share. CLEAR: there is always a link to take, and the switches
-    behind it and behind the link that is down are not joined. DETOURS: hosts may take another link
-    than the minimal one. From BACK on: the number of the minimal link at its far end. From NEXT on:
-    the switch at the far end.
+    In the bits SHARES: how many links have a share. CLEAR: in all cases there is a link to take,
+    and no cable joins the switch behind it to the switch behind the link that is down. DETOURS:
+    hosts may take another link than the minimal one. From BACK on: the number of the minimal link
+    at its far end. From NEXT on: the switch at the far end, or NONE.
     """
     has_hosts: Array
     """bool[S], the switches with hosts."""
@@ -59,19 +65,49 @@ class ClassStates(NamedTuple):
     """bool[S], the switches with hosts, and those with a cable."""
 
 
+@inlined_loop
+def share_count(summary: int) -> int:
+    """How many links of a class have a share, from its summary."""
+    return summary & SHARES
+
+
+@inlined_loop
+def is_clear(summary: int) -> bool:
+    """Whether a class is clear, from its summary (`ClassStates.summary`)."""
+    return summary & CLEAR > 0
+
+
+@inlined_loop
+def has_detours(summary: int) -> bool:
+    """Whether hosts may take another link than the minimal one, from the summary of the class."""
+    return summary & DETOURS > 0
+
+
+@inlined_loop
+def link_at_far_end(summary: int) -> int:
+    """The number of the minimal link at its far end, from the summary of the class."""
+    return summary >> BACK & LINKS
+
+
+@inlined_loop
+def far_switch(summary: int) -> int:
+    """The switch behind the minimal link, or NONE, from the summary of the class."""
+    return summary >> NEXT
+
+
 @loop
 def tabulate_classes(states: ClassStates, share_counts: Array, kinds: Array) -> None:
     """Ask the rule about all egress classes, and write `cases`, `u_turn` and `summary`.
 
     Args:
-        states: with the fields that are not written here.
+        states: all other fields are filled.
         share_counts: int16[S, C], how many shares packets of hosts have.
-        kinds: bool[2], whether links and switches may be down.
+        kinds: bool[2], whether links and whether switches may be down.
     """
     p = states.program
     switches, classes, _ = p.order.shape
     links = p.far.shape[1]
-    dead = np.empty(1, np.int64)
+    failed = np.empty(1, np.int64)
     link_to = np.full(switches, NONE, np.int16)
     joined = np.zeros((links, links), np.bool_)
     for s in range(switches):
@@ -81,18 +117,21 @@ def tabulate_classes(states: ClassStates, share_counts: Array, kinds: Array) -> 
             minimal = p.order[s, c, 0]
             states.u_turn[s, c] = NONE
             if minimal >= 0:
-                states.u_turn[s, c] = transit(p, s, minimal, c, dead[:0])
-            count = enter_cases(states, s, c, kinds, dead)
+                states.u_turn[s, c] = transit(p, s, minimal, c, failed[:0])
+            count = enter_cases(states, s, c, kinds, failed)
             clear = minimal >= 0 and cases_are_clear(states.cases[s, c], count, joined)
             states.summary[s, c] = summarised(states, s, c, int(share_counts[s, c]), clear)
 
 
 @loop
 def join_neighbours(p: Program, s: int, link_to: Array, joined: Array) -> None:
-    """Write which neighbours of a switch are joined by a link.
+    """Write which neighbours of a switch are joined by a cable.
 
-    link_to: int16[S], NONE everywhere before and after. joined: bool[K, K], written, by the links
-    to both neighbours.
+    Args:
+        p: what switches hold.
+        s: the switch.
+        link_to: int16[S], NONE for each, and so it is left.
+        joined: bool[K, K], written: by the links of s to both neighbours.
     """
     links = p.far.shape[1]
     joined[:] = False
@@ -101,9 +140,9 @@ def join_neighbours(p: Program, s: int, link_to: Array, joined: Array) -> None:
             link_to[p.far[s, k]] = k
     for k in range(links):
         if p.far[s, k] >= 0:
-            for further in p.far[p.far[s, k]]:
-                if further >= 0 and link_to[further] >= 0:
-                    joined[k, link_to[further]] = True
+            for t in p.far[p.far[s, k]]:
+                if t >= 0 and link_to[t] >= 0:
+                    joined[k, link_to[t]] = True
     for k in range(links):
         if p.far[s, k] >= 0:
             link_to[p.far[s, k]] = NONE
@@ -111,7 +150,10 @@ def join_neighbours(p: Program, s: int, link_to: Array, joined: Array) -> None:
 
 @loop
 def ingress_at(p: Program, s: int, c: int, place: int) -> int:
-    """The ingress at a place in the list HOST, OTHER, and the links that a class names; or NONE."""
+    """The ingress at a place of the list HOST, OTHER, and then the links that a class names.
+
+    NONE where the class names fewer links.
+    """
     if place == 0:
         return HOST
     if place == 1:
@@ -120,27 +162,39 @@ def ingress_at(p: Program, s: int, c: int, place: int) -> int:
 
 
 @loop
-def enter_cases(states: ClassStates, s: int, c: int, kinds: Array, dead: Array) -> int:
-    """Write the cases of a class for all ingress links; how many of them there are.
+def enter_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array) -> int:
+    """Write the cases of a class for all ingress links.
 
-    A class with more than CASES has one that fails in their place, so its states are always
-    followed. dead: int64[1], any.
+    A class with more than CASES cases gets one that fails in place of them. So the cases never
+    prove its states, and these are followed instead.
+
+    Args:
+        states: its cases are written.
+        s: the switch.
+        c: the class.
+        kinds: bool[2], whether links and whether switches may be down.
+        failed: int64[1], overwritten.
+
+    Returns:
+        How many cases there are.
     """
     p, cases, count = states.program, states.cases[s, c], 0
     for place in range(p.order.shape[2] + 2):
-        came = ingress_at(p, s, c, place)
-        # With several links, another one is up, and leads to a state that is proved.
-        if came == NONE or (came == HOST and states.sole_link[s, c] == SEVERAL):
+        ingress = ingress_at(p, s, c, place)
+        # A host's packet with several links finds another one that is up. It leads to a state of
+        # the
+        # next switch, which is proved there.
+        if ingress == NONE or (ingress == HOST and states.sole_link[s, c] == SEVERAL):
             continue
-        taken = transit(p, s, came, c, dead[:0])
-        if came == HOST and states.sole_link[s, c] >= 0:
+        taken = transit(p, s, ingress, c, failed[:0])
+        if ingress == HOST and states.sole_link[s, c] >= 0:
             taken = states.sole_link[s, c]
-        turned = TURNED if came == p.order[s, c, 0] else 0
+        turned = TURNED if ingress == p.order[s, c, 0] else 0
         if taken != p.order[s, c, 0] or taken < 0:
             count = enter_case(cases, count, NONE, taken, turned)
-        if (kinds[LINK] or kinds[NODE]) and taken >= 0 and taken != came:
-            dead[0] = p.cable[s, taken]
-            count = enter_case(cases, count, taken, transit(p, s, came, c, dead), turned)
+        if (kinds[LINK] or kinds[NODE]) and taken >= 0 and taken != ingress:
+            failed[0] = p.cable[s, taken]
+            count = enter_case(cases, count, taken, transit(p, s, ingress, c, failed), turned)
     if count > CASES:
         cases[0, 0], cases[0, 1] = NONE, FAILS
         count = 1
@@ -151,7 +205,18 @@ def enter_cases(states: ClassStates, s: int, c: int, kinds: Array, dead: Array) 
 
 @loop
 def enter_case(cases: Array, count: int, down: int, taken: int, turned: int) -> int:
-    """Add a case unless a case that has to avoid as much has the same link; how many there are."""
+    """Add a case, unless an earlier case with the same link has to avoid as much.
+
+    Args:
+        cases: int16[CASES, 2], written.
+        count: how many cases there are.
+        down: the link that is down, or NONE.
+        taken: the link that packets take, or a negative number.
+        turned: TURNED if the packets came in by the minimal link, else 0.
+
+    Returns:
+        How many cases there are now, also those without room.
+    """
     for i in range(min(count, CASES)):
         same = cases[i, 1] == taken or cases[i, 1] == taken + turned
         if taken >= 0 and same and (cases[i, 0] == down or down == NONE):
@@ -163,9 +228,13 @@ def enter_case(cases: Array, count: int, down: int, taken: int, turned: int) -> 
 
 @loop
 def cases_are_clear(cases: Array, count: int, joined: Array) -> bool:
-    """Whether all cases take a link that leads to no neighbour of the switch behind the dead link.
+    """Whether each case has a link to take, to a switch that is not joined to the one behind the
+    link that is down.
 
-    joined: of `join_neighbours`.
+    Args:
+        cases: int16[CASES, 2].
+        count: how many cases there are.
+        joined: of `join_neighbours`.
     """
     for i in range(count):
         down, taken = cases[i, 0], cases[i, 1]
@@ -176,7 +245,15 @@ def cases_are_clear(cases: Array, count: int, joined: Array) -> bool:
 
 @loop
 def summarised(states: ClassStates, s: int, c: int, shares: int, clear: bool) -> int:
-    """The bits of `ClassStates.summary` for a class."""
+    """The value of `ClassStates.summary` for a class.
+
+    Args:
+        states: with the program and `sole_link`.
+        s: the switch.
+        c: the class.
+        shares: how many links have a share.
+        clear: of `cases_are_clear`.
+    """
     p = states.program
     minimal, sole = p.order[s, c, 0], states.sole_link[s, c]
     summary = shares | (CLEAR if clear else 0)

@@ -1,4 +1,9 @@
-"""The class states of a build, of which local proofs are made."""
+"""Make the `ClassStates` of a build: what its switches do with packets, class by class.
+
+The local proof is made of them. The shares of hosts are taken from the tables switch block by
+switch block, so that no array of all alternates is needed. `class_cases.tabulate_classes` asks the
+rule for the rest.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +39,17 @@ class SharedLinks:
 
 
 def class_states(build: Build, kinds: NDArray[np.bool_]) -> ClassStates:
-    """Ask the rule about all classes of a build, without an array of all alternates.
+    """The class states of a build.
 
     Args:
         build: its tables and cables.
-        kinds: bool[2], whether links and switches may be down.
+        kinds: bool[2], whether links and whether switches may be down.
     """
     wiring = build.wiring
     links = wiring.far.shape[1]
     program = program_of(build, shares=False)
     shape = len(wiring.far), build.tables.classes.port.shape[1]
+    # By switch and class: how many shares there are, the one link with a share, and the set of all.
     shares, sole_link = np.zeros(shape, np.int16), np.full(shape, NONE, np.int16)
     shared_links = np.zeros((*shape, (links + 7) // 8), np.uint8)
     use = PortUse.of(wiring)
@@ -57,15 +63,15 @@ def class_states(build: Build, kinds: NDArray[np.bool_]) -> ClassStates:
         sole_link[block][single] = np.unpackbits(shared.links[single], axis=1).argmax(axis=1)
     has_hosts = build.topology.endpoints.copy()
     states = ClassStates(
-        program,
-        sole_link,
-        shared_links,
-        build.forwarding.marks,
-        np.empty((*shape, CASES, 2), np.int16),
-        np.empty(shape, np.int16),
-        np.empty(shape, np.int64),
-        has_hosts,
-        has_hosts | (wiring.far >= 0).any(axis=1),
+        program=program,
+        sole_link=sole_link,
+        shared_links=shared_links,
+        marks=build.forwarding.marks,
+        cases=np.empty((*shape, CASES, 2), np.int16),
+        u_turn=np.empty(shape, np.int16),
+        summary=np.empty(shape, np.int64),
+        has_hosts=has_hosts,
+        in_use=has_hosts | (wiring.far >= 0).any(axis=1),
     )
     for_packets(packets(build), tabulate_classes)(states, shares, kinds)
     return states
@@ -74,11 +80,11 @@ def class_states(build: Build, kinds: NDArray[np.bool_]) -> ClassStates:
 def links_with_shares(build: Build, use: PortUse, minimal: NDArray[np.int16]) -> SharedLinks:
     """The links with a share of hosts' packets.
 
-    The minimal link may be among the alternates, too, and has two shares then.
+    The minimal link may be among the alternates, too; then it has two shares.
 
     Args:
-        build: with classes of n switches.
-        use: of their ports.
+        build: with the classes of n switches.
+        use: the use of their ports.
         minimal: int16[n, C], the minimal link of each class, -1 where there is none.
     """
     weight = build.tables.classes.weight
@@ -96,20 +102,20 @@ def links_with_shares(build: Build, use: PortUse, minimal: NDArray[np.int16]) ->
 
 
 def _shares_of_packed(weight: AlternateWeights, packed: AlternateLinks) -> SharedLinks:
-    """The alternates with a share, where all alternates of a class have the same weight."""
-    shares = weight.packed.weight[..., 1] > 0
-    count = np.minimum(counts(packed.links), counts(weight.packed.links))
-    links = np.where(shares[..., None], packed.links, np.uint8(0))
-    return SharedLinks(links, count.astype(np.int64) * shares)
+    """The alternates with a share, if all alternates of a class have the same weight."""
+    has_weight = weight.packed.weight[..., 1] > 0
+    count = np.minimum(counts(packed.links), counts(weight.packed.links)).astype(np.int64)
+    links = np.where(has_weight[..., None], packed.links, np.uint8(0))
+    return SharedLinks(links, np.where(has_weight, count, 0))
 
 
 def _shares_of_rows(build: Build, use: PortUse) -> SharedLinks:
-    """The alternates with a share, where each alternate has a weight of its own."""
+    """The alternates with a share, if each alternate has a weight of its own."""
     classes = build.tables.classes
     links = np.zeros((*classes.port.shape, (build.wiring.far.shape[1] + 7) // 8), np.uint8)
     alternate, weight = use.links(np.asarray(classes.alternate)), np.asarray(classes.weight)
-    shares = (alternate >= 0) & (weight[..., 1:] > 0)
-    s, c, place = np.nonzero(shares)
+    has_share = (alternate >= 0) & (weight[..., 1:] > 0)
+    s, c, place = np.nonzero(has_share)
     byte, bit = bits(alternate[s, c, place])
     np.bitwise_or.at(links, (s, c, byte), bit)
-    return SharedLinks(links, np.count_nonzero(shares, axis=2))
+    return SharedLinks(links, np.count_nonzero(has_share, axis=2))

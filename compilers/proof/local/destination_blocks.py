@@ -1,4 +1,10 @@
-"""Destinations in blocks that are proved together, with the egress classes of all switches."""
+"""The destinations of a build in blocks, each with the egress classes of all switches for it.
+
+The local proof takes a block at a time. Usually a block is some destinations, each with a row of
+its own in every switch (`SeparateBlocks`). In a fabric with aggregates a block is the destinations
+of one aggregate (`AggregateBlocks`): most switches have one row for all of them, which is looked at
+once.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +22,17 @@ from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 
 AT_ONCE = 256
-"""Destinations of a block, where each has a row of its own in every switch."""
+"""The destinations in a block of `SeparateBlocks`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DestinationBlock:
-    """Some destinations that are proved together."""
+    """Destinations that are proved together."""
 
     places: slice
     """Their places among all destinations."""
     rows: DestinationRows
-    """The classes of all switches for them."""
+    """The egress classes of all switches for them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,11 +40,11 @@ class SeparateBlocks:
     """Blocks of a build in which every switch looks up a row for each destination."""
 
     fib: Fib
-    """The longest-prefix match of the tables."""
+    """The routes of the build."""
     build: Build
     """The build that is proved."""
     destinations: NDArray[np.int64]
-    """int64[D], all switches with hosts."""
+    """int64[D], the switches with hosts."""
 
     @property
     def count(self) -> int:
@@ -46,7 +52,7 @@ class SeparateBlocks:
         return -(-len(self.destinations) // AT_ONCE)
 
     def block(self, number: int) -> DestinationBlock:
-        """A block: all switches are listed."""
+        """The block of a number; every switch is listed in it."""
         first = number * AT_ONCE
         places = slice(first, min(first + AT_ONCE, len(self.destinations)))
         destinations = self.destinations[places]
@@ -54,33 +60,37 @@ class SeparateBlocks:
         switches = np.arange(len(egress), dtype=np.int32)
         default = np.full(len(egress), NONE, np.int16)
         rows = DestinationRows(
-            destinations, switches, switches, np.ascontiguousarray(egress), default
+            destinations=destinations,
+            listed=switches,
+            row=switches,
+            egress=np.ascontiguousarray(egress),
+            default=default,
         )
         return DestinationBlock(places, rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AggregateBlocks:
-    """Blocks of the k destinations of an aggregate, for all of which most switches have one row.
+    """Blocks of a build with aggregates: a block is the k destinations of one aggregate.
 
-    Consecutive destinations have one aggregate, and k consecutive switches, a *group*, have rows
-    for the same prefixes.
+    k consecutive switches are a *group*: they have the same aggregate as destinations, and rows for
+    the same R prefixes as switches. There are G groups.
     """
 
     destinations: NDArray[np.int64]
     """int64[S], the vertices, all of which have hosts."""
     aggregate: NDArray[np.int32]
-    """int32[G], the aggregate of each group of destinations."""
+    """int32[G], the aggregate prefix of each group."""
     rows: NDArray[np.int16]
-    """int16[G·R, k], the classes of each group of switches by row."""
+    """int16[G·R, k], by group and row the class of each switch of the group."""
     by_prefix: NDArray[np.intp]
-    """intp[G·R], flat places in `Routes.prefix`, sorted by the prefix there."""
+    """intp[G·R], the numbers of the rows, sorted by their prefix."""
     first: NDArray[np.intp]
-    """intp[P + 1], where the places of each prefix begin in `by_prefix`."""
+    """intp[P + 1], where the rows of each of P prefixes begin in `by_prefix`."""
 
     @classmethod
     def of(cls, build: Build) -> AggregateBlocks | None:
-        """The blocks of a build; None: its destinations have no such aggregates."""
+        """The blocks of a build; None if its groups have no aggregates."""
         routes = build.tables.routes
         groups, width = routes.prefix.shape
         switches = len(routes.egress)
@@ -112,41 +122,51 @@ class AggregateBlocks:
         return len(self.aggregate)
 
     def _places(self, prefix: int) -> NDArray[np.intp]:
-        """The rows for a prefix, as flat places."""
+        """The numbers of the rows for a prefix."""
         if not 0 <= prefix < len(self.first) - 1:
             return self.by_prefix[:0]
         return self.by_prefix[self.first[prefix] : self.first[prefix + 1]]
 
     def block(self, number: int) -> DestinationBlock:
-        """The block of an aggregate: groups with a row for one of its destinations are listed."""
+        """The block of an aggregate; groups with a row for one of its destinations are listed."""
         groups, k = len(self.aggregate), self.rows.shape[1]
-        width = len(self.rows) // groups
-        default = np.full((groups, k), DROP, np.int16)
+        width = len(self.rows) // groups  # R
+        default = np.full((groups, k), DROP, np.int16)  # by switch, the class of the aggregate
         for_all = self._places(int(self.aggregate[number]))
         default[for_all // width] = self.rows[for_all]
         places = slice(number * k, (number + 1) * k)
         for_one = [self._places(d) for d in range(places.start, places.stop)]
         listed_groups = np.unique(np.concatenate(for_one) // width)
+        # By listed group, switch of the group and destination: a row for the destination comes
+        # before that for the aggregate.
         egress = np.repeat(default[listed_groups][:, :, None], k, axis=2)
-        for j, row_places in enumerate(for_one):
-            classes = self.rows[row_places]
-            at = np.searchsorted(listed_groups, row_places // width)
+        for j, row_numbers in enumerate(for_one):
+            classes = self.rows[row_numbers]
+            at = np.searchsorted(listed_groups, row_numbers // width)
             egress[at, :, j] = np.where(classes == DROP, egress[at, :, j], classes)
         listed = (listed_groups[:, None] * k + np.arange(k)).ravel().astype(np.int32)
         row = np.full(groups * k, NONE, np.int32)
         row[listed] = np.arange(len(listed))
         rows = DestinationRows(
-            self.destinations[places],
-            listed,
-            row,
-            np.ascontiguousarray(egress.reshape(-1, k)),
-            default.ravel(),
+            destinations=self.destinations[places],
+            listed=listed,
+            row=row,
+            egress=np.ascontiguousarray(egress.reshape(-1, k)),
+            default=default.ravel(),
         )
         return DestinationBlock(places, rows)
 
 
 def class_numbers(egress: Any, classes: int) -> NDArray[np.int16]:
-    """int16[n]: the class of each value of `Routes.egress`; DELIVER and DROP."""
+    """The egress class that each value of `Routes.egress` stands for.
+
+    Args:
+        egress: an array of such values, for its type.
+        classes: how many classes a switch has.
+
+    Returns:
+        int16[n], by value: the class; DELIVER or DROP.
+    """
     last = np.iinfo(egress.dtype).max
     number = np.full(int(last) + 1, DROP, np.int16)
     number[: min(classes, last - 1)] = np.arange(min(classes, last - 1))
@@ -155,7 +175,7 @@ def class_numbers(egress: Any, classes: int) -> NDArray[np.int16]:
 
 
 def destination_blocks(build: Build) -> SeparateBlocks | AggregateBlocks:
-    """The blocks of a build, by aggregates where it has some."""
+    """The blocks of a build, by aggregates if it has some."""
     if blocks := AggregateBlocks.of(build):
         return blocks
     fib = Fib.of(build.tables, build.wiring.cables())

@@ -1,4 +1,9 @@
-"""Alternates and failures proved state by state, and by walks where that says too little."""
+"""The results of a local proof, completed by walks of what it leaves open, and checked by walks.
+
+A `LocalProof` says for each destination what holds, or that it does not know. `judged` walks the
+destinations that it leaves open, which gives exact counts. It also walks a few of the others, and
+compares: if a walk loses a packet or takes more links than was proved, the proof is wrong.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +21,9 @@ from compilers.tables.build_parts import towards
 from compilers.tables.fib import MOST_HOPS
 
 EVERY_CASE = 1 << 62
+"""A sample as large as this has all cases."""
 WALKED_AS_WELL = 4
-"""Destinations walked as well, chosen by chance, and those of longest paths."""
+"""How many proved destinations are walked by chance, besides those with the longest paths."""
 Vertices = NDArray[np.int64]
 
 
@@ -39,7 +45,7 @@ class LocalUse:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the proof and the walks found."""
+    """What the proof and the walks say together."""
 
     alternates: Alternates
     """All paths while nothing is down."""
@@ -57,28 +63,28 @@ def judged(
     kinds: tuple[str, ...],
     seed: int,
 ) -> Judged:
-    """All paths, and all failures of these kinds.
-
-    Destinations that are not proved are walked, which gives their exact counts; of the others a
-    few, to see that the counts are the same.
+    """Judge all paths of a build, and all failures of some kinds.
 
     Args:
-        build: see below.
+        build: the build that is proved.
         proof: what is proved of it.
-        kinds: of failures, of which the proof says something.
-        seed: chooses the destinations that are walked as well.
+        kinds: kinds of failures that the proof has.
+        seed: chooses the proved destinations that are walked as well.
     """
-    some = by_chance(proof.destinations, seed)
-    walks = _Walks.of(build, proof, some)
+    checked = by_chance(proof.destinations, seed)
+    walks = _Walks.of(build, proof, checked)
     alternates, wrong = walks.alternates()
-    reports = [walks.failures(kind) for kind in kinds]
-    wrong = wrong or any(unlike for _, unlike in reports)
-    use = LocalUse(kinds, len(proof.destinations), len(proof.open), len(some))
-    return Judged(alternates, tuple(report for report, _ in reports), use, wrong)
+    reports = []
+    for kind in kinds:
+        report, contradicts = walks.failures(kind)
+        reports.append(report)
+        wrong = wrong or contradicts
+    use = LocalUse(kinds, len(proof.destinations), len(proof.open), len(checked))
+    return Judged(alternates, tuple(reports), use, wrong)
 
 
 def by_chance(destinations: Vertices, seed: int) -> Vertices:
-    """int64[4 at most]: destinations that are walked as well, ascending."""
+    """At most WALKED_AS_WELL of some destinations, chosen by chance, ascending."""
     # numpy's generators would take 20 ms to import.
     count = min(len(destinations), WALKED_AS_WELL)
     chosen = Random(seed).sample(range(len(destinations)), count)  # noqa: S311
@@ -87,43 +93,48 @@ def by_chance(destinations: Vertices, seed: int) -> Vertices:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Walks:
-    """The walks of a few destinations that are proved, and of all others."""
+    """Walks of the destinations that are left open, and of a few that are proved."""
 
     proof: LocalProof
-    """What is proved of all destinations."""
+    """What is proved of all D destinations."""
     part: Build
-    """The build, as packets to the destinations that are walked see it."""
+    """The build with routes for the walked destinations only."""
     walks: Walks
-    """The walks of `part`."""
-    some: Bits
-    """bool[D], which are walked if they are proved."""
+    """`part`, ready for walks."""
+    checked: Bits
+    """bool[D], which destinations are walked although they are proved."""
 
     @classmethod
-    def of(cls, build: Build, proof: LocalProof, few: Vertices) -> _Walks:
-        """The walks of these destinations, of those left open, and of the longest paths."""
-        some = np.isin(proof.destinations, few)
+    def of(cls, build: Build, proof: LocalProof, chosen: Vertices) -> _Walks:
+        """Prepare the walks.
+
+        Walked are the chosen destinations, those left open, and for each kind of failure those with
+        the longest path and with the most added links.
+        """
+        checked = np.isin(proof.destinations, chosen)
         for kind, passed in proof.repaired.items():
-            # Both lengths at one destination, if they are.
-            links = proof.hops[kind] * MOST_HOPS + proof.stretch[kind]
-            for length in (links, proof.stretch[kind]):
+            # Of the longest paths, the one with the most added links: one walk may show both.
+            longest = proof.hops[kind] * MOST_HOPS + proof.stretch[kind]
+            for length in (longest, proof.stretch[kind]):
                 if passed.any():
-                    some[np.where(passed, length, -1).argmax()] = True
-        walked = np.union1d(proof.destinations[some], proof.open)
+                    checked[np.where(passed, length, -1).argmax()] = True
+        walked = np.union1d(proof.destinations[checked], proof.open)
         part = towards(build, walked)
-        return cls(proof, part, Walks.of(part, len(walked)), some)
+        return cls(proof, part, Walks.of(part, len(walked)), checked)
 
     def alternates(self) -> tuple[Alternates, bool]:
         """All paths without failures, and whether a walk contradicts the proof."""
         ends, delivers = self.proof.destinations, self.proof.delivers
         longest = int(self.proof.longest[delivers].max(initial=0))
-        left, sample = (
-            walk(self.part, (), None, ends[some], self.walks).alternates
-            for some in (~delivers, delivers & self.some)
+        opened, sample = (
+            walk(self.part, (), None, ends[places], self.walks).alternates
+            for places in (~delivers, delivers & self.checked)
         )
-        unlike = sample.strays > 0 or sample.max_hops > longest
-        strays, seen = left.strays + sample.strays, max(left.max_hops, sample.max_hops)
-        count = int(self.proof.paths[delivers].sum()) + left.paths
-        return Alternates(count, strays, max(seen, longest), exact=seen >= longest), unlike
+        contradicts = sample.strays > 0 or sample.max_hops > longest
+        strays, seen = opened.strays + sample.strays, max(opened.max_hops, sample.max_hops)
+        count = int(self.proof.paths[delivers].sum()) + opened.paths
+        alternates = Alternates(count, strays, max(seen, longest), exact=seen >= longest)
+        return alternates, contradicts
 
     def failures(self, kind: str) -> tuple[FailureReport, bool]:
         """All failures of a kind, and whether a walk contradicts the proof."""
@@ -131,26 +142,27 @@ class _Walks:
         bound, added = (
             int(part[kind].max(initial=0, where=passed)) for part in (proof.hops, proof.stretch)
         )
-        left, sample = (
+        opened, sample = (
             walk_failures(
                 self.part,
                 kind,
                 sample=EVERY_CASE,
-                destinations=proof.destinations[where],
+                destinations=proof.destinations[places],
                 walks=self.walks,
             )
-            for where in (~passed, passed & self.some)
+            for places in (~passed, passed & self.checked)
         )
-        hops, links = max(left.max_hops, sample.max_hops), max(left.stretch, sample.stretch)
+        hops = max(opened.max_hops, sample.max_hops)
+        stretch = max(opened.stretch, sample.stretch)
         report = replace(
-            left,
-            lost_pairs=left.lost_pairs + sample.lost_pairs,
-            looped=left.looped + sample.looped,
-            losses=(left.losses + sample.losses),
-            cut_off=left.cut_off + sample.cut_off,
+            opened,
+            lost_pairs=opened.lost_pairs + sample.lost_pairs,
+            looped=opened.looped + sample.looped,
+            losses=(opened.losses + sample.losses),
+            cut_off=opened.cut_off + sample.cut_off,
             max_hops=max(hops, bound),
-            stretch=max(links, added),
-            exact=hops >= bound and links >= added,
+            stretch=max(stretch, added),
+            exact=hops >= bound and stretch >= added,
         )
-        unlike = sample.max_hops > bound or sample.stretch > added
-        return report, sample.lost_pairs > 0 or unlike
+        contradicts = sample.lost_pairs > 0 or sample.max_hops > bound or sample.stretch > added
+        return report, contradicts

@@ -1,4 +1,9 @@
-"""Builds proved state by state: what holds towards each destination (`state_proof`)."""
+"""Prove a build state by state: what holds towards each destination, without walks.
+
+`local_proof` makes the class states of a build, and lets `state_proof.prove_states` look at one
+block of destinations after the other, in threads. A `LocalProof` says for each destination whether
+delivery and repairs are proved, and how long paths are at most. `judged` completes it by walks.
+"""
 
 from __future__ import annotations
 
@@ -21,48 +26,49 @@ from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
 
 PROVED = ("link", "node")
-"""The kinds of failures that are proved, in the order of `Findings.repaired`."""
+"""The kinds of failures that can be proved, in the order of `Findings.repaired`."""
 Bits = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalProof:
-    """What is proved of D destinations, all switches with hosts.
+    """What is proved of D destinations: all switches with hosts.
 
-    Of all destinations at once (`of_all`) less is known of each: there the first destination has
-    the paths and pairs of all.
+    A proof that treats all destinations at once (`of_all`) knows only sums of `paths` and
+    `hop_counts`; these stand at the first destination.
     """
 
     destinations: Numbers
     """int64[D], vertices."""
     delivers: Bits
-    """bool[D], every packet of hosts arrives while all is up, over a minimal path if it takes no
-    alternate."""
+    """bool[D], whether it is proved that every packet of hosts arrives while all is up, over a
+    shortest path unless it takes an alternate."""
     repaired: dict[str, Bits]
-    """bool[D] by kind of failure, delivered while all is up, and after any such failure."""
+    """By kind of failure bool[D], whether it is proved that every packet also arrives under any one
+    failure of this kind."""
     stretch: dict[str, Numbers]
-    """int64[D] by kind of failure, no repair adds more links to a path."""
+    """By kind of failure int64[D], the most links that a repair adds to a path, or a bound."""
     hops: dict[str, Numbers]
-    """int64[D] by kind of failure, no packet that meets one takes more links."""
+    """By kind of failure int64[D], the most links of a packet that meets one, or a bound."""
     longest: Numbers
-    """int64[D], no path has more links while all is up."""
+    """int64[D], the most links of a path while all is up, or a bound."""
     paths: Numbers
-    """int64[D], the ports that hosts may choose, over all switches."""
+    """int64[D], how many ports hosts may choose, over all switches."""
     hop_counts: Numbers
-    """int64[D, MOST], the pairs of switches by links of their minimal path."""
+    """int64[D, MOST], the pairs of switches by the links of their minimal path."""
 
     @classmethod
     def of_all(
         cls, paths: int, hop_counts: tuple[int, ...], longest: int, stretch: dict[str, Numbers]
     ) -> LocalProof:
-        """What is proved of all switches at once, each with hosts.
+        """The proof of a fabric of S switches, all with hosts, that is proved as a whole.
 
         Args:
-            paths: ports that hosts may choose, over all pairs.
-            hop_counts: of the S(S - 1) pairs, by links.
-            longest: no path has more links.
-            stretch: int64[S] by kind of failure.
+            paths: how many ports hosts may choose, over all pairs.
+            hop_counts: how many of the S(S - 1) pairs have a minimal path of 0, 1, … links.
+            longest: the most links of a path while all is up.
+            stretch: by kind of failure int64[S], the most links that a repair adds.
         """
         switches = len(next(iter(stretch.values()))) if stretch else isqrt(sum(hop_counts)) + 1
         paths_of_first = np.zeros(switches, np.int64)
@@ -71,25 +77,29 @@ class LocalProof:
         pairs_of_first[0, : len(hop_counts)] = hop_counts
         holds, longest_of_each = np.ones(switches, np.bool_), np.full(switches, longest)
         return cls(
-            np.arange(switches),
-            holds,
-            dict.fromkeys(stretch, holds),
-            stretch,
-            {kind: longest + links for kind, links in stretch.items()},
-            longest_of_each,
-            paths_of_first,
-            pairs_of_first,
+            destinations=np.arange(switches),
+            delivers=holds,
+            repaired=dict.fromkeys(stretch, holds),
+            stretch=stretch,
+            hops={kind: longest + added for kind, added in stretch.items()},
+            longest=longest_of_each,
+            paths=paths_of_first,
+            hop_counts=pairs_of_first,
         )
 
     @property
     def open(self) -> Numbers:
-        """The destinations of which something is not proved, which may yet hold."""
+        """The destinations of which something is not proved, though it may hold."""
         holds: Bits = np.logical_and.reduce([self.delivers, *self.repaired.values()])
         return self.destinations[~holds]
 
 
 def provable(build: Build) -> bool:
-    """Whether states can be proved by themselves; else all is to be walked."""
+    """Whether a local proof holds for a build; else all its packets have to be walked.
+
+    It needs one next hop in transit, at most one link between two switches, and for marked packets
+    a second link to leave by.
+    """
     far = np.sort(build.wiring.far, axis=1)
     has_parallel_links = ((far[:, 1:] == far[:, :-1]) & (far[:, 1:] >= 0)).any()
     if build.forwarding.every_hop or has_parallel_links:
@@ -103,8 +113,8 @@ def local_proof(
     """Prove what holds towards all destinations.
 
     Args:
-        build: sound cables and prefixes (`build_soundness.walkable`), and `provable`.
-        kinds: of failures, of `link` and `node`.
+        build: its cables and prefixes are sound (`build_soundness.walkable`), and it is `provable`.
+        kinds: the kinds of failures, of `link` and `node`.
         progress: called with destinations done and all.
     """
     may_fail = np.array([kind in kinds for kind in PROVED])
@@ -122,25 +132,31 @@ def local_proof(
     )
 
     def prove_block(number: int) -> int:
+        """Prove a block; how many destinations there are up to its end."""
         block = blocks.block(number)
-        prove(
-            states, block.rows, may_fail, Findings(*(column[block.places] for column in findings))
-        )
+        part = Findings(*(column[block.places] for column in findings))
+        prove(states, block.rows, may_fail, part)
         return int(block.places.stop)
 
+    # Machine code holds no lock of Python, so threads use all cores.
     with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
         for done in pool.map(prove_block, range(blocks.count)):
             if progress:
                 progress(min(done, count), count)
-    places = {kind: place for place, kind in enumerate(PROVED) if kind in kinds}
+    return _proof_of(destinations, findings, kinds)
+
+
+def _proof_of(destinations: Numbers, findings: Findings, kinds: tuple[str, ...]) -> LocalProof:
+    """The findings as a proof, for the kinds of failures that were asked for."""
+    columns = {kind: column for column, kind in enumerate(PROVED) if kind in kinds}
     delivers, stretch, longest = findings.delivers, findings.stretch, findings.longest
     return LocalProof(
-        destinations,
-        delivers,
-        {kind: findings.repaired[:, place] & delivers for kind, place in places.items()},
-        {kind: stretch[:, place] for kind, place in places.items()},
-        {kind: longest + stretch[:, place] for kind, place in places.items()},
-        longest,
-        findings.choices,
-        findings.hop_counts,
+        destinations=destinations,
+        delivers=delivers,
+        repaired={kind: findings.repaired[:, i] & delivers for kind, i in columns.items()},
+        stretch={kind: stretch[:, i] for kind, i in columns.items()},
+        hops={kind: longest + stretch[:, i] for kind, i in columns.items()},
+        longest=longest,
+        paths=findings.choices,
+        hop_counts=findings.hop_counts,
     )

@@ -1,8 +1,11 @@
-"""Minimal paths to a few destinations, followed once for all switches.
+"""Follow the minimal paths of all switches to the destinations of a block (`destination_blocks`).
 
-Most switches have one class for all of these destinations, by an aggregate. They are followed once,
-up to the first switch that has a row for each destination, and such a *listed* switch is followed
-for each of them.
+The local proof begins with them: it needs the next switch of every switch, the links of its path,
+and that all packets arrive over shortest paths. In a block with an aggregate, most switches have
+one class for all destinations. Their paths are followed once, up to the first switch that has a row
+for each destination. Such a switch is *listed*, and its paths are followed for each destination.
+
+`state_proof.prove_states` calls the functions in the order of this file.
 
 Letters in the loops: s and u switches, k a link, c an egress class, i a row of a listed switch, j
 the place of a destination, d the destination itself.
@@ -14,49 +17,49 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.forwarding.machine_code import loop
+from compilers.forwarding.machine_code import inlined_loop, loop
 from compilers.forwarding.rule import DELIVER, Array
 from compilers.proof.local.class_cases import (
-    BACK,
-    DETOURS,
-    LINKS,
-    NEXT,
     NONE,
-    SHARES,
     ClassStates,
+    far_switch,
+    has_detours,
+    link_at_far_end,
+    share_count,
 )
 
 MOST = 64
-"""No path has as many links."""
+"""No path has as many links as this."""
 UNREACHED = 127
 """In place of the links of a path that does not arrive."""
 
 
 class DestinationRows(NamedTuple):
-    """The egress classes of S switches for k destinations that are proved together."""
+    """The egress classes of S switches for the k destinations of a block."""
 
     destinations: Array
     """int64[k], switches with hosts."""
     listed: Array
-    """int32[n], the switches with a row for each destination."""
+    """int32[n], the listed switches, which have a row for each destination."""
     row: Array
-    """int32[S], the place of each switch in `listed`, NONE of the others."""
+    """int32[S], the place of each switch in `listed`; NONE for the others."""
     egress: Array
     """int16[n, k], the class of each listed switch for each destination."""
     default: Array
-    """int16[S], the class of each other switch for all destinations."""
+    """int16[S], the class of each switch that is not listed, for all destinations."""
 
 
 class MinimalPaths(NamedTuple):
     """The next switch on all minimal paths to k destinations, and their links."""
 
     next_hop: Array
-    """int32[n, k], of listed switches, twice the next switch; one more where hosts may take other
-    links, too."""
+    """int32[n, k], of listed switches, two values in one number: twice the next switch, and 1 more
+    if hosts may take other links, too (`hop_switch`, `hop_has_detours`)."""
     hops: Array
     """int8[n, k], the links from each listed switch to each destination, or UNREACHED."""
     onward: Array
-    """int32[S], the next switch of a switch that is not listed; ~row of one that is."""
+    """int32[S], the next switch of a switch that is not listed; of a listed one ~row, which is
+    negative."""
     entry: Array
     """int32[S], the row of the first listed switch on the path."""
     entry_hops: Array
@@ -64,39 +67,52 @@ class MinimalPaths(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What is proved of k destinations."""
+    """What is proved of k destinations. All bits are True at first, all numbers 0."""
 
     delivers: Array
-    """bool[k], True at first; made False where it is not proved."""
+    """bool[k], whether every packet arrives while all is up; made False where it is not proved."""
     repaired: Array
-    """bool[k, 2], the same for each kind of failure."""
+    """bool[k, 2], by kind of failure whether every packet arrives; made False where it is not
+    proved."""
     stretch: Array
-    """int64[k, 2], 0 at first; the most links that a repair adds, for each kind of failure."""
+    """int64[k, 2], by kind of failure the most links that a repair adds."""
     longest: Array
-    """int64[k], 0 at first; no path of a host's packet has more links while all is up."""
+    """int64[k], the most links of a path of a host's packet while all is up, or a bound on them."""
     choices: Array
-    """int64[k], 0 at first; the links that hosts may choose, over all switches."""
+    """int64[k], how many links hosts may choose, over all switches."""
     hop_counts: Array
-    """int64[k, MOST], 0 at first; the pairs of switches by links of their minimal path."""
+    """int64[k, MOST], the pairs of switches by the links of their minimal path."""
+
+
+@inlined_loop
+def hop_switch(hop: int) -> int:
+    """The next switch in a value of `MinimalPaths.next_hop`, or NONE."""
+    return hop >> 1
+
+
+@inlined_loop
+def hop_has_detours(hop: int) -> bool:
+    """Whether hosts may take other links, too, in a value of `MinimalPaths.next_hop`."""
+    return hop & 1 > 0
 
 
 @loop
 def class_of(rows: DestinationRows, s: int, j: int) -> int:
-    """The class of a switch for a destination: by its own row, or the one for all of them."""
+    """The class of a switch for a destination: of its row, or of its default."""
     row = rows.row[s]
     return int(rows.egress[row, j]) if row >= 0 else int(rows.default[s])
 
 
 @loop
 def next_switch(paths: MinimalPaths, s: int, j: int) -> int:
-    """The next switch on the minimal path."""
+    """The next switch on the minimal path from s to the destination j."""
     onward = paths.onward[s]
-    return int(paths.next_hop[~onward, j] >> 1) if onward < 0 else int(onward)
+    return int(hop_switch(paths.next_hop[~onward, j])) if onward < 0 else int(onward)
 
 
 @loop
 def has_link(links: Array, k: int) -> bool:
-    """Whether a set of links, uint8[B], has one."""
+    """Whether link k is in a set of links, uint8[B], with the highest bit for the first link."""
     return bool(links[k >> 3] >> (7 - (k & 7)) & 1)
 
 
@@ -104,7 +120,13 @@ def has_link(links: Array, k: int) -> bool:
 def links_after_u_turn(
     states: ClassStates, paths: MinimalPaths, s: int, c: int, j: int, d: int
 ) -> int:
-    """The links of a packet that a host sends to s from behind the minimal link of c; 0 if none."""
+    """The links of a packet that a neighbour's host sends to s, and that s sends elsewhere.
+
+    The neighbour is behind the minimal link of class c, so s does not send the packet back there.
+
+    Returns:
+        The links from the neighbour to d; 0 if s has no link for such packets.
+    """
     k, links = states.u_turn[s, c], 2
     if k < 0:
         return 0
@@ -117,13 +139,15 @@ def links_after_u_turn(
 
 @loop
 def follow_defaults(states: ClassStates, rows: DestinationRows, paths: MinimalPaths) -> bool:
-    """Write `onward`, `entry` and `entry_hops`; whether switches in use come to a listed one."""
+    """Write `onward`, `entry` and `entry_hops`; whether all switches in use come to a listed
+    one.
+    """
     default, onward = rows.default, paths.onward
     for s in range(len(default)):
         if rows.row[s] >= 0:
             onward[s] = ~rows.row[s]
         elif default[s] >= 0:
-            onward[s] = states.summary[s, default[s]] >> NEXT
+            onward[s] = far_switch(states.summary[s, default[s]])
             if onward[s] < 0:
                 return False
         elif states.in_use[s]:
@@ -145,7 +169,9 @@ def follow_defaults(states: ClassStates, rows: DestinationRows, paths: MinimalPa
 def write_next_hops(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings
 ) -> None:
-    """Write `next_hop`, and see that each destination alone delivers its packets."""
+    """Write `next_hop`, and prove that each destination, and no other switch, delivers its
+    packets.
+    """
     for i in range(len(rows.listed)):
         s = rows.listed[i]
         for j in range(len(rows.destinations)):
@@ -153,7 +179,7 @@ def write_next_hops(
             paths.next_hop[i, j] = 2 * NONE
             if c >= 0 and states.program.order[s, c, 0] >= 0:
                 summary = states.summary[s, c]
-                paths.next_hop[i, j] = 2 * (summary >> NEXT) + (summary & DETOURS > 0)
+                paths.next_hop[i, j] = 2 * far_switch(summary) + has_detours(summary)
             if states.in_use[s] and (c == DELIVER) != (s == rows.destinations[j]):
                 findings.delivers[j] = False
 
@@ -162,15 +188,17 @@ def write_next_hops(
 def follow_listed(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings
 ) -> None:
-    """Write `hops` of listed switches, whose paths stay among such; see that all in use arrive.
+    """Write `hops` of the listed switches, and prove that their packets arrive over listed
+    switches.
 
-    Where the next switch may send a host's packet back to s, `longest` counts what follows.
+    Where the next switch may send a packet of its own host back to s, `longest` is raised to the
+    links of that packet.
     """
     p, row, next_hop = states.program, rows.row, paths.next_hop
     for i in range(len(rows.listed)):
         s = rows.listed[i]
         for j in range(len(rows.destinations)):
-            d, first = rows.destinations[j], next_hop[i, j] >> 1
+            d, first = rows.destinations[j], hop_switch(next_hop[i, j])
             if s == d:
                 paths.hops[i, j] = 0
                 continue
@@ -181,13 +209,13 @@ def follow_listed(
                 continue
             u, links = first, 1
             while u >= 0 and row[u] >= 0 and u != d and links < MOST:
-                u = next_hop[row[u], j] >> 1
+                u = hop_switch(next_hop[row[u], j])
                 links += 1
             if u == d:
                 paths.hops[i, j] = links
             elif states.in_use[s]:
                 findings.delivers[j] = False
-            if first != d and states.in_use[s] and next_hop[row[first], j] & 1:
+            if first != d and states.in_use[s] and hop_has_detours(next_hop[row[first], j]):
                 c = rows.egress[i, j]
                 back = p.far_link[s, p.order[s, c, 0]]
                 if has_link(states.shared_links[first, rows.egress[row[first], j]], back):
@@ -199,9 +227,11 @@ def follow_listed(
 def count_pairs(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings
 ) -> int:
-    """Write `hop_counts`, and `longest` of minimal paths; the links of the longest of them."""
+    """Write `hop_counts`, and raise `longest` to the minimal paths; the links of the longest
+    one.
+    """
     most = 0
-    # Switches with hosts by the listed switch that they come to, and the links to it.
+    # By listed switch and links to it, how many switches with hosts come to it first.
     by_entry = np.zeros((len(rows.listed), MOST + 1), np.int64)
     for s in range(len(rows.default)):
         if states.in_use[s]:
@@ -227,21 +257,21 @@ def count_pairs(
 
 @loop
 def count_choices(states: ClassStates, rows: DestinationRows, findings: Findings) -> bool:
-    """Write `choices`; whether hosts may take other links than the minimal one."""
-    shared, detours = 0, False
+    """Write `choices`; whether any hosts may take other links than the minimal one."""
+    by_default, detours = 0, False
     for s in range(len(rows.default)):
         if rows.row[s] < 0 and states.has_hosts[s]:
             summary = states.summary[s, rows.default[s]]
-            shared += summary & SHARES
-            detours |= summary & DETOURS > 0
+            by_default += share_count(summary)
+            detours |= has_detours(summary)
     for i in range(len(rows.listed)):
         for j in range(len(rows.destinations)):
             if rows.egress[i, j] >= 0 and states.has_hosts[rows.listed[i]]:
                 summary = states.summary[rows.listed[i], rows.egress[i, j]]
-                findings.choices[j] += summary & SHARES
-                detours |= summary & DETOURS > 0
+                findings.choices[j] += share_count(summary)
+                detours |= has_detours(summary)
     for j in range(len(rows.destinations)):
-        findings.choices[j] += shared
+        findings.choices[j] += by_default
     return detours
 
 
@@ -249,11 +279,19 @@ def count_choices(states: ClassStates, rows: DestinationRows, findings: Findings
 def require_shortest(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings, most: int
 ) -> None:
-    """See that minimal paths from switches with hosts are shortest paths of the cables.
+    """Prove that minimal paths from switches with hosts are shortest paths over the cables.
 
-    most: links of the longest minimal path.
+    A breadth-first search over the cables begins at each destination.
+
+    Args:
+        states: with the cables.
+        rows: the destinations.
+        paths: the minimal paths.
+        findings: `delivers` is made False where a path is longer.
+        most: the links of the longest minimal path.
     """
     p, delivers = states.program, findings.delivers
+    # Whether the search has come to a switch, and these switches in the order of their distance.
     seen, queue = np.zeros(len(rows.default), np.bool_), np.empty(len(rows.default), np.int32)
     for j in range(len(delivers)):
         if not delivers[j]:
@@ -278,7 +316,10 @@ def require_shortest(
 
 @loop
 def unite_shared_links(states: ClassStates, rows: DestinationRows, united: Array) -> None:
-    """Write the links that hosts may use for some destination, uint8[n, B], by listed switch."""
+    """Write the links that hosts may use for any of the destinations.
+
+    united: uint8[n, B], written: a set of links for each listed switch.
+    """
     united[:] = 0
     for i in range(len(rows.listed)):
         for j in range(len(rows.destinations)):
@@ -292,20 +333,24 @@ def unite_shared_links(states: ClassStates, rows: DestinationRows, united: Array
 def hosts_are_turned(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, united: Array
 ) -> bool:
-    """Whether a switch that is not listed may get back, from its next switch, a host's packet.
+    """Whether a switch that is not listed may get a packet from a host of its own next switch.
 
-    united: of `unite_shared_links`.
+    Args:
+        states: what switches do with packets of each class.
+        rows: the classes of all switches.
+        paths: the minimal paths.
+        united: of `unite_shared_links`.
     """
     for s in range(len(rows.default)):
         if rows.row[s] >= 0 or not states.in_use[s]:
             continue
         first = paths.onward[s]
-        back = states.summary[s, rows.default[s]] >> BACK & LINKS
+        back = link_at_far_end(states.summary[s, rows.default[s]])
         if paths.onward[first] < 0:
             turned = has_link(united[~paths.onward[first]], back)
         else:
             c = rows.default[first]
-            detours = states.summary[first, c] & DETOURS > 0
+            detours = has_detours(states.summary[first, c])
             turned = detours and has_link(states.shared_links[first, c], back)
         if turned:
             return True

@@ -1,4 +1,9 @@
-"""Proofs that packages add, of fabrics in which no row is looked at, or several elements fail."""
+"""The interface of proofs that other packages add, for whole fabrics and several failures.
+
+A package registers such a proof by an entry point of the group `polarfab.proofs`. It may prove a
+very large fabric by its algebra, without a look at each row, or prove two failures at once.
+`delivery.verify` asks all of them by `first`.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +25,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoFailures:
-    """What two failures at once do to packets for each of S switches."""
+    """What is proved of packets to each of S switches under two failures at once."""
 
     holds: NDArray[np.bool_]
-    """bool[S], whether nothing is lost."""
+    """bool[S], whether it is proved that no packet is lost."""
     stretch: NDArray[Any]
-    """int64[S], no repair adds more links."""
+    """int64[S], the most links that repairs add to a path."""
     beyond: NDArray[Any]
-    """int64[S], how many links a packet may take beyond the longest path without failures."""
+    """int64[S], the most links that a path has more than the longest path without failures."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleBounds:
-    """What no packet exceeds from the switch where it meets a dead module."""
+    """Bounds that no packet exceeds which meets a dead module, counted from the switch there."""
 
     links: int
     """The links of its whole path."""
@@ -41,37 +46,52 @@ class ModuleBounds:
 
 
 class WholeFabricProof(Protocol):
-    """What an entry point of the group `polarfab.proofs` names."""
+    """A proof of whole fabrics, which an entry point of the group `polarfab.proofs` names."""
 
     def delivery(self, build: Build, seed: int) -> tuple[int, ...] | None:
-        """The pairs by links of their minimal path, if all pairs have one; None: not proved.
-
-        (): it is, and rows that are computed say otherwise.
+        """Prove that all pairs of switches have a minimal path.
 
         Args:
-            build: sound cables and prefixes (`build_soundness.walkable`).
-            seed: of what is looked at by chance.
+            build: its cables and prefixes are sound (`build_soundness.walkable`).
+            seed: chooses what is looked at by chance.
+
+        Returns:
+            The number of pairs for each number of links; (): it is proved, but rows that are
+            computed say otherwise; None: it is not proved.
         """
 
     def states(
         self, build: Build, counts: tuple[int, ...], kinds: tuple[str, ...]
     ) -> LocalProof | None:
-        """What any failure of a link or switch does to packets, if none is lost; None: not proved.
+        """Prove that no packet of hosts is lost, on all its paths and under single failures.
 
         Args:
-            build: see above.
-            counts: what `delivery` says of it.
-            kinds: of failures, of `link` and `node`; none: packets of hosts arrive on all paths.
+            build: its cables and prefixes are sound.
+            counts: what `delivery` returned for it.
+            kinds: the kinds of failures, of `link` and `node`; none: without failures only.
+
+        Returns:
+            The proof; None: it is not proved.
         """
 
     def two_failures(self, build: Build) -> TwoFailures | None:
-        """What any two failures do, where minimal delivery and single repairs are proved."""
+        """Prove what any two failures do in a build with minimal delivery and single repairs
+        proved.
+
+        None: not proved.
+        """
 
     def modules(self, build: Build) -> ModuleBounds | None:
-        """Bounds under the death of any one module, if no packet is lost, as above."""
+        """Prove that the failure of any one module loses no packet, with bounds on the paths.
+
+        None: not proved.
+        """
 
 
 def first(ask: Callable[[WholeFabricProof], T | None]) -> T | None:
-    """What the first proof says that says something."""
+    """The first result that is not None, of all proofs that packages registered.
+
+    ask: calls one method of a proof.
+    """
     proofs = (load(entry) for entries in registered(PROOFS).values() for entry in entries)
-    return next((said for proof in proofs if (said := ask(proof)) is not None), None)
+    return next((result for proof in proofs if (result := ask(proof)) is not None), None)

@@ -1,24 +1,30 @@
-"""Every state of every packet, proved by a look at its neighbours.
+"""Prove that packets in every state arrive, without following them: by a look at the neighbours.
 
-A state is a switch, an ingress link and a destination.
+A state is a switch, an ingress link and a destination. A walk follows packets through all states
+and under all failures. This proof looks at each state once, and needs a few look-ups for it.
 
-A packet in transit that did not come in by the minimal link of its egress class leaves by it while
-all is up. So let the minimal paths of all switches to d arrive, which is looked at, and let s send
-a packet elsewhere, to u, because of its ingress, or because the link to v is down, or v. If the
-minimal path from u meets neither s nor v, the packet is home by it. If it begins with s, then u
-sends what comes from there over its own first link of bounce, to w; if the minimal path from w
-meets neither s, u nor v, the packet is home, too. A class knows the few pairs (link that is down,
-link taken then) of all ingress links, so a few look-ups prove all states of a switch and a
-destination. Where the answer is no, these states are followed exactly, by the rule itself. Where
-that fails, the destination is not proved, and is left to a walk.
+*The argument.* Let d be a destination, and let the minimal paths of all switches to d arrive, which
+is proved first (`minimal_paths`). While all is up, a packet in transit leaves by the minimal link
+of its egress class, unless it came in by that link. So only the other packets need a proof. Such a
+packet is in a switch s, which sends it to a neighbour u because of its ingress link, or because the
+minimal link to v, or v itself, is down.
 
-*Why this is enough.* Every packet that hosts can send comes into such a state at a neighbour of
-theirs, whatever they choose. A failure changes nothing before a packet comes to a switch whose link
-is down, and its state there is proved under that failure. States that never occur are proved as
-well: that costs nothing, but may leave a destination to the walk without need.
+1. If the minimal path from u meets neither s nor v, the packet arrives over it.
+2. If the minimal path from u begins with s, then u sends the packet over its first link of `bounce`
+   to w. If the minimal path from w meets neither s, u nor v, the packet arrives over it.
 
-It holds of one link or switch that is down, of links of which no two join the same switches, and
-of packets in transit with one next hop. Nothing about planes or stars is used.
+The cases of a class (`class_cases`) say to which u packets go, for all ingress links. So a few
+look-ups prove all states of a switch and a destination. Where neither 1 nor 2 holds, these states
+are followed exactly, by the rule itself. If a packet is lost there, the destination is not proved,
+and is left to a walk.
+
+*Why this is enough.* Every packet of a host comes into such a state at the first switch after its
+own, whatever link the host chose. A failure changes nothing before a packet comes to a switch whose
+link is down, and its state there is proved under that failure. States that never occur are proved
+as well: that costs little, but may leave a destination to the walk without need.
+
+*Where it holds.* One link or one switch is down; no two links join the same switches; packets in
+transit have one next hop. The family of the topology does not matter.
 
 Letters in the loops: s a switch, u the neighbour that it sends a packet to, k a link, c an egress
 class, j the place of a destination, d the destination itself.
@@ -32,7 +38,6 @@ from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import DELIVER, DROP, HOST, Array, spreads, transit
 from compilers.proof.local.class_cases import (
     CASES,
-    CLEAR,
     END,
     FAILS,
     LINK,
@@ -41,6 +46,7 @@ from compilers.proof.local.class_cases import (
     TURNED,
     ClassStates,
     ingress_at,
+    is_clear,
 )
 from compilers.proof.local.minimal_paths import (
     MOST,
@@ -52,6 +58,7 @@ from compilers.proof.local.minimal_paths import (
     count_pairs,
     follow_defaults,
     follow_listed,
+    hop_switch,
     hosts_are_turned,
     links_after_u_turn,
     next_switch,
@@ -70,18 +77,18 @@ def prove_states(
     Args:
         states: what switches do with packets of each class.
         rows: the classes of all switches for these destinations.
-        kinds: bool[2], whether links and switches may be down.
+        kinds: bool[2], whether links and whether switches may be down.
         findings: written.
     """
     switches = len(rows.default)
     paths = MinimalPaths(
-        np.empty(rows.egress.shape, np.int32),
-        np.empty(rows.egress.shape, np.int8),
-        np.empty(switches, np.int32),
-        np.empty(switches, np.int32),
-        np.zeros(switches, np.int8),
+        np.empty(rows.egress.shape, np.int32),  # next_hop
+        np.empty(rows.egress.shape, np.int8),  # hops
+        np.empty(switches, np.int32),  # onward
+        np.empty(switches, np.int32),  # entry
+        np.zeros(switches, np.int8),  # entry_hops
     )
-    dead = np.empty(1, np.int64)
+    failed = np.empty(1, np.int64)
     all_listed = len(rows.listed) == switches
     if not follow_defaults(states, rows, paths):
         findings.delivers[:] = False
@@ -93,27 +100,28 @@ def prove_states(
         return
     most = count_pairs(states, rows, paths, findings)
     if count_choices(states, rows, findings):
+        # A detour has one link, or two with a mark, before a minimal path begins.
         lengthen(findings, most + 1 + states.marks)
     require_shortest(states, rows, paths, findings, most)
-    prove_listed(states, rows, paths, kinds, findings, most, dead)
+    prove_listed(states, rows, paths, kinds, findings, most, failed)
     if not all_listed:
         united = np.empty((len(rows.listed), states.shared_links.shape[2]), np.uint8)
         unite_shared_links(states, rows, united)
-        prove_defaults(states, rows, paths, kinds, findings, most, dead)
+        prove_defaults(states, rows, paths, kinds, findings, most, failed)
         if states.marks or hosts_are_turned(states, rows, paths, united):
             lengthen(findings, most + 2 + states.marks)
 
 
 @loop
 def lengthen(findings: Findings, links: int) -> None:
-    """Let paths of hosts' packets have so many links."""
+    """Raise `longest` of all destinations to so many links."""
     for j in range(len(findings.longest)):
         findings.longest[j] = max(findings.longest[j], links)
 
 
 @loop
 def add_one_link(findings: Findings, j: int) -> None:
-    """Let repairs of either kind of failure add a link."""
+    """Raise `stretch` of a destination to one link, for both kinds of failures."""
     findings.stretch[j, LINK] = max(findings.stretch[j, LINK], 1)
     findings.stretch[j, NODE] = max(findings.stretch[j, NODE], 1)
 
@@ -126,11 +134,18 @@ def prove_listed(
     kinds: Array,
     findings: Findings,
     most: int,
-    dead: Array,
+    failed: Array,
 ) -> None:
-    """Prove all states of switches with a row for each destination.
+    """Prove all states of the listed switches.
 
-    most: links of the longest minimal path. dead: int64[1], any.
+    Args:
+        states: what switches do with packets of each class.
+        rows: the classes of all switches.
+        paths: the minimal paths.
+        kinds: bool[2], whether links and whether switches may be down.
+        findings: written.
+        most: the links of the longest minimal path.
+        failed: int64[1], overwritten.
     """
     for i in range(len(rows.listed)):
         s = rows.listed[i]
@@ -140,16 +155,16 @@ def prove_listed(
             c = rows.egress[i, j]
             if c < 0 or not findings.delivers[j]:
                 continue
-            if states.marks and spreads(
-                states.program, class_of(rows, paths.next_hop[i, j] >> 1, j)
-            ):
+            after = hop_switch(paths.next_hop[i, j])
+            if states.marks and spreads(states.program, class_of(rows, after, j)):
                 links = 1 + links_after_u_turn(states, paths, s, c, j, rows.destinations[j])
                 findings.longest[j] = max(findings.longest[j], links)
-            if states.summary[s, c] & CLEAR and paths.hops[i, j] == most:
-                # No other path is longer, so it meets neither s nor the switch behind a dead link.
+            if is_clear(states.summary[s, c]) and paths.hops[i, j] == most:
+                # No other minimal path is longer, so none of a neighbour meets s or the switch
+                # behind the link that is down.
                 add_one_link(findings, j)
             else:
-                prove_class(states, rows, paths, kinds, findings, s, j, paths.hops[i, j], dead)
+                prove_class(states, rows, paths, kinds, findings, s, j, paths.hops[i, j], failed)
 
 
 @loop
@@ -160,13 +175,14 @@ def prove_defaults(
     kinds: Array,
     findings: Findings,
     most: int,
-    dead: Array,
+    failed: Array,
 ) -> None:
-    """Prove all states of switches with one class for all destinations.
+    """Prove all states of the switches that are not listed, with one class for all destinations.
 
-    most: links of the longest minimal path. dead: int64[1], any.
+    The arguments are those of `prove_listed`.
     """
     count = len(rows.destinations)
+    # By listed switch, the destinations sorted by their distance, and how many are nearer.
     by_hops = np.empty((len(rows.listed), count), np.int16)
     nearer = np.zeros((len(rows.listed), MOST), np.int16)
     sort_by_hops(paths, most, by_hops, nearer)
@@ -175,8 +191,8 @@ def prove_defaults(
             continue
         entry = paths.entry[s]
         still_open = count
-        if states.summary[s, rows.default[s]] & CLEAR:
-            # Towards the farthest destinations no other path is longer.
+        if is_clear(states.summary[s, rows.default[s]]):
+            # Towards the farthest destinations no other minimal path is longer, as above.
             still_open = nearer[entry, most - paths.entry_hops[s]]
             if still_open < count:
                 add_one_link(findings, 0)
@@ -184,27 +200,30 @@ def prove_defaults(
             j = by_hops[entry, place]
             usual = paths.entry_hops[s] + paths.hops[entry, j]
             if findings.delivers[j]:
-                prove_class(states, rows, paths, kinds, findings, s, j, usual, dead)
+                prove_class(states, rows, paths, kinds, findings, s, j, usual, failed)
 
 
 @loop
 def sort_by_hops(paths: MinimalPaths, most: int, by_hops: Array, nearer: Array) -> None:
-    """Sort the destinations by their links from each listed switch.
+    """Sort the destinations by their distance from each listed switch.
 
-    most: links of the longest minimal path. by_hops: int16[n, k], written, places of destinations.
-    nearer: int16[n, MOST], written, how many destinations have fewer links.
+    Args:
+        paths: the minimal paths.
+        most: the links of the longest minimal path.
+        by_hops: int16[n, k], written: the places of the destinations, the nearest first.
+        nearer: int16[n, MOST], written: how many destinations have fewer links than this.
     """
     listed, count = paths.hops.shape
     for i in range(listed):
-        sorted_ = 0
+        done = 0
         for links in range(most + 1):
-            nearer[i, links] = sorted_
+            nearer[i, links] = done
             for j in range(count):
                 if paths.hops[i, j] == links:
-                    by_hops[i, sorted_] = j
-                    sorted_ += 1
+                    by_hops[i, done] = j
+                    done += 1
         for links in range(most + 1, MOST):
-            nearer[i, links] = sorted_
+            nearer[i, links] = done
 
 
 @loop
@@ -217,14 +236,23 @@ def prove_class(
     s: int,
     j: int,
     usual: int,
-    dead: Array,
+    failed: Array,
 ) -> None:
-    """Prove all states of a switch for a destination, or follow those of which the cases say no.
+    """Prove all states of a switch for a destination by its cases; else follow them.
 
-    usual: links of the minimal path. dead: int64[1], any.
+    Args:
+        states: what switches do with packets of each class.
+        rows: the classes of all switches.
+        paths: the minimal paths.
+        kinds: bool[2], whether links and whether switches may be down.
+        findings: written.
+        s: the switch.
+        j: the place of the destination.
+        usual: the links of the minimal path.
+        failed: int64[1], overwritten.
     """
     if not cases_avoid(states, rows, paths, kinds, findings, s, j, usual):
-        findings.delivers[j] = follow_states(states, rows, kinds, findings, s, j, usual, dead)
+        findings.delivers[j] = follow_states(states, rows, kinds, findings, s, j, usual, failed)
 
 
 @loop
@@ -238,14 +266,16 @@ def cases_avoid(
     j: int,
     usual: int,
 ) -> bool:
-    """Whether the minimal paths that packets of a switch come to avoid all that they have to.
+    """Whether in every case of a class the packets arrive, by points 1 and 2 of the argument.
 
-    Of a class that is clear, a path that is no longer than the usual one does: s would have to be
-    farther from its end than the path's first switch is, and the switch behind the dead link, which
-    is next to s, to be that one or the next.
+    If the class is clear, a path that is no longer than the usual one needs no look: on such a path
+    s cannot lie, as s is farther from the destination than its first switch u; nor can the switch v
+    behind the link that is down, as v is next to s, and so would be u or the switch after u.
+
+    The arguments are those of `prove_class`; `stretch` is raised if the answer is yes.
     """
     p, d, c = states.program, rows.destinations[j], class_of(rows, s, j)
-    clear = states.summary[s, c] & CLEAR > 0
+    clear = is_clear(states.summary[s, c])
     most_by_link, most_by_node = 0, 0
     for i in range(CASES):
         down, taken = states.cases[s, c, i, 0], states.cases[s, c, i, 1]
@@ -285,10 +315,19 @@ def links_avoiding(
     taken: int,
     dead_switch: int,
 ) -> int:
-    """The links of a packet that s sends over `taken`; NONE where it meets what it has to avoid.
+    """The links of a packet that s sends over the link `taken`, by points 1 and 2 of the argument.
 
-    That is s and the dead switch; and the neighbour u, if the minimal path from u begins with s, so
-    that u sends the packet over its link for such packets.
+    Args:
+        states: what switches do with packets of each class.
+        rows: the classes of all switches.
+        paths: the minimal paths.
+        s: the switch.
+        j: the place of the destination.
+        taken: the link.
+        dead_switch: a switch that is down, or NONE.
+
+    Returns:
+        The links; NONE if the path meets s, the dead switch, or (in point 2) the neighbour u.
     """
     p, d = states.program, rows.destinations[j]
     u, at, links = NONE, p.far[s, taken], 1
@@ -311,27 +350,38 @@ def follow_states(
     s: int,
     j: int,
     usual: int,
-    dead: Array,
+    failed: Array,
 ) -> bool:
-    """Follow all states of a switch for a destination; whether all arrive while all is up.
+    """Follow the packets of all states of a switch for a destination, by the rule itself.
 
-    usual: links of the minimal path. dead: int64[1], any.
+    Args:
+        states: what switches do with packets of each class.
+        rows: the classes of all switches.
+        kinds: bool[2], whether links and whether switches may be down.
+        findings: `repaired` and `stretch` are written.
+        s: the switch.
+        j: the place of the destination.
+        usual: the links of the minimal path.
+        failed: int64[1], overwritten.
+
+    Returns:
+        Whether all packets arrive while all is up.
     """
     p, d, c = states.program, rows.destinations[j], class_of(rows, s, j)
     for place in range(p.order.shape[2] + 2):
-        came = ingress_at(p, s, c, place)
-        if came == NONE or (came >= 0 and p.far[s, came] == d):
+        ingress = ingress_at(p, s, c, place)
+        if ingress == NONE or (ingress >= 0 and p.far[s, ingress] == d):
             continue
-        first = states.sole_link[s, c] if came == HOST else NONE
-        if links_followed(states, rows, j, s, came, first, dead[:0]) < 0:
+        first = states.sole_link[s, c] if ingress == HOST else NONE
+        if links_followed(states, rows, j, s, ingress, first, failed[:0]) < 0:
             return False
-        link = first if first >= 0 else transit(p, s, came, c, dead[:0])
+        link = first if first >= 0 else transit(p, s, ingress, c, failed[:0])
         for kind in range(2):
             spared = kind == NODE and p.far[s, link] == d
-            if not kinds[kind] or link == came or spared:
+            if not kinds[kind] or link == ingress or spared:
                 continue
-            dead[0] = p.cable[s, link] if kind == LINK else p.cables + p.far[s, link]
-            links = links_followed(states, rows, j, s, came, NONE, dead)
+            failed[0] = p.cable[s, link] if kind == LINK else p.cables + p.far[s, link]
+            links = links_followed(states, rows, j, s, ingress, NONE, failed)
             if links < 0:
                 findings.repaired[j, kind] = False
             elif links - usual > findings.stretch[j, kind]:
@@ -345,19 +395,29 @@ def links_followed(
     rows: DestinationRows,
     j: int,
     s: int,
-    came: int,
+    ingress: int,
     first: int,
-    dead: Array,
+    failed: Array,
 ) -> int:
-    """The links that a packet takes, by `first` if that is a link; DROP if it is lost."""
+    """The links that a packet takes from switch s on; DROP if it is lost.
+
+    Args:
+        states: with the program.
+        rows: the classes of all switches.
+        j: the place of the destination.
+        s: the switch that the packet is in.
+        ingress: its ingress link.
+        first: the first link that it takes; negative: as the rule says.
+        failed: int64[n], the failed elements.
+    """
     p, d = states.program, rows.destinations[j]
     for links in range(MOST):
         c = class_of(rows, s, j)
         if c < 0:
             return links if c == DELIVER and s == d else DROP
-        link = transit(p, s, came, c, dead) if links or first < 0 else first
+        link = transit(p, s, ingress, c, failed) if links or first < 0 else first
         if link < 0:
             return DROP
-        came = p.far_link[s, link]
+        ingress = p.far_link[s, link]
         s = p.far[s, link]
     return DROP

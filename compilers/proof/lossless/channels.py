@@ -1,17 +1,18 @@
-"""Channels: virtual channels that keep a lossless fabric free of deadlock, and the proof.
+"""Count the virtual channels that keep a lossless fabric free of deadlock, and prove that they do.
 
-On lossless links a packet holds the buffer of the link it came over while it waits for the next. If
-such waits can form a cycle, the fabric can stop for ever; if the graph of all waits that the tables
-can cause (the channel dependency graph: Dally and Seitz, 1987) has no cycle, it cannot. Buffers are
-split into virtual channels, and a packet changes to the next one on its way:
+On lossless links a packet holds the buffer of the link that it came over while it waits for the
+buffer of the next link. If such waits can form a cycle, the fabric can stop for ever. If the graph
+of all waits that the tables can cause has no cycle, it cannot (the channel dependency graph: Dally
+and Seitz, 1987). To break cycles, buffers are split into virtual channels, and a packet changes to
+the next channel on its way. A *scheme* says where:
 
-- *hop*: at every switch. Needs as many channels as the longest path has links.
-- *valley*: only where it came down and goes up again, in a ranking of the switches. One channel
+- *hop*: at every switch. It needs as many channels as the longest path has links.
+- *valley*: where a packet came down and goes up again, in a ranking of the switches. One channel
   holds paths that rise and then fall: rising packets wait for links to higher switches, falling
-  ones for links to lower switches, so there is no cycle. A path of h links has at most h/2 valleys,
-  so 1 + ⌊h/2⌋ channels are enough (docs/concepts/channels.md). A port leads up or it does not,
-  and a packet changes where both its ports lead up: a switch needs one bit per port.
-- *single*: never. This is how the tables behave without channels.
+  packets for links to lower switches, so there is no cycle. A path of h links has at most h/2
+  valleys, so 1 + ⌊h/2⌋ channels are enough (docs/concepts/channels.md). A switch needs one bit a
+  port, whether it leads up: packets change channels where ingress and egress port lead up.
+- *single*: nowhere. This is how the tables behave without channels.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
 
 STATES_AT_ONCE = 1 << 21
+"""About how many states of packets are followed between two calls of `progress`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +38,17 @@ class Channels:
     """The channels that a scheme needs, and whether they are free of deadlock."""
 
     scheme: str
+    """`hop`, `valley` or `single`."""
     count: int
-    """Channels, 0 if packets loop; with the scheme hop, the links of the longest path. Where
-    packets go by intermediates the scheme goes on over the intermediate: two legs need no more than
-    twice the channels of one, and by valley no more than 1 + h, h the links of the longest leg."""
+    """How many channels are needed; 0 if packets are forwarded for ever.
+
+    Where packets go by intermediates, the second leg uses the channels after those of the first.
+    """
     dependencies: int
-    """Waits between links within one channel."""
+    """How many pairs of links there are of which one waits for the other within a channel."""
     cycle: tuple[int, ...]
-    """The switches along a cycle of waits, first and last the same; empty if there is none, so that
-    no deadlock can occur."""
+    """The switches along a cycle of waits, the first one again at the end; empty if there is no
+    cycle, so that no deadlock can occur."""
 
     @property
     def free(self) -> bool:
@@ -53,23 +57,24 @@ class Channels:
 
 
 def ranking(build: Build) -> NDArray[np.int64]:
-    """int64[S], the rank of each switch: those without hosts above the others, then by number.
+    """The rank of each switch in the scheme *valley*, int64[S].
 
-    In an OFT, whose spines have no hosts, every path rises once and falls once: one channel.
+    Switches without hosts are above the others, and among equals the number decides. So in an OFT,
+    whose spines have no hosts, every path rises once and falls once, and one channel is enough.
     """
     order = build.tables.switches
     return np.where(build.topology.endpoints, 0, order) + np.arange(order)
 
 
 def rising(build: Build) -> NDArray[np.bool_]:
-    """bool[S, K]: whether each link leads to a switch of higher rank."""
+    """Whether each link leads to a switch of higher rank, bool[S, K]."""
     rank, far = ranking(build), build.wiring.far
     up: NDArray[np.bool_] = (far >= 0) & (rank[far] > rank[:, None])
     return up
 
 
 def along(build: Build, path: Sequence[int]) -> list[int]:
-    """The channel of each link of a path of switches, by valley, from 0."""
+    """The channel of each link of a path of switches in the scheme *valley*, from 0."""
     rank = ranking(build)[list(path)]
     valleys = (rank[:-2] > rank[1:-1]) & (rank[1:-1] < rank[2:])
     return [0, *np.cumsum(valleys).tolist()][: len(path) - 1]
@@ -84,9 +89,9 @@ def channels(
     """Follow every packet that the tables can send, and look for a cycle of waits.
 
     Args:
-        build: its tables and cables; alternates, protection and bounce are followed too.
-        scheme: hop, valley or single, as above.
-        failures: "link", "node" or both: also under each single failure of these kinds.
+        build: its tables and cables. Packets take minimal ports, alternates and repairs.
+        scheme: `hop`, `valley` or `single`.
+        failures: "link", "node" or both, if packets are also followed under each single failure.
         progress: called with destinations done and all.
     """
     walks = Walks.of(build)
@@ -95,24 +100,31 @@ def channels(
     if scheme == "valley":
         up = rising(build)
         changes[...] = up[:, :, None] & up[:, None]
+    # By switch, ingress link and next link: the channels a packet goes up, and whether it waits.
     waits = np.zeros(changes.shape, np.bool_)
     ends = np.flatnonzero(walks.ends)
     step = max(1, STATES_AT_ONCE // changes.size * links)
-    highest, looped = 0, False
-    kinds = "link" in failures, "node" in failures
+    highest, endless = 0, False
     for first in range(0, len(ends), step):
-        some = ends[first : first + step]
-        result = for_packets(walks.packets, link_waits)(
-            walks.program, walks.ends, walks.egress(some), some, *kinds, changes, waits
+        block = ends[first : first + step]
+        block_highest, block_endless = for_packets(walks.packets, link_waits)(
+            walks.program,
+            walks.ends,
+            walks.egress(block),
+            block,
+            "link" in failures,
+            "node" in failures,
+            changes,
+            waits,
         )
-        highest, looped = max(highest, result[0]), looped or result[1]
+        highest, endless = max(highest, block_highest), endless or block_endless
         if progress:
             progress(min(first + step, len(ends)), len(ends))
     waits &= changes == 0
-    count = 0 if looped else (1 + build.forwarding.intermediates) * (int(highest) + 1)
-    if (
-        build.forwarding.intermediates and scheme == "valley"
-    ):  # two legs of h links have at most h valleys
+    legs = 2 if build.forwarding.intermediates else 1
+    count = 0 if endless else legs * (int(highest) + 1)
+    if legs == 2 and scheme == "valley":
+        # Two legs have at most one valley for two links. By hop there is a channel for each link.
         count = min(count, 1 + channels(build, "hop", failures).count // 2)
     return Channels(
         scheme=scheme,
@@ -123,33 +135,38 @@ def channels(
 
 
 def _cycle(waits: NDArray[np.bool_], program: Program) -> list[int]:
-    """The switches along a cycle of the graph of waits, [] if there is none.
+    """The switches along a cycle of the graph of waits; [] if there is none.
 
-    Links that nothing waits for are removed until none are left (Kahn, 1962).
+    A vertex of this graph is a link with a direction: number s·K + k for packets that came into
+    switch s by its link k. They wait for the link by which they leave, at its far end. Links that
+    nobody waits for are removed until none are left (Kahn, 1962). What remains has a cycle.
+
+    waits: bool[S, K, K], by switch, ingress link and next link.
     """
-    width = waits.shape[2]  # link k of switch s has the number s·K + k
+    width = waits.shape[2]
     waits = waits.reshape(-1, width)
-    end = (program.far.astype(np.int64) * width + program.far_link).ravel()
+    far_end = (program.far.astype(np.int64) * width + program.far_link).ravel()
+    # The edges of the graph: each link in `links` waits for the one in `awaited`.
     links, out = np.nonzero(waits)
-    before = links - links % width + out
-    after = end[before]
-    waiting = np.bincount(after, minlength=len(waits))
-    left = waiting > 0
-    left[links] = True
-    ready = np.flatnonzero(left & (waiting == 0))
-    while len(ready):
-        left[ready] = False
-        row, out = np.nonzero(waits[ready])
-        after_ready = end[ready[row] - ready[row] % width + out]
-        np.subtract.at(waiting, after_ready, 1)
-        ready = np.unique(after_ready[waiting[after_ready] == 0])
-    if not left.any():
+    awaited = far_end[links - links % width + out]
+    waiting = np.bincount(awaited, minlength=len(waits))  # by link, how many links wait for it
+    remains = waiting > 0
+    remains[links] = True
+    free = np.flatnonzero(remains & (waiting == 0))
+    while len(free):
+        remains[free] = False
+        row, out = np.nonzero(waits[free])
+        awaited_by_free = far_end[free[row] - free[row] % width + out]
+        np.subtract.at(waiting, awaited_by_free, 1)
+        free = np.unique(awaited_by_free[waiting[awaited_by_free] == 0])
+    if not remains.any():
         return []
-    cause = np.full(len(waits), -1)
-    inside = left[links]
-    cause[after[inside]] = links[inside]
-    trail = [int(np.flatnonzero(left)[0])]
-    while (link := int(cause[trail[-1]])) not in trail:
+    # Each remaining link is awaited by another one: going back over these comes to a cycle.
+    waiter = np.full(len(waits), -1)
+    inside = remains[links]
+    waiter[awaited[inside]] = links[inside]
+    trail = [int(np.flatnonzero(remains)[0])]
+    while (link := int(waiter[trail[-1]])) not in trail:
         trail.append(link)
     cycle = [*trail[trail.index(link) :], link]
     return [link // width for link in reversed(cycle)]

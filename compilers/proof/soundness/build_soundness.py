@@ -1,7 +1,11 @@
-"""A build checked against itself, before and after its pairs are walked.
+"""Check every value of a build against the others, before and after its packets are walked.
 
-Walks tell where packets get to; they cannot tell that two hosts have one address, that a port of
-repair is a host's, or that a weight has no port. Every value is looked at for what it is.
+Walks tell where packets get to. They cannot tell that two hosts have one address, that a port for
+repairs is a host's port, or that a weight has no port. So `verify` calls three functions here:
+
+- `walkable`: cables and prefixes, without which no packet can be followed;
+- `unsound`: all other values, one by one (`value_soundness`);
+- `broken_claims`: the tables against what the build's `Forwarding` says (`forwarding_soundness`).
 """
 
 from __future__ import annotations
@@ -22,43 +26,50 @@ from inventory.problems import Finding
 
 
 def walkable(build: Build) -> Unsound:
-    """What is wrong with the cables and prefixes, without which no packet can be followed."""
+    """What is wrong with the cables and prefixes of a build.
+
+    Cables are looked at only if node types, graph and prefixes are sound.
+    """
     for checks in (_types, _cables):
-        if (found := Unsound.of(checks(build))).count:
-            return found
+        if (faults := Unsound.of(checks(build))).count:
+            return faults
     return Unsound()
 
 
 def _types(build: Build) -> Iterator[Unsound]:
+    """Wrong node types, neighbours and prefixes."""
     yield from value_soundness.node_types(build)
     yield from value_soundness.graph(build)
     yield from value_soundness.prefixes(build)
 
 
 def _cables(build: Build) -> Iterator[Unsound]:
+    """Wrong ports and cables."""
     use = PortUse.of(build.wiring)
     yield from value_soundness.ports(build, use)
     yield from value_soundness.cables(build, use)
 
 
 def unsound(build: Build, rows: bool = True) -> Unsound:
-    """All else that is wrong with a build whose packets can be followed.
+    """What is wrong with the other values of a build that is `walkable`.
 
     Args:
-        build: see above.
-        rows: False where all rows are proved to lead to their destinations.
+        build: its values are looked at.
+        rows: whether rows are looked at; False if all rows are proved to lead to their
+            destinations.
     """
     return Unsound.of(_values(build, rows))
 
 
 def _values(build: Build, rows: bool) -> Iterator[Unsound]:
+    """Wrong values, check by check."""
     use = PortUse.of(build.wiring)
     yield from value_soundness.family(build)
     if rows:
         yield from value_soundness.rows(build)
-    for some in switch_blocks(build):
-        part = classes_of(build, some)
-        yield from value_soundness.classes(part, use.part(some))
+    for block in switch_blocks(build):
+        part = classes_of(build, block)
+        yield from value_soundness.classes(part, use.part(block))
         yield from value_soundness.weights(part)
     yield from value_soundness.names(build)
     yield from value_soundness.datapath_ids(build)
@@ -67,17 +78,18 @@ def _values(build: Build, rows: bool) -> Iterator[Unsound]:
 
 
 def broken_claims(build: Build, constructed: bool = False) -> Unsound:
-    """What `build.forwarding` says and the tables do not keep, in a sound build that delivers.
+    """The tables that contradict `build.forwarding`.
 
     Args:
-        build: see above.
-        constructed: whether to compare alternates with those that are constructed, where the
-            family has a construction; its repairs are then judged by failures alone.
+        build: it is sound, and its tables deliver every pair.
+        constructed: whether to compare alternates with those that the family constructs, if it has
+            a construction. Its repairs are then judged by failures alone.
     """
     return Unsound.of(_broken_claims(build, constructed))
 
 
 def _broken_claims(build: Build, constructed: bool) -> Iterator[Unsound]:
+    """Contradictions, check by check, for some switches at a time."""
     forwarding, use = build.forwarding, PortUse.of(build.wiring)
     links = constructed_alternates(build) if constructed else None
     paths = None
@@ -85,21 +97,27 @@ def _broken_claims(build: Build, constructed: bool) -> Iterator[Unsound]:
         yield from direct_rows(build)
     elif forwarding.has_alternates or forwarding.repairs:
         paths = Detours.of(build)
-    for some in switch_blocks(build):
-        part, ports = classes_of(build, some), use.part(some)
+    for block in switch_blocks(build):
+        part, ports = classes_of(build, block), use.part(block)
         yield from forwarding_soundness.weights(part)
         if not forwarding.has_alternates:
             yield from forwarding_soundness.no_alternates(part, ports)
         if links is not None:
-            yield from forwarding_soundness.constructed_alternates(part, ports, links[some])
+            yield from forwarding_soundness.constructed_alternates(part, ports, links[block])
         if paths:
-            yield from _by_paths(part, ports, paths.part(some))
+            yield from _by_paths(part, ports, paths.part(block))
 
 
 def _by_paths(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
-    """Claims about some switches that the paths of their neighbours prove."""
+    """Contradictions that the paths of neighbours show.
+
+    Args:
+        build: with the classes of some switches.
+        use: the use of their ports.
+        paths: the detours of their classes.
+    """
     forwarding = build.forwarding
-    if not forwarding.every_hop:  # else walks judge the repairs: any shortest path may be taken
+    if not forwarding.every_hop:  # with it packets may take any shortest path: walks judge repairs
         yield from forwarding_soundness.class_rows(build, paths)
         yield from forwarding_soundness.repairs(build, use, paths)
     if forwarding.has_alternates:
@@ -107,9 +125,10 @@ def _by_paths(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
 
 
 def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
-    """uint8[S, C, B]: the links of alternates that are constructed for what the build says.
+    """The links of the alternates that the family constructs for what the build says.
 
-    None where the fabric has no construction.
+    Returns:
+        uint8[S, C, ⌈K/8⌉], sets of links; None if the family has no construction.
     """
     forwarding, classes = build.forwarding, build.tables.classes.port.shape[1]
     if forwarding.alternates == "shortest":
@@ -122,13 +141,13 @@ def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
 
 
 def direct_rows(build: Build) -> Iterator[Unsound]:
-    """Rows for a neighbour that lead there by a class that serves others, or the other way round.
+    """Rows for a neighbour that name a class for other destinations, or the other way round.
 
-    Class K + k serves the neighbour over link k itself, in both constructions.
+    In the families that construct alternates, class K + k leads to the neighbour over link k alone.
     """
     egress, far = build.tables.routes.egress, build.wiring.far
     if not build.tables.routes.exact or not isinstance(egress, np.ndarray):
-        return  # computed rows have it so
+        return  # rows that are computed use these classes
     links = far.shape[1]
     wrong = np.zeros(far.shape, np.bool_)
     for s, row in enumerate(egress):

@@ -1,16 +1,22 @@
-"""The tables of a build against what it says of them (`compilers.spec.forwarding.Forwarding`).
+"""Check that the tables of a build are as its `Forwarding` says, whatever balance made them.
 
-Alternates, shares and the ports that repair are compared with the paths that there are, whatever
-balance made them.
+A build says which alternates its classes have, how traffic is shared, and which failures switches
+repair (`compilers.spec.forwarding`). Each function here yields the values that contradict one of
+these statements. What alternates and repairs there can be follows from the minimal paths of the
+neighbours (`compilers.proof.walks.detours`); `build_soundness` calls the functions.
+
+In the findings, s is a switch, k a class of it, and n a place in an order of ports.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import Bits, Ports, PortUse, Sets, given_alternates, has
+from compilers.proof.soundness.port_use import Bits, Ports, PortUse, Sets, alternate_sets, has
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import ANYTHING, BACK, LATER, NEXT_HOP, Detours
 from compilers.routing.choose import weight_pairs
@@ -21,44 +27,66 @@ from inventory.problems import Finding
 
 
 def weights(build: Build) -> Iterator[Unsound]:
-    """Shares that are not as the build says; of alternates, those that have any.
+    """Classes whose weights do not divide traffic as the build says.
 
-    Weights that are fitted, or the balance's own, may be any.
+    An alternate may also have weight 0. Nothing is required of weights that are fitted, or that are
+    the balance's own (`any`).
     """
     forwarding, c = build.forwarding, build.tables.classes
     if forwarding.weights in ("fitted", "any") or not c.alternate.shape[2]:
         return
-    if isinstance(c.alternate, AlternatePorts) and isinstance(c.weight, AlternateWeights):
-        ports, packed = c.alternate.packed, c.weight.packed
-        count = counts(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
-        weighted = counts(packed.links)
-        minimal, weight = packed.weight[..., 0], packed.weight[..., 1]
-        least, most = weight * (weighted >= count), weight * (weighted > 0)
-    else:
-        there, weight = np.asarray(c.alternate) > 0, np.asarray(c.weight)
-        count, minimal, others = np.count_nonzero(there, axis=2), weight[..., 0], weight[..., 1:]
-        least = np.where(there, others, np.iinfo(np.uint16).max).min(axis=2)
-        most = np.where(there, others, 0).max(axis=2)
-    required = weight_pairs(count, forwarding.minimal_share).astype(np.int64)
-    right = (least == most) & (minimal * required[..., 1] == most * required[..., 0])
+    w = _class_weights(build)
+    required = weight_pairs(w.count, forwarding.minimal_share).astype(np.int64)
+    right = (w.least == w.most) & (w.minimal * required[..., 1] == w.most * required[..., 0])
 
     def finding(s: int, k: int) -> Finding:
         words = f"{required[s, k, 0]} to {required[s, k, 1]}, the minimal port to each alternate"
         path = (build.wiring.names[s], "weight", k)
         return Finding(path, words, " ".join(map(str, c.weight[s, k].tolist())))
 
-    yield from where(~right & (count > 0), finding)
+    yield from where(~right & (w.count > 0), finding)
+
+
+class _ClassWeights(NamedTuple):
+    """The weights of all classes, int[S, C] each."""
+
+    count: NDArray[Any]
+    """How many alternates the class has."""
+    minimal: NDArray[Any]
+    """The weight of the minimal port."""
+    least: NDArray[Any]
+    """The least weight of an alternate."""
+    most: NDArray[Any]
+    """The greatest weight of an alternate."""
+
+
+def _class_weights(build: Build) -> _ClassWeights:
+    c = build.tables.classes
+    if isinstance(c.alternate, AlternatePorts) and isinstance(c.weight, AlternateWeights):
+        ports, packed = c.alternate.packed, c.weight.packed
+        count = counts(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
+        weighted = counts(packed.links)
+        weight = packed.weight[..., 1]  # one weight for all alternates that have any
+        least = np.where(weighted >= count, weight, 0)
+        most = np.where(weighted > 0, weight, 0)
+        return _ClassWeights(count, packed.weight[..., 0], least, most)
+    is_port, weight = np.asarray(c.alternate) > 0, np.asarray(c.weight)
+    alternates = weight[..., 1:]
+    least = np.where(is_port, alternates, np.iinfo(np.uint16).max).min(axis=2)
+    most = np.where(is_port, alternates, 0).max(axis=2)
+    return _ClassWeights(np.count_nonzero(is_port, axis=2), weight[..., 0], least, most)
 
 
 def class_rows(build: Build, paths: Detours) -> Iterator[Unsound]:
-    """Classes with rows for destinations that need different ones.
+    """Classes that have rows for destinations which need different classes.
 
-    A neighbour, which has other alternates or none, shares no class with what lies behind it; nor
-    do two destinations, each with a row of its own, that different neighbours serve.
+    A neighbour has other alternates than the switches behind it, so it has a class of its own. Two
+    destinations for which different neighbours can serve as alternates need two classes; this is
+    looked at if each destination has a row of its own.
 
     Args:
-        build: tables that deliver every pair, with alternates or repair.
-        paths: of its classes.
+        build: its tables deliver every pair, and have alternates or repairs.
+        paths: the detours of its classes.
     """
     forwarding, behind = build.forwarding, paths.behind & ~paths.direct
     yield from where(
@@ -76,70 +104,79 @@ def class_rows(build: Build, paths: Detours) -> Iterator[Unsound]:
 
 
 def alternates(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
-    """Alternates that a class lacks, or that are not as the build says.
+    """Alternates that a class lacks, and alternates that the build's statement does not allow.
 
     Args:
-        build: tables that deliver every pair.
-        use: of its ports.
-        paths: of its classes.
+        build: its tables deliver every pair.
+        use: the use of its ports.
+        paths: the detours of its classes.
     """
     forwarding = build.forwarding
-    given = given_alternates(build, use)
+    present = alternate_sets(build, use)
     required, allowed = _alternates_by_paths(build, paths)
     if forwarding.alternates == "some":
         required = np.zeros_like(required)
-    wrong = given & ~allowed
+    wrong = present & ~allowed
     wrong[~paths.used] = 0
-    yield from _wrong_links(build, use, required & ~given, "{}", "nothing")
+    yield from _wrong_links(build, use, required & ~present, "{}", "nothing")
     yield from _wrong_links(build, use, wrong, "a path that the policy allows", "{}")
     if forwarding.alternates == "shortest" and build.tables.routes.exact:
         yield from _mixed_rows(build, paths.unevenly_shorter())
 
 
 def _alternates_by_paths(build: Build, paths: Detours) -> tuple[Sets, Sets]:
-    """The links of alternates that classes must have where they have all, and of those allowed."""
+    """The alternates that classes must have, unless they have only some, and those they may
+    have.
+    """
     forwarding = build.forwarding
     loop_free = paths.without(LATER if forwarding.disjoint else BACK)
     if forwarding.alternates == "shortest":
         shortest = np.packbits(paths.shorter, axis=2)
         shortest &= loop_free
         return shortest, shortest
-    if forwarding.marks:  # the next switch sends them on by a link that serves
+    if forwarding.marks:  # the next switch forwards marked packets by a link that serves
         loop_free = paths.without(ANYTHING)
     else:
         loop_free[~(paths.behind & ~paths.direct)] = 0
     if not forwarding.bounces:
         return loop_free, loop_free
-    # Those that bounce depend on how: all do in a whole PolarFly.
-    alone, whole = paths.direct & ~paths.behind, polarity.is_whole(build.topology)
-    most = paths.without(ANYTHING)
+    # A neighbour can also be reached over links whose far end bounces packets. In a whole PolarFly
+    # every neighbour bounces; elsewhere only loop-free ones are required.
+    to_neighbour, whole = paths.direct & ~paths.behind, polarity.is_whole(build.topology)
+    any_link = paths.without(ANYTHING)
     required = loop_free.copy()
-    required[alone] = most[alone] if whole else paths.without(BACK)[alone]
-    return required, np.where(alone[..., None], most, required)
+    required[to_neighbour] = (any_link if whole else paths.without(BACK))[to_neighbour]
+    return required, np.where(to_neighbour[..., None], any_link, required)
 
 
 def constructed_alternates(build: Build, use: PortUse, links: Sets) -> Iterator[Unsound]:
-    """Alternates other than these, uint8[S, C, B], or where it has only some, beyond these."""
-    given = given_alternates(build, use)
+    """Alternates that differ from those that the family constructs.
+
+    Args:
+        build: its alternates are compared. If it says that it has only some, it may lack others.
+        use: the use of its ports.
+        links: uint8[S, C, ⌈K/8⌉], the links of the constructed alternates.
+    """
+    present = alternate_sets(build, use)
     if build.forwarding.alternates != "some":
-        yield from _wrong_links(build, use, links & ~given, "{}", "nothing")
-    yield from _wrong_links(build, use, given & ~links, "a path that the policy allows", "{}")
+        yield from _wrong_links(build, use, links & ~present, "{}", "nothing")
+    yield from _wrong_links(build, use, present & ~links, "a path that the policy allows", "{}")
 
 
 def no_alternates(build: Build, use: PortUse) -> Iterator[Unsound]:
-    """Alternates of a build that says it has none."""
+    """All alternates, in a build that says it has none."""
     if build.tables.classes.alternate.shape[2]:
-        given = given_alternates(build, use)
-        yield from _wrong_links(build, use, given, "no alternates", "{}")
+        present = alternate_sets(build, use)
+        yield from _wrong_links(build, use, present, "no alternates", "{}")
 
 
 def repairs(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
-    """Orders of repair that lack a port, or have one that does not serve.
+    """Classes whose ports for repairs do not begin with ports that serve.
 
     Args:
-        build: tables that deliver every pair, in which packets in transit have one port.
-        use: of its ports.
-        paths: of its classes.
+        build: its tables deliver every pair, and packets in transit have one next hop.
+        use: the use of its ports.
+        paths: the detours of its classes.
     """
     forwarding, c = build.forwarding, build.tables.classes
     serving = paths.without(NEXT_HOP)
@@ -151,7 +188,7 @@ def repairs(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
 
 
 def _mixed_rows(build: Build, mixed: Bits) -> Iterator[Unsound]:
-    """Classes whose destinations are not all served by the same neighbours."""
+    """Findings for `mixed` classes: their destinations are not served by the same neighbours."""
     yield from where(
         mixed,
         lambda s, k: Finding(
@@ -163,9 +200,10 @@ def _mixed_rows(build: Build, mixed: Bits) -> Iterator[Unsound]:
 
 
 def _class_numbers(build: Build, paths: Detours) -> Iterator[Unsound]:
-    """Classes that targets would take for what they are not, by their numbers.
+    """Classes whose number says something else than their rows.
 
-    That of a neighbour itself is the second of its port, from K to 2K where packets are marked.
+    Targets tell by the number whether a class leads to a neighbour alone: it is the second class
+    with the port of this neighbour, and from K to 2K - 1 where packets are marked.
     """
     port, links = build.tables.classes.port, build.wiring.port.shape[1]
     order = np.argsort(port, axis=1, kind="stable")
@@ -191,7 +229,10 @@ def _class_numbers(build: Build, paths: Detours) -> Iterator[Unsound]:
 def _wrong_links(
     build: Build, use: PortUse, wrong: Sets, required: str, given: str
 ) -> Iterator[Unsound]:
-    """Alternates that a class lacks or should not have; {} in a text is the link's port."""
+    """Findings for the links in `wrong`, which a class lacks or should not have as alternates.
+
+    {} in `required` or `given` stands for the port of the link.
+    """
 
     def finding(s: int, k: int, link: int) -> Finding:
         port = use.words(s, int(build.wiring.port[s, link]))
@@ -200,16 +241,25 @@ def _wrong_links(
 
     if wrong.any():
         count = build.wiring.port.shape[1]
-        yield from where(np.unpackbits(wrong, axis=2, count=count).view(np.bool_), finding)
+        yield from where(np.unpackbits(wrong, axis=2, count=count) > 0, finding)
 
 
 def _repairs(
     build: Build, use: PortUse, word: str, order: Ports, rows: Bits, repairs: Sets
 ) -> Iterator[Unsound]:
-    """Orders that do not begin with ports that repair, as many as there are and it has room for."""
-    most = counts(repairs)[..., None]
+    """Classes whose order of ports does not begin with ports that repair.
+
+    Args:
+        build: its names are in the findings.
+        use: the use of its ports.
+        word: the name of the order, `protection` or `bounce`.
+        order: int[S, C, n], its ports.
+        rows: bool[S, C], the classes that are looked at.
+        repairs: uint8[S, C, ⌈K/8⌉], the links that repair. All of them come first in the order, or
+            n of them if it has room for n.
+    """
     serves = has(repairs, use.links(order))
-    first = np.arange(order.shape[2]) < most
+    first = np.arange(order.shape[2]) < counts(repairs)[..., None]
     yield from where(
         rows[..., None] & first & ~serves,
         lambda s, k, n: Finding(

@@ -1,4 +1,8 @@
-"""Values of a build that contradict others: how many, and the first of them in words."""
+"""The result of soundness checks: how many values of a build are wrong, and the first in words.
+
+Each check looks at an array of values. `where` turns the places that are wrong into an `Unsound`,
+and `Unsound.of` adds up those of several checks.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +16,24 @@ from numpy.typing import NDArray
 from inventory.problems import Finding
 
 FINDINGS = 10
+"""The most wrong values that are put into words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsound:
-    """What checks found: the number of wrong values, and the first of each check."""
+    """The wrong values that checks saw in a build."""
 
     count: int = 0
+    """How many values are wrong; 0 if the build is sound."""
     findings: tuple[Finding, ...] = ()
+    """The first of them, with what is required and what is there."""
 
     @classmethod
     def of(cls, parts: Iterable[Unsound]) -> Unsound:
-        """All parts in one."""
-        found = tuple(parts)
-        findings = (finding for part in found for finding in part.findings)
-        return cls(sum(part.count for part in found), tuple(findings)[:FINDINGS])
+        """The wrong values of several checks together."""
+        checks = tuple(parts)
+        findings = (finding for check in checks for finding in check.findings)
+        return cls(sum(check.count for check in checks), tuple(findings)[:FINDINGS])
 
     @classmethod
     def one(cls, path: str, required: str, given: str) -> Unsound:
@@ -34,7 +41,7 @@ class Unsound:
         return cls(1, (Finding((path,), required, given),))
 
     def texts(self) -> list[str]:
-        """The findings as lines."""
+        """The findings, a line each."""
         return [str(finding.problem()) for finding in self.findings]
 
 
@@ -44,22 +51,30 @@ SOUND = Unsound()
 def where(
     wrong: NDArray[np.bool_], say: Callable[..., Finding], first: int = 0
 ) -> Iterator[Unsound]:
-    """The places of an array at which something is wrong.
+    """Yield the wrong values of an array as one `Unsound`, or nothing if none is wrong.
 
     Args:
-        wrong: bool of any shape.
-        say: gets the indices of one place.
-        first: the number of the first row of `wrong`, where it is a part of an array.
+        wrong: bool of any shape, whether the value at each place is wrong.
+        say: makes a finding from the indices of one place.
+        first: the number of the first row of `wrong`, if it is a part of a larger array.
+
+    >>> (faults,) = where(np.array([False, True]), lambda i: Finding(("port", i), "a", "none"))
+    >>> faults.count, faults.findings[0].path
+    (1, ('port', 1))
     """
     if wrong.any():
         places = np.argwhere(wrong)
-        some = places[:FINDINGS].tolist()
-        yield Unsound(len(places), tuple(say(first + row, *rest) for row, *rest in some))
+        named = places[:FINDINGS].tolist()
+        yield Unsound(len(places), tuple(say(first + row, *rest) for row, *rest in named))
 
 
 def repeated(values: Any) -> NDArray[np.bool_]:
-    """bool[n]: the values that occur at an earlier place already."""
+    """bool[n], whether each of n values occurs at an earlier place already.
+
+    >>> repeated([7, 8, 7]).tolist()
+    [False, False, True]
+    """
     first = np.unique(np.asarray(values), return_index=True)[1]
-    result = np.ones(len(values), np.bool_)
-    result[first] = False
-    return result
+    occurs_before = np.ones(len(values), np.bool_)
+    occurs_before[first] = False
+    return occurs_before

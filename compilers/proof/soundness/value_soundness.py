@@ -1,13 +1,19 @@
-"""The values of a build, looked at one by one: types, ports, cables, the graph, rows, identities.
+"""Check the values of a build one by one: types, ports, cables, graph, rows, names and addresses.
 
-Ports mean what they say, at both ends of every cable; names, ids and addresses are of one only.
+Each function looks at one kind of values, and yields those that are wrong as `Unsound`. They need
+no walk and no `Forwarding`: a port has one use, both ends of a cable agree, rows name classes that
+there are, and names, ids and addresses occur once. `build_soundness` calls them in order.
+
+In the findings, s is a switch, k a class or a link of it, and n a place in a list of ports.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +47,7 @@ from inventory.problems import Finding, InputError, shown
 
 
 def node_types(build: Build) -> Iterator[Unsound]:
-    """Nodes of a type that is not there, and types with two ports of one name."""
+    """Nodes whose type does not exist, and types with two ports of one name."""
     w = build.wiring
     names, types = w.type_names, w.port_names
 
@@ -60,16 +66,16 @@ def node_types(build: Build) -> Iterator[Unsound]:
 
 
 def graph(build: Build) -> Iterator[Unsound]:
-    """Lists of neighbours that make no graph, or not the one that is cabled."""
+    """Lists of neighbours that are no undirected graph, or differ from the cables."""
     g, w = build.topology.graph, build.wiring
     steps = np.diff(g.offsets)
     whole = bool(g.offsets[0] == 0 and g.offsets[-1] == len(g.targets) and (steps >= 0).all())
     if not whole or not _is_graph(g):
         yield Unsound.one("graph", "lists of neighbours that name each other", "others")
         return
-    far = g.padded()
-    more = w.far.shape[1] - far.shape[1]
-    far = np.pad(far, ((0, 0), (0, max(more, 0))), constant_values=-1)[:, : w.far.shape[1]]
+    far = g.padded()  # [S, degree], to be compared with `Wiring.far`, [S, K]
+    missing = w.far.shape[1] - far.shape[1]
+    far = np.pad(far, ((0, 0), (0, max(missing, 0))), constant_values=-1)[:, : w.far.shape[1]]
     yield from where(
         w.far != far,
         lambda s, k: Finding(
@@ -81,8 +87,9 @@ def graph(build: Build) -> Iterator[Unsound]:
 
 
 def _is_graph(g: Graph) -> bool:
-    for some, tails, back in g.reverse_blocks():
-        targets = g.targets[some]
+    """Whether lists of neighbours ascend, have no loops, and name each other."""
+    for block, tails, back in g.reverse_blocks():
+        targets = g.targets[block]
         ascending = (tails[1:] > tails[:-1]) | (targets[1:] > targets[:-1])
         inside = back < g.offsets[targets + 1]
         mutual = inside & (g.targets[np.where(inside, back, 0)] == tails)
@@ -92,31 +99,34 @@ def _is_graph(g: Graph) -> bool:
 
 
 def family(build: Build) -> Iterator[Unsound]:
-    """A topology that its family and parameters do not make; links and nodes may be missing."""
+    """A topology that differs from what its family and parameters make.
+
+    Links and nodes may be missing.
+    """
     t = build.topology
     try:
-        ours = _whole(t)
+        whole = _whole(t)
     except (InputError, KeyError, TypeError, ValueError):
         yield Unsound.one("topology", "a family and its parameters", t.title())
         return
-    if t.graph.order != ours.graph.order:
-        given = f"{t.graph.order:,}"
-        yield Unsound.one("topology", f"the {ours.graph.order:,} vertices of {ours.title()}", given)
+    title = whole.title()
+    if t.graph.order != whole.graph.order:
+        vertices = f"the {whole.graph.order:,} vertices of {title}"
+        yield Unsound.one("topology", vertices, f"{t.graph.order:,}")
         return
     for word in ("family", "kinds", "hierarchy"):
-        if getattr(t, word) != getattr(ours, word):
-            yield Unsound.one(f"topology.{word}", f"{getattr(ours, word)}", f"{getattr(t, word)}")
-    missing = t.graph.size < ours.graph.size
-    if t.diameter < ours.diameter or (t.diameter > ours.diameter and not missing):
-        yield Unsound.one("topology.diameter", f"{ours.diameter}", f"{t.diameter}")
-    yield from where(~_edges_in(t, ours), lambda e: _no_link(build, e))
+        if getattr(t, word) != getattr(whole, word):
+            yield Unsound.one(f"topology.{word}", f"{getattr(whole, word)}", f"{getattr(t, word)}")
+    missing = t.graph.size < whole.graph.size
+    if t.diameter < whole.diameter or (t.diameter > whole.diameter and not missing):
+        yield Unsound.one("topology.diameter", f"{whole.diameter}", f"{t.diameter}")
+    yield from where(~_edges_in(t, whole), lambda e: _no_link(build, e))
     words = ("kind", "coordinates", "endpoints")
-    if any(getattr(t, word).shape != getattr(ours, word).shape for word in words):
-        yield Unsound.one("topology", f"as many coordinates as {ours.title()} has", "others")
+    if any(getattr(t, word).shape != getattr(whole, word).shape for word in words):
+        yield Unsound.one("topology", f"as many coordinates as {title} has", "others")
         return
-    wrong = (t.kind != ours.kind) | (t.coordinates != ours.coordinates).any(axis=1)
-    wrong |= t.endpoints != (ours.endpoints & t.present)
-    title = ours.title()
+    wrong = (t.kind != whole.kind) | (t.coordinates != whole.coordinates).any(axis=1)
+    wrong |= t.endpoints != (whole.endpoints & t.present)
     yield from where(
         wrong,
         lambda s: Finding((build.wiring.names[s], "vertex"), f"vertex {s} of {title}", "another"),
@@ -124,9 +134,14 @@ def family(build: Build) -> Iterator[Unsound]:
 
 
 def _whole(topology: Topology) -> Topology:
-    """What the parameters of a topology make, without anything missing."""
+    """The topology that the same family and parameters make, with nothing missing.
+
+    Raises:
+        InputError, KeyError, TypeError, ValueError: there is no such family, or it has other
+            parameters.
+    """
     family = topology.grown_from or topology.family
-    if family == GRAPH_FAMILY:  # its definition is the graph that is stored
+    if family == GRAPH_FAMILY:  # a graph from a file has no other definition than itself
         return topology
     method, count = added_clusters(topology)
     if not method:
@@ -136,6 +151,7 @@ def _whole(topology: Topology) -> Topology:
 
 
 def _edges_in(topology: Topology, whole: Topology) -> NDArray[np.bool_]:
+    """bool[n]: whether each entry of `Graph.targets` is an edge of the whole topology, too."""
     one, other = topology.graph, whole.graph
     if np.array_equal(one.offsets, other.offsets) and np.array_equal(one.targets, other.targets):
         return np.ones(len(one.targets), np.bool_)
@@ -144,73 +160,76 @@ def _edges_in(topology: Topology, whole: Topology) -> NDArray[np.bool_]:
 
 
 def _no_link(build: Build, entry: int) -> Finding:
+    """The finding for an entry of `Graph.targets` that is no edge of the family's graph."""
     g = build.topology.graph
     ends = f"{_name(build, g.tails()[entry])} and {_name(build, g.targets[entry])}"
     return Finding(("graph",), f"a link of {build.topology.title()}", f"one of {ends}")
 
 
 def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
-    """Ports that a type has not, that have two cables, and hosts that are too few or too many."""
+    """Ports that their node type does not have, or that have two cables; too few or many hosts."""
     w, t = build.wiring, build.topology
     hosts = np.broadcast_to(t.endpoints[:, None], w.host_port.shape)
     if build.hardware:
         hosts = hosts & ~build.hardware.host_broken
-    for word, port, there in (("link", w.port, w.far >= 0), ("host", w.host_port, hosts)):
-        for some in use.blocks():
+    for word, port, in_use in (("link", w.port, w.far >= 0), ("host", w.host_port, hosts)):
+        for block in use.blocks():
             yield from where(
-                there[some] & (use.part(some).at(port[some]) == ABSENT),
+                in_use[block] & (use.part(block).at(port[block]) == ABSENT),
                 lambda s, k, word=word, port=port: Finding(
                     (w.names[s], word, k),
                     f"one of its {len(w.port_names[w.node_type[s]])} ports",
                     use.words(s, int(port[s, k])),
                 ),
-                some.start,
+                block.start,
             )
         yield from where(
-            ~there & (port != 0),
+            ~in_use & (port != 0),
             lambda s, k, word=word, port=port: Finding(
                 (w.names[s], word, k), "no port", use.words(s, int(port[s, k]))
             ),
         )
-    for some in use.blocks():
-        yield from _shared_ports(build, some)
+    for block in use.blocks():
+        yield from _shared_ports(build, block)
 
 
-def _shared_ports(build: Build, some: slice) -> Iterator[Unsound]:
+def _shared_ports(build: Build, block: slice) -> Iterator[Unsound]:
     """Ports of some switches that have two cables."""
     w = build.wiring
-    taken = np.concatenate((w.port[some], w.host_port[some]), axis=1)
-    order = np.argsort(taken, axis=1, kind="stable")
-    ranked = np.take_along_axis(taken, order, axis=1)
-    again = np.zeros(taken.shape, np.bool_)
-    twice = (ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)
-    np.put_along_axis(again, order[:, 1:], twice, axis=1)
+    ports = np.concatenate((w.port[block], w.host_port[block]), axis=1)
+    order = np.argsort(ports, axis=1, kind="stable")
+    ranked = np.take_along_axis(ports, order, axis=1)
+    is_second = np.zeros(ports.shape, np.bool_)
+    equals_last = (ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)
+    np.put_along_axis(is_second, order[:, 1:], equals_last, axis=1)
     yield from where(
-        again,
+        is_second,
         lambda s, k: Finding(
-            (w.names[s], "port", int(taken[s - some.start, k])),
+            (w.names[s], "port", int(ports[s - block.start, k])),
             "one cable to a port",
             "a second one",
         ),
-        some.start,
+        block.start,
     )
 
 
 def cables(build: Build, use: PortUse) -> Iterator[Unsound]:
-    """Cables whose other end is not where they say."""
+    """Cables whose far end does not name them, and ports at the far end of no cable."""
     w = build.wiring
-    for some in use.blocks():
-        there, far_port = w.far[some] >= 0, w.far_port[some]
-        far = np.where(there, w.far[some], 0)
-        link = use.link[far, use.known(far_port)]
+    for block in use.blocks():
+        cabled, far_port = w.far[block] >= 0, w.far_port[block]
+        far = np.where(cabled, w.far[block], 0)
+        link = use.link[far, use.known(far_port)]  # the same cable, at its far end
         back = np.where(link >= 0, w.far[far, link], -1)
         port = np.where(link >= 0, w.far_port[far, link], -1)
-        own = np.arange(len(w.far))[some, None]
-        good = (link >= 0) & (back == own) & (port == w.port[some])
-        yield from where(np.where(there, ~good, far_port != 0), partial(_no_end, build), some.start)
+        switch = np.arange(len(w.far))[block, None]
+        good = (link >= 0) & (back == switch) & (port == w.port[block])
+        wrong = np.where(cabled, ~good, far_port != 0)
+        yield from where(wrong, partial(_no_end, build), block.start)
 
 
 def _no_end(build: Build, s: int, k: int) -> Finding:
+    """The finding for link k of a switch, whose far end does not name it."""
     w = build.wiring
     return Finding(
         (w.names[s], "link", k),
@@ -220,11 +239,14 @@ def _no_end(build: Build, s: int, k: int) -> Finding:
 
 
 def _name(build: Build, vertex: int) -> str:
+    """The name of a vertex; -1 is no switch."""
     return build.wiring.names[vertex] if vertex >= 0 else "no switch"
 
 
 def prefixes(build: Build) -> Iterator[Unsound]:
-    """Prefix numbers that are not ascending or not there, and aggregates of other switches."""
+    """Prefix numbers that do not ascend or do not exist, and aggregates that cover other
+    switches.
+    """
     routes, hierarchy = build.tables.routes, build.topology.hierarchy
     order = len(routes.egress)
     whole = _aggregates(build)
@@ -232,7 +254,8 @@ def prefixes(build: Build) -> Iterator[Unsound]:
     if isinstance(prefix, StarPrefixes) and (np.diff(prefix.packed.around, axis=1) <= 0).any():
         yield Unsound.one("routes.prefix", "supernodes around each that ascend", "others")
         return
-    # Sets with fewer rows than others end in rows of the first number that is no prefix.
+    # Sets of prefixes with fewer rows than others are filled up with the first number that is no
+    # prefix, order + whole.
     for first, rows in blocks_of(prefix):
         wrong = (rows < 0) | (rows > order + whole)
         wrong[:, 1:] |= (rows[:, 1:] <= rows[:, :-1]) & (rows[:, 1:] < order + whole)
@@ -245,13 +268,13 @@ def prefixes(build: Build) -> Iterator[Unsound]:
             ),
             first,
         )
-    own = order + np.arange(order) // hierarchy
-    covered = (routes.aggregate == own) & (hierarchy > 1)
+    supernode = order + np.arange(order) // hierarchy
+    covered = (routes.aggregate == supernode) & (hierarchy > 1)
     yield from where(
         (routes.aggregate != -1) & ~covered,
         lambda s: Finding(
             (build.wiring.names[s], "aggregate"),
-            f"{own[s]}, or -1" if hierarchy > 1 else "-1",
+            f"{supernode[s]}, or -1" if hierarchy > 1 else "-1",
             f"{routes.aggregate[s]}",
         ),
     )
@@ -260,69 +283,85 @@ def prefixes(build: Build) -> Iterator[Unsound]:
 
 
 def _aggregates(build: Build) -> int:
+    """How many aggregate prefixes there are: one for each supernode."""
     hierarchy = build.topology.hierarchy
     return build.tables.switches // hierarchy if hierarchy > 1 else 0
 
 
 def rows(build: Build) -> Iterator[Unsound]:
-    """Rows by a class that does not exist, for no switch, or delivering what is for others."""
+    """Rows that name a class that does not exist, lead to no switch, or deliver at a wrong
+    switch.
+    """
     routes, port = build.tables.routes, build.tables.classes.port
     egress, order = routes.egress, len(routes.egress)
     here, nothing = local(egress), no_route(egress)
-    allowed = np.zeros((order, here + 1), np.bool_)
+    allowed = np.zeros((order, here + 1), np.bool_)  # by switch and value of `Routes.egress`
     classes = min(port.shape[1], nothing)
     allowed[:, :classes] = port[:, :classes] > 0
     allowed[:, nothing] = True
     endpoints = np.append(build.topology.endpoints, np.ones(_aggregates(build) + 1, np.bool_))
     endpoints[-1] = False
-    same = order // len(routes.prefix)
+    set_size = order // len(routes.prefix)  # so many consecutive switches have the same prefixes
     for s, row in enumerate(egress):
-        if s % same == 0:
-            prefix = routes.prefix[s // same]
-            hosts = endpoints[np.minimum(prefix, len(endpoints) - 1)]
+        if s % set_size == 0:
+            prefix = routes.prefix[s // set_size]
+            has_hosts = endpoints[np.minimum(prefix, len(endpoints) - 1)]
         wrong = ~allowed[s].take(row)
-        wrong |= ~hosts & (row != nothing)
-        own = hosts & (prefix == s)
-        wrong[own] = row[own] != here
+        wrong |= ~has_hosts & (row != nothing)
+        is_own = has_hosts & (prefix == s)
+        wrong[is_own] = row[is_own] != here
         if wrong.any():
-            known = build.wiring.names[s], prefix.tolist(), own, hosts
-            yield from where(wrong, partial(_wrong_row, *known, row.tolist(), here, nothing))
+            switch = _SwitchRows(build.wiring.names[s], prefix, is_own, has_hosts, row)
+            yield from where(wrong, switch.wrong_row)
 
 
-def _wrong_row(
-    name: str,
-    prefix: list[int],
-    own: NDArray[np.bool_],
-    hosts: NDArray[np.bool_],
-    egress: list[int],
-    here: int,
-    nothing: int,
-    r: int,
-) -> Finding:
-    """What is wrong with row r of a switch."""
-    required = "a class that is there, or no route"
-    if own[r]:
-        required = "delivery here"
-    elif not hosts[r]:
-        required = "no route to a node without hosts"
-    given = {here: "delivery here", nothing: "no route"}.get(egress[r], f"class {egress[r]}")
-    return Finding((name, "route to", prefix[r]), required, given)
+@dataclass(frozen=True, slots=True, eq=False)
+class _SwitchRows:
+    """The R rows of a switch, some of which are wrong."""
+
+    name: str
+    """The name of the switch."""
+    prefix: NDArray[np.int32]
+    """int32[R], the prefix of each row."""
+    is_own: NDArray[np.bool_]
+    """bool[R], whether it is the switch's own prefix, which it has to deliver."""
+    has_hosts: NDArray[np.bool_]
+    """bool[R], whether there are hosts under the prefix; otherwise no route may lead there."""
+    egress: NDArray[Any]
+    """int[R], of `Routes.egress`."""
+
+    def wrong_row(self, r: int) -> Finding:
+        """The finding for row r."""
+        required = "a class that is there, or no route"
+        if self.is_own[r]:
+            required = "delivery here"
+        elif not self.has_hosts[r]:
+            required = "no route to a node without hosts"
+        egress = int(self.egress[r])
+        words = {local(self.egress): "delivery here", no_route(self.egress): "no route"}
+        given = words.get(egress, f"class {egress}")
+        return Finding((self.name, "route to", int(self.prefix[r])), required, given)
 
 
 def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
-    """Ports of classes, of alternates and of repair that are no fabric ports, or occur twice."""
+    """Ports of classes that are no fabric ports, or that occur twice in a class.
+
+    These are the minimal port, the alternates, and the ports of `protection` and `bounce`.
+    """
     c = build.tables.classes
     minimal = c.port
     yield from _ports(build, use, "class", minimal[..., None], (minimal != 0)[..., None])
-    spread = packed_alternates(build, use)
-    known = spread and not has(spread.links, use.links(minimal)[..., None]).any()
-    for word in ("protection", "bounce") if known else ("alternate", "protection", "bounce"):
+    packed = packed_alternates(build, use)
+    # As a set, alternates are fabric ports and occur once; only the minimal port has to be tried.
+    alternates_sound = packed and not has(packed.links, use.links(minimal)[..., None]).any()
+    orders = ("protection", "bounce") if alternates_sound else ("alternate", "protection", "bounce")
+    for word in orders:
         ports = np.asarray(getattr(c, word))
-        ranked = np.logical_or.accumulate(ports[..., ::-1] != 0, axis=2)[..., ::-1]
-        yield from _ports(build, use, word, ports, ranked)
-        again = _again(minimal, ports)
+        # Only after the last port may there be 0.
+        before_last = np.logical_or.accumulate(ports[..., ::-1] != 0, axis=2)[..., ::-1]
+        yield from _ports(build, use, word, ports, before_last)
         yield from where(
-            again,
+            _occurs_before(minimal, ports),
             lambda s, k, n, word=word, ports=ports: Finding(
                 (build.wiring.names[s], word, k, n),
                 "a port that the class does not use before",
@@ -331,24 +370,42 @@ def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
         )
 
 
-def _again(minimal: NDArray[np.int32], ports: Ports) -> NDArray[np.bool_]:
-    """bool[S, C, n]: ports that are the class's own, or occur earlier in the same row."""
-    again: NDArray[np.bool_] = (ports == minimal[..., None]) & (ports != 0)
+def _occurs_before(minimal: NDArray[np.int32], ports: Ports) -> NDArray[np.bool_]:
+    """Whether ports are the minimal port of their class, or occur earlier in the same order.
+
+    Args:
+        minimal: int32[S, C].
+        ports: int[S, C, n], an order of ports for each class; 0 is none.
+
+    Returns:
+        bool[S, C, n].
+    """
+    occurs_before: NDArray[np.bool_] = (ports == minimal[..., None]) & (ports != 0)
     before, after = ports[..., :-1], ports[..., 1:]
-    # Where ports ascend none occurs twice, and no row has to be sorted.
+    # Where ports ascend none occurs twice. Only the other orders are sorted to find out.
     mixed = np.argwhere(((after != 0) & ((after <= before) | (before == 0))).any(axis=2))
     ranked = np.sort(ports[tuple(mixed.T)], axis=1)
     twice = ((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)).any(axis=1)
     for s, k in mixed[twice].tolist():
-        row = ports[s, k]
-        again[s, k] |= repeated(row) & (row != 0)
-    return again
+        order = ports[s, k]
+        occurs_before[s, k] |= repeated(order) & (order != 0)
+    return occurs_before
 
 
-def _ports(build: Build, use: PortUse, word: str, ports: Ports, there: Ports) -> Iterator[Unsound]:
-    """Ports that are `there`, bool of their shape, and no fabric ports with a cable."""
+def _ports(
+    build: Build, use: PortUse, word: str, ports: Ports, required: NDArray[np.bool_]
+) -> Iterator[Unsound]:
+    """Ports that are no fabric ports with a cable.
+
+    Args:
+        build: its names are in the findings.
+        use: the use of its ports.
+        word: the name of the order of ports.
+        ports: int[S, C, n].
+        required: bool[S, C, n], where there has to be a port.
+    """
     yield from where(
-        there & (use.at(ports) != FABRIC),
+        required & (use.at(ports) != FABRIC),
         lambda s, k, n: Finding(
             (build.wiring.names[s], word, k, *([n] if ports.shape[2] > 1 else [])),
             "a fabric port with a cable",
@@ -358,13 +415,13 @@ def _ports(build: Build, use: PortUse, word: str, ports: Ports, there: Ports) ->
 
 
 def weights(build: Build) -> Iterator[Unsound]:
-    """Weights without a port, and classes without a weight."""
+    """Classes with a weight that has no port, or without any weight."""
     c = build.tables.classes
     if isinstance(c.alternate, AlternatePorts) and isinstance(c.weight, AlternateWeights):
         good = _packed_weights(c.alternate.packed, c.weight.packed, c.weight.shape[2] - 1)
     else:
         alternate, weight = np.asarray(c.alternate), np.asarray(c.weight)
-        portless = weight[..., 1:] * (alternate == 0)
+        portless = np.where(alternate == 0, weight[..., 1:], 0)
         good = (portless.max(axis=2, initial=0) == 0) & (weight.sum(axis=2, dtype=np.int64) > 0)
 
     def finding(s: int, k: int) -> Finding:
@@ -375,23 +432,33 @@ def weights(build: Build) -> Iterator[Unsound]:
     yield from where(~good, finding)
 
 
-def _packed_weights(ports: AlternateLinks, spread: AlternateLinks, most: int) -> NDArray[np.bool_]:
-    """bool[S, C]: alternates have one weight, up to `most` of them, and nothing else has one."""
-    # No port is no alternate, as in the array of ports.
+def _packed_weights(ports: AlternateLinks, weights: AlternateLinks, most: int) -> NDArray[np.bool_]:
+    """Whether all alternates of a class have its weight, and the class has any weight.
+
+    Args:
+        ports: the alternates of each class, as sets of links.
+        weights: the links that have the weight of alternates, as sets, with the weights.
+        most: the most alternates that have a weight.
+
+    Returns:
+        bool[S, C].
+    """
+    # A link without a port is no alternate, as in the array of ports.
     count = counts(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
-    weighted = np.minimum(counts(spread.links), most)
-    each = spread.weight[..., 1] * (weighted > 0)
-    good: NDArray[np.bool_] = ((each == 0) | (count == weighted)) & (
-        (spread.weight[..., 0] > 0) | (each > 0)
+    weighted = np.minimum(counts(weights.links), most)
+    weight = np.where(weighted > 0, weights.weight[..., 1], 0)
+    good: NDArray[np.bool_] = ((weight == 0) | (count == weighted)) & (
+        (weights.weight[..., 0] > 0) | (weight > 0)
     )
     return good
 
 
 MULTICAST, LARGEST_MAC = 1 << 40, (1 << 48) - 1
+"""The bit of MAC addresses that marks a group, and the largest MAC address."""
 
 
 def names(build: Build) -> Iterator[Unsound]:
-    """Names that are missing, or those of two nodes, hosts or management addresses."""
+    """Names of nodes and hosts, and management addresses, that are missing or occur twice."""
     w = build.wiring
     order, hosts = w.host_port.shape
     for word, texts, count in (
@@ -402,15 +469,16 @@ def names(build: Build) -> Iterator[Unsound]:
         if len(texts) != count:
             yield Unsound.one(word, f"{count} names", f"{len(texts)}")
     yield from _names("names", (*w.names, *w.host_names))
-    given = [text for text in w.management if text]
-    yield from _names("management", given)
+    management = [address for address in w.management if address]
+    yield from _names("management", management)
     yield from where(
-        np.array([not _is_address(t) for t in given], np.bool_),
-        lambda i: Finding(("management", i), "an address", shown(given[i])),
+        np.array([not _is_address(address) for address in management], np.bool_),
+        lambda i: Finding(("management", i), "an address", shown(management[i])),
     )
 
 
 def _names(word: str, texts: Sequence[str]) -> Iterator[Unsound]:
+    """Texts that are empty, or occur before. word: the key of the list."""
     wrong = repeated(texts) | (np.array(texts, object) == "")
     yield from where(
         wrong,
@@ -419,6 +487,7 @@ def _names(word: str, texts: Sequence[str]) -> Iterator[Unsound]:
 
 
 def _is_address(text: str) -> bool:
+    """Whether a text is an IPv4 or IPv6 address."""
     try:
         return bool(ip_address(text))
     except ValueError:
@@ -426,7 +495,7 @@ def _is_address(text: str) -> bool:
 
 
 def datapath_ids(build: Build) -> Iterator[Unsound]:
-    """Datapath ids that are 0, or those of two switches."""
+    """Datapath ids that are 0, or that two switches have."""
     ids = build.wiring.datapath_id
     yield from where(
         repeated(ids) | (ids == 0),
@@ -439,7 +508,7 @@ def datapath_ids(build: Build) -> Iterator[Unsound]:
 
 
 def mac_addresses(build: Build) -> Iterator[Unsound]:
-    """MAC addresses that are no host's own: of two, of the gateway, or of a group."""
+    """MAC addresses of hosts that another host or the gateway has, or that are of a group."""
     a, hosts = build.addressing, build.wiring.host_port.shape[1]
     mac, gateway = a.host_mac.ravel(), a.gateway_mac
     # A pool of switches without hosts has the same addresses at several of them.
@@ -458,7 +527,9 @@ def mac_addresses(build: Build) -> Iterator[Unsound]:
 
 
 def blocks(build: Build) -> Iterator[Unsound]:
-    """Pools that cannot hold the blocks of all switches, blocks that cannot hold their hosts."""
+    """Address pools too small for the blocks of all switches, and blocks too small for the
+    hosts.
+    """
     a, order, hierarchy = build.addressing, build.tables.switches, build.topology.hierarchy
     if a.hierarchy != hierarchy:
         yield Unsound.one("addressing.hierarchy", f"{hierarchy}", f"{a.hierarchy}")
@@ -479,6 +550,7 @@ def blocks(build: Build) -> Iterator[Unsound]:
 def _pool(
     path: str, pool: IPv4Network | IPv6Network, length: int, needed: int
 ) -> Iterator[Unsound]:
+    """A pool that has no room for so many blocks of a prefix length, or is not unicast."""
     if pool.prefixlen > length or 1 << (length - pool.prefixlen) < needed:
         yield Unsound.one(path, f"a pool of {needed:,} blocks of /{length}", f"{pool}")
     if any((pool.is_multicast, pool.is_loopback, pool.is_link_local, pool.is_unspecified)):

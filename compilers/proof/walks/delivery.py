@@ -1,6 +1,14 @@
-"""Delivery of every ordered pair of switches, walked through the compiled tables.
+"""`verify`: whether the tables of a build deliver every ordered pair of switches with hosts.
 
-Packets never see the graph, which only tells how short a path could have been.
+`verify` puts a `Report` together from these parts:
+
+1. soundness: values that contradict others (`compilers.proof.soundness`);
+2. delivery over minimal ports, by a walk here or by a proof of states (`compilers.proof.local`);
+3. all paths that packets of hosts may take, and all failures that were asked for, by walks
+   (`compilers.proof.failures`) or by the proof;
+4. channels of a lossless fabric (`compilers.proof.lossless`).
+
+Packets follow the tables alone. The graph only tells how short a path could have been.
 """
 
 from __future__ import annotations
@@ -40,8 +48,11 @@ from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, reported
 
 PAIRS_AT_ONCE = 1 << 18
+"""The most pairs of a switch and a destination that are walked at once."""
 PAIR_EXAMPLES = 10
+"""The most faulty pairs that a report names."""
 ITSELF = -128
+"""In place of the links from a switch to itself."""
 LEAST_MARKED_TWICE = 4
 """The smallest q at which two failures leave every marked packet a path."""
 TWO_FAILURES_UP_TO = 1 << 17
@@ -51,8 +62,12 @@ CHANNELS_UP_TO = 1 << 26
 WALKED_UP_TO = 1 << 25
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 31."""
 OPEN_TO_TWO = 64
-"""Destinations that are walked where two failures leave them open; of more, a sample is."""
+"""The most destinations left open by the proof of two failures that are walked exactly.
+
+If it leaves more open, a sample of all cases is walked instead.
+"""
 DELIVERY, ALTERNATES, MODULE = "delivery", "alternates", "module"
+"""Names of what is proved, in `LocalUse.proved`."""
 WRONG_PROOF = Unsound.one(
     "local proof", "what a walk of a few destinations finds", "something else; all were walked"
 )
@@ -93,18 +108,17 @@ class Report:
     promised: tuple[str, ...] = ()
     """The kinds of failures that may lose no pair."""
     channels: Channels | None = None
-    """The channels of a lossless fabric, under each failure of one link or node that was named;
-    None where nobody asked for them."""
+    """The channels of a lossless fabric, under the failures of `channels_under`; None if they were
+    not asked for."""
     channels_under: tuple[str, ...] = ()
     """The kinds of failures under which channels were proved."""
     local: LocalUse | None = None
-    """What was proved state by state, not by walks."""
+    """What was proved state by state; None if all was walked."""
     unsound: Unsound = SOUND
-    """Values that contradict others; pairs is 0 where these are such that no packet can be
-    followed."""
+    """Values that contradict others. If no packet can be followed because of them, `pairs` is 0."""
     legs: bool = False
-    """Whether packets go by intermediates, so that what is walked are the two legs of their paths,
-    and pairs, hops and lost pairs are those of legs."""
+    """Whether packets go by intermediates. Then the two legs of their paths were walked, and pairs,
+    hops and lost pairs count legs."""
 
     @property
     def passed(self) -> bool:
@@ -116,9 +130,13 @@ class Report:
     @property
     def broken(self) -> tuple[FailureReport, ...]:
         """Failures that lose pairs still joined, although the policy promises to repair them."""
-        # A packet may be on its way to an intermediate that is cut off, and not wish to go there.
-        lost = (f for f in self.failures if f.lost_pairs > f.cut_off * (not self.legs))
-        return tuple(f for f in lost if f.kind in self.promised)
+        return tuple(
+            report
+            for report in self.failures
+            # A leg may lead to an intermediate that is cut off, though its packet goes elsewhere.
+            if report.lost_pairs > (0 if self.legs else report.cut_off)
+            and report.kind in self.promised
+        )
 
     @property
     def max_hops(self) -> int:
@@ -127,12 +145,12 @@ class Report:
 
     @property
     def mean_hops(self) -> float:
-        """Mean over the delivered pairs."""
+        """The mean number of links over the delivered pairs."""
         total = sum(h * count for h, count in enumerate(self.hop_counts))
         return total / self.delivered if self.delivered else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report as values for JSON."""
         return {
             "pairs": self.pairs,
             "delivered": self.delivered,
@@ -152,7 +170,11 @@ class Report:
 
     @property
     def proved(self) -> dict[str, Any]:
-        """What a report that passed proves: walks, and failures that lose nothing, each tried."""
+        """What a report that passed proves, as the mark of a build lists it.
+
+        A kind of failures is in it if all its cases were tried and none lost a pair that is still
+        joined.
+        """
         whole = [case for case in self.failures if case.cases == case.all_cases]
         repaired = {kind for kind in self.promised if kind in PROMISED["node"]}
         free = self.channels is not None and self.channels.free
@@ -181,52 +203,90 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
 
     Args:
         build: its tables and wiring are looked at.
-        options: what is proved besides, and how.
+        options: what is proved besides delivery, and how.
+
+    Raises:
+        InputError: so many failures can leave a marked packet no path, or the build has no groups
+            of a kind of failures.
     """
     if (faults := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=faults)
     kinds = usual(build) if options.failures is None else tuple(options.failures)
-    local = options.method == "local" or (
-        options.method == "auto" and packets(build) > WALKED_UP_TO
-    )
-    seed = options.seed
-    single = _repaired(build, kinds)
-    proof, counts = None, other_proofs.first(lambda p: p.delivery(build, seed)) if local else None
-    if local and (counts is None or (counts and (single or _spread(build)))) and provable(build):
-        if counts:
-            proof = other_proofs.first(lambda p: p.states(build, counts, single))
-        proof = proof or local_proof(build, single, options.progress)
-    report = _delivery(build, proof, counts, options)
+    local = _proves_states(build, options)
+    states = _StateProof()
+    if local:
+        states = _state_proof(build, kinds, options)
+    report = _delivery(build, states, options)
     report = replace(report, promised=promised(build))
-    whole = report.local is not None and not report.local.open
+    all_proved = report.local is not None and not report.local.open
     stored = isinstance(build.tables.routes.egress, np.ndarray)
-    faults = unsound(build, stored or not (whole and build.topology.endpoints.all()))
+    faults = unsound(build, stored or not (all_proved and build.topology.endpoints.all()))
     report = replace(report, unsound=Unsound.of((report.unsound, faults)))
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
     if not report.unsound.count:
-        report = replace(report, unsound=broken_claims(build, constructed=whole))
-    if proof and report.local:
-        both = _with_two(build, proof) if _whole_of_two(build, kinds, options.sample) else proof
-        report = _judged(report, build, both, options)
+        report = replace(report, unsound=broken_claims(build, constructed=all_proved))
+    if (proof := states.proof) and report.local:
+        if _all_pairs_asked(build, kinds, options.sample):
+            proof = _with_two(build, proof)
+        report = _judged(report, build, proof, options)
     else:
         report = _walked(report, build, kinds, options)
     if local and MODULE in kinds and build.forwarding.repairs:
-        report = _modules(report, build, seed)
-    done = {case.kind: case for case in report.failures}
-    cases = [done.get(kind) or _failures(build, kind, options) for kind in kinds]
-    report = replace(report, failures=tuple(cases))
+        report = _modules(report, build, options.seed)
+    by_kind = {failure.kind: failure for failure in report.failures}
+    failures = [by_kind.get(kind) or _failures(build, kind, options) for kind in kinds]
+    report = replace(report, failures=tuple(failures))
     quick = packets(build) <= CHANNELS_UP_TO
     if quick if options.channels is None else options.channels:
-        single = tuple(kind for kind in options.failures or () if kind in PROMISED["node"])
-        counted = channels(build, "valley", single, options.progress)
-        report = replace(report, channels=counted, channels_under=single)
+        report = _with_channels(report, build, options)
     return _over_intermediates(report) if build.forwarding.intermediates else report
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _StateProof:
+    """What is proved of a build without walks."""
+
+    counts: tuple[int, ...] | None = None
+    """The pairs of switches by the links of their minimal path, if the delivery of all is proved at
+    once; (): it is, but rows that are computed say otherwise; None: it is not proved."""
+    proof: LocalProof | None = None
+    """What is proved state by state."""
+
+
+def _proves_states(build: Build, options: ProofOptions) -> bool:
+    """Whether states are proved, as the options say, or as a walk would take long."""
+    if options.method == "auto":
+        return packets(build) > WALKED_UP_TO
+    return options.method == "local"
+
+
+def _state_proof(build: Build, kinds: tuple[str, ...], options: ProofOptions) -> _StateProof:
+    """Prove delivery and failures without walks, as far as possible.
+
+    Proofs that packages add come first; they treat a whole fabric at once.
+    """
+    counts = other_proofs.first(lambda p: p.delivery(build, options.seed))
+    single = _repaired(build, kinds)
+    needed = counts is None or (counts and (single or _spread(build)))
+    if not needed or not provable(build):
+        return _StateProof(counts)
+    proof = None
+    if counts:
+        proof = other_proofs.first(lambda p: p.states(build, counts, single))
+    return _StateProof(counts, proof or local_proof(build, single, options.progress))
+
+
+def _with_channels(report: Report, build: Build, options: ProofOptions) -> Report:
+    """The report with the channels, without failures and under the single ones that were named."""
+    single = tuple(kind for kind in options.failures or () if kind in PROMISED["node"])
+    counted = channels(build, "valley", single, options.progress)
+    return replace(report, channels=counted, channels_under=single)
+
+
 def _failures(build: Build, kind: str, options: ProofOptions) -> FailureReport:
-    """The walk of all cases of a kind of failures, or of a sample of them."""
+    """Walk all cases of a kind of failures, or a sample of them."""
     return walk_failures(
         build,
         kind,
@@ -238,43 +298,49 @@ def _failures(build: Build, kind: str, options: ProofOptions) -> FailureReport:
 
 
 def _over_intermediates(legs: Report) -> Report:
-    """The report on paths over intermediates, by the report on their legs.
+    """The report on paths over intermediates, made from the report on their legs.
 
-    Both legs are paths of minimal routes, so their lengths add up. Nothing is lost where no leg is:
-    one to an intermediate that is down ends at a neighbour of it, with a packet that is then one of
-    a host there.
+    Both legs are minimal paths, so their lengths add up. If no leg loses packets, no path does: a
+    leg to an intermediate that is down ends at a neighbour, which forwards its packets as from a
+    host there.
     """
-    count = (1 + isqrt(1 + 4 * legs.pairs)) // 2  # n, of n(n - 1) pairs
+    count = (1 + isqrt(1 + 4 * legs.pairs)) // 2  # of n switches there are n(n - 1) pairs
     alternates = Alternates(legs.pairs * count, 0, 2 * legs.max_hops)
     return replace(legs, legs=True, alternates=alternates)
 
 
-def _delivery(
-    build: Build,
-    proof: LocalProof | None,
-    counts: tuple[int, ...] | None,
-    options: ProofOptions,
-) -> Report:
-    """Minimal delivery, by what is proved of it, and by a walk of what is left.
+def _delivery(build: Build, states: _StateProof, options: ProofOptions) -> Report:
+    """The report on delivery over minimal ports.
 
-    counts: the pairs by links where all are proved at once; (): rows say otherwise.
+    Destinations of which it is not proved are walked. Of the others a few are walked as well. If
+    these contradict the proof, all are walked, and the report says that the proof is wrong.
     """
     progress, workers = options.progress, options.workers
+    counts, proof = states.counts, states.proof
     if counts == ():
         return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
     ends = np.flatnonzero(build.topology.endpoints)
+    # bool[D], the destinations to which delivery is proved.
     delivers = proof.delivers if proof else np.full(len(ends), counts is not None)
     if not delivers.any():
         return walk_minimal(build, progress, workers=workers)
-    few = by_chance(ends[delivers], options.seed)
-    walked = walk_minimal(build, None, few)
+    checked = by_chance(ends[delivers], options.seed)
+    walked = walk_minimal(build, None, checked)
     if walked.minimal < walked.pairs:
         return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
     if proof:
         counts = tuple(np.trim_zeros(proof.hop_counts[delivers].sum(axis=0), "b").tolist())
     pairs, left = int(np.count_nonzero(delivers)) * (len(ends) - 1), ends[~delivers]
-    use = LocalUse((DELIVERY,), len(ends), len(left), len(few), proof is None)
-    report = Report(pairs, pairs, pairs, 0, counts or (), (), local=use)
+    use = LocalUse((DELIVERY,), len(ends), len(left), len(checked), proof is None)
+    report = Report(
+        pairs=pairs,
+        delivered=pairs,
+        minimal=pairs,
+        loops=0,
+        hop_counts=counts or (),
+        faults=(),
+        local=use,
+    )
     if not len(left):
         return report
     return replace(_both(report, walk_minimal(build, progress, left, workers)), local=use)
@@ -286,7 +352,9 @@ def _walked(
     kinds: tuple[str, ...],
     options: ProofOptions,
 ) -> Report:
-    """The report with all paths, where there are alternates, and failures of one link or node."""
+    """The report with all paths, if there are alternates, and failures of one link or node,
+    walked.
+    """
     single, spread = tuple(kind for kind in kinds if kind in PROMISED["node"]), _spread(build)
     if not single and not spread:
         return report
@@ -302,7 +370,7 @@ def _judged(
     proof: LocalProof,
     options: ProofOptions,
 ) -> Report:
-    """The report with all paths, and the failures that are proved."""
+    """The report with all paths and failures by the proof, or walked if the proof is wrong."""
     spread, kinds = _spread(build), tuple(proof.repaired)
     if not spread and not kinds:
         return report
@@ -311,45 +379,50 @@ def _judged(
         wrong = Unsound.of((WRONG_PROOF, report.unsound))
         single = tuple(kind for kind in kinds if kind in PROVED)
         return _walked(replace(report, unsound=wrong, local=None), build, single, options)
-    use = replace(result.use, proved=(DELIVERY, *((ALTERNATES,) if spread else ()), *kinds))
-    alternates = result.alternates if spread else None
-    return replace(report, alternates=alternates, failures=result.failures, local=use)
+    proved = (DELIVERY, ALTERNATES, *kinds) if spread else (DELIVERY, *kinds)
+    return replace(
+        report,
+        alternates=result.alternates if spread else None,
+        failures=result.failures,
+        local=replace(result.use, proved=proved),
+    )
 
 
 def _modules(report: Report, build: Build, seed: int) -> Report:
-    """The report with all modules, if it is proved that none loses a packet, and walks agree."""
+    """The report with the failures of modules, if it is proved that none loses a packet.
+
+    A few destinations are walked as well. If these contradict the bounds, the proof is wrong.
+    """
     bounds = other_proofs.first(lambda p: p.modules(build))
     if bounds is None:
         return report
     before = (report.alternates.max_hops if report.alternates else report.max_hops) - 1
     ends = np.flatnonzero(build.topology.endpoints)
-    some = by_chance(ends, seed)
-    walked = walk_failures(towards(build, some), MODULE, destinations=some)
-    links, more = before + bounds.links, bounds.more
-    if walked.lost_pairs or walked.max_hops > links or walked.stretch > more:
+    checked = by_chance(ends, seed)
+    walked = walk_failures(towards(build, checked), MODULE, destinations=checked)
+    links, added = before + bounds.links, bounds.more
+    if walked.lost_pairs or walked.max_hops > links or walked.stretch > added:
         return replace(report, unsound=Unsound.of((WRONG_PROOF, report.unsound)))
-    exact = walked.max_hops == links and walked.stretch == more
-    module_report = replace(walked, max_hops=links, stretch=more, exact=exact)
-    use = report.local or LocalUse((), len(ends), 0, len(some))
+    exact = walked.max_hops == links and walked.stretch == added
+    module_report = replace(walked, max_hops=links, stretch=added, exact=exact)
+    use = report.local or LocalUse((), len(ends), 0, len(checked))
     use = replace(use, proved=(*use.proved, MODULE))
     return replace(report, failures=(*report.failures, module_report), local=use)
 
 
 def _repaired(build: Build, kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """The kinds of failures that states are proved under, if switches repair."""
+    """The kinds of failures that are proved state by state: none if switches do not repair."""
     return tuple(kind for kind in kinds if kind in PROVED and build.forwarding.repairs)
 
 
-def _whole_of_two(build: Build, kinds: tuple[str, ...], sample: int | None) -> bool:
-    """Whether all cases of two failures are asked for, of switches that repair."""
-    parts = build.tables.switches + build.topology.graph.size
-    return (
-        "2" in kinds and build.forwarding.repairs and (sample or comb(parts, 2)) >= comb(parts, 2)
-    )
+def _all_pairs_asked(build: Build, kinds: tuple[str, ...], sample: int | None) -> bool:
+    """Whether all pairs of failures are asked for, and switches repair failures."""
+    pairs = comb(build.tables.switches + build.topology.graph.size, 2)
+    return "2" in kinds and build.forwarding.repairs and (sample or pairs) >= pairs
 
 
 def _with_two(build: Build, proof: LocalProof) -> LocalProof:
-    """The proof with two failures at once, where packages prove most of them."""
+    """The proof with two failures at once, if a package proves them for most destinations."""
     two = other_proofs.first(lambda p: p.two_failures(build))
     if two is None or np.count_nonzero(~two.holds) > OPEN_TO_TWO:
         return proof
@@ -363,13 +436,16 @@ def _with_two(build: Build, proof: LocalProof) -> LocalProof:
 
 
 def _spread(build: Build) -> bool:
-    """Whether there are alternates."""
+    """Whether any class has alternates."""
     alternate = build.tables.classes.alternate
-    return any(bool(alternate[some].any()) for some in switch_blocks(build))
+    return any(bool(alternate[block].any()) for block in switch_blocks(build))
 
 
 def promised(build: Build) -> tuple[str, ...]:
-    """The kinds of failures that may lose no pair: those of `protect`; two in a whole PolarFly."""
+    """The kinds of failures that may lose no pair.
+
+    These are the kinds of the policy's `protect`; in a whole PolarFly also two failures at once.
+    """
     kinds = PROMISED.get(build.forwarding.protect, ())
     if not kinds or not polarity.is_whole(build.topology):
         return kinds
@@ -378,7 +454,9 @@ def promised(build: Build) -> tuple[str, ...]:
 
 
 def usual(build: Build) -> tuple[str, ...]:
-    """The kinds of failures walked unless others are named: `promised`, two where that is quick."""
+    """The kinds of failures that are tried by default: `promised`, but two only if that is
+    quick.
+    """
     quick = packets(build) <= TWO_FAILURES_UP_TO
     return tuple(kind for kind in promised(build) if kind != "2" or quick)
 
@@ -389,7 +467,14 @@ def walk_minimal(
     towards: NDArray[np.int64] | None = None,
     workers: Workers = THIS_PROCESS,
 ) -> Report:
-    """Minimal paths from all switches with hosts; `towards` some of them, ascending, or all."""
+    """Walk the minimal paths from all switches with hosts.
+
+    Args:
+        build: its tables and wiring are walked.
+        progress: called with destinations done and all.
+        towards: int64[D], ascending, the destinations; None: all switches with hosts.
+        workers: that share the destinations.
+    """
     ends = np.flatnonzero(build.topology.endpoints)
     towards = ends if towards is None else towards
     blocks = in_blocks(towards, max(1, PAIRS_AT_ONCE // build.tables.switches))
@@ -399,36 +484,36 @@ def walk_minimal(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MinimalPaths:
-    """The walk over minimal ports, with all that it is compared with."""
+    """The walk over minimal ports of a build, and what its paths are compared with."""
 
     fib: Fib
-    """The longest-prefix match of the tables."""
-    table: NDArray[np.int64]
-    """int64[S, K], the neighbours of each switch."""
+    """The routes of the build."""
+    neighbours: NDArray[np.int64]
+    """int64[S, degree], the neighbours of each switch in the graph."""
     ends: NDArray[np.int64]
     """int64[D], the switches with hosts."""
 
     @classmethod
     def of(cls, build: Build) -> _MinimalPaths:
-        """Join the tables of a build with its cables and with its graph."""
+        """Prepare the walk of a build."""
         ends = np.flatnonzero(build.topology.endpoints)
         fib = Fib.of(build.tables, build.wiring.cables())
         return cls(fib, neighbour_table(build.topology.graph), ends)
 
     def __call__(self, destinations: NDArray[np.int64]) -> Report:
-        """The pairs towards some destinations, ascending."""
+        """The report on the pairs towards some destinations, int64[D], ascending."""
         ends = self.ends
         hops = minimal_hops(self.fib, destinations)[ends]
         hops[np.searchsorted(ends, destinations), np.arange(len(destinations))] = ITSELF
         longest = int(hops.max(initial=0))
-        shortest = distances(self.table, destinations, depth=longest - 1).T[ends]
-        best = (hops >= 0) & (hops <= shortest)
+        shortest = distances(self.neighbours, destinations, depth=longest - 1).T[ends]
+        is_minimal = (hops >= 0) & (hops <= shortest)
         counts = [int(np.count_nonzero(hops == h)) for h in range(longest + 1)]
-        wrong = np.argwhere(~best & (hops != ITSELF))[:PAIR_EXAMPLES]
+        wrong = np.argwhere(~is_minimal & (hops != ITSELF))[:PAIR_EXAMPLES]
         return Report(
             pairs=len(destinations) * (len(ends) - 1),
             delivered=sum(counts),
-            minimal=int(np.count_nonzero(best)),
+            minimal=int(np.count_nonzero(is_minimal)),
             loops=int(np.count_nonzero(hops == LOOPED)),
             hop_counts=tuple(counts) if any(counts) else (),
             faults=tuple(
@@ -439,7 +524,7 @@ class _MinimalPaths:
 
 
 def _both(one: Report, other: Report) -> Report:
-    """The pairs of both, each towards destinations of its own."""
+    """The report on the pairs of both, which have different destinations."""
     counts = zip_longest(one.hop_counts, other.hop_counts, fillvalue=0)
     return Report(
         pairs=one.pairs + other.pairs,
@@ -452,4 +537,5 @@ def _both(one: Report, other: Report) -> Report:
 
 
 def _fault(hops: np.int8, shortest: np.uint8) -> str:
+    """The fault of a pair in words: why its packets are lost, or that they take a detour."""
     return FAULTS.get(int(hops), f"{hops} hops, {shortest} are enough")
