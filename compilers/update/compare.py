@@ -1,7 +1,8 @@
-"""Differences between two builds by their meaning: nodes, cables, next hops, classes.
+"""Compare two builds by what they mean: nodes, cables, hosts, route rows and egress classes.
 
-Numbers of classes don't count here, nor vertices: a row is its network and the port that it leads
-to, a class is what it does with packets.
+`diff`, `expand` and move reports print a `Comparison`. Two route rows are the same if they lead to
+the same port for the same network, and two classes are the same if they do the same with packets.
+The numbers of vertices and classes may differ.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,36 @@ from compilers.update.matching import HostTable, Matching
 
 Numbers = NDArray[Any]
 HostMove = tuple[str, str, str]
-"""A host's name, its old place and its new one: switch and port, addresses."""
+"""A host's name, and its old and its new place in words: switch, port and addresses."""
+
+
+class HostChanges(NamedTuple):
+    """The hosts that differ between two builds."""
+
+    added: tuple[str, ...]
+    """The names of hosts that only the new build has."""
+    removed: tuple[str, ...]
+    """The names of hosts that only the old build has."""
+    moved: tuple[HostMove, ...]
+    """The hosts that have another place in the new build."""
+
+
+class _HostPlace(NamedTuple):
+    """Where a host of a build is."""
+
+    identity: tuple[int, ...]
+    """The numbers that say where it is and who it is: switch, port, MAC address, vertex, number."""
+    vertex: int
+    """Its vertex."""
+    host: int
+    """Its number at its switch."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchChange:
-    """How many rows and classes a switch has more, other, and less.
+    """How many rows and classes of a switch are added, changed and removed.
 
-    A class counts as changed where one that does something else takes the place of one.
+    A class that is removed and one that is added count as one changed class.
     """
 
     node: str
@@ -76,14 +99,13 @@ class Comparison:
     cables_removed: tuple[Cable, ...]
     """Cables that only the old build has."""
     switches: tuple[SwitchChange, ...]
-    """Those that stay, in the new order."""
+    """The changes of each switch that both builds have, in the order of the new build."""
     hosts_added: tuple[str, ...] = ()
     """The names of hosts that only the new build has."""
     hosts_removed: tuple[str, ...] = ()
     """The names of hosts that only the old build has."""
     hosts_moved: tuple[HostMove, ...] = ()
-    """Of each host at another port or place of its switch, or with another MAC address, its name,
-    what it was and what it is."""
+    """The hosts that have another switch, port, number or MAC address."""
 
     def __repr__(self) -> str:
         """`<Comparison: 8 nodes added, 0 removed; 64 cables added, …; 57 switches change>`."""
@@ -98,16 +120,21 @@ class Comparison:
         return bool(self.facts or nodes or cables or hosts or any(self.switches))
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; of switches those that change."""
+        """As values for JSON, with the switches that change."""
         a, b = self.builds
-        apart = ("builds", "switches")
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in apart}
+        separate = ("builds", "switches")
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in separate}
         switches = [asdict(switch) for switch in self.switches if switch]
         return {"a": a, "b": b, "differ": bool(self), **values, "switches": switches}
 
 
 def compare(old: Build, new: Build) -> Comparison:
-    """What the new build has that the old one has not, and the other way round."""
+    """Compare two builds.
+
+    Args:
+        old: the build to compare with.
+        new: the build whose additions and changes are counted.
+    """
     nodes = Matching.of(old, new)
     stays = np.flatnonzero(nodes.both)
     pairs = [(int(nodes.before[n]), int(nodes.after[n])) for n in stays]
@@ -123,49 +150,55 @@ def compare(old: Build, new: Build) -> Comparison:
         cables_added=cables_apart(new, old, nodes.node_after, nodes.node_before),
         cables_removed=cables_apart(old, new, nodes.node_before, nodes.node_after),
         switches=tuple(_switch(*pipelines, nodes, *pair) for pair in pairs),
-        hosts_added=hosts[0],
-        hosts_removed=hosts[1],
-        hosts_moved=hosts[2],
+        hosts_added=hosts.added,
+        hosts_removed=hosts.removed,
+        hosts_moved=hosts.moved,
     )
 
 
-def host_changes(
-    old: Build, new: Build
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[HostMove, ...]]:
-    """The hosts that the new build has more, those that it lacks, and those it has elsewhere."""
+def host_changes(old: Build, new: Build) -> HostChanges:
+    """The hosts that differ between two builds; a host is known by its name."""
     before, after = _hosts(old), _hosts(new)
-    moved = []
-    for name, (place, v, h) in after.items():
-        was = before.get(name)
-        if was and was[0] != place:
-            moved.append((name, _place_in_words(old, *was[1:]), _place_in_words(new, v, h)))
+    moved = [
+        (name, _place_in_words(old, before[name]), _place_in_words(new, place))
+        for name, place in after.items()
+        if name in before and before[name].identity != place.identity
+    ]
     added = tuple(name for name in after if name not in before)
-    return added, tuple(name for name in before if name not in after), tuple(moved)
+    removed = tuple(name for name in before if name not in after)
+    return HostChanges(added, removed, tuple(moved))
 
 
-def _hosts(build: Build) -> dict[str, tuple[tuple[int, ...], int, int]]:
-    """By name: the numbers that say where a host is and who it is; its vertex, its place there."""
+def _hosts(build: Build) -> dict[str, _HostPlace]:
+    """The places of all hosts of a build, by their names."""
     table, width = HostTable.of(build), build.wiring.host_port.shape[1]
-    at = (column.astype(np.uint64) for column in (table.vertex, table.host))
-    numbers = np.column_stack((table.facts[:, :3], *at)).tolist()
+    numbers = (column.astype(np.uint64) for column in (table.vertex, table.host))
+    rows = np.column_stack((table.facts[:, :3], *numbers)).tolist()
     names = build.wiring.host_names
-    return {names[n[3] * width + n[4]]: (tuple(n), n[3], n[4]) for n in numbers}
+    return {
+        names[vertex * width + host]: _HostPlace((*facts, vertex, host), vertex, host)
+        for *facts, vertex, host in rows
+    }
 
 
-def _place_in_words(build: Build, vertex: int, host: int) -> str:
+def _place_in_words(build: Build, place: _HostPlace) -> str:
+    """Switch, port and addresses of a host."""
+    vertex, host = place.vertex, place.host
     a, w = build.addressing, build.wiring
     port = w.port_name(vertex, int(w.host_port[vertex, host]))
     return f"{w.names[vertex]} {port}, {a.host(vertex, host)}, {a.mac(vertex, host)}"
 
 
 def _facts(old: Build, new: Build) -> dict[str, tuple[str, str]]:
-    one, other = _said(old), _said(new)
-    words = [*one, *(word for word in other if word not in one)]
-    both = {word: (one.get(word, "none"), other.get(word, "none")) for word in words}
+    """The facts that differ, each with its old and its new value."""
+    before, after = _build_facts(old), _build_facts(new)
+    words = [*before, *(word for word in after if word not in before)]
+    both = {word: (before.get(word, "none"), after.get(word, "none")) for word in words}
     return {word: pair for word, pair in both.items() if pair[0] != pair[1]}
 
 
-def _said(build: Build) -> dict[str, str]:
+def _build_facts(build: Build) -> dict[str, str]:
+    """What a build says of itself: inputs, topology, policy and addresses."""
     a = build.addressing
     return {
         "name": build.name,
@@ -182,31 +215,50 @@ def _said(build: Build) -> dict[str, str]:
 def _switch(
     one: Pipeline, other: Pipeline, nodes: Matching, before: int, after: int
 ) -> SwitchChange:
-    was, now = one.routes(before), other.routes(after)
-    earlier = nodes.prefix[now[0]]
-    place = np.minimum(np.searchsorted(was[0], earlier), max(len(was[0]) - 1, 0))
-    kept = was[0][place] == earlier if len(was[0]) else np.zeros(len(earlier), np.bool_)
-    ports = one.build.tables.classes.port[before], other.build.tables.classes.port[after]
-    differ = ports[0][was[1][place[kept]]] != ports[1][now[1][kept]]
-    both = one.build.tables.classes, other.build.tables.classes
+    """How the rows and classes of a switch change.
+
+    Args:
+        one: the pipeline of the old build.
+        other: the pipeline of the new build.
+        nodes: the matching of both.
+        before: the vertex of the switch in the old build.
+        after: its vertex in the new build.
+    """
+    old_classes, new_classes = one.build.tables.classes, other.build.tables.classes
+    old_prefixes, old_egress = one.routes(before)
+    new_prefixes, new_egress = other.routes(after)
+    earlier = nodes.prefix[new_prefixes]  # the old number of each new prefix
+    place = np.minimum(np.searchsorted(old_prefixes, earlier), max(len(old_prefixes) - 1, 0))
+    kept = np.zeros(len(earlier), np.bool_)
+    if len(old_prefixes):
+        kept = old_prefixes[place] == earlier
+    old_ports = old_classes.port[before][old_egress[place[kept]]]
+    new_ports = new_classes.port[after][new_egress[kept]]
     widths = {
-        word: max(getattr(classes, word).shape[2] for classes in both) for word in CLASS_PARTS
+        word: max(getattr(classes, word).shape[2] for classes in (old_classes, new_classes))
+        for word in CLASS_PARTS
     }
-    mine, theirs = (_does(p.build, v, widths) for p, v in ((one, before), (other, after)))
-    come, gone = (theirs - mine).total(), (mine - theirs).total()
+    had, has = _actions(one.build, before, widths), _actions(other.build, after, widths)
+    come, gone = (has - had).total(), (had - has).total()
     return SwitchChange(
         node=other.build.wiring.names[after],
         rows_added=int(np.count_nonzero(~kept)),
-        rows_changed=int(np.count_nonzero(differ)),
-        rows_removed=len(was[0]) - int(np.count_nonzero(kept)),
+        rows_changed=int(np.count_nonzero(old_ports != new_ports)),
+        rows_removed=len(old_prefixes) - int(np.count_nonzero(kept)),
         classes_added=come - min(come, gone),
         classes_changed=min(come, gone),
         classes_removed=gone - min(come, gone),
     )
 
 
-def _does(build: Build, vertex: int, widths: Mapping[str, int]) -> Counter[bytes]:
-    """What each class of a switch does, as often as it does; only those that rows lead to."""
+def _actions(build: Build, vertex: int, widths: Mapping[str, int]) -> Counter[bytes]:
+    """What the classes of a switch do, and how many classes do that.
+
+    Args:
+        build: its tables.
+        vertex: the switch. Only classes that rows lead to are counted.
+        widths: how many columns each part of a class gets, alike for both builds.
+    """
     classes, egress = build.tables.classes, build.tables.routes.egress[vertex]
     used = np.unique(egress[egress < local(egress) - 1])
     rows = np.zeros((len(used), 1 + sum(widths.values())), np.uint32)

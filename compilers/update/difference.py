@@ -1,11 +1,16 @@
-"""The cells, rows and classes that differ between two builds, and whether they change in place.
+"""The rows and classes that differ between two builds, and whether switches can change in place.
 
-In place means in the generation of metadata and group numbers that switches hold: only rows and
-classes that differ are sent. That is possible where a class number means the same port before and
-after; where packets are marked, only if no row leads elsewhere: a switch knows by the generation
-whether a row that spreads is for a packet; where transit is shared over several next hops, only if
-no class changes. Otherwise the new tables come in the other generation, next to the
-old ones, and every row changes.
+Class numbers are in metadata and group numbers of OpenFlow. Switches hold them in one of two
+*generations*. A move is *in place* if the new tables keep the generation: then only rows and
+classes that differ are sent. Otherwise the new tables come in the other generation next to the old
+ones, and every row changes. A move is in place if
+
+- each class number means the same port before and after;
+- with marked packets, also all cables stay and no row leads elsewhere: a switch tells by the
+  generation whether a row that spreads is meant for a packet;
+- with paths that are shared at every hop, also no class changes.
+
+`move_plan` makes rounds of the difference.
 """
 
 from __future__ import annotations
@@ -24,9 +29,11 @@ from compilers.update.order import bounce_fibs, own_rows, path_fibs
 
 Numbers = NDArray[Any]
 LOCAL, NO_ROUTE, NO_NETWORK = -2, -1, -3
+"""In place of an old class: delivery here; no route; the old build has no such network."""
 COMPARED_AT_ONCE = 256
-"""Destinations."""
+"""The destinations that are compared at once."""
 CLASS_PARTS = ("alternate", "weight", "protection", "bounce")
+"""The arrays of `Classes` besides the minimal port."""
 
 
 def same_numbers(old: Classes, new: Classes, nodes: Matching) -> bool:
@@ -39,9 +46,9 @@ def same_numbers(old: Classes, new: Classes, nodes: Matching) -> bool:
 
 
 def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.bool_]:
-    """bool[M, C]: the classes of a number that do something else now, or are new, or are gone.
+    """Which classes do something else, are new, or are gone, bool[M, C] by switch and number.
 
-    Needs `same_numbers`.
+    Class numbers have to mean the same ports (`same_numbers`).
     """
     before, after = (np.maximum(vertex, 0) for vertex in (nodes.before, nodes.after))
     differ = classes_differ((old, new), ((before,), (after,)))
@@ -52,15 +59,23 @@ def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.b
 def classes_differ(
     sides: tuple[Classes, Classes], places: tuple[tuple[Numbers, ...], tuple[Numbers, ...]]
 ) -> NDArray[np.bool_]:
-    """Whether classes of two tables, at places of each, do something else."""
+    """Whether classes do something else than other classes.
+
+    Args:
+        sides: two tables.
+        places: for each table an index into its arrays [S, C, …], of the classes to compare.
+
+    Returns:
+        bool, in the shape of the indexed classes.
+    """
     one, other = (c.port[place] for c, place in zip(sides, places, strict=True))
     differ: NDArray[np.bool_] = one != other
     for word in CLASS_PARTS:
         one, other = (getattr(c, word)[place] for c, place in zip(sides, places, strict=True))
-        width = max(one.shape[-1], other.shape[-1])
-        if one.shape != other.shape:
-            room = [(0, 0)] * (one.ndim - 1)
-            one, other = (np.pad(a, [*room, (0, width - a.shape[-1])]) for a in (one, other))
+        if one.shape != other.shape:  # as many columns in both; 0 is no port
+            width = max(one.shape[-1], other.shape[-1])
+            before = [(0, 0)] * (one.ndim - 1)
+            one, other = (np.pad(a, [*before, (0, width - a.shape[-1])]) for a in (one, other))
         differ |= (one != other).any(axis=-1)
     return differ
 
@@ -78,28 +93,28 @@ class TableDifference:
     in_place: bool
     """Whether rows change in place, so that the numbers of classes count."""
     fibs: tuple[Fib, ...]
-    """The tables of the new build, one for each path that packets may take (`order.path_fibs`)."""
+    """Next hops by the new build, one for each path that packets may take (`order.path_fibs`)."""
     fibs_before: tuple[Fib, ...]
-    """The same of the old build."""
+    """Next hops by the old build, one for each path."""
     bounces: tuple[Fib, ...] = ()
-    """The tables of the new build by each bounce (`order.bounce_fibs`); empty where neither build
-    marks packets."""
+    """Next hops by the new build, for each port of `bounce` (`order.bounce_fibs`); empty if neither
+    build marks packets."""
     bounces_before: tuple[Fib, ...] = ()
-    """The same of the old build."""
+    """Next hops by the old build, for each port of `bounce`."""
 
     @property
     def fib(self) -> Fib:
-        """By the minimal ports of the new build."""
+        """Next hops by the minimal ports of the new build."""
         return self.fibs[0]
 
     @property
     def fib_before(self) -> Fib:
-        """By those of the old one."""
+        """Next hops by the minimal ports of the old build."""
         return self.fibs_before[0]
 
     @classmethod
     def of(cls, old: Build, new: Build) -> TableDifference:
-        """Compare; in place wherever that is possible."""
+        """Compare two builds; in place wherever that is possible."""
         nodes = Matching.of(old, new)
         marks = old.forwarding.marks or new.forwarding.marks
         difference = cls(
@@ -113,19 +128,16 @@ class TableDifference:
             bounces_before=bounce_fibs(old) if marks else (),
         )
         if difference.in_place and (old.forwarding.every_hop or new.forwarding.every_hop):
-            same = (
-                old.forwarding.every_hop
-                and new.forwarding.every_hop
-                and not difference.classes()[nodes.both].any()
-            )
-            difference = replace(difference, in_place=same)
+            both = old.forwarding.every_hop and new.forwarding.every_hop
+            no_change = both and not difference.classes()[nodes.both].any()
+            difference = replace(difference, in_place=no_change)
         if not difference.in_place or not marks:
             return difference
         same_marks = old.forwarding.marks == new.forwarding.marks
         return replace(difference, in_place=same_marks and difference._same_next_hops())
 
     def _same_next_hops(self) -> bool:
-        """Whether all cables are the same, and rows lead where they led; needs `in_place`."""
+        """Whether all cables stay, and all rows lead where they led; `in_place` has to hold."""
         old, new, nodes = self.old.wiring, self.new.wiring, self.nodes
         if not np.array_equal(nodes.before, nodes.after) or not np.array_equal(old.far, new.far):
             return False
@@ -138,10 +150,17 @@ class TableDifference:
     def compare(
         self, destinations: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """bool[S, D] twice: cells whose row is not the old one, at switches that stay; and cells
-        that no aggregate of the old tables serves.
+        """Compare the cells, pairs of a switch and a destination, of some destinations.
 
-        Switches that are new have their whole program before any packet is led to them.
+        Switches that are new are left out: they have their whole program before any packet is led
+        to them.
+
+        Args:
+            destinations: int64[D], vertices of the new build.
+
+        Returns:
+            bool[S, D] twice: cells of switches that stay whose row changes; and cells that no
+            aggregate of the old tables serves.
         """
         stays = self.nodes.before[self.nodes.node_after] >= 0
         stays &= self.nodes.node_after >= 0
@@ -149,17 +168,24 @@ class TableDifference:
         changed = np.broadcast_to(stays[:, None], shape)
         new, old = self.new.tables.routes, self.old.tables.routes
         exact = new.exact and old.exact
-        own_before = np.broadcast_to(np.True_, shape) if exact else self._own_before(destinations)
+        had_row = np.broadcast_to(np.True_, shape) if exact else self._had_row(destinations)
         if self.in_place:
             same = _plain(self.fib.egress(destinations)) == self.before(destinations)
             if not exact:
-                own_now = own_rows(new, self.fib, destinations) if not new.exact else True
-                same &= own_now == own_before
+                has_row = own_rows(new, self.fib, destinations) if not new.exact else True
+                same &= has_row == had_row
             changed = changed & ~same
-        return changed, own_before | ~stays[:, None]
+        return changed, had_row | ~stays[:, None]
 
     def before(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
-        """int32[S, D]: the old class of each cell, in new vertices; LOCAL, NO_ROUTE, NO_NETWORK."""
+        """The old class of each cell.
+
+        Args:
+            destinations: int64[D], vertices of the new build.
+
+        Returns:
+            int32[S, D], by vertex of the new build: the class; LOCAL, NO_ROUTE or NO_NETWORK.
+        """
         in_both, earlier = self._earlier(destinations)
         egress_before = np.full((self.new.tables.switches, len(destinations)), NO_NETWORK, np.int32)
         if in_both.any():
@@ -167,31 +193,39 @@ class TableDifference:
             egress_before[:, in_both] = self._at_new(egress, NO_NETWORK)
         return egress_before
 
-    def _own_before(self, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _had_row(self, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool[S, D]: whether the old tables of a switch have a row for the destination alone."""
         in_both, earlier = self._earlier(destinations)
-        has_own = np.zeros((self.new.tables.switches, len(destinations)), np.bool_)
+        had_row = np.zeros((self.new.tables.switches, len(destinations)), np.bool_)
         routes = self.old.tables.routes
         if routes.exact or not in_both.any():
-            has_own[:, in_both] = True
-            return has_own
-        has_own[:, in_both] = self._at_new(
-            own_rows(routes, self.fib_before, earlier[in_both]), False
-        )
-        return has_own
+            had_row[:, in_both] = True
+            return had_row
+        rows = own_rows(routes, self.fib_before, earlier[in_both])
+        had_row[:, in_both] = self._at_new(rows, False)
+        return had_row
 
     def _earlier(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
-        """Which destinations were a network of the old build, and which vertices they were."""
+        """Which destinations are a network of the old build, too, and their vertices there."""
         earlier = self.nodes.prefix[destinations]
         return (earlier >= 0) & (earlier < self.old.tables.switches), earlier
 
     def _at_new(self, values: Numbers, otherwise: Any) -> Numbers:
-        """Values of old vertices, [S, D], in the order of the new ones."""
+        """Values by old vertex, sorted by new vertex.
+
+        Args:
+            values: [S, D], by vertex of the old build.
+            otherwise: the value of switches that only the new build has.
+
+        Returns:
+            [S', D], by vertex of the new build.
+        """
         vertex = np.where(self.nodes.node_after >= 0, self.nodes.before[self.nodes.node_after], -1)
-        result: Numbers = np.where((vertex >= 0)[:, None], values[vertex], otherwise)
-        return result
+        at_new: Numbers = np.where((vertex >= 0)[:, None], values[vertex], otherwise)
+        return at_new
 
     def classes(self) -> NDArray[np.bool_]:
-        """bool[M, C]: `changed_classes`; every one where the numbers are others."""
+        """bool[M, C]: the classes that change; all of them if the move is not in place."""
         if self.in_place:
             return changed_classes(self.old.tables.classes, self.new.tables.classes, self.nodes)
         count = self.new.tables.classes.port.shape[1]
@@ -199,7 +233,7 @@ class TableDifference:
 
 
 def _plain(egress: Egress) -> NDArray[np.int32]:
-    """int32: classes as they are, LOCAL and NO_ROUTE, whatever the type was."""
+    """Values of `Routes.egress` as int32 that compare between builds: class, LOCAL or NO_ROUTE."""
     plain = egress.astype(np.int32)
     plain[egress == local(egress)] = LOCAL
     plain[egress == no_route(egress)] = NO_ROUTE

@@ -1,8 +1,8 @@
-"""Pairs of hosts that an update cannot keep: the plan promises nothing for these.
+"""The pairs of hosts that may lose packets in an update, whatever the order of its rounds.
 
-Hosts that are gone, moved or renumbered lose their traffic whatever the order. Pairs whose packets
-may take a cable that the new build has not lose packets from the moment in which it is pulled until
-their rows have changed; where it stays in until the end they lose none.
+Hosts that are gone, moved or renumbered lose their traffic. So do pairs whose packets may take a
+cable that the new build does not have, from the moment in which the cable is pulled until their
+rows have changed. If the cable stays in until the end, they lose nothing.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ Cable = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PairLoss:
-    """What an update may lose."""
+    """The hosts, cables and pairs that an update may lose packets for."""
 
     hosts: tuple[str, ...]
     """The names of hosts of the old build that are not kept."""
     pairs: int
-    """The ordered pairs of hosts with one of them."""
+    """How many ordered pairs of hosts have one of these hosts."""
     cables: tuple[Cable, ...]
     """The cables that the new build does not have."""
     exposed: int
-    """Ordered pairs of kept hosts whose packets may take one of these cables."""
+    """How many ordered pairs of kept hosts have packets that may take one of these cables."""
     repaired: bool
-    """Whether the old build repairs these paths while a cable is out: its links are protected."""
+    """Whether the old build repairs these paths while the cable is out: one cable is pulled, and
+    links are protected."""
     switches: tuple[str, ...]
     """The names of the switches that the new build does not have."""
 
@@ -45,7 +46,7 @@ class PairLoss:
 
 
 def loss(update: Update) -> PairLoss:
-    """What the update may lose."""
+    """The pairs of hosts that may lose packets in an update."""
     old, nodes = update.old, update.nodes
     before, after = HostTable.of(old), HostTable.of(update.new)
     row = kept_hosts(before, after)
@@ -69,7 +70,14 @@ def loss(update: Update) -> PairLoss:
 def cables_apart(
     build: Build, other: Build, node: NDArray[np.int64], elsewhere: NDArray[np.int64]
 ) -> tuple[Cable, ...]:
-    """The cables of a build, port to port, that another has not; node numbers are a matching's."""
+    """The cables of a build that another build does not have, between the same ports.
+
+    Args:
+        build: its cables are named.
+        other: the other build.
+        node: int64[S], the place of each vertex of the build in a `Matching`.
+        elsewhere: int64[S'], the place of each vertex of the other build.
+    """
     gone = _links_apart(build, other, node, elsewhere)
     gone &= build.wiring.far > np.arange(len(gone))[:, None]
     return tuple(_named(build, *end) for end in np.argwhere(gone).tolist())
@@ -78,13 +86,17 @@ def cables_apart(
 def _links_apart(
     build: Build, other: Build, node: NDArray[np.int64], elsewhere: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """bool[S, K]: links of a build whose cable, port to port, the other has not."""
+    """The links of a build whose cable the other build does not have, bool[S, K].
+
+    The arguments are those of `cables_apart`.
+    """
     cabled = build.wiring.far >= 0
     gone = np.zeros(cabled.shape, np.bool_)
-    here, others = _cables(build, node), _cables(other, elsewhere)
-    size = np.concatenate((here, others)).max(axis=0, initial=0) + 1
-    place = np.append(1, np.cumprod(size[:-1]))
-    gone[cabled] = ~np.isin(here @ place, others @ place)
+    own, others = _cables(build, node), _cables(other, elsewhere)
+    # One number for the four numbers of a cable end.
+    size = np.concatenate((own, others)).max(axis=0, initial=0) + 1
+    scale = np.append(1, np.cumprod(size[:-1]))
+    gone[cabled] = ~np.isin(own @ scale, others @ scale)
     return gone
 
 
@@ -98,6 +110,7 @@ def _cables(build: Build, node: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _named(build: Build, switch: int, link: int) -> Cable:
+    """The names of both ends of a link's cable."""
     w = build.wiring
     far = int(w.far[switch, link])
     ends = ((switch, int(w.port[switch, link])), (far, int(w.far_port[switch, link])))
@@ -106,9 +119,13 @@ def _named(build: Build, switch: int, link: int) -> Cable:
 
 
 def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) -> int:
-    """Ordered pairs of hosts some path of whose packets takes a link that is gone.
+    """How many ordered pairs of hosts have a path over a link that is gone.
 
-    hosts: int64[S], how many each switch has; pairs at one switch take no link.
+    Args:
+        build: the old build.
+        gone: bool[S, K], its links that the new build does not have.
+        hosts: int64[S], how many hosts are counted at each switch. Pairs of hosts at one switch
+            take no link.
     """
     if not hosts.any():
         return 0
@@ -119,7 +136,8 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
     crosses = walks.crossing(ends, cables)
     if not build.forwarding.intermediates:
         return int((crosses @ hosts) @ hosts[ends])
-    # By any intermediate: one leg from the source, and one to the destination.
+    # Packets go by any intermediate. So a pair is exposed if a leg from its source to any
+    # intermediate, or from any to its destination, takes a link that is gone.
     left, arrive = crosses.any(axis=0), np.zeros(len(hosts), np.bool_)
     arrive[ends] = crosses.any(axis=1)
     spared = int(hosts[~left].sum()) * int(hosts[~arrive].sum())

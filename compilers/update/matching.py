@@ -1,8 +1,9 @@
-"""The common part of two builds of a fabric: switches, networks and hosts.
+"""Match the switches, networks and hosts of two builds of a fabric.
 
-A switch is the same when its datapath id is; its vertex, name and links may be others. A network
-is the same when its address and length are: vertices own the blocks of the pool in order, so a
-node that changes its vertex changes its addresses.
+Two builds may number their vertices differently. A switch is the same if it has the same datapath
+id; its vertex, name and links may differ. A network is the same if it has the same address and
+length: vertices own the blocks of the address pool in order, so a switch that changes its vertex
+changes its addresses. A host is the same if nothing about it has changed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 
 NO_VERTEX = -1
+"""In place of a vertex, a place or a prefix number: there is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,40 +27,33 @@ class Matching:
     datapath_id: NDArray[np.uint64]
     """uint64[M], the OpenFlow datapath id of each switch."""
     before: NDArray[np.int64]
-    """int64[M], its vertex in the old build; NONE where that has no such switch."""
+    """int64[M], its vertex in the old build; NO_VERTEX if that has no such switch."""
     after: NDArray[np.int64]
-    """int64[M], its vertex in the new build; NONE where that has no such switch."""
+    """int64[M], its vertex in the new build; NO_VERTEX if that has no such switch."""
     node_before: NDArray[np.int64]
-    """int64[S], the place in this list of each vertex of the old build; NONE for a vertex without a
-    program."""
+    """int64[S], by vertex of the old build the place of the switch among the M; NO_VERTEX for a
+    vertex that is not installed."""
     node_after: NDArray[np.int64]
-    """int64[S'], the place in this list of each vertex of the new build; NONE for a vertex without
-    a program."""
+    """int64[S'], by vertex of the new build the place of the switch among the M; NO_VERTEX for a
+    vertex that is not installed."""
     prefix: NDArray[np.int64]
-    """int64[P'], for each IPv4 prefix number of the new build the old build's number of the same
-    network; NONE where it has none."""
+    """int64[P'], by IPv4 prefix number of the new build the number of the same network in the old
+    build; NO_VERTEX if that has no such network."""
     prefix6: NDArray[np.int64]
-    """int64[P'], the same for IPv6 prefixes."""
+    """int64[P'], by IPv6 prefix number of the new build the number in the old build."""
 
     @classmethod
     def of(cls, old: Build, new: Build) -> Matching:
         """Match two builds."""
-        ids = np.union1d(*(_programmed(build)[1] for build in (old, new)))
-        sides = []
-        for build in (old, new):
-            vertex, vertex_ids = _programmed(build)
-            place = np.searchsorted(ids, vertex_ids)
-            vertices = np.full(len(ids), NO_VERTEX, np.int64)
-            vertices[place] = vertex
-            nodes = np.full(build.tables.switches, NO_VERTEX, np.int64)
-            nodes[vertex] = place
-            sides.append((vertices, nodes))
+        ids = np.union1d(*(_installed(build)[1] for build in (old, new)))
+        before, node_before = _places(old, ids)
+        after, node_after = _places(new, ids)
         return cls(
             datapath_id=ids,
-            before=sides[0][0],
-            after=sides[1][0],
-            node_before=sides[0][1],
-            node_after=sides[1][1],
+            before=before,
+            after=after,
+            node_before=node_before,
+            node_after=node_after,
             prefix=_same_networks(_networks4(old), _networks4(new)),
             prefix6=_same_networks(_networks6(old), _networks6(new)),
         )
@@ -70,7 +65,11 @@ class Matching:
         return stays
 
     def destinations(self, old: Build, new: Build) -> NDArray[np.int64]:
-        """int64[D]: the new vertices whose block is the same network at the same switch in both."""
+        """The switches with hosts that have the same network in both builds.
+
+        Returns:
+            int64[D], their vertices in the new build.
+        """
         vertex = np.flatnonzero(new.topology.endpoints & (self.node_after >= 0))
         earlier = self.prefix[vertex]
         kept = (earlier >= 0) & (earlier < old.tables.switches)
@@ -83,7 +82,7 @@ class Matching:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostTable:
-    """The n hosts of a build: where each is and who it is."""
+    """The n hosts of a build that have a port."""
 
     vertex: NDArray[np.int64]
     """int64[n], the switch of each host."""
@@ -92,31 +91,35 @@ class HostTable:
     address: NDArray[np.uint64]
     """uint64[n], the IPv4 address of each host."""
     facts: NDArray[np.uint64]
-    """uint64[n, F], all that has to be the same for its traffic to go on: switch, port, MAC, the
-    gateway's MAC, block length, IPv6."""
+    """uint64[n, F], what has to stay the same for the traffic of a host to go on: datapath id,
+    port, MAC address, IPv6 block, the gateway's MAC address, block length, whether there is
+    IPv6."""
 
     @classmethod
     def of(cls, build: Build) -> HostTable:
-        """All hosts that have a port."""
+        """The hosts of a build."""
         a, w = build.addressing, build.wiring
         vertex, host = np.nonzero(w.host_port > 0)
         address = a.ipv4_blocks()[vertex].astype(np.uint64) + np.uint64(FIRST_HOST)
         ipv6 = a.ipv6_blocks()[vertex] if a.ipv6 else np.zeros(len(vertex), np.uint64)
-        everywhere = [a.gateway_mac, a.ipv4_length, int(a.ipv6 is not None)]
+        of_all_hosts = [a.gateway_mac, a.ipv4_length, int(a.ipv6 is not None)]
         facts = (
             w.datapath_id[vertex],
             w.host_port[vertex, host].astype(np.uint64),
             a.host_mac[vertex, host],
             ipv6,
-            *(np.full(len(vertex), value, np.uint64) for value in everywhere),
+            *(np.full(len(vertex), value, np.uint64) for value in of_all_hosts),
         )
         return cls(vertex, host, address + host.astype(np.uint64), np.column_stack(facts))
 
 
 def kept_hosts(old: HostTable, new: HostTable) -> NDArray[np.int64]:
-    """int64[n]: for each host of the old build its row in the new one; NONE where it is not kept.
+    """For each host of the old build its row in the new table; NO_VERTEX if it is not kept.
 
-    A host is kept when its address is still there with the same facts.
+    A host is kept if the new build has its address with the same facts.
+
+    Returns:
+        int64[n].
     """
     order = np.argsort(new.address)
     place = np.searchsorted(new.address, old.address, sorter=order)
@@ -125,31 +128,48 @@ def kept_hosts(old: HostTable, new: HostTable) -> NDArray[np.int64]:
     return np.where(same, row, NO_VERTEX)
 
 
-def _programmed(build: Build) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """The vertices that have a program, and their datapath ids."""
+def _places(build: Build, ids: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The vertex of each of M switches in a build, and the place of each vertex among the M.
+
+    ids: uint64[M], the datapath ids of the switches, ascending.
+    """
+    vertex, vertex_ids = _installed(build)
+    place = np.searchsorted(ids, vertex_ids)
+    vertices = np.full(len(ids), NO_VERTEX, np.int64)
+    vertices[place] = vertex
+    places = np.full(build.tables.switches, NO_VERTEX, np.int64)
+    places[vertex] = place
+    return vertices, places
+
+
+def _installed(build: Build) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """The vertices that are installed, and their datapath ids."""
     vertex = np.flatnonzero(build.topology.present)
     return vertex, build.wiring.datapath_id[vertex].astype(np.uint64)
 
 
 def _networks4(build: Build) -> NDArray[np.void]:
+    """The IPv4 networks of a build, by prefix number."""
     network, length = build.addressing.ipv4_prefixes()
     return _pairs(network.astype(np.uint64), length)
 
 
 def _networks6(build: Build) -> NDArray[np.void]:
+    """The IPv6 networks of a build, by prefix number."""
     if build.addressing.ipv6 is None:
         return _pairs(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
     return _pairs(*build.addressing.ipv6_prefixes())
 
 
 def _pairs(network: NDArray[np.uint64], length: NDArray[np.uint8]) -> NDArray[np.void]:
+    """Networks as records that compare by address and length."""
     pairs = np.empty(len(network), [("network", "u8"), ("length", "u1")])
     pairs["network"], pairs["length"] = network, length
     return pairs
 
 
 def _same_networks(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.int64]:
-    """int64[P']: for each of the new networks the number of the same old one, or NONE."""
+    """int64[P'], for each new network the number of the same old network, or NO_VERTEX."""
     _, which = np.unique(np.concatenate((old, new)), return_inverse=True)
     number = np.full(len(which), NO_VERTEX, np.int64)
     number[which[: len(old)]] = np.arange(len(old))

@@ -1,4 +1,9 @@
-"""The plan of an update: which rows change in which round. Pure: it sends nothing."""
+"""Plan a move from one build to another: the round in which each row and class changes.
+
+`plan` compares the builds (`difference`), takes the order of route rows from `order`, and returns
+an `Update`. It sends nothing. `programs` turns an update into messages of OpenFlow, `router_move`
+into routes of routers, and `update_proof` walks every state on the way.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +24,32 @@ from inventory.problems import InputError
 PREPARE = 0
 """The round that adds what no packet uses yet to what switches hold."""
 NO_ROUND = -1
+"""In place of a round, or of a cell: there is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Update:
-    """From one build to another, in rounds 0 to `last`."""
+    """A move from one build to another, in rounds 0 to `last`."""
 
     difference: TableDifference
     """The rows and classes that change."""
     row: NDArray[np.uint8]
     """uint8[S, R], the round of every route row of the new tables."""
     merged: tuple[NDArray[np.int64], NDArray[np.uint8]]
-    """int64[n], ascending, cells (switch times S plus destination) that lose their own row to an
-    aggregate, and uint8[n], the rounds in which they do."""
+    """int64[n], ascending, the cells that lose their own row to an aggregate, as switch · S +
+    destination; and uint8[n], the rounds in which they do."""
     affected: NDArray[np.bool_]
-    """bool[M, C], classes whose packets from hosts keep to the minimal port until the last round;
-    known where rows change in place."""
+    """bool[M, C], the classes whose packets from hosts keep to the minimal port until the last
+    round; all False if rows do not change in place."""
     last: int
     """The number of the last round."""
     pauses: bool = False
-    """Whether both builds send packets by intermediates, and none is drawn between the first round
-    and the last, as rows by intermediates change."""
+    """Whether hosts' packets get no intermediate between the first round and the last, as both
+    builds have intermediates, and rows by intermediates change."""
     swaps: bool = False
-    """Whether one build marks packets, and the other has intermediates: both by the MAC address,
-    which means one thing before round `last` - 1, when no packet has such, and the other thing from
-    then on."""
+    """Whether one build marks packets, and the other has intermediates. Both are written into the
+    MAC address, which means the one before round `last` - 1 and the other from then on. In that
+    round no packet has such an address."""
 
     @property
     def old(self) -> Build:
@@ -52,17 +58,17 @@ class Update:
 
     @property
     def new(self) -> Build:
-        """The build that they will hold."""
+        """The build that switches will hold."""
         return self.difference.new
 
     @property
     def nodes(self) -> Matching:
-        """The switches of both."""
+        """The switches of both builds."""
         return self.difference.nodes
 
     @property
     def in_place(self) -> bool:
-        """Whether the generation of numbers stays."""
+        """Whether switches keep the generation of their class numbers."""
         return self.difference.in_place
 
     @property
@@ -75,8 +81,9 @@ class Update:
 
     @property
     def carrying(self) -> int:
-        """The round in which switches get the new rows by intermediates: no packet uses these yet,
-        or any more.
+        """The round in which switches get the new rows by intermediates.
+
+        No packet carries an intermediate then.
         """
         return self.last - 1 if self.pauses or self.swaps else PREPARE
 
@@ -86,7 +93,15 @@ class Update:
         return self.last + 1
 
     def rounds_of(self, vertex: int, prefixes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[n]: the rounds of a new vertex's rows for prefix numbers."""
+        """The rounds in which rows of a switch change.
+
+        Args:
+            vertex: the switch, in the new build.
+            prefixes: int64[n], prefix numbers of its rows in the new build.
+
+        Returns:
+            int64[n].
+        """
         place = np.searchsorted(self.new.tables.routes.prefixes(vertex), prefixes)
         rounds: NDArray[np.int64] = self.row[vertex, place].astype(np.int64)
         return rounds
@@ -94,10 +109,18 @@ class Update:
     def rounds_of_gone(
         self, vertex: int, prefixes: NDArray[np.int64], v6: bool
     ) -> NDArray[np.int64]:
-        """int64[n]: the rounds of rows that the new tables have not, by their old prefix numbers.
+        """The rounds in which rows of a switch go that the new tables do not have.
 
-        A row of its own that hides the aggregate's goes when that may serve the destination. Other
-        rows go last.
+        A row that hides the row of an aggregate goes when the aggregate may serve its destination.
+        Other rows go last.
+
+        Args:
+            vertex: the switch, in the new build.
+            prefixes: int64[n], prefix numbers of its rows in the old build.
+            v6: whether these are IPv6 prefixes.
+
+        Returns:
+            int64[n].
         """
         cells, levels = self.merged
         rounds = np.full(len(prefixes), self.last)
@@ -105,20 +128,22 @@ class Update:
         if not len(prefixes) or not len(cells):
             return rounds
         numbers = self.nodes.prefix6 if v6 else self.nodes.prefix
-        number = np.full(int(max(numbers.max(initial=0), prefixes.max())) + 1, NO_ROUND)
+        # By old prefix number the destination that has it in the new build.
+        destination = np.full(int(max(numbers.max(initial=0), prefixes.max())) + 1, NO_ROUND)
         in_old = np.flatnonzero(numbers[:order] >= 0)
-        number[numbers[in_old]] = in_old
-        wanted = np.where(number[prefixes] >= 0, vertex * order + number[prefixes], NO_ROUND)
-        place = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
-        return np.where(cells[place] == wanted, levels[place], rounds)
+        destination[numbers[in_old]] = in_old
+        ends = destination[prefixes]
+        cell = np.where(ends >= 0, vertex * order + ends, NO_ROUND)
+        place = np.minimum(np.searchsorted(cells, cell), len(cells) - 1)
+        return np.where(cells[place] == cell, levels[place], rounds)
 
 
 def plan(old: Build, new: Build) -> Update:
-    """The rounds that lead from one build to another.
+    """Plan the rounds that lead from one build to another.
 
     Args:
-        old: what every switch holds.
-        new: what it shall hold.
+        old: the build that every switch holds.
+        new: the build that it shall hold.
 
     Raises:
         InputError: no order of rows is safe.
@@ -127,6 +152,7 @@ def plan(old: Build, new: Build) -> Update:
     routes = new.tables.routes
     row = np.zeros(routes.egress.shape, np.uint8)
     classes = new.tables.classes.port.shape[1]
+    # By switch and class, whether rows that change lead to the class.
     enters = np.zeros((new.tables.switches, classes), np.bool_)
     deepest, merged = 0, [(np.zeros(0, np.int64), np.zeros(0, np.uint8))]
     for block in _levels(difference):
@@ -134,9 +160,8 @@ def plan(old: Build, new: Build) -> Update:
         merged.append(_merged(block, new.tables.switches))
         if not block.changed.any():
             continue
-        deepest = max(
-            deepest, int(block.cells[block.changed].max()), int(block.whole.max(initial=0))
-        )
+        of_cells, of_aggregates = block.cells[block.changed].max(), block.whole.max(initial=0)
+        deepest = max(deepest, int(of_cells), int(of_aggregates))
         if difference.in_place:
             egress = difference.fib.egress(block.destinations)
             switch, column = np.nonzero(block.changed & (egress < no_route(egress)))
@@ -149,7 +174,9 @@ def plan(old: Build, new: Build) -> Update:
     cells, rounds = (np.concatenate(column) for column in zip(*merged, strict=True))
     order = np.argsort(cells)
     pauses = old.forwarding.intermediates and new.forwarding.intermediates
-    pauses = pauses and bool(deepest or not difference.in_place or _others(difference))
+    pauses = pauses and bool(
+        deepest or not difference.in_place or _intermediates_change(difference)
+    )
     swaps = (old.forwarding.marks and new.forwarding.intermediates) or (
         old.forwarding.intermediates and new.forwarding.marks
     )
@@ -158,15 +185,20 @@ def plan(old: Build, new: Build) -> Update:
     return Update(difference, row, merged_rows, affected, last, pauses, swaps)
 
 
-def _others(difference: TableDifference) -> bool:
-    """Whether rows by intermediates are others where routes are the same."""
+def _intermediates_change(difference: TableDifference) -> bool:
+    """Whether rows by intermediates change though routes stay: other intermediates, or repairs."""
     old, new, nodes = difference.old, difference.new, difference.nodes
-    one, other = nodes.node_before[intermediates(old)], nodes.node_after[intermediates(new)]
-    repairs = old.forwarding.repairs, new.forwarding.repairs
-    return repairs[0] != repairs[1] or not np.array_equal(one, other)
+    before, after = nodes.node_before[intermediates(old)], nodes.node_after[intermediates(new)]
+    repairs_change = old.forwarding.repairs != new.forwarding.repairs
+    return repairs_change or not np.array_equal(before, after)
 
 
 def _levels(difference: TableDifference) -> Iterator[Levels]:
+    """The levels of all cells of the new tables.
+
+    Raises:
+        InputError: no order of rows is safe.
+    """
     try:
         yield from levels(difference.new, difference.fibs, difference.compare)
     except NoOrder as error:
@@ -178,7 +210,7 @@ def _levels(difference: TableDifference) -> Iterator[Levels]:
 
 
 def _merged(levels: Levels, order: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The cells that lose their own row to an aggregate, and when."""
+    """The cells that lose their own row to an aggregate, and the rounds in which they do."""
     if not len(levels.aggregates):
         return np.zeros(0, np.int64), np.zeros(0, np.uint8)
     switch, column = np.nonzero(levels.merged & levels.changed)

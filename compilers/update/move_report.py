@@ -1,4 +1,9 @@
-"""The report on a move between two builds: what each switch changes, the proof, what is lost."""
+"""Report on a move between two builds: what each switch changes, the proof, and what may be lost.
+
+`plan`, `expand` and the controller print a `MoveReport`. It plans the move (`move_plan`), counts
+the rows and groups that change at each switch (`programs`), walks every state on the way
+(`update_proof`), and names the pairs of hosts that may lose packets (`loss`).
+"""
 
 from __future__ import annotations
 
@@ -13,25 +18,30 @@ from compilers.update.programs import SwitchPrograms
 from compilers.update.update_proof import Progress, Proof, prove
 
 MOVE_COUNTS = ("added", "changed", "removed")
+"""What is counted of each part: the fields of `slots.Counts`."""
 MOVE_PARTS = ("routes", "classes", "groups", "local")
+"""The parts of a switch's program in which rows and groups are counted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MoveReport:
-    """A planned move."""
+    """A planned move, with what it changes and what it may lose."""
 
     update: Update
     """The rounds of the move."""
     switches: tuple[dict[str, Any], ...]
-    """Of each switch the name, whether it is new, gone or stays, for each of `MOVE_PARTS` how many
-    rows or groups of OpenFlow are added, changed and removed, and `tables`: the same of its routes
-    and egress classes, as `expand` and `diff` count them."""
+    """The changes of each switch, as values for JSON.
+
+    `node` is its name, and `state` is `new`, `gone` or `stays`. For each of `MOVE_PARTS` there are
+    the counts of OpenFlow rows or groups by `MOVE_COUNTS`. A switch that stays has also `tables`:
+    the counts of its routes and egress classes, as in `compare.SwitchChange`.
+    """
     proof: Proof
-    """What walking all states of the move gave."""
+    """The result of walking all states of the move."""
     loss: PairLoss
-    """The pairs of hosts that lose packets while cables are moved."""
+    """The pairs of hosts that may lose packets."""
     hosts_moved: tuple[HostMove, ...] = ()
-    """The hosts that change their switch or port, as in `compilers.update.compare.Comparison`."""
+    """The hosts that change their switch, port or MAC address."""
 
     @classmethod
     def of(
@@ -45,18 +55,18 @@ class MoveReport:
         """Plan a move and walk every state on the way.
 
         Args:
-            old: what every switch holds.
-            new: what it shall hold.
-            mixtures: random mixtures of switches to walk in each round.
+            old: the build that every switch holds.
+            new: the build that it shall hold.
+            mixtures: how many random mixtures of switches are walked in each round.
             seed: of the mixtures.
-            progress: called with (done, all) while switches are compared, then while walking.
+            progress: called with switches done and all, then with destinations done and all.
 
         Raises:
             InputError: no order of rows is safe.
         """
         update = plan(old, new)
         switches = tuple(_switches(update, progress))
-        moved = host_changes(old, new)[2]
+        moved = host_changes(old, new).moved
         return cls(update, switches, prove(update, mixtures, seed, progress), loss(update), moved)
 
     @property
@@ -66,14 +76,19 @@ class MoveReport:
 
     @property
     def rounds(self) -> int:
-        """How many rounds the move takes; 0 where nothing changes."""
+        """How many rounds the move takes; 0 if nothing changes."""
         same = self.update.old.identity == self.update.new.identity
         return 0 if same and not self._changes else self.update.rounds
 
     @property
     def _changes(self) -> bool:
-        kinds = [(part, count) for part in MOVE_PARTS for count in MOVE_COUNTS]
-        return any(switch[part][count] for switch in self.switches for part, count in kinds)
+        """Whether any row or group changes."""
+        return any(
+            switch[part][count]
+            for switch in self.switches
+            for part in MOVE_PARTS
+            for count in MOVE_COUNTS
+        )
 
     def __repr__(self) -> str:
         """`<MoveReport a to b: 3 rounds, no pair loses a packet>`."""
@@ -82,7 +97,7 @@ class MoveReport:
         return f"<MoveReport {move}: {self.rounds} rounds, {word}>"
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report as values for JSON."""
         proof, lost = self.proof, self.loss
         return {
             "from": self.update.old.identity,
@@ -99,8 +114,13 @@ class MoveReport:
                 "legs": self.update.old.forwarding.intermediates
                 or self.update.new.forwarding.intermediates,
                 "faults": [
-                    {"round": f.round + 1, "from": f.source, "to": f.destination, "what": f.what}
-                    for f in proof.faults
+                    {
+                        "round": fault.round + 1,
+                        "from": fault.source,
+                        "to": fault.destination,
+                        "what": fault.what,
+                    }
+                    for fault in proof.faults
                 ],
             },
             "loss": {
@@ -115,7 +135,15 @@ class MoveReport:
         }
 
 
+def _state(before: int, after: int) -> str:
+    """Whether a switch is new, gone, or stays, by its vertices in both builds; negative: none."""
+    if before < 0:
+        return "new"
+    return "gone" if after < 0 else "stays"
+
+
 def _switches(update: Update, progress: Progress | None) -> list[dict[str, Any]]:
+    """The changes of each switch, as in `MoveReport.switches`."""
     programs, nodes = SwitchPrograms(update), update.nodes
     tables = {change.node: change.counts() for change in compare(update.old, update.new).switches}
     switches = []
@@ -125,7 +153,7 @@ def _switches(update: Update, progress: Progress | None) -> list[dict[str, Any]]
         names = update.new.wiring.names if after >= 0 else update.old.wiring.names
         switch: dict[str, Any] = {
             "node": names[after if after >= 0 else before],
-            "state": "new" if before < 0 else "gone" if after < 0 else "stays",
+            "state": _state(before, after),
         }
         for part, part_counts in programs.counts(node).items():
             switch[part] = {word: getattr(part_counts, word) for word in MOVE_COUNTS}

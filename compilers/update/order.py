@@ -1,14 +1,15 @@
 """The order in which route rows may change: a row after those that its packets meet next.
 
-A *cell* is a switch and a destination. A row may change once, for every destination that it
-covers, the cell that its new next hop leads to does what the new tables say. So a cell's level is
-the number of cells on its new path, itself included, that differ from the old tables; rows change
-level by level, and rows of one level in any order (docs/how-to/move.md has the proof).
+A *cell* is a switch and a destination. A row may change when, for every destination that it serves,
+the cell at its new next hop does what the new tables say. So the *level* of a cell is the number of
+cells on its new path, itself included, that differ from the old tables. Rows change level by level,
+and rows of one level in any order (docs/how-to/move.md has the proof).
 
-A row of an aggregate changes all destinations at once that it serves before and after, so it comes
-no sooner than the last of them. A destination that gets a row of its own has one beforehand, which
-does what the old aggregate did; one that loses its own row to the aggregate does so when both may
-change.
+The row of an aggregate changes many destinations at once, so its level is the largest of theirs. A
+destination that gets a row of its own first gets one that does what the old aggregate did. A
+destination that loses its own row to the aggregate does so when both may change.
+
+`levels` computes the levels of all cells, and `put_rows` writes them to the rows of the tables.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Routes, Tables, no_route
 
 ORDER_CELLS_AT_ONCE = 1 << 22
+"""The most cells in a block of destinations."""
 Compare = Callable[[NDArray[np.int64]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
-"""bool[S, D] twice for D destinations: the cells that differ from the old tables, and those that no
-aggregate of the old tables serves."""
+"""Compares the cells of D destinations: bool[S, D] twice, the cells that differ from the old
+tables, and the cells that no aggregate of the old tables serves."""
 
 
 class NoOrder(Exception):
@@ -35,7 +37,7 @@ class NoOrder(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
-    """The level of each *cell*, a switch and one of D destinations."""
+    """The levels of the cells of D destinations."""
 
     destinations: NDArray[np.int64]
     """int64[D], vertices."""
@@ -52,15 +54,20 @@ class Levels:
 
 
 def path_fibs(build: Build) -> tuple[Fib, ...]:
-    """The tables of a build by each path that packets in transit may take, of `by_alternates`."""
-    classes = build.tables.classes
-    kept = np.asarray(classes.weight[:, :, 1:]) > 0 if build.forwarding.every_hop else None
-    return by_alternates(build.tables, build.wiring.cables(), kept)
+    """The next hops of a build, one `Fib` for each choice that packets in transit may make.
+
+    Where paths are not shared at every hop, there is one: by the minimal ports.
+    """
+    has_share = None
+    if build.forwarding.every_hop:
+        has_share = np.asarray(build.tables.classes.weight[:, :, 1:]) > 0
+    return by_alternates(build.tables, build.wiring.cables(), has_share)
 
 
 def bounce_fibs(build: Build) -> tuple[Fib, ...]:
-    """The tables of a build by each port of `bounce`: where packets go that come in by their next
-    hop.
+    """The next hops of packets that came in by the link of their own next hop.
+
+    One `Fib` for each place in `Classes.bounce`.
     """
     tables, cables = build.tables, build.wiring.cables()
     classes = tables.classes
@@ -71,27 +78,34 @@ def bounce_fibs(build: Build) -> tuple[Fib, ...]:
 
 
 def by_alternates(
-    tables: Tables, cables: NDArray[np.int32], kept: NDArray[np.bool_] | None
+    tables: Tables, cables: NDArray[np.int32], taken: NDArray[np.bool_] | None
 ) -> tuple[Fib, ...]:
-    """Tables by the minimal ports, and one for each place of alternates.
+    """The next hops by the minimal ports, and by each place of alternates.
 
-    kept: bool[S, C, A], the alternates that packets in transit take, by the minimal port in the
-    place of others; None: they take none.
+    Args:
+        tables: the tables.
+        cables: of `Wiring.cables`.
+        taken: bool[S, C, A], the alternates that packets in transit take. The minimal port is in
+            the place of the others. None: they take no alternates.
     """
     classes, ports = tables.classes, [tables.classes.port]
-    for option, chosen in enumerate(() if kept is None else np.moveaxis(kept, 2, 0)):
-        alternate = classes.alternate[:, :, option]
-        port = np.where((alternate > 0) & chosen, alternate, classes.port)
-        ports.append(port.astype(np.int32))
+    if taken is not None:
+        for place in range(taken.shape[2]):
+            alternate = classes.alternate[:, :, place]
+            port = np.where((alternate > 0) & taken[:, :, place], alternate, classes.port)
+            ports.append(port.astype(np.int32))
     return tuple(
         Fib.of(replace(tables, classes=replace(classes, port=port)), cables) for port in ports
     )
 
 
 def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Levels]:
-    """The levels of all cells of the new tables, for some destinations after others.
+    """Yield the levels of all cells of the new tables, a block of destinations at a time.
 
-    fibs: of the build, one a path.
+    Args:
+        build: the new build.
+        fibs: its next hops, of `path_fibs`.
+        compare: compares its cells with the old tables.
 
     Raises:
         NoOrder: aggregates wait for each other.
@@ -106,25 +120,32 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Le
 
 
 def put_rows(build: Build, fib: Fib, levels: Levels, row: NDArray[np.uint8]) -> None:
-    """Write levels to where their rows are in `row`, uint8[S, R]; 1 at least."""
+    """Write the levels of cells and aggregates to their rows, at least 1.
+
+    Args:
+        build: the build with the rows.
+        fib: its next hops.
+        levels: the levels of some destinations.
+        row: uint8[S, R], written.
+    """
     routes = build.tables.routes
     cells, whole = np.maximum(levels.cells, 1), np.maximum(levels.whole, 1)
     if routes.exact:
         row[:, levels.destinations] = cells
         return
     sets, rows = routes.prefix.shape
-    alike = row.reshape(sets, -1, rows)
+    by_set = row.reshape(sets, -1, rows)  # consecutive switches have rows for the same prefixes
     for prefixes, values in ((levels.destinations, cells), (levels.aggregates, whole)):
         for prefix, value in zip(prefixes.tolist(), values.T, strict=True):
             if 0 <= prefix < len(fib.first) - 1:
                 entries = fib.by_prefix[fib.first[prefix] : fib.first[prefix + 1]]
-                here, column = np.divmod(entries, rows)
-                alike[here, :, column] = value.reshape(sets, -1)[here]
+                at, column = np.divmod(entries, rows)
+                by_set[at, :, column] = value.reshape(sets, -1)[at]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Covers:
-    """Which rows serve D destinations."""
+    """Which rows of the new tables serve D destinations: their own, or those of G aggregates."""
 
     own: NDArray[np.bool_]
     """bool[S, D], cells with a row for the destination alone."""
@@ -145,6 +166,7 @@ class _Covers:
         destinations: NDArray[np.int64],
         separate: NDArray[np.bool_],
     ) -> _Covers:
+        """The rows for some destinations. separate: of `Compare`."""
         none = np.zeros(0, np.int64)
         if routes.exact:
             return cls(np.ones((1, 1), np.bool_), separate, none, none, none)
@@ -156,27 +178,43 @@ class _Covers:
 
 
 def own_rows(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """bool[S, D]: whether a switch has a row for a destination alone."""
+    """Whether switches have a row for a destination alone, bool[S, D].
+
+    Args:
+        routes: the routes.
+        fib: their next hops, which know the rows of each prefix.
+        destinations: int64[D].
+    """
     sets, rows = routes.prefix.shape
     none = no_route(routes.egress)
-    alike = routes.egress.reshape(sets, -1, rows)
-    has_row = np.zeros((len(destinations), *alike.shape[:2]), np.bool_)
-    for of_destination, destination in zip(has_row, destinations.tolist(), strict=True):
+    by_set = routes.egress.reshape(sets, -1, rows)
+    has_row = np.zeros((len(destinations), *by_set.shape[:2]), np.bool_)
+    for j, destination in enumerate(destinations.tolist()):
         entries = fib.by_prefix[fib.first[destination] : fib.first[destination + 1]]
-        here, row = np.divmod(entries, rows)
-        of_destination[here] = alike[here, :, row] != none
+        at, row = np.divmod(entries, rows)
+        has_row[j, at] = by_set[at, :, row] != none
     return has_row.reshape(len(destinations), -1).T
 
 
 def _levels(
     after: NDArray[np.int32], changed: NDArray[np.bool_], covers: _Covers
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """uint8[S, D] and uint8[S, G]: the least levels that the rules above allow.
+    """The least levels of cells and of aggregates' rows that the rules of this module allow.
 
-    after: int32[W, S, D], the next switches.
+    Args:
+        after: int32[W, S, D], the next switches of each cell on W paths.
+        changed: bool[S, D], the cells that differ from the old tables.
+        covers: which rows serve the destinations.
+
+    Returns:
+        uint8[S, D], by cell, and uint8[S, G], by aggregate.
+
+    Raises:
+        NoOrder: aggregates wait for each other.
     """
     _, order, width = after.shape
     away = (after >= 0) & (after != np.arange(order)[:, None])
+    # int64[W, S, D], the flat index of the cell that a packet meets next.
     ahead = np.where(away, after, 0).astype(np.int64) * width + np.arange(width)
     level, sent = np.zeros((order, width), np.uint8), away.any(axis=0)
     whole = np.zeros((order, len(covers.aggregates)), np.uint8)
@@ -195,9 +233,9 @@ def _levels(
 
 
 def _blocks(routes: Routes) -> Iterator[NDArray[np.int64]]:
-    """All destinations in blocks, those under one aggregate together."""
+    """Yield all destinations in blocks, int64[D]; those of one aggregate are in one block."""
     order = len(routes.egress)
-    together = 1 if routes.exact else order // len(routes.prefix)
-    step = max(1, ORDER_CELLS_AT_ONCE // order // together) * together
+    of_aggregate = 1 if routes.exact else order // len(routes.prefix)
+    step = max(1, ORDER_CELLS_AT_ONCE // order // of_aggregate) * of_aggregate
     for first in range(0, order, step):
         yield np.arange(first, min(first + step, order))

@@ -1,10 +1,15 @@
 """The OpenFlow programs of switches during an update: their slots, and when each changes.
 
-Three kinds of rounds: in round 0 all that no packet uses yet is added to what switches hold
-(groups, classes, hosts, answers); then the routes, level by level; in the last round packets from
-hosts get their alternates back, and what nothing uses any more goes. Where these are marked, the
-rows that spread them come in a round before. Hosts' packets carry intermediates no more from round
-0 on, and again from the last round on.
+There are three kinds of rounds. In round 0 switches get all that no packet uses yet: groups,
+classes, rows for hosts and answers. Then the routes change, level by level (`order`). In the last
+round packets from hosts get their alternates back, and rows and groups that nothing uses are
+removed.
+
+With marked packets, the rows that spread them come in the round before the last. With
+intermediates, hosts' packets get none from round 0 until the last round.
+
+`SwitchPrograms.slots` is the program of a switch as slots (`slots`), from which each round's
+messages are taken. The controller sends them.
 """
 
 from __future__ import annotations
@@ -46,13 +51,14 @@ from compilers.update.slots import (
 
 Numbers = NDArray[Any]
 ENTERING = (GroupRole.ENTER, GroupRole.FALLBACK)
+"""The roles of groups for packets from hosts."""
 
 
 class SwitchPrograms:
-    """What every switch of an update is sent, round by round.
+    """The programs of all switches of an update, round by round.
 
-    A switch is known by its place in `update.nodes`, and by the generation of numbers that it holds
-    before the update.
+    A switch is named by `node`, its place in `update.nodes`. `generation` is the generation of
+    class numbers that it holds before the update.
     """
 
     def __init__(self, update: Update) -> None:
@@ -64,7 +70,7 @@ class SwitchPrograms:
         return before if self.update.in_place else 1 - before
 
     def slots(self, node: int, generation: int = 0) -> tuple[Slots, ...]:
-        """The slots of a switch; none of one that the new build has not."""
+        """The slots of a switch; () if the new build does not have the switch."""
         u = self.update
         old, new = int(u.nodes.before[node]), int(u.nodes.after[node])
         if new < 0:
@@ -80,134 +86,200 @@ class SwitchPrograms:
         return tuple(self._slots(node, new, _ProgramParts.of(earlier), _ProgramParts.of(program)))
 
     def profile(self, node: int) -> Profile:
-        """What a switch can do, of its two node types the lesser one."""
-        sides = (self._old, self.update.nodes.before), (self._new, self.update.nodes.after)
-        return reduce(
-            Profile.within, (e.profile(int(v[node])) for e, v in sides if int(v[node]) >= 0)
-        )
+        """What a switch can do in both builds, in which its node type may differ."""
+        old, new = int(self.update.nodes.before[node]), int(self.update.nodes.after[node])
+        profiles = []
+        if old >= 0:
+            profiles.append(self._old.profile(old))
+        if new >= 0:
+            profiles.append(self._new.profile(new))
+        return reduce(Profile.within, profiles)
 
     def restrict(self, node: int, able: Profile) -> None:
-        """A switch has shown that it can do no more than this."""
+        """Note that a switch has shown that it can do no more than this."""
         self._old.restrict(int(self.update.nodes.before[node]), able)
         self._new.restrict(int(self.update.nodes.after[node]), able)
 
     def describe(self, number: int) -> str:
-        """What the message with this xid is about, in words."""
+        """What the message with this number (xid) is about, in words."""
         return self._new.describe(number)
 
     def counts(self, node: int) -> dict[Part, Counts]:
-        """What changes at a switch in all."""
+        """How many rows and groups of a switch change in all rounds, by part."""
         return counts(self.slots(node))
 
     def _slots(
-        self, node: int, new: int, one: _ProgramParts, other: _ProgramParts
+        self, node: int, new: int, before: _ProgramParts, after: _ProgramParts
     ) -> Iterator[Slots]:
+        """Yield the slots of a switch that both builds have.
+
+        Args:
+            node: its place in `update.nodes`.
+            new: its vertex in the new build.
+            before: its old program.
+            after: its new program.
+        """
         u = self.update
         for v6 in (False, True):
-            yield from self._routes(new, one.routes[v6], other.routes[v6], v6)
+            yield from self._routes(new, before.routes[v6], after.routes[v6], v6)
         if u.in_place:
-            yield from self._in_place(node, one, other)
+            yield from self._in_place(node, before, after)
         else:
-            yield from _in_both(one, other, u.last)
-        yield from self._local(one.local, other.local)
-        carrying = in_round(u.carrying)
-        yield from matched(one.carried, other.carried, carrying, in_round(u.last))
-        yield from matched(one.spread, other.spread, in_round(u.spreading), in_round(u.last))
-        yield from matched([one.marker], [other.marker], in_round(u.last), in_round(u.last))
+            yield from _in_both(before, after, u.last)
+        yield from self._local(before.local, after.local)
+        last = in_round(u.last)
+        yield from matched(before.carried, after.carried, in_round(u.carrying), last)
+        yield from matched(before.spread, after.spread, in_round(u.spreading), last)
+        yield from matched([before.marker], [after.marker], last, last)
 
     def _local(self, before: Sequence[Block], after: Sequence[Block]) -> Iterator[Slots]:
-        """Hosts, answers and entrances. Rows that draw intermediates go first and come last."""
+        """Yield the slots of rows for hosts, for answers, and for packets that hosts send.
+
+        Rows that choose intermediates go first and come last.
+        """
         u, last = self.update, self.update.last
 
         def put(block: Block) -> Numbers:
-            swapped = u.carrying if _addressed(block) else PREPARE
-            return np.full(len(block), last if _draws(block) else swapped)
+            """The round in which rows are added or changed."""
+            if _draws(block):
+                return np.full(len(block), last)
+            return np.full(len(block), u.carrying if _addressed(block) else PREPARE)
 
         def drop(block: Block) -> Numbers:
-            swapped = u.carrying if u.swaps and _addressed(block) else last
-            return np.full(len(block), PREPARE if _draws(block) else swapped)
+            """The round in which rows are removed."""
+            if _draws(block):
+                return np.full(len(block), PREPARE)
+            return np.full(len(block), u.carrying if u.swaps and _addressed(block) else last)
 
         for slots in matched(before, after, put, drop):
             stays = slots.had.all() and slots.has.all() and _draws(slots.after)
-            yield from slots.split(PREPARE, last) if u.pauses and stays else (slots,)
+            if u.pauses and stays:
+                yield from slots.split(PREPARE, last)
+            else:
+                yield slots
 
     def _of_single_table(
         self, new: int, before: FlowProgram, after: FlowProgram
     ) -> Iterator[Slots]:
+        """Yield the slots of a switch that has one table. new: its vertex in the new build."""
         u = self.update
 
         def put(block: Block) -> Numbers:
+            """The rounds of rows that are added or changed."""
             return u.rounds_of(new, xid_numbers(block) % IPV6_NUMBER)
 
         def drop(block: Block) -> Numbers:
+            """The rounds of rows that are removed."""
             numbers = xid_numbers(block)
             return u.rounds_of_gone(new, numbers % IPV6_NUMBER, bool(numbers[0] >= IPV6_NUMBER))
 
         yield from single_table_slots(before, after, put, drop, u.last)
 
     def _routes(self, new: int, before: Block, after: Block, v6: bool) -> Iterator[Slots]:
-        """The routes of one address family, old and new ones of a network in one slot."""
+        """Yield the slots of the routes of one address family.
+
+        The old and the new row of a network share a slot.
+
+        Args:
+            new: the vertex of the switch in the new build.
+            before: its old rows.
+            after: its new rows.
+            v6: whether they are IPv6.
+        """
         u = self.update
         if not len(before) and not len(after):
             return
         none = np.zeros((0, max(before.shape[1], after.shape[1])), np.uint8)
         before, after = (block if len(block) else none for block in (before, after))
-        was, now = (xid_numbers(block) % IPV6_NUMBER for block in (before, after))
-        earlier = (u.nodes.prefix6 if v6 else u.nodes.prefix)[now]
-        place = np.minimum(np.searchsorted(was, earlier), max(len(was) - 1, 0))
-        kept = (was[place] == earlier) if len(was) else np.zeros(len(now), np.bool_)
-        partner = np.where(kept, place, NO_ROW)
-        gone = np.setdiff1d(np.arange(len(was)), partner)
-        pair = (
-            np.concatenate((partner, gone)),
-            np.concatenate((np.arange(len(now)), np.full(len(gone), NO_ROW))),
+        old_prefix, new_prefix = (xid_numbers(block) % IPV6_NUMBER for block in (before, after))
+        earlier = (u.nodes.prefix6 if v6 else u.nodes.prefix)[new_prefix]
+        place = np.minimum(np.searchsorted(old_prefix, earlier), max(len(old_prefix) - 1, 0))
+        kept = np.zeros(len(new_prefix), np.bool_)
+        if len(old_prefix):
+            kept = old_prefix[place] == earlier
+        partner = np.where(kept, place, NO_ROW)  # of each new row the old row of its network
+        gone = np.setdiff1d(np.arange(len(old_prefix)), partner)
+        rounds = (u.rounds_of(new, new_prefix), u.rounds_of_gone(new, old_prefix[gone], v6))
+        rows = _RouteRows(
+            before=before,
+            after=after,
+            old_prefix=old_prefix,
+            new_prefix=new_prefix,
+            old_row=np.concatenate((partner, gone)),
+            new_row=np.concatenate((np.arange(len(new_prefix)), np.full(len(gone), NO_ROW))),
+            round=np.concatenate(rounds),
         )
-        rounds = np.concatenate((u.rounds_of(new, now), u.rounds_of_gone(new, was[gone], v6)))
-        yield from self._split((before, after), (was, now), pair, rounds, v6)
+        yield from self._routes_out_of_aggregates(rows, u.nodes.prefix6 if v6 else u.nodes.prefix)
 
-    def _split(
-        self,
-        blocks: tuple[Block, Block],
-        prefixes: tuple[Numbers, Numbers],
-        pair: tuple[Numbers, Numbers],
-        rounds: Numbers,
-        v6: bool,
-    ) -> Iterator[Slots]:
-        """The same, where a new row's destination is served by an old aggregate in three steps.
+    def _routes_out_of_aggregates(self, rows: _RouteRows, numbers: Numbers) -> Iterator[Slots]:
+        """Yield the slots of routes; destinations that leave an old aggregate have two slots.
 
-        First it gets a row that does what the aggregate does, in its round the new one.
+        Such a destination first gets a row of its own that does what the aggregate does, and in its
+        round the new row.
+
+        Args:
+            rows: the routes, with their rounds.
+            numbers: by prefix number of the new build the number in the old build.
         """
-        u, (before, after), (was, now) = self.update, blocks, prefixes
-        routes, numbers = u.new.tables.routes, u.nodes.prefix6 if v6 else u.nodes.prefix
-        split = np.zeros(len(rounds), np.bool_)
-        if routes.aggregated and len(was):
-            alone_now = np.flatnonzero((pair[0][: len(now)] < 0) & (now < len(routes.aggregate)))
-            aggregate = routes.aggregate[now[alone_now]]
-            old_prefix = np.where(aggregate >= 0, numbers[aggregate], NO_ROW)
-            row = np.minimum(np.searchsorted(was, old_prefix), len(was) - 1)
-            served = was[row] == old_prefix
-            split[alone_now[served]] = True
+        routes, old_prefix = self.update.new.tables.routes, rows.old_prefix
+        in_two_steps = np.zeros(len(rows.round), np.bool_)
+        if routes.aggregated and len(old_prefix):
+            is_new = rows.old_row[: len(rows.new_prefix)] < 0
+            is_new &= rows.new_prefix < len(routes.aggregate)
+            added = np.flatnonzero(is_new)
+            aggregate = routes.aggregate[rows.new_prefix[added]]
+            old_aggregate = np.where(aggregate >= 0, numbers[aggregate], NO_ROW)
+            row = np.minimum(np.searchsorted(old_prefix, old_aggregate), len(old_prefix) - 1)
+            served = old_prefix[row] == old_aggregate
+            in_two_steps[added[served]] = True
             if served.any():
-                fresh, due = after[alone_now[served]], rounds[alone_now[served]]
-                meanwhile = with_instructions(fresh, before[row[served]])
-                place = np.arange(len(fresh))
-                alone = np.full(len(fresh), NO_ROW), place
-                first = Slots.paired(before[:0], meanwhile, alone, np.full(len(fresh), PREPARE))
+                new_rows, due = rows.after[added[served]], rows.round[added[served]]
+                meanwhile = with_instructions(new_rows, rows.before[row[served]])
+                place = np.arange(len(new_rows))
+                nothing = np.full(len(new_rows), NO_ROW)
+                prepare = np.full(len(new_rows), PREPARE)
+                first = Slots.paired(rows.before[:0], meanwhile, (nothing, place), prepare)
                 yield replace(first, until=due)
-                yield replace(Slots.paired(meanwhile, fresh, (place, place), due), since=PREPARE)
-        yield Slots.paired(before, after, pair, rounds).take(~split)
+                then = Slots.paired(meanwhile, new_rows, (place, place), due)
+                yield replace(then, since=PREPARE)
+        pair = rows.old_row, rows.new_row
+        yield Slots.paired(rows.before, rows.after, pair, rows.round).take(~in_two_steps)
 
-    def _in_place(self, node: int, one: _ProgramParts, other: _ProgramParts) -> Iterator[Slots]:
-        """Classes and groups of a switch whose numbers mean the same before and after."""
+    def _in_place(self, node: int, before: _ProgramParts, after: _ProgramParts) -> Iterator[Slots]:
+        """Yield the slots of classes and groups whose numbers mean the same before and after.
+
+        Rows for packets from hosts go in round 0 and come back in the last one, if the packets of
+        their class have to keep to the minimal port meanwhile.
+        """
         u = self.update
-        yield from matched(one.groups, other.groups, in_round(PREPARE), in_round(u.last))
+        yield from matched(before.groups, after.groups, in_round(PREPARE), in_round(u.last))
         kept = u.new.tables.classes.port[u.nodes.after[node]] > 0
         prepare = in_round(PREPARE)
-        for slots in matched(one.classes, other.classes, prepare, prepare):
+        for slots in matched(before.classes, after.classes, prepare, prepare):
             role, egress = np.divmod(slots.numbers, 1 << ROLE_SHIFT)
-            again = np.isin(role, ENTERING) & u.affected[node][egress]
-            yield slots.take(~again, np.where(kept[egress] | slots.has, PREPARE, u.last))
-            yield from slots.take(again).split(PREPARE, u.last)
+            pauses = np.isin(role, ENTERING) & u.affected[node][egress]
+            yield slots.take(~pauses, np.where(kept[egress] | slots.has, PREPARE, u.last))
+            yield from slots.take(pauses).split(PREPARE, u.last)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RouteRows:
+    """The route rows of a switch and one address family, as n slots."""
+
+    before: Block
+    """The messages of the old rows."""
+    after: Block
+    """The messages of the new rows."""
+    old_prefix: Numbers
+    """The prefix number of each old row, ascending."""
+    new_prefix: Numbers
+    """The prefix number of each new row."""
+    old_row: Numbers
+    """int[n], the old row of each slot, or NO_ROW."""
+    new_row: Numbers
+    """int[n], the new row of each slot, or NO_ROW."""
+    round: Numbers
+    """int[n], the round in which each slot changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +306,7 @@ class _ProgramParts:
         """Sort the blocks of a program."""
         routes = [np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.uint8)]
         kinds = (RowKind.CLASS, RowKind.SPREAD, RowKind.CARRIED, RowKind.MARKER)
-        sorts: dict[RowKind, list[Block]] = {kind: [] for kind in kinds}
+        by_kind: dict[RowKind, list[Block]] = {kind: [] for kind in kinds}
         local: list[Block] = []
         for block in program.flows:
             if not len(block):
@@ -243,31 +315,38 @@ class _ProgramParts:
             if kind == RowKind.ROUTE:
                 routes[int(xid_numbers(block[:1])[0] >= IPV6_NUMBER)] = block
             else:
-                sorts.get(kind, local).append(block)
-        groups = [block for block in program.groups if len(block)]
-        marker = sorts[RowKind.MARKER][0]
-        classes, spread = sorts[RowKind.CLASS], sorts[RowKind.SPREAD]
-        carried = sorts[RowKind.CARRIED]
-        return cls(groups, (routes[0], routes[1]), classes, local, spread, carried, marker)
+                by_kind.get(kind, local).append(block)
+        return cls(
+            groups=[block for block in program.groups if len(block)],
+            routes=(routes[0], routes[1]),
+            classes=by_kind[RowKind.CLASS],
+            local=local,
+            spread=by_kind[RowKind.SPREAD],
+            carried=by_kind[RowKind.CARRIED],
+            marker=by_kind[RowKind.MARKER][0],
+        )
 
 
 def _addressed(block: Block) -> bool:
-    """Whether these rows let packets in that are sent to another MAC address than the gateway's."""
+    """Whether rows admit packets that are sent to another MAC address than the gateway's."""
     number = int(xid_numbers(block[:1])[0])
     return kind_of(block) == RowKind.FORWARD and MARKED_NUMBER <= number < FROM_HOSTS_NUMBER
 
 
 def _draws(block: Block) -> bool:
-    """Whether these rows give hosts' packets an intermediate, or keep it from some."""
+    """Whether rows give hosts' packets an intermediate, or exempt some packets from that."""
     return kind_of(block) == RowKind.FORWARD and bool(xid_numbers(block[:1])[0] >= DRAWN_NUMBER)
 
 
-def _in_both(one: _ProgramParts, other: _ProgramParts, last: int) -> Iterator[Slots]:
-    """Classes and groups in two generations: the new ones first, the old ones last."""
-    for block in other.groups:
+def _in_both(before: _ProgramParts, after: _ProgramParts, last: int) -> Iterator[Slots]:
+    """Yield the slots of classes and groups that change their generation.
+
+    The new ones are added in round 0, next to the old ones, which are removed in the last round.
+    """
+    for block in after.groups:
         yield Slots.only_after(block, PREPARE)
-    for block in other.classes:
+    for block in after.classes:
         role = int(xid_numbers(block[:1])[0]) >> ROLE_SHIFT
         yield Slots.only_after(block, last if role in ENTERING else PREPARE)
-    for block in (*one.groups, *one.classes):
+    for block in (*before.groups, *before.classes):
         yield Slots.only_before(block, last)

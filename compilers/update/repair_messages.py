@@ -1,9 +1,16 @@
-"""The messages of a repair: only rows and groups that change, for each switch and round.
+"""The OpenFlow messages of a repair: only rows and groups that change, for each switch and round.
 
-In round 0 groups are corrected, and packets from hosts keep to the minimal ports of the classes
-that change; then routes change; in the last round these packets get their alternates back, and
-groups that nothing uses go (docs/how-to/move.md). What all classes concerned do before and after is
-compared role by role, and what differs is encoded.
+The controller computes new tables when links or switches fail, and `RepairRounds` says which rows
+and classes differ. `repair_messages` encodes them:
+
+- in round 0 groups are corrected, and packets from hosts keep to the minimal ports of the classes
+  that change;
+- then routes change, level by level;
+- in the last round these packets get their alternates back, and groups that nothing uses are
+  removed (docs/how-to/move.md).
+
+Switches that can do the same and hold the same generation get their messages from one computation
+over all their classes, role by role (`_Bundles`).
 """
 
 from __future__ import annotations
@@ -41,7 +48,7 @@ Flags = NDArray[np.bool_]
 Round = dict[int, list[bytes]]
 """The messages of a round, by vertex."""
 Shape = tuple[Profile, int]
-"""What a switch can do, and the generation of its numbers."""
+"""What a switch can do, and the generation of the class numbers that it holds."""
 
 
 def repair_messages(
@@ -50,10 +57,10 @@ def repair_messages(
     """The messages of every round that has any.
 
     Args:
-        encoder: of the tables that are held.
-        after: the tables that will be held, their classes with the same ports as those now.
-        change: the rows that change, and the classes that may.
-        generations: int64[S], of the numbers that each switch holds.
+        encoder: encodes the tables that are held.
+        after: the tables that will be held; class numbers mean the same ports.
+        change: the rows that change, and the classes that may change.
+        generations: int64[S], the generation of class numbers that each switch holds.
     """
     rounds: list[Round] = [{} for _ in range(change.last + 1)]
     for shape, switches in _shapes(encoder, change, generations).items():
@@ -61,11 +68,9 @@ def repair_messages(
         if profile.single:
             later = encoder.with_tables(after)
             for switch in switches:
-                one, other = (
-                    tables_encoder.program(switch, generation)
-                    for tables_encoder in (encoder, later)
-                )
-                _single_table(one, other, change, switch, rounds)
+                program_before = encoder.program(switch, generation)
+                program_after = later.program(switch, generation)
+                _single_table(program_before, program_after, change, switch, rounds)
             continue
         chosen = np.zeros(len(generations), np.bool_)
         chosen[switches] = True
@@ -77,7 +82,7 @@ def repair_messages(
 
 
 def _shapes(encoder: Encoder, change: RepairRounds, generations: Numbers) -> dict[Shape, list[int]]:
-    """The switches that change, by profile and generation."""
+    """The switches at which something changes, by profile and generation."""
     switches: dict[Shape, list[int]] = {}
     for switch in change.switches.tolist():
         shape = encoder.profile(switch), int(generations[switch])
@@ -88,13 +93,22 @@ def _shapes(encoder: Encoder, change: RepairRounds, generations: Numbers) -> dic
 def _single_table(
     before: FlowProgram, after: FlowProgram, change: RepairRounds, switch: int, rounds: list[Round]
 ) -> None:
-    """Add the messages of a switch of one table, where a route is many rows."""
-    of_switch = change.rows[change.rows[:, 0] == switch]
-    when = dict(zip(of_switch[:, 1].tolist(), of_switch[:, 3].tolist(), strict=True))
+    """Add the messages of a switch with one table, where a route is many rows.
+
+    Args:
+        before: its program now.
+        after: its program after the repair.
+        change: the rows that change.
+        switch: its vertex.
+        rounds: the messages so far, extended.
+    """
+    rows = change.rows[change.rows[:, 0] == switch]
+    round_of_prefix = dict(zip(rows[:, 1].tolist(), rows[:, 3].tolist(), strict=True))
 
     def round_of(block: Block) -> Numbers:
+        """The round of each message, by the prefix in its number."""
         prefixes = (xid_numbers(block) % IPV6_NUMBER).tolist()
-        return np.array([when.get(prefix, PREPARE) for prefix in prefixes], np.int64)
+        return np.array([round_of_prefix.get(prefix, PREPARE) for prefix in prefixes], np.int64)
 
     slots = list(single_table_slots(before, after, round_of, round_of, change.last))
     for number, round in enumerate(rounds):
@@ -104,7 +118,7 @@ def _single_table(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """n messages of one layout."""
+    """n messages with the same layout, for several switches and rounds."""
 
     block: Block
     """uint8[n, L], the messages."""
@@ -114,8 +128,8 @@ class _Part:
     """int64[n], the round in which each message is sent."""
 
     def hand_out(self, rounds: list[Round]) -> None:
-        """Put each switch's messages behind those that it has in these rounds."""
-        key = self.round << 32 | self.switch
+        """Append each switch's messages to those that it has in these rounds."""
+        key = self.round << 32 | self.switch  # sorts by round, then by switch
         order = np.argsort(key, kind="stable")
         cuts = np.flatnonzero(np.diff(key[order])) + 1
         for start, end in pairwise((0, *cuts.tolist(), len(order))):
@@ -126,28 +140,29 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bundles:
-    """What the bundles are made of, for switches whose numbers are of one generation."""
+    """The m classes that change at switches of one shape, and what the messages are made of."""
 
     encoder: Encoder
-    """Writes the rows of this generation."""
+    """Encodes rows and groups of the tables that are held."""
     shape: Shape
-    """The layout of the tables."""
+    """The profile and the generation of these switches."""
     change: RepairRounds
     """The rows that change, in rounds."""
     switch: Numbers
-    """int64[m], the switch of each class concerned."""
+    """int64[m], the switch of each class."""
     old: list[Groups]
-    """The groups before the change, one block a role."""
+    """The groups of the classes before the change, one entry for each role."""
     new: list[Groups]
-    """The groups after the change, one block a role."""
+    """The groups of the classes after the change, one entry for each role."""
     number: Numbers
-    """int64[m], the number of each class concerned."""
+    """int64[m], the number of each class."""
     next_hops: tuple[Numbers, Numbers]
-    """int[m, 1 + A] before and after, the ports of each class that have a weight."""
+    """int[m, 1 + A] before and after the change: the ports of each class with a weight, 0 for the
+    others."""
 
     @classmethod
     def of(cls, encoder: Encoder, after: Classes, change: RepairRounds, shape: Shape) -> _Bundles:
-        """Look up the classes that differ, and where rows change those that packets come to."""
+        """Look up the classes that differ, and those that packets enter by rows that change."""
         before = encoder.build.tables.classes
         places = tuple(change.classes.T)
         pairs = change.classes[classes_differ((before, after), (places, places))]
@@ -163,34 +178,38 @@ class _Bundles:
         return cls(encoder, shape, change, pairs[:, 0], old, new, number, next_hops)
 
     def parts(self) -> Iterator[_Part]:
-        """Groups, rows, then removals of rows and of groups: one that others lead to comes first,
-        and goes last.
+        """Yield groups, then rows, then removals of rows, and removals of groups.
+
+        Groups lead to other groups. So a group that others lead to is added first and removed last.
         """
-        every = list(zip(self.old, self.new, strict=True))
-        roles = [(one, other) for one, other in every if one.made]
+        all_roles = list(zip(self.old, self.new, strict=True))
+        with_groups = [(old, new) for old, new in all_roles if old.made]
         put, gone = self._class_rows()
-        for one, other in roles:
-            differ = (one.port != other.port) | (one.weight != other.weight)
-            for block, switch in self._groups(other, other.there & ~one.there):
+        for old, new in with_groups:
+            differ = (old.port != new.port) | (old.weight != new.weight)
+            for block, switch in self._groups(new, new.there & ~old.there):
                 yield self._part(block, switch)
-            stale = one.there & other.there & differ.any(axis=1)
-            for block, switch in self._groups(other, stale):
+            stale = old.there & new.there & differ.any(axis=1)
+            for block, switch in self._groups(new, stale):
                 yield self._part(group_changes(block), switch)
-        for (_, other), chosen in zip(every, put, strict=True):
-            late = other.entering and self.change.last > 1
-            yield self._rows(other, chosen, self.change.last if late else PREPARE)
+        for (_, new), chosen in zip(all_roles, put, strict=True):
+            late = new.entering and self.change.last > 1
+            yield self._rows(new, chosen, self.change.last if late else PREPARE)
         if self.encoder.build.forwarding.every_hop:
             yield from self._shared_rows()
         yield from self._routes()
-        for (one, _), chosen in zip(every, gone, strict=True):
-            part = self._rows(one, chosen)
+        for (old, _), chosen in zip(all_roles, gone, strict=True):
+            part = self._rows(old, chosen)
             yield replace(part, block=flow_deletions(part.block))
-        for one, other in reversed(roles):
-            for block, switch in self._groups(one, one.there & ~other.there):
+        for old, new in reversed(with_groups):
+            for block, switch in self._groups(old, old.there & ~new.there):
                 yield self._part(group_deletions(block), switch, self.change.last)
 
     def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Part:
-        """The rows that lead to groups, where metadata tells nothing one for each host's port."""
+        """The rows that lead to the chosen groups.
+
+        If a switch cannot carry the class in metadata, there is a row for each port of a host.
+        """
         profile, generation = self.shape
         chosen_groups, switch = groups.take(chosen), self.switch[chosen]
         if groups.entering and not profile.masks:
@@ -202,22 +221,23 @@ class _Bundles:
         return self._part(block, switch, round)
 
     def _class_rows(self) -> tuple[Flags, Flags]:
-        """bool[roles, m] twice: the groups whose rows are put, and those whose rows go."""
+        """bool[roles, m] twice: the groups whose rows are added or changed, and those whose rows
+        are removed.
+        """
         before, after = (np.array([g.entry for g in side]) for side in (self.old, self.new))
         put = (after != NOT_LED) & (after != before)
         gone = (before != NOT_LED) & ~(before[:, None] == after).any(axis=1)
-        if (
-            self.encoder.build.forwarding.every_hop
-        ):  # a row of several next hops is where that of a group was
+        if self.encoder.build.forwarding.every_hop:
+            # A row with several next hops takes the place of the row of a group.
             gone[0] &= np.count_nonzero(self.next_hops[1], axis=1) <= 1
         if self.change.last > 1:
             put, gone = put | (after == FROM_HOSTS), gone | (before == FROM_HOSTS)
         return put, gone
 
     def _shared_rows(self) -> Iterator[_Part]:
-        """Rows of classes that packets from anywhere share over several next hops.
+        """Yield rows of classes with several next hops, where paths are shared at every hop.
 
-        Until the last round these are those that the class has before and after.
+        Until the last round packets take only the next hops that the class has before and after.
         """
         before, after = self.next_hops
         both = np.where(before == after, after, 0)
@@ -233,6 +253,7 @@ class _Bundles:
                 yield self._part(row, switch, round)
 
     def _routes(self) -> Iterator[_Part]:
+        """Yield the route rows that are added or changed, then the removals of route rows."""
         switch, prefix, egress, round = self.change.rows.T
         for stays in (True, False):
             chosen = (egress != GONE) == stays
@@ -243,7 +264,10 @@ class _Bundles:
                 yield _Part(block, switch[chosen], round[chosen])
 
     def carried(self, later: Encoder) -> Iterator[_Part]:
-        """Rows by intermediates, each in the round of the route to that switch."""
+        """Yield rows by intermediates, each in the round of the route to the intermediate.
+
+        later: encodes the tables that will be held.
+        """
         ends, build = intermediates(later.build), later.build
         aggregate = build.tables.routes.aggregate[ends]
         for switch in np.unique(self.change.rows[:, 0]).tolist():
@@ -251,26 +275,34 @@ class _Bundles:
             if not blocks:
                 continue
             rows = self.change.rows[self.change.rows[:, 0] == switch]
-            when = np.zeros(max(rows[:, 1].max(), ends.max(), aggregate.max()) + 2, np.int64)
-            when[rows[:, 1]] = rows[:, 3]  # the last place is for those without an aggregate
-            rounds = np.where(when[ends] > 0, when[ends], when[aggregate])
+            # By prefix number, the round; the last place, -1, is for no aggregate.
+            by_prefix = np.zeros(max(rows[:, 1].max(), ends.max(), aggregate.max()) + 2, np.int64)
+            by_prefix[rows[:, 1]] = rows[:, 3]
+            rounds = np.where(by_prefix[ends] > 0, by_prefix[ends], by_prefix[aggregate])
             for block in blocks:
                 number = xid_numbers(block)
                 yield _Part(block, np.full(len(block), switch), rounds[number])
 
     def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:
+        """Yield the messages of the chosen groups, with the switch of each, by number of
+        buckets.
+        """
         if not chosen.any():
             return
         switch = self.switch[chosen]
-        for which, alike in by_buckets(groups.take(chosen)):
-            yield self.encoder.group_messages(alike, self.shape[1]), switch[which]
+        for which, same_size in by_buckets(groups.take(chosen)):
+            yield self.encoder.group_messages(same_size, self.shape[1]), switch[which]
 
     def _part(self, block: Block, switch: Numbers, round: int = PREPARE) -> _Part:
+        """Messages that are sent in one round."""
         return _Part(block, switch, np.full(len(switch), round))
 
 
 def _next_hops(classes: Classes, pairs: Numbers) -> Numbers:
-    """int[n, 1 + A]: the ports of classes (switch and number) that have a weight, 0 for others."""
+    """The ports of classes that have a weight, int[n, 1 + A]; 0 for the others.
+
+    pairs: int64[n, 2], the switch and the number of each class.
+    """
     switch, number = pairs.T
     ports = np.column_stack((classes.port[switch, number], classes.alternate[switch, number]))
-    return np.asarray(ports * (classes.weight[switch, number] > 0))
+    return np.asarray(np.where(classes.weight[switch, number] > 0, ports, 0))

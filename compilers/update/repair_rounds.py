@@ -1,13 +1,19 @@
-"""From the tables of one repair to those of the next: the rows and classes that differ, in rounds.
+"""The rounds from the tables of one repair to those of the next, which lose no packet on the way.
 
-Both repairs say where they differ from the build, so nothing else is looked at. The order is that
-of `compilers.update.order` (docs/how-to/move.md has the proof): a row changes after those that its
-packets meet next. Rows of aggregates only come and go here, they never lead elsewhere: one that
-goes is the last to, and one that comes back does so before its members lose the rows that they had
-meanwhile. Where packets are shared at every hop, classes have in between the next hops that they
-have before and after, and a row changes after those that its packets meet next by any of these.
-Where a destination was cut off, packets are dropped once all others have their new next hops, and
-rows that lead there change after that: sooner, they would meet an old row that may lead back.
+The controller repairs tables around failures again and again. `RepairRounds.between` compares two
+such repairs of a build. Each says where it differs from the build, so only these rows and classes
+are looked at. `repair_messages` encodes the result.
+
+The order is that of `compilers.update.order` (docs/how-to/move.md has the proof): a row changes
+after the rows that its packets meet next. Three rules are added:
+
+- The row of an aggregate is removed or added here, but never leads elsewhere. It is removed after
+  its destinations have rows of their own, and added before they lose these rows.
+- Where paths are shared at every hop, classes have meanwhile only the next hops that they have
+  before and after. A row changes after those that its packets meet next by any of these.
+- Where a destination is cut off, its packets are dropped after all other packets have their new
+  next hops, and rows that lead to the dropping switches change after that. If they changed sooner,
+  their packets would meet an old row that may lead back.
 """
 
 from __future__ import annotations
@@ -29,10 +35,10 @@ from compilers.update.order import by_alternates
 
 Numbers = NDArray[Any]
 GONE = -1
-"""The egress class of a row that is not there."""
+"""In place of the egress class of a row, or of a place: there is none."""
 CUT_OFF = 1 << 20
-"""Beyond any level; the levels of cells whose packets are dropped start here, and are moved down
-behind all others.
+"""Above any level. The levels of cells whose packets are dropped start here at first, and are moved
+down to follow all other levels at the end.
 """
 CELLS_AT_ONCE = 1 << 20
 """Pairs of a switch and a destination that are compared at the same time."""
@@ -40,20 +46,20 @@ CELLS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepairRounds:
-    """Rows that change, and classes that may, in rounds 0 to `last`, as in `Update`."""
+    """Rows that change, and classes that may change, in rounds 0 to `last`, as in `Update`."""
 
     rows: NDArray[np.int64]
     """int64[n, 4], the switch, the prefix number, the new egress class or GONE, and the round."""
     classes: NDArray[np.int64]
     """int64[m, 2], the switch and the number of each class that may change."""
     entered: NDArray[np.int64]
-    """int64[k, 2], the switch and the class of packets that went elsewhere before."""
+    """int64[k, 2], the switch and the new class of packets that had another class before."""
     last: int
     """The number of the last round."""
 
     @classmethod
     def of_classes(cls, classes: NDArray[np.int64]) -> RepairRounds:
-        """Only these classes change."""
+        """The rounds if only these classes change, int64[m, 2]."""
         return cls(np.zeros((0, 4), np.int64), classes, np.zeros((0, 2), np.int64), last=1)
 
     @classmethod
@@ -61,7 +67,7 @@ class RepairRounds:
         """The rounds from one repair of a build to another."""
         classes = distinct(np.concatenate((before.classes, after.classes)))
         rows = distinct(np.concatenate((before.rows, after.rows)))
-        old, new = (_egress(one.tables.routes, rows) for one in (before, after))
+        old, new = _egress(before.tables.routes, rows), _egress(after.tables.routes, rows)
         rows, egress = rows[old != new], new[old != new]
         if not len(rows):
             return cls.of_classes(classes)
@@ -75,11 +81,13 @@ class RepairRounds:
         return cls(np.column_stack((rows, egress, rounds)), classes, entered, last)
 
     def at(self, chosen: NDArray[np.bool_]) -> RepairRounds:
-        """What changes at the chosen of all switches, bool[S]."""
-        rows, classes, entered = (
-            part[chosen[part[:, 0]]] for part in (self.rows, self.classes, self.entered)
+        """The part that concerns some switches. chosen: bool[S], which."""
+        return RepairRounds(
+            rows=self.rows[chosen[self.rows[:, 0]]],
+            classes=self.classes[chosen[self.classes[:, 0]]],
+            entered=self.entered[chosen[self.entered[:, 0]]],
+            last=self.last,
         )
-        return RepairRounds(rows, classes, entered, self.last)
 
     @property
     def switches(self) -> NDArray[np.int64]:
@@ -89,31 +97,41 @@ class RepairRounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    """The n cells (switch and destination) whose packets go elsewhere than before, by new rows."""
+    """The n cells, pairs of a switch and a destination, whose egress class changes.
+
+    A *changed row* is a place in `RepairRounds.rows`.
+    """
 
     row: NDArray[np.int64]
-    """int64[n], the changed row that redirects them."""
+    """int64[n], the changed row that gives the cell its new class."""
     own: NDArray[np.bool_]
-    """bool[n], whether that row serves no other cell."""
+    """bool[n], whether that row is for this destination alone."""
     whole: NDArray[np.int64]
-    """int64[n], the changed row of its aggregate, GONE where there is none."""
+    """int64[n], the changed row of the destination's aggregate; GONE if there is none."""
     ahead: NDArray[np.int64]
-    """int64[n], the next of the cells on the new path, n where there is none."""
+    """int64[n], the first of these cells that packets meet next on the new path; n if they meet
+    none."""
     drops: NDArray[np.bool_]
-    """bool[n], cells that forward no more."""
+    """bool[n], whether the cell drops packets from now on."""
     entered: NDArray[np.int64]
-    """int64[n, 2], switch and egress."""
+    """int64[n, 2], the switch and the new class."""
     shared: NDArray[np.int64]
-    """int64[n], the level where packets are shared at every hop, else 0."""
+    """int64[n], the level if paths are shared at every hop; else 0."""
 
     @classmethod
     def of(cls, before: Repaired, after: Repaired, rows: NDArray[np.int64]) -> _Cells:
-        """The cells that these rows, int64[n, 2] in order, change; some destinations at a time."""
+        """The cells that change by some rows.
+
+        Args:
+            before: the repair whose tables are held.
+            after: the repair whose tables will be held.
+            rows: int64[r, 2], ascending, the switch and the prefix number of each changed row.
+        """
         ends = behind(after.tables.routes, rows[:, 1])
         step = max(1, CELLS_AT_ONCE // len(after.tables.routes.egress))
         blocks = [ends[first : first + step] for first in range(0, max(len(ends), 1), step)]
         fibs = _fibs(before, after)
-        return cls._joined([cls._towards(before, after, rows, some, fibs) for some in blocks])
+        return cls._joined([cls._towards(before, after, rows, block, fibs) for block in blocks])
 
     @classmethod
     def _towards(
@@ -124,46 +142,47 @@ class _Cells:
         ends: NDArray[np.int64],
         fibs: tuple[Fib, ...],
     ) -> _Cells:
-        """The cells of some destinations."""
-        routes, now = after.tables.routes, after.fib.egress(ends)
-        changed = now != before.fib.egress(ends)
+        """The cells of some destinations, int64[D]. fibs: of `_fibs`."""
+        routes, egress = after.tables.routes, after.fib.egress(ends)
+        changed = egress != before.fib.egress(ends)
         switch, column = np.nonzero(changed)
-        own_row, whole = (
-            _places(rows, switch, of[column]) for of in (ends, routes.aggregate[ends])
-        )
+        own_row = _places(rows, switch, ends[column])
+        whole = _places(rows, switch, routes.aggregate[ends][column])
         return cls(
             row=np.where(own_row >= 0, own_row, whole),
             own=own_row >= 0,
             whole=whole,
             ahead=_ahead(after.fib.next_switch(ends), switch, column),
-            drops=now[switch, column] == no_route(now),
-            entered=np.column_stack((switch, now[switch, column])).astype(np.int64),
-            shared=_shared_levels(fibs, ends, changed, now == no_route(now))[switch, column],
+            drops=egress[switch, column] == no_route(egress),
+            entered=np.column_stack((switch, egress[switch, column])).astype(np.int64),
+            shared=_shared_levels(fibs, ends, changed, egress == no_route(egress))[switch, column],
         )
 
     @classmethod
     def _joined(cls, blocks: Sequence[_Cells]) -> _Cells:
-        """The cells of several; none leads to one of another."""
+        """The cells of several blocks of destinations; none leads to a cell of another block."""
         sizes = [len(block.row) for block in blocks]
         total, ahead = sum(sizes), []
         for block, size, start in zip(blocks, sizes, accumulate(sizes, initial=0), strict=False):
             ahead.append(np.where(block.ahead == size, total, block.ahead + start))
-        parts = {
-            part.name: np.concatenate([getattr(block, part.name) for block in blocks])
-            for part in fields(cls)
-            if part.name != "ahead"
+        columns = {
+            field.name: np.concatenate([getattr(block, field.name) for block in blocks])
+            for field in fields(cls)
+            if field.name != "ahead"
         }
-        return cls(**parts, ahead=np.concatenate(ahead))
+        return cls(**columns, ahead=np.concatenate(ahead))
 
     def levels(self, gone: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """int64[n]: one more than the level of the next cell, and no less than the aggregate's.
+        """The level of each cell, int64[n].
 
-        All 1 where aggregates wait for each other: that concerns destinations which were cut off.
+        It is one more than the level of the cell that its packets meet next, and no less than the
+        level of a changed row of its aggregate. If aggregates wait for each other, which happens
+        only where destinations were cut off, all levels are 1, or 2 where packets are dropped.
 
         Args:
-            gone: bool[rows], the rows that are there no more.
+            gone: bool[r], the changed rows that are removed.
         """
-        if self.shared.any():  # without aggregates: such routes are searched
+        if self.shared.any():  # routes with paths shared at every hop have no aggregates
             return _moved_down(self.shared)
         level = np.zeros(len(self.row) + 1, np.int64)
         waits = (self.whole >= 0) & (~self.own | gone[self.row])
@@ -180,8 +199,9 @@ class _Cells:
 
 
 def _fibs(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
-    """Walkers of the new routes by each path that classes have before and after; none where packets
-    are not shared at every hop.
+    """The new next hops by each choice that classes have before and after.
+
+    () where paths are not shared at every hop.
     """
     if after.cables is None:
         return ()
@@ -195,13 +215,22 @@ def _shared_levels(
     changed: NDArray[np.bool_],
     drops: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """int64[S, D]: of cells that change, one more than the largest level that packets meet next."""
+    """The levels of cells where paths are shared at every hop, int64[S, D].
+
+    The level of a cell that changes is one more than the largest level that packets meet next.
+
+    Args:
+        fibs: of `_fibs`; without any all levels are 0.
+        ends: int64[D], destinations.
+        changed: bool[S, D], the cells that change.
+        drops: bool[S, D], the cells that drop packets.
+    """
     level = np.zeros(changed.shape, np.int64)
     if not fibs:
         return level
-    column, here = np.arange(len(ends)), np.arange(len(changed))[:, None]
+    column, switch = np.arange(len(ends)), np.arange(len(changed))[:, None]
     after = np.stack([fib.next_switch(ends) for fib in fibs])
-    away = (after >= 0) & (after != here)
+    away = (after >= 0) & (after != switch)
     for _ in range(MOST_HOPS):
         ahead = np.where(away, level[after, column], 0).max(axis=0)
         raised = np.where(changed & drops, CUT_OFF, ahead + changed)
@@ -212,13 +241,22 @@ def _shared_levels(
 
 
 def _moved_down(level: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Levels from CUT_OFF on right behind the others."""
+    """The levels, with those from CUT_OFF on moved down to follow the others without a gap."""
     late = level >= CUT_OFF
     return level - np.where(late, CUT_OFF - 1 - level[~late].max(initial=0), 0)
 
 
 def _ahead(after: NDArray[np.int32], switch: Numbers, column: Numbers) -> NDArray[np.int64]:
-    """int64[n]: which of these cells the packets of each meet next; n where they meet none."""
+    """The cell that the packets of each of n cells meet next; n if they meet none.
+
+    Args:
+        after: int32[S, D], the next switches.
+        switch: int64[n], the switch of each cell.
+        column: int64[n], its destination, a column of `after`.
+
+    Returns:
+        int64[n].
+    """
     none = len(switch)
     number = np.full(after.shape, none)
     number[switch, column] = np.arange(none)
@@ -234,7 +272,10 @@ def _ahead(after: NDArray[np.int32], switch: Numbers, column: Numbers) -> NDArra
 
 
 def _places(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> NDArray[np.int64]:
-    """int64[n]: where the row of each switch and prefix is in `rows`, GONE if nowhere."""
+    """The place in `rows` of the row of each switch and prefix, int64[n]; GONE if there is none.
+
+    rows: int64[r, 2], ascending, switch and prefix number.
+    """
     width = int(rows.max()) + 2
     keys, wanted = rows[:, 0] * width + rows[:, 1], switch * width + prefix
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -242,7 +283,10 @@ def _places(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> NDArra
 
 
 def _egress(routes: Routes, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[n]: the class that each row (switch, prefix) leads to; GONE where it is not there."""
+    """The class that rows lead to, int64[n]; GONE where the tables do not have the row.
+
+    rows: int64[n, 2], switch and prefix number.
+    """
     row, present = rows_of(routes, rows[:, 0], rows[:, 1])
     egress = routes.egress[rows[:, 0], row]
     return np.where(present & (egress != no_route(egress)), egress.astype(np.int64), GONE)

@@ -1,13 +1,17 @@
 """The rounds of a move on routers: which prefix of a switch changes when.
 
-They are those of `move_plan`, which holds for any switch that forwards by prefix: a row changes
-once the rows that its packets meet next have. What is no row (the route that discards what no other
-is for, hosts of the switch itself) comes first and goes last. Shares of packets from hosts:
+The rounds are those of `move_plan`, which hold for any switch that forwards by prefix: a row
+changes after the rows that its packets meet next. Routes that are no row of the tables, such as the
+route that discards unknown destinations, and those to the switch's own hosts, come first and go
+last.
 
-- in a VRF of their own they stay until the last round; any first hop will do, as the packet is in
-  transit from there on, and routers may send it back to where it came from;
-- where a rule leads to their table (FRR), those that change go first and come last. Meanwhile the
-  packets keep to the minimal port, as `plan` wants it where repair looks at the port of entry.
+Packets from hosts are looked up in a table of their own, with routes for their shares:
+
+- In a VRF of their own these routes stay until the last round. Any first hop will do, as the packet
+  is in transit from there on, and routers may send it back over its ingress link.
+- If a rule leads to their table (FRR), the routes that change go first and come last. Meanwhile
+  their packets keep to the minimal port, which the plan requires where repair looks at the ingress
+  port.
 """
 
 from __future__ import annotations
@@ -39,7 +43,8 @@ class PrefixRounds:
     hosts: str
     """The routing table that is looked up for packets from hosts."""
     ruled: bool
-    """Whether a rule leads to that table, so that packets without a route go on to MAIN."""
+    """Whether a rule leads to that table, so that packets without a route there go on to the main
+    table."""
 
     def held_after(
         self,
@@ -48,13 +53,13 @@ class PrefixRounds:
         number: int,
         moved: Callable[[Value, str], Value],
     ) -> dict[Place, Value]:
-        """What is held after a round.
+        """The routes that the switch holds after a round.
 
         Args:
-            old: what was held before, by table and prefix.
-            new: what is to be held.
-            number: of the round.
-            moved: the same value of another prefix.
+            old: the routes before the move, by table and prefix.
+            new: the routes after the move.
+            number: the number of the round.
+            moved: turns the route of an aggregate into the same route of another prefix.
         """
         held = dict(old) if number < self.last else {}
         for place in dict.fromkeys((*old, *new)):
@@ -70,13 +75,14 @@ class PrefixRounds:
         return held
 
     def _round(self, place: Place, old: Mapping[Place, Value]) -> int:
+        """The round in which the route at a place changes."""
         is_old = place in old
         if place[0] == self.hosts:
             return self.last if is_old or self.ruled else 0
         return self.rounds.get(place[1], self.last if is_old else 0)
 
     def _whole(self, prefix: str) -> str:
-        """The aggregate that a prefix is inside of."""
+        """The smallest prefix with a round that a prefix is inside of; "" if there is none."""
         network = ip_network(prefix)
         for length in range(network.prefixlen - 1, -1, -1):
             if (text := str(network.supernet(new_prefix=length))) in self.rounds:
@@ -91,11 +97,12 @@ class RouterMove:
     update: Update
     """The rounds of the move."""
     texts: tuple[tuple[list[str], ...], tuple[list[str], ...]]
-    """The text of every prefix of the old build and of the new one, IPv4 then IPv6."""
+    """The texts of all prefixes by number: of the old build and of the new one, each for IPv4 and
+    for IPv6."""
 
     @classmethod
     def of(cls, old: Build, new: Build) -> RouterMove:
-        """The move.
+        """Plan the move.
 
         Raises:
             InputError: no order of rows is safe.
@@ -108,28 +115,36 @@ class RouterMove:
         return self.update.last
 
     def before(self, vertex: int) -> int:
-        """The vertex that a switch of the new build had in the old one; below 0 if none."""
+        """The vertex in the old build of a switch of the new build; negative if there is none."""
         nodes = self.update.nodes
         return int(nodes.before[nodes.node_after[vertex]])
 
     def rounds(self, vertex: int, hosts: str, ruled: bool) -> PrefixRounds:
-        """The round in which each route of a switch of the new build changes."""
-        update, earlier = self.update, self.before(vertex)
+        """The rounds in which the routes of a switch of the new build change.
+
+        Args:
+            vertex: the switch.
+            hosts: the routing table that is looked up for packets from hosts.
+            ruled: whether a rule leads to that table.
+        """
+        update, vertex_before = self.update, self.before(vertex)
         by_prefix: dict[str, int] = {}
-        if earlier >= 0:
-            was = _rows(update.old, earlier)[0].astype(np.int64)
+        if vertex_before >= 0:
+            old_prefixes = _rows(update.old, vertex_before)[0].astype(np.int64)
             for family, texts in enumerate(self.texts[0]):
-                gone = update.rounds_of_gone(vertex, was, v6=bool(family)).tolist()
-                by_prefix |= {texts[p]: r for p, r in zip(was.tolist(), gone, strict=True)}
-        now, present = _rows(update.new, vertex)
+                rounds = update.rounds_of_gone(vertex, old_prefixes, v6=bool(family)).tolist()
+                old_texts = [texts[prefix] for prefix in old_prefixes.tolist()]
+                by_prefix |= dict(zip(old_texts, rounds, strict=True))
+        new_prefixes, present = _rows(update.new, vertex)
         rounds = update.row[vertex][present].tolist()
         for texts in self.texts[1]:
-            by_prefix |= {texts[p]: r for p, r in zip(now.tolist(), rounds, strict=True)}
+            new_texts = [texts[prefix] for prefix in new_prefixes.tolist()]
+            by_prefix |= dict(zip(new_texts, rounds, strict=True))
         return PrefixRounds(by_prefix, self.last, hosts, ruled)
 
 
 def _rows(build: Build, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """int32[n], the prefix numbers of a switch's rows, and bool[R], where they are."""
+    """int32[n], the prefix numbers of a switch's rows, and bool[R], which of its R rows exist."""
     routes = build.tables.routes
     present = routes.egress[vertex] < no_route(routes.egress)
     return routes.prefixes(vertex)[present], present

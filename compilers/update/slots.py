@@ -1,9 +1,12 @@
 """The rows and groups of one switch during an update, each with the round in which it changes.
 
-A *slot* is a place for a row (its table, priority and match) or for a group (its number), with what
-is there before and after; either may be nothing. So the program of every moment, and the
-messages that lead from one to the next or back, are selections from the same columns. Slots of
-small blocks, and those of a switch of one table, are known by their places.
+A *slot* is a place for a row (its table, priority and match) or for a group (its number), with the
+row or group that is there before the update and the one that is there after it; either may be
+missing. So the program of a switch after any round, and the messages that lead from one round to
+the next or back, are selections from the same arrays.
+
+`programs` makes the slots of a switch. `matched` pairs the old and new rows that have the same
+place.
 """
 
 from __future__ import annotations
@@ -32,21 +35,22 @@ from compilers.update.move_plan import PREPARE
 Numbers = NDArray[Any]
 Part = Literal["groups", "classes", "routes", "local"]
 BEGINNING = -1
-"""The round before the first."""
+"""The round before the first one."""
 SLOT_PARTS: dict[RowKind, Part] = {
     RowKind.GROUP: "groups",
     RowKind.CLASS: "classes",
     RowKind.ROUTE: "routes",
 }
-"""What a kind of message is counted as; all others are `local`, but for the marker."""
+"""The part in which rows of a kind are counted. All other kinds are `local`; the marker, which
+names the build, is not counted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """n slots of one kind, alike in their layouts."""
+    """n slots of one kind, whose messages have the same layout."""
 
     kind: RowKind
-    """Which rows or groups they are."""
+    """The kind of rows or groups."""
     before: Block
     """uint8[n, L], the bundled messages that add the old row; zeros where there is none."""
     after: Block
@@ -60,22 +64,22 @@ class Slots:
     since: int = BEGINNING
     """The round from which `before` is held."""
     until: Numbers | None = None
-    """int[n], the rounds in which other slots of the same places change; None where there are none.
-    """
+    """int[n], the rounds in which other slots with the same places change; None if there are no
+    such slots."""
 
     @classmethod
     def only_after(cls, block: Block, round: int) -> Slots:
-        """What is added in a round."""
+        """Slots for rows that are added in a round."""
         return cls._alone(block, round, new=True)
 
     @classmethod
     def only_before(cls, block: Block, round: int) -> Slots:
-        """What is removed in a round."""
+        """Slots for rows that are removed in a round."""
         return cls._alone(block, round, new=False)
 
     @classmethod
     def unchanged(cls, block: Block) -> Slots:
-        """What is there before and after."""
+        """Slots for rows that stay as they are."""
         held = np.full(len(block), True)
         return cls(kind_of(block), block, block, held, held, np.zeros(len(block), np.int64))
 
@@ -88,8 +92,8 @@ class Slots:
         Args:
             before: uint8[., L], messages that are held.
             after: uint8[., L'], messages that will be held.
-            pair: int[n] twice, the row of each slot in these blocks; -1 where nothing is.
-            round: int[n].
+            pair: int[n] twice, the row of each slot in these blocks; NO_ROW where there is none.
+            round: int[n], the round in which each slot changes.
         """
         sides = []
         for block, row in zip((before, after), pair, strict=True):
@@ -102,13 +106,13 @@ class Slots:
 
     @classmethod
     def _alone(cls, block: Block, round: int, new: bool) -> Slots:
-        held = np.full(len(block), True)
-        rounds = np.full(len(block), round)
-        return cls(kind_of(block), block, block, held & (not new), held & new, rounds)
+        """Slots with a row before or after only. new: after."""
+        had, has = np.full(len(block), not new), np.full(len(block), new)
+        return cls(kind_of(block), block, block, had, has, np.full(len(block), round))
 
     @property
     def differ(self) -> NDArray[np.bool_]:
-        """bool[n]: slots in which something changes. Numbers of messages do not count."""
+        """bool[n], the slots whose row changes; the numbers of messages (xid) do not count."""
         one, other = self.before, self.after
         differ: NDArray[np.bool_] = self.had != self.has
         if one is other:
@@ -118,7 +122,7 @@ class Slots:
         return differ | (self.had & self.has & ~same_but_xid(one, other))
 
     def held_after(self, round: int) -> Iterator[Block]:
-        """What is held when this round is over; -1: before the update."""
+        """Yield the messages of the rows that are held after a round; BEGINNING: before all."""
         later = self.round > round
         before = self.had & later & (self.since <= round)
         after = self.has & ~later
@@ -129,11 +133,16 @@ class Slots:
                 yield block[held]
 
     def turned(self) -> Slots:
-        """The way back, from after to before, of which only the messages are used."""
+        """The slots of the way back, from the new rows to the old ones; use only their messages."""
         return Slots(self.kind, self.after, self.before, self.has, self.had, self.round)
 
     def take(self, chosen: NDArray[np.bool_], round: Numbers | None = None) -> Slots:
-        """Some of them, in another round if one is given."""
+        """Some of the slots.
+
+        Args:
+            chosen: bool[n].
+            round: int[n], the rounds in which they change instead; None: their own.
+        """
         rounds = self.round if round is None else round
         return Slots(
             kind=self.kind,
@@ -145,7 +154,7 @@ class Slots:
         )
 
     def split(self, removed: int, added: int) -> tuple[Slots, Slots]:
-        """Removal in one round and addition in another, in the place of a change."""
+        """Slots that remove the old rows in one round, and add the new ones in another."""
         none = np.zeros(len(self.round), np.bool_)
         return (
             replace(self, has=none, round=np.full(len(none), removed)),
@@ -167,7 +176,7 @@ class Counts:
     changed: int = 0
     """Rows and groups that do something else."""
     removed: int = 0
-    """Rows and groups that go."""
+    """Rows and groups that are removed."""
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
@@ -179,28 +188,33 @@ class Counts:
 
 
 def messages(slots: Sequence[Slots], round: int) -> list[Block]:
-    """What one switch is sent in a round: groups, rows, then removals of rows and of groups."""
-    puts: dict[bool, list[Block]] = {True: [], False: []}
-    drops: dict[bool, list[Block]] = {True: [], False: []}
+    """The messages that one switch is sent in a round.
+
+    Rows lead to groups, and groups to other groups. So groups come first, then rows, then removals
+    of rows, and removals of groups in the opposite order at last.
+    """
+    groups, rows = list[Block](), list[Block]()
+    row_removals, group_removals = list[Block](), list[Block]()
     for s in slots:
         chosen = (s.round == round) & s.differ
         if not chosen.any():
             continue
-        groups = s.kind == RowKind.GROUP
-        if groups:
+        if s.kind == RowKind.GROUP:
             fresh, stale = chosen & s.has & ~s.had, chosen & s.has & s.had
-            puts[True] += [s.after[fresh], group_changes(s.after[stale])]
-            drops[True].append(group_deletions(s.before[chosen & ~s.has]))
+            groups += [s.after[fresh], group_changes(s.after[stale])]
+            group_removals.append(group_deletions(s.before[chosen & ~s.has]))
         else:
-            puts[False].append(s.after[chosen & s.has])
-            drops[False].append(flow_deletions(s.before[chosen & ~s.has]))
-    # A group that others lead to comes first, and goes last.
-    ordered = (*puts[True], *puts[False], *drops[False], *reversed(drops[True]))
+            rows.append(s.after[chosen & s.has])
+            row_removals.append(flow_deletions(s.before[chosen & ~s.has]))
+    ordered = (*groups, *rows, *row_removals, *reversed(group_removals))
     return [block for block in ordered if len(block)]
 
 
 def counts(slots: Iterable[Slots], round: int | None = None) -> dict[Part, Counts]:
-    """What changes at a switch, in one round or in all."""
+    """How many rows and groups of a switch change, by part.
+
+    round: counts one round only; None: all rounds.
+    """
     totals: dict[Part, Counts] = {
         part: Counts() for part in ("groups", "classes", "routes", "local")
     }
@@ -217,7 +231,11 @@ def counts(slots: Iterable[Slots], round: int | None = None) -> dict[Part, Count
 
 
 def changes_by_round(slots: Iterable[Slots], rounds: int) -> NDArray[np.int64]:
-    """int64[rounds]: how many rows and groups of a switch change in each; without its marker."""
+    """How many rows and groups of a switch change in each round, without its marker.
+
+    Returns:
+        int64[rounds].
+    """
     changes = np.zeros(rounds, np.int64)
     for s in slots:
         if s.kind != RowKind.MARKER:
@@ -226,25 +244,26 @@ def changes_by_round(slots: Iterable[Slots], rounds: int) -> NDArray[np.int64]:
 
 
 Rounds = Callable[[Block], Numbers]
-"""int[n], the rounds in which the n messages of a block change."""
+"""Says for n messages of a block, int[n], the rounds in which they change."""
 NO_ROW = -1
+"""In place of a row of a block: there is none."""
 
 
 def in_round(round: int) -> Rounds:
-    """All in one round."""
+    """The rule by which all messages change in one round."""
     return lambda block: np.full(len(block), round)
 
 
 def matched(
     before: Sequence[Block], after: Sequence[Block], put: Rounds, drop: Rounds
 ) -> Iterator[Slots]:
-    """The slots of small blocks.
+    """Yield the slots of small blocks, whose rows are paired by their places.
 
     Args:
         before: messages that are held.
-        after: those that will be held.
-        put: the rounds of these.
-        drop: the rounds of what goes, and of which nothing is left afterwards.
+        after: messages that will be held.
+        put: the rounds of places that will hold a row.
+        drop: the rounds of places that will be empty.
     """
     if len(before) == len(after) and all(map(np.array_equal, before, after)):
         yield from map(Slots.unchanged, after)
@@ -268,13 +287,13 @@ def matched(
 def single_table_slots(
     before: FlowProgram, after: FlowProgram, rounds: Rounds, gone: Rounds, last: int
 ) -> Iterator[Slots]:
-    """The slots of a switch of one table: every row of a prefix in the round of its route.
+    """Yield the slots of a switch with one table, where a route is many rows.
 
     Args:
-        before: what is held.
-        after: what will be held.
-        rounds: those of rows of prefixes.
-        gone: the same of rows that go.
+        before: the program that is held.
+        after: the program that will be held.
+        rounds: the rounds of rows for a prefix: those of its route.
+        gone: the rounds of rows for a prefix that are removed.
         last: the last round.
     """
     prepare, end = in_round(PREPARE), in_round(last)
@@ -290,9 +309,10 @@ def single_table_slots(
 
 
 def _filled(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks with any message."""
     return [block for block in blocks if len(block)]
 
 
 def _keys(block: Block) -> Sequence[bytes | int]:
-    """What tells each message's row or group from others: its place, or its number."""
+    """The place of each message's row, or the number of its group."""
     return added_groups(block) if kind_of(block) == RowKind.GROUP else row_places(block)

@@ -1,13 +1,15 @@
-"""The proof of an update by walking: every state that the fabric passes through delivers.
+"""Prove by walks that every state in which a fabric is during a move delivers all packets.
 
-A state is one of the borders between rounds, or a mixture inside a round in which each switch has
-carried it out or has not. In every state every packet between switches that both builds have is
-walked, and two things are looked at on the way, from which the rest follows (docs/how-to/move.md):
-a new cell leads to a new one, and no packet is sent back to where it came from. Packets that carry
-an intermediate are drawn only while all rows are old, or all are new, so that what is walked there
-are their legs.
+A *state* is the end of a round, or a mixture within a round: some switches have carried it out, and
+the others have not. `prove` walks in every state every packet between switches that both builds
+have. On the way it looks at two things from which all other mixtures follow (docs/how-to/move.md):
+a *cell* (a switch and a destination) with a new row leads to a cell with a new row, and no packet
+is sent back over its ingress link.
 
-A marked packet may be spread to a switch whose next hop is the one that spread it. It bounces
+Packets get an intermediate only while all rows are old, or all are new. So what is walked in such a
+build are the legs of their paths.
+
+A marked packet may be spread to a switch whose next hop is the switch that spread it. It bounces
 there, as `compilers.forwarding.rule.transit` says, and is followed over every bounce until it goes
 on by next hops.
 """
@@ -16,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +31,15 @@ from compilers.update.move_plan import NO_ROUND, Update
 from compilers.update.order import Levels, levels
 
 Progress = Callable[[int, int], None]
+"""Called with destinations done and all."""
 UPDATE_EXAMPLES = 10
+"""The most faults that a proof names."""
 NOT_HOME = 2 * MOST_HOPS
-"""Links of packets that are not home after as many as are walked."""
+"""In place of the links of packets that have not arrived when the walk ends."""
 NEVER_ARRIVES = 255
-"""The level of cells that stay old: those of switches that the new build has not."""
+"""The level of cells that keep their old row: those of switches that the new build does not
+have.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +58,15 @@ class UpdateFault:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What walking all states gave.
+    """The result of walking all states.
 
-    Where packets go by intermediates, lengths are those of a leg.
+    If packets go by intermediates, lengths are those of a leg.
     """
 
     states: int
     """How many states were walked: those between rounds, and mixtures within a round."""
     pairs: int
-    """Ordered pairs of switches walked in each state."""
+    """How many ordered pairs of switches were walked in each state."""
     max_hops: int
     """The links of the longest path, never more than `bound`."""
     bound: int
@@ -73,12 +78,12 @@ class Proof:
 def prove(
     update: Update, mixtures: int = 2, seed: int = 1, progress: Progress | None = None
 ) -> Proof:
-    """Walk every border, and so many seeded mixtures in each round of routes.
+    """Walk the end of every round, and some mixtures within each round of routes.
 
     Args:
-        update: what to walk.
-        mixtures: how many in each round.
-        seed: of the choice of switches.
+        update: the move.
+        mixtures: how many mixtures are walked in each round.
+        seed: chooses the switches of the mixtures.
         progress: called with destinations done and all.
     """
     d = update.difference
@@ -104,7 +109,9 @@ def prove(
 
 
 def _states(update: Update, mixtures: int, seed: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """The round of each state and, uint8[M], the last round that each switch has carried out."""
+    """Yield all states: the round, and uint8[M], the last round that each switch has carried
+    out.
+    """
     count = len(update.nodes.datapath_id)
     random = np.random.default_rng(seed)
     yield 0, np.zeros(count, np.uint8)
@@ -116,7 +123,10 @@ def _states(update: Update, mixtures: int, seed: int) -> Iterator[tuple[int, NDA
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """The M switches and D destinations that both builds have."""
+    """The cells of M switches and some D destinations that both builds have.
+
+    A switch is its place in `Update.nodes`. The place M stands for no switch.
+    """
 
     update: Update
     """The rounds of the move."""
@@ -124,7 +134,7 @@ class Cells:
     """int32[W, M + 1, D], the next switch on W paths by the old tables; the switch itself where it
     delivers, M where it drops packets."""
     after: NDArray[np.int32]
-    """int32[W, M + 1, D], the same by the new tables."""
+    """int32[W, M + 1, D], the next switch on W paths by the new tables."""
     level: NDArray[np.uint8]
     """uint8[M + 1, D], the level of each cell, as in `Levels`."""
     changed: NDArray[np.bool_]
@@ -132,15 +142,18 @@ class Cells:
     home: NDArray[np.int64]
     """int64[D], the place of each destination among the M switches."""
     bounces_before: NDArray[np.int32]
-    """int32[B, M + 1, D], where old rows send a packet that came in by its next hop, in the order
-    in which they try; M where there is no such port. Empty where neither build marks packets."""
+    """int32[B, M + 1, D], where old rows send a packet that came in by the link of its next hop, in
+    the order in which they try; M where there is no such port. Empty if neither build marks
+    packets.
+    """
     bounces_after: NDArray[np.int32]
-    """int32[B', M + 1, D], the same of new rows."""
+    """int32[B', M + 1, D], where new rows send such a packet."""
     spreads_before: NDArray[np.bool_]
-    """bool[M + 1, D], whether the old row of each switch spreads marked packets; empty where none
-    are marked."""
+    """bool[M + 1, D], whether the old row of each switch spreads marked packets; empty if the old
+    build marks none."""
     spreads_after: NDArray[np.bool_]
-    """bool[M + 1, D], whether the new row does."""
+    """bool[M + 1, D], whether the new row of each switch spreads marked packets; empty if the new
+    build marks none."""
     sources: NDArray[np.bool_]
     """bool[M, D], pairs that have a path both before and after."""
     bound: int
@@ -148,17 +161,19 @@ class Cells:
 
     @classmethod
     def of(cls, update: Update, block: Levels, kept: NDArray[np.bool_]) -> Cells:
-        """The cells of some destinations."""
+        """The cells of some destinations.
+
+        Args:
+            update: the move.
+            block: the levels of a block of destinations.
+            kept: bool, which of these destinations both builds have.
+        """
         d, n = update.difference, update.nodes
         new, count = block.destinations[kept], len(n.datapath_id)
-        old = n.prefix[new]
-        earlier, later = (n.before, n.node_before), (n.after, n.node_after)
-        before = _next_nodes(d.fibs_before, old, earlier, count)
-        after = _next_nodes(d.fibs, new, later, count)
-        bounces = (
-            _next_nodes(d.bounces_before, old, earlier, count),
-            _next_nodes(d.bounces, new, later, count),
-        )
+        old = n.prefix[new]  # the destinations as vertices of the old build
+        places_before, places_after = (n.before, n.node_before), (n.after, n.node_after)
+        before = _next_nodes(d.fibs_before, old, places_before, count)
+        after = _next_nodes(d.fibs, new, places_after, count)
         level = np.full(before.shape[1:], NEVER_ARRIVES, np.uint8)
         level[:count][n.after >= 0] = block.cells[:, kept][n.after[n.after >= 0]]
         changed = block.changed[:, kept][n.after] & (n.after >= 0)[:, None]
@@ -167,52 +182,62 @@ class Cells:
             hops = minimal_hops(fib, ends)[np.maximum(vertex, 0)]
             sources &= hops > 0
             bound += int(hops[n.both].max(initial=0))
-        spreads = (
-            _spreading(d.old, d.fib_before, old, n.before),
-            _spreading(d.new, d.fib, new, n.after),
+        return cls(
+            update=update,
+            before=before,
+            after=after,
+            level=level,
+            changed=changed,
+            home=n.node_after[new],
+            bounces_before=_next_nodes(d.bounces_before, old, places_before, count),
+            bounces_after=_next_nodes(d.bounces, new, places_after, count),
+            spreads_before=_spreading(d.old, d.fib_before, old, n.before),
+            spreads_after=_spreading(d.new, d.fib, new, n.after),
+            sources=sources,
+            bound=bound,
         )
-        home = n.node_after[new]
-        return cls(update, before, after, level, changed, home, *bounces, *spreads, sources, bound)
 
     def walk(self, carried_out: NDArray[np.uint8]) -> tuple[int, dict[str, NDArray[np.bool_]]]:
-        """The longest path, and what is wrong at which cells, bool[M, D].
+        """Walk all packets in a state.
 
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
+
+        Returns:
+            The links of the longest path; and by fault in words bool[M, D], the cells whose packets
+            have it.
         """
         count = len(carried_out)
-        renewed, step, flat, away = self._steps(carried_out)
-        here, ahead = np.arange(count)[:, None], flat[:, :count]
-        open_cell = self.changed & renewed[:count] & (away & ~renewed.take(ahead)).any(axis=0)
+        state = self._state(carried_out)
+        switch, ahead = np.arange(count)[:, None], state.flat[:, :count]
+        meets_old = (state.away & ~state.renewed.take(ahead)).any(axis=0)
         returned = np.zeros(self.changed.shape, np.bool_)
-        for next_switch in step:
-            returned |= (away & (next_switch.take(ahead) == here)).any(axis=0)
-        hops, lost = self._follow(flat)
+        for next_switch in state.step:
+            returned |= (state.away & (next_switch.take(ahead) == switch)).any(axis=0)
+        hops, lost = self._follow(state.flat)
         arrived = self.sources & ~lost
         wrong = {
             "is not delivered": lost,
             "is sent back to where it came from": returned,
-            "meets an old row behind a new one": open_cell,
+            "meets an old row behind a new one": self.changed & state.renewed[:count] & meets_old,
             "is lost on a way that it is spread over": self._spread_and_lost(
-                carried_out, renewed, step, away, lost
+                carried_out, state, lost
             ),
         }
         longest = int(hops[arrived].max(initial=0))
-        return longest, {what: self.sources & where for what, where in wrong.items()}
+        return longest, {fault: self.sources & cells for fault, cells in wrong.items()}
 
     def hops(self, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
-        """int8[M, D]: links of each pair's path in a state; LOST where there is none.
+        """The links of each pair's path in a state, int8[M, D]; LOST where there is none.
 
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
         """
-        hops, lost = self._follow(self._steps(carried_out)[2])
+        hops, lost = self._follow(self._state(carried_out).flat)
         return np.where(self.sources & ~lost, hops, LOST).astype(np.int8)
 
-    def _steps(self, carried_out: NDArray[np.uint8]) -> tuple[NDArray[Any], ...]:
-        """bool[M + 1, D], cells that are new; [W, M + 1, D], where each leads, in the flat table,
-        too; bool[W, M, D], whether away.
-        """
+    def _state(self, carried_out: NDArray[np.uint8]) -> _State:
+        """The state in which each switch has carried out its rounds up to one, uint8[M]."""
         count, width = len(carried_out), len(self.home)
         renewed = np.zeros(self.level.shape, np.bool_)
         renewed[:count] = self.level[:count] <= carried_out[:, None]
@@ -221,80 +246,91 @@ class Cells:
         step = np.where(renewed, after, before)
         flat = step.astype(np.int64) * width + np.arange(width)
         away = (step[:, :count] != np.arange(count)[:, None]) & (step[:, :count] < count)
-        return renewed, step, flat, away
+        return _State(renewed, step, flat, away)
 
     def _spread_and_lost(
-        self,
-        carried_out: NDArray[np.uint8],
-        renewed: NDArray[np.bool_],
-        step: NDArray[np.int32],
-        away: NDArray[np.bool_],
-        lost: NDArray[np.bool_],
+        self, carried_out: NDArray[np.uint8], state: _State, lost: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """bool[M, D]: cells whose hosts' packets are marked, and some of these may be lost.
+        """The cells whose hosts' packets are marked, and may be lost after they are spread.
 
-        Old rows mark packets, and old rows spread those. New ones do once all switches have learnt
-        to. A row of another build has a marked packet go on as others in transit do.
+        Old rows mark packets, and old rows spread these. New rows do so once all switches have
+        learnt to spread them. At a row of the other build a marked packet is forwarded like others
+        in transit.
 
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
-            renewed: bool[M + 1, D], cells that are new.
-            step: int32[W, M + 1, D], where each leads.
-            away: bool[W, M, D], whether to another switch.
-            lost: bool[M, D], cells from which packets in transit are lost.
+            state: the state.
+            lost: bool[M, D], the cells from which packets in transit are lost.
+
+        Returns:
+            bool[M, D].
         """
         u, places, count = self.update, self.update.nodes, len(carried_out)
-        column, fails = np.arange(step.shape[2]), np.zeros(lost.shape, np.bool_)
+        column, fails = np.arange(lost.shape[1]), np.zeros(lost.shape, np.bool_)
         learnt = u.in_place or bool((carried_out >= u.spreading).all())
         if not len(self.spreads_before) and not (learnt and len(self.spreads_after)):
             return fails
-        turned_lost = self._turned_and_lost(renewed, step, lost)
-        for build, vertex, node, spreading, here in (
-            (u.old, places.before, places.node_before, self.spreads_before, ~renewed),
-            (u.new, places.after, places.node_after, self.spreads_after, renewed & learnt),
+        turned_lost = self._turned_and_lost(state, lost)
+        # `of_build`: bool[M + 1, D], the cells whose row is of this build, and may mark packets.
+        for build, vertex, node, spreading, of_build in (
+            (u.old, places.before, places.node_before, self.spreads_before, ~state.renewed),
+            (u.new, places.after, places.node_after, self.spreads_after, state.renewed & learnt),
         ):
-            if not len(spreading) or not here[:count].any():
+            if not len(spreading) or not of_build[:count].any():
                 continue
-            near = _neighbours(build, vertex, node)
-            sent_back = away & here[step[:, :count], column]
+            neighbours = _neighbours(build, vertex, node)
+            sent_back = state.away & of_build[state.step[:, :count], column]
             arrives_lost = lost | (turned_lost & sent_back).any(axis=0)
-            spread_lost = (spreading & here)[:count] & _any_at(arrives_lost, near)
-            fails |= here[:count] & _any_at(arrives_lost | spread_lost, near)
+            spread_lost = (spreading & of_build)[:count] & _any_at(arrives_lost, neighbours)
+            fails |= of_build[:count] & _any_at(arrives_lost | spread_lost, neighbours)
         return fails
 
-    def _turned_and_lost(
-        self, renewed: NDArray[np.bool_], step: NDArray[np.int32], lost: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """bool[W, M, D]: whether a packet is lost that comes in from where the path W leads.
+    def _turned_and_lost(self, state: _State, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether a packet is lost that comes into a cell from the cell's own next switch.
 
-        It takes the first bounce that is another switch, else the minimal path, which may lead
-        back. Where it comes in by a next hop again, it is turned again.
+        It takes the first bounce that leads to another switch, else the minimal path, which may
+        lead back. If it comes to a next switch of that cell again, it is turned again.
+
+        Args:
+            state: the state.
+            lost: bool[M, D], the cells from which packets in transit are lost.
+
+        Returns:
+            bool[W, M, D], for the next switch on each of W paths.
         """
+        step, renewed = state.step, state.renewed
         count, column = len(lost), np.arange(step.shape[2])
-        here, came = np.arange(count)[:, None], step[:, :count]
-        towards = np.broadcast_to(step[0, :count], came.shape)
-        before, after = self.bounces_before, self.bounces_after
-        for place in reversed(range(max(len(before), len(after)))):
+        switch, came_from = np.arange(count)[:, None], step[:, :count]
+        towards = np.broadcast_to(step[0, :count], came_from.shape)
+        bounces = self.bounces_before, self.bounces_after
+        for place in reversed(range(max(map(len, bounces)))):
             old, new = (
-                side[place, :count] if place < len(side) else np.int32(count)
-                for side in (before, after)
+                side[place, :count] if place < len(side) else np.int32(count) for side in bounces
             )
             bounce = np.where(renewed[:count], new, old)
-            towards = np.where((bounce < count) & (bounce != came), bounce, towards)
-        leads_here = step[:, towards, column] == here
-        again = leads_here.any(axis=0)
-        path = leads_here.argmax(axis=0)
+            towards = np.where((bounce < count) & (bounce != came_from), bounce, towards)
+        leads_back = step[:, towards, column] == switch
+        again = leads_back.any(axis=0)
+        path = leads_back.argmax(axis=0)
         dropped = np.append(lost, np.ones((1, len(column)), np.bool_), axis=0)
         turned = np.ones((len(step), count + 1, len(column)), np.bool_)
         for _ in range(MOST_HOPS):
-            now = np.where(again, turned[path, towards, column], dropped[towards, column])
-            if np.array_equal(now, turned[:, :count]):
+            after = np.where(again, turned[path, towards, column], dropped[towards, column])
+            if np.array_equal(after, turned[:, :count]):
                 break
-            turned[:, :count] = now
+            turned[:, :count] = after
         return turned[:, :count]
 
     def _follow(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """uint8[M, D] and bool[M, D]: the most links that packets take, and which may be lost."""
+        """Follow packets in transit by next hops.
+
+        Args:
+            flat: int64[W, M + 1, D], of `_State`.
+
+        Returns:
+            uint8[M, D], the most links that packets take from each cell; and bool[M, D], whether
+            they may be lost.
+        """
         count, width = flat.shape[1] - 1, flat.shape[2]
         hops = np.full(flat.shape[1:], NOT_HOME, np.uint8)
         column = np.arange(width)
@@ -310,22 +346,39 @@ class Cells:
         return hops[:count], hops[:count] == NOT_HOME
 
     def faults(self, round: int, wrong: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
-        """Examples of what is wrong in a state."""
+        """The first faults in a state after or within a round. wrong: of `walk`."""
         n, examples = self.update.nodes, []
         names = self.update.new.wiring.names
-        for what, where in wrong.items():
-            for node, column in np.argwhere(where)[:UPDATE_EXAMPLES].tolist():
-                ends = (names[n.after[node]], names[n.after[self.home[column]]])
-                examples.append(UpdateFault(round, *ends, what))
+        for fault, cells in wrong.items():
+            for node, column in np.argwhere(cells)[:UPDATE_EXAMPLES].tolist():
+                source, destination = names[n.after[node]], names[n.after[self.home[column]]]
+                examples.append(UpdateFault(round, source, destination, fault))
         return examples
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """The rows that the cells of `Cells` have in a state."""
+
+    renewed: NDArray[np.bool_]
+    """bool[M + 1, D], whether a cell has its new row."""
+    step: NDArray[np.int32]
+    """int32[W, M + 1, D], the next switch on W paths."""
+    flat: NDArray[np.int64]
+    """int64[W, M + 1, D], the flat index of the cell that a packet comes to next."""
+    away: NDArray[np.bool_]
+    """bool[W, M, D], whether the next switch is another one."""
+
+
 def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
-    """int8[M, M]: links between switches of both builds in a state; LOST where no path leads there.
+    """The links between switches of both builds in a state of a move.
 
     Args:
         update: the move.
         carried_out: uint8[M], the last round that each switch has carried out.
+
+    Returns:
+        int8[M, M], by source and destination; LOST where no path leads there.
     """
     d = update.difference
     common, count = d.nodes.destinations(d.old, d.new), len(carried_out)
@@ -342,42 +395,56 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
 def _spreading(
     build: Build, fib: Fib, destinations: NDArray[np.int64], vertex: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """bool[M + 1, D]: which switches get marked packets and spread them, by their places."""
+    """Which switches get marked packets and spread them, bool[M + 1, D].
+
+    Args:
+        build: one of the two builds.
+        fib: its next hops.
+        destinations: int64[D], its vertices.
+        vertex: int64[M], its vertex of each switch; negative: none.
+    """
     if not build.forwarding.marks:
         return np.zeros((0, len(destinations)), np.bool_)
     far, ends, program = build.wiring.far, build.topology.endpoints, program_of(build, 0)
     of_class = [spreads(program, c) for c in (*range(build.tables.classes.port.shape[1]), DROP)]
     spreading = np.array(of_class)[np.minimum(fib.egress(destinations), len(of_class) - 1)]
-    spreading &= np.any(ends[far] & (far >= 0), axis=1, keepdims=True)  # not an OFT's leaves
-    return np.append(
-        (vertex >= 0)[:, None] & spreading[vertex], np.zeros((1, spreading.shape[1]), np.bool_), 0
-    )
+    # Switches without a neighbour that has hosts get no marked packets, such as an OFT's leaves.
+    spreading &= np.any(ends[far] & (far >= 0), axis=1, keepdims=True)
+    at_places = (vertex >= 0)[:, None] & spreading[vertex]
+    return np.append(at_places, np.zeros((1, spreading.shape[1]), np.bool_), 0)
 
 
 def _neighbours(
     build: Build, vertex: NDArray[np.int64], node: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """int64[M, K]: the far ends of the links of a build's switches, by their places in the
-    matching; -1 where there is none.
+    """The places of all neighbours of switches, int64[M, K]; -1 where there is none.
 
     Args:
-        build: one of the two.
-        vertex: int64[M], the vertex of each place; -1 for none.
-        node: int64[S], the place of each vertex.
+        build: one of the two builds.
+        vertex: int64[M], its vertex at each place; -1: none.
+        node: int64[S], the place of each of its vertices.
     """
     far = build.wiring.far[vertex]
-    there = (far >= 0) & (vertex >= 0)[:, None]
-    neighbours: NDArray[np.int64] = np.where(there, node[far], -1)
+    cabled = (far >= 0) & (vertex >= 0)[:, None]
+    neighbours: NDArray[np.int64] = np.where(cabled, node[far], -1)
     return neighbours
 
 
-def _any_at(cells: NDArray[np.bool_], near: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """bool[M, D]: whether any neighbour of each switch is one of these cells, bool[M, D]."""
-    result = np.zeros(cells.shape, np.bool_)
+def _any_at(cells: NDArray[np.bool_], neighbours: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether any neighbour of a switch is among some cells.
+
+    Args:
+        cells: bool[M, D].
+        neighbours: int64[M, K], places; -1: none.
+
+    Returns:
+        bool[M, D].
+    """
+    any_neighbour = np.zeros(cells.shape, np.bool_)
     if cells.any():
-        for neighbour in near.T:
-            result |= cells[neighbour] & (neighbour >= 0)[:, None]
-    return result
+        for neighbour in neighbours.T:
+            any_neighbour |= cells[neighbour] & (neighbour >= 0)[:, None]
+    return any_neighbour
 
 
 def _next_nodes(
@@ -386,7 +453,14 @@ def _next_nodes(
     places: tuple[NDArray[np.int64], NDArray[np.int64]],
     count: int,
 ) -> NDArray[np.int32]:
-    """int32[n, M + 1, D]: the next switches of n tables by their places in the matching."""
+    """The next switches as places in the matching, int32[W, M + 1, D].
+
+    Args:
+        fibs: the next hops of a build on W paths.
+        ends: int64[D], destinations, its vertices.
+        places: the vertex of each place, and the place of each vertex.
+        count: M, how many places there are.
+    """
     if not fibs:
         return np.zeros((0, count + 1, len(ends)), np.int32)
     return np.stack([_at_nodes(fib.next_switch(ends), *places, count) for fib in fibs])
@@ -395,10 +469,17 @@ def _next_nodes(
 def _at_nodes(
     step: NDArray[np.int32], vertex: NDArray[np.int64], node: NDArray[np.int64], count: int
 ) -> NDArray[np.int32]:
-    """int32[M + 1, D]: next switches of a build, int32[S, D], by their places in the matching."""
+    """The next switches as places in the matching, int32[M + 1, D].
+
+    Args:
+        step: int32[S, D], the next switches as vertices of a build.
+        vertex: int64[M], the vertex of each place; -1: none.
+        node: int64[S], the place of each vertex.
+        count: M.
+    """
     places = np.append(node, np.int64(count))  # what is dropped goes to the last place
     places[places == NO_ROUND] = count
-    result = np.full((count + 1, step.shape[1]), count, np.int32)
+    at_places = np.full((count + 1, step.shape[1]), count, np.int32)
     present = vertex >= 0
-    result[:count][present] = places[np.where(step >= 0, step, -1)][vertex[present]]
-    return result
+    at_places[:count][present] = places[np.where(step >= 0, step, -1)][vertex[present]]
+    return at_places
