@@ -1,4 +1,8 @@
-"""The bill of materials: nodes, racks, cables by type and length, fibres of bundles, connectors."""
+"""The bill of materials of a fabric: nodes, racks, cables, multi-core fibres and connectors.
+
+`bill` counts what has to be bought for the links between nodes, from the wiring and the cables of
+each plane. `cable_schedule` prints it.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +21,27 @@ WITH_PLUGS = ("dac-passive", "dac-active", "aoc")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of the bill; kind is node, rack, cable, fibre or connector."""
+    """One line of the bill."""
 
     kind: str
+    """`node`, `rack`, `cable`, `fibre` or `connector`; with panels also `cassette`, `ribbon` and
+    `trunk`."""
     name: str
+    """The type of node or cable, the height of a rack, and so on."""
     detail: str
+    """What else a buyer needs: the model, the length."""
     quantity: int
+    """How many are needed."""
 
 
 def bill(*parts: tuple[Wiring, Cables]) -> list[Item]:
-    """The items to buy for the links between nodes of each plane, kind by kind.
+    """The items to buy for the links between nodes, kind by kind.
 
-    With `fibre_cores` in the cabling, the cables of a bundle are multi-core fibres of that many
-    cores, as long as the bundle's longest cable; without it every cable is bought by itself.
+    If the cabling has `fibre_cores`, the cables of a bundle are multi-core fibres with so many
+    cores, as long as the longest cable of the bundle. Otherwise every cable is bought by itself.
+
+    Args:
+        parts: the wiring and the cables of each plane.
     """
     items = [
         *(item for wiring, cables in parts for item in _nodes(wiring, cables)),
@@ -41,20 +53,24 @@ def bill(*parts: tuple[Wiring, Cables]) -> list[Item]:
         key = (item.kind, item.name, item.detail)
         total[key] = total.get(key, 0) + item.quantity
     order = ("node", "rack", "cable", "fibre", "connector")
-    return sorted((Item(*key, n) for key, n in total.items()), key=lambda i: order.index(i.kind))
+    summed = (Item(*key, quantity) for key, quantity in total.items())
+    return sorted(summed, key=lambda item: order.index(item.kind))
 
 
 def _material(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    """Yield the cables, fibres and connectors of a plane."""
     yield from _cables(cables, np.asarray(cables.bundle < 0) | _single(cables))
     yield from _fibres(wiring, cables)
     yield from _connectors(wiring, cables)
 
 
 def _single(cables: Cables) -> bool:
+    """Whether every cable is bought by itself."""
     return cables.hardware.cabling["fibre_cores"] is None
 
 
 def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    """Yield the nodes that have a cable, by type."""
     present = (wiring.far >= 0).any(axis=1)
     count = np.bincount(wiring.node_type[present], minlength=len(wiring.type_names)).tolist()
     for facts, quantity in zip(cables.hardware.types, count, strict=True):
@@ -64,7 +80,7 @@ def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
 
 
 def _racks(parts: Iterable[tuple[Wiring, Cables]]) -> Iterator[Item]:
-    """Racks that hold nodes; racks that planes share count once."""
+    """Yield the racks that hold nodes, by height; racks that planes share count once."""
     height: dict[str, int] = {}
     for wiring, cables in parts:
         hardware = cables.hardware
@@ -74,23 +90,27 @@ def _racks(parts: Iterable[tuple[Wiring, Cables]]) -> Iterator[Item]:
         yield Item("rack", f"rack {units}U", "", quantity)
 
 
-def _cables(cables: Cables, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Iterator[Item]:
+def _cables(cables: Cables, single: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Iterator[Item]:
+    """Yield the cables that are bought by themselves, by type and length. single: bool[E],
+    which.
+    """
     kinds = cables.kinds()
     for t, kind in enumerate(kinds):
-        lengths, count = np.unique(cables.length[wanted & (cables.kind == t)], return_counts=True)
+        lengths, count = np.unique(cables.length[single & (cables.kind == t)], return_counts=True)
         for length, quantity in zip(lengths.tolist(), count.tolist(), strict=True):
             yield Item("cable", kind["name"], f"{kind['media']}, {length:g} m", quantity)
 
 
 def _fibres(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    """Yield the multi-core fibres of the bundles, by length."""
     if _single(cables) or not len(cables.bundles.cables):
         return
     cabling = cables.hardware.cabling
     inside = cables.bundle >= 0
     bundle = cables.bundle[inside]
     lanes = np.maximum(cables.lanes(wiring)[inside], 1)
-    cores = np.bincount(bundle, lanes).astype(int) * cabling["cores"]
-    length = np.zeros(len(cores))
+    cores = np.bincount(bundle, lanes).astype(int) * cabling["cores"]  # by bundle
+    length = np.zeros(len(cores))  # by bundle, the longest cable
     np.maximum.at(length, bundle, cables.length[inside])
     fibres = -(-cores // cabling["fibre_cores"])
     for metres in np.unique(length).tolist():
@@ -99,7 +119,10 @@ def _fibres(wiring: Wiring, cables: Cables) -> Iterator[Item]:
 
 
 def _connectors(wiring: Wiring, cables: Cables) -> Iterator[Item]:
-    """Ends of links at ports: those for a transceiver or a connector, and plugs of cables."""
+    """Yield the ends of links by connector and speed.
+
+    The ends of a cable that has plugs need no transceiver, so they are items of their own.
+    """
     vertex, port = cables.ends.ravel(), cables.ports.ravel()
     kind = wiring.node_type[vertex].astype(np.int64)
     with_plugs = np.array([item["media"] in WITH_PLUGS for item in cables.kinds()] + [False])

@@ -1,4 +1,8 @@
-"""Formats of the cable schedule: CSV, Markdown and labels, as streams."""
+"""Print the rows of a cable schedule as CSV, Markdown, label sheets or records, piece by piece.
+
+A fabric may have a million cables. So each function takes an iterator of rows and yields pieces of
+text, never the whole text.
+"""
 
 from __future__ import annotations
 
@@ -19,30 +23,41 @@ from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware
 
 LABELS_A_PAGE = 2_000
+"""The rows or labels in a piece of text."""
 AT = {word: i for i, word in enumerate(CABLE_COLUMNS)}
+"""The place of each column in a row of `CABLE_COLUMNS`."""
 
 
 def as_csv(rows: Iterable[Row], through: Iterable[str] | None = None) -> Iterator[str]:
-    """One line per cable with every column of `CABLE_COLUMNS`, and what it runs `through`."""
+    """CSV with a line for each cable.
+
+    Args:
+        rows: rows of `CABLE_COLUMNS`.
+        through: the panels that each cable runs through, for one more column; None: no column.
+    """
     if through is None:
         return as_table(CABLE_COLUMNS, rows)
-    longer = ((*row, boxes) for row, boxes in zip(rows, through, strict=True))
-    return as_table((*CABLE_COLUMNS, "through"), longer)
+    with_panels = ((*row, panels) for row, panels in zip(rows, through, strict=True))
+    return as_table((*CABLE_COLUMNS, "through"), with_panels)
 
 
 def as_host_csv(parts: Iterable[tuple[Build | Cabled, Rows]]) -> Iterator[str]:
-    """The cables to the hosts of each plane as CSV."""
+    """CSV of the cables to the hosts of each plane."""
     rows = (host_rows(build, rows.cables.hardware) for build, rows in parts)
     return as_table(HOST_COLUMNS, chain.from_iterable(rows))
 
 
 def as_table(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:
-    """CSV, block by block."""
+    """CSV with a heading, in blocks of lines.
+
+    >>> "".join(as_table(("cable", "type"), [(1, "DAC"), (2, "AOC")]))
+    'cable,type\\n1,DAC\\n2,AOC\\n'
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    each = iter(rows)
-    while block := list(islice(each, LABELS_A_PAGE)):
+    remaining = iter(rows)
+    while block := list(islice(remaining, LABELS_A_PAGE)):
         writer.writerows(block)
         yield text.getvalue()
         text.seek(0)
@@ -51,7 +66,7 @@ def as_table(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def as_markdown(rows: Iterable[Row]) -> Iterator[str]:
-    """One section per pair of racks, with a table of its cables, as a page for a crew."""
+    """Markdown for the crew that pulls cables: a table for each pair of racks."""
     heads = ("cable", "bundle", "from", "port", "to", "port", "type", "m")
     ruler = f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n"
     for (a_rack, b_rack), group in groupby(rows, itemgetter(AT["a_rack"], AT["b_rack"])):
@@ -60,6 +75,7 @@ def as_markdown(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def _markdown_line(row: Row) -> str:
+    """The line of a cable in a Markdown table."""
     ends = [
         f"{row[AT[f'{end}_node']]} (U{row[AT[f'{end}_unit']]}) | {row[AT[f'{end}_port']]}"
         for end in "ab"
@@ -75,7 +91,12 @@ def _markdown_line(row: Row) -> str:
 
 
 def as_labels(labels: Iterable[Mapping[str, Any]], title: str) -> Iterator[str]:
-    """A printable HTML sheet of labels (`labels_of_rows`), two per cable."""
+    """A printable HTML sheet of labels.
+
+    Args:
+        labels: of `labels_of_rows`, or `cords.labels_of_cords`.
+        title: the title of the page.
+    """
     from templates import environment
 
     template = environment().get_template("cables/labels.html.j2")
@@ -85,7 +106,7 @@ def as_labels(labels: Iterable[Mapping[str, Any]], title: str) -> Iterator[str]:
 
 
 def labels_of_rows(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
-    """Two labels per cable: each names this end and the other one."""
+    """Yield two labels for each cable; each names its own end and the far one."""
     for row in rows:
         for near, far in ("ab", "ba"):
             yield {
@@ -99,18 +120,20 @@ def labels_of_rows(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _place(row: Row, end: str) -> str:
-    rack, unit, node, port = (row[AT[f"{end}_{w}"]] for w in ("rack", "unit", "node", "port_label"))
+    """Rack, unit, node and port at end `a` or `b` of a cable."""
+    words = ("rack", "unit", "node", "port_label")
+    rack, unit, node, port = (row[AT[f"{end}_{word}"]] for word in words)
     return f"{rack} U{unit} {node} {port}"
 
 
 def as_bill(items: Iterable[Item]) -> Iterator[str]:
-    """The bill of materials as CSV, one item a line."""
+    """CSV of a bill of materials, a line for each item."""
     names = [field.name for field in fields(Item)]
     return as_table(names, (astuple(item) for item in items))
 
 
 def as_records(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
-    """One mapping a cable, for JSON."""
+    """Yield the values of each cable by column, for JSON."""
     return (dict(zip(CABLE_COLUMNS, row, strict=True)) for row in rows)
 
 
@@ -118,18 +141,24 @@ HOST_COLUMNS = (
     *("label", "rack", "unit", "node", "module", "port", "port_label"),
     *("host", "mac", "host_rack", "host_unit", "type", "length_m", "run_m"),
 )
+"""The columns of `host_rows`."""
 
 
 def host_rows(build: Build | Cabled, hardware: Hardware) -> Iterator[Row]:
-    """Rows of `HOST_COLUMNS`, rack by rack.
+    """Yield a row of `HOST_COLUMNS` for each cable to a host, rack by rack.
 
-    The type and length are empty if no cable in stock is long enough; if the host's rack is
-    unknown, every column from `host_rack` on is.
+    Type and length are empty if no cable in stock is long enough. All columns from `host_rack` on
+    are empty if the rack of the host is unknown.
+
+    Args:
+        build: its hosts and their addresses.
+        hardware: the places of nodes and hosts, and the cables in stock.
     """
     wiring, addressing = build.wiring, build.addressing
     vertex, number = np.nonzero(wiring.host_port)
     order = np.lexsort((number, hardware.unit[vertex], hardware.rack[vertex]))
     vertex, number = vertex[order], number[order]
+    # int[n, 2], the rack and the unit of the switch and of the host.
     rack = np.stack((hardware.rack[vertex], hardware.host_rack[vertex, number]), axis=1)
     unit = np.stack((hardware.unit[vertex], hardware.host_unit[vertex, number]), axis=1)
     needed = distance(hardware, rack, unit)
@@ -139,11 +168,15 @@ def host_rows(build: Build | Cabled, hardware: Hardware) -> Iterator[Row]:
     for i, (v, h) in enumerate(zip(vertex.tolist(), number.tolist(), strict=True)):
         port = int(wiring.host_port[v, h])
         facts = hardware.types[int(wiring.node_type[v])]
-        placed: Row = ("", "", "", "", "")
+        host_columns: Row = ("", "", "", "", "")
         if rack[i, 1] >= 0:
-            metres = float(length[i]) if kind[i] >= 0 else ""
-            where = hardware.rack_names[int(rack[i, 1])], int(unit[i, 1])
-            placed = (*where, names[int(kind[i])], metres, round(float(needed[i]), 2))
+            host_columns = (
+                hardware.rack_names[int(rack[i, 1])],
+                int(unit[i, 1]),
+                names[int(kind[i])],  # -1, none in stock, is the last name, ""
+                float(length[i]) if kind[i] >= 0 else "",
+                round(float(needed[i]), 2),
+            )
         yield (
             host_name(v, h, hardware.plane),
             hardware.rack_names[int(hardware.rack[v])],
@@ -154,5 +187,5 @@ def host_rows(build: Build | Cabled, hardware: Hardware) -> Iterator[Row]:
             facts.label[port - 1],
             wiring.host_names[v * per_node + h],
             addressing.mac(v, h),
-            *placed,
+            *host_columns,
         )

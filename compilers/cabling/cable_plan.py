@@ -1,4 +1,8 @@
-"""The cables of a fabric as arrays: ends, lengths, types, bundles.
+"""Plan the cables of a fabric: the ends, length, type and bundle of each, as arrays.
+
+`cables_of` makes a cable for each link, or several where a port has parallel connectors. The length
+follows from the places of racks and units, and the type is the first in stock that is long enough,
+unless the inventory says otherwise.
 
 Cables are numbered from 1, in the order of rack pair, cluster pair and place of the first end. So
 the cables of a bundle have consecutive numbers.
@@ -8,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,32 +26,38 @@ from compilers.wiring.wiring import Wiring, generated_inventory
 from inventory.problems import Finding, InputError, Refused, shown
 
 MOST_PARALLEL = 16
+"""More parallel cables than any link has."""
 UNIT_METRES = 0.04445  # IEC 60297: a rack unit is 1.75 inches
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Cabled:
-    """What cables need of a fabric that has no tables yet, in the words of a `Build`."""
+    """A fabric without tables: the fields of a `Build` that cables need."""
 
     name: str
+    """The name of the fabric."""
     topology: Topology
+    """The graph."""
     wiring: Wiring
+    """The ports of links and hosts."""
     hardware: Hardware | None
+    """The places of nodes and the cables in stock; None without an inventory."""
     addressing: Addressing
+    """The addresses of hosts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bundles:
-    """The B bundles: all cables between two clusters that run from one rack to another."""
+    """B bundles. A bundle is all cables between two clusters that run from one rack to another."""
 
     clusters: NDArray[np.int32]
-    """int32[B, 2]: those of the first end first."""
+    """int32[B, 2], the clusters at its first and second ends."""
     racks: NDArray[np.int32]
-    """int32[B, 2]: those of the first end first."""
+    """int32[B, 2], the racks at its first and second ends."""
     cables: NDArray[np.int64]
-    """int64[B]: how many cables each has."""
+    """int64[B], how many cables it has."""
     number: NDArray[np.int64]
-    """int64[B]: from 1, in the whole fabric."""
+    """int64[B], its number in the whole fabric, from 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,51 +67,63 @@ class Cables:
     hardware: Hardware
     """The places of nodes and the cables in stock."""
     ends: NDArray[np.int32]
-    """int32[E, 2]: the vertex at both ends."""
+    """int32[E, 2], the vertices at both ends."""
     ports: NDArray[np.int32]
-    """int32[E, 2]: the port at both ends."""
+    """int32[E, 2], the ports at both ends."""
     needed: NDArray[np.float64]
-    """float64[E]: metres of the run."""
+    """float64[E], the length of its way, in metres."""
     length: NDArray[np.float64]
-    """float64[E]: metres of the cable in stock."""
+    """float64[E], the length of the cable in stock, in metres."""
     kind: NDArray[np.int32]
-    """int32[E]: an index into the types of the cabling."""
+    """int32[E], its type, a place in `kinds`."""
     bundle: NDArray[np.int32]
-    """int32[E]: -1 for cables within a cluster and rack."""
+    """int32[E], its bundle; -1 for a cable within a cluster and a rack."""
     bundles: Bundles
     """The bundles of all cables."""
     hand: NDArray[np.int32]
-    """int32[E]: the cable of the inventory that fixes the ports, -1 for none."""
+    """int32[E], its entry among the inventory's cables (`Hardware.hand`); -1: none."""
     number: NDArray[np.int64]
-    """int64[E]: from 1, in the whole fabric; missing cables leave gaps."""
+    """int64[E], its number in the whole fabric, from 1; missing cables leave gaps."""
     socket: NDArray[np.int32]
-    """int32[E]: from 0 among the parallel cables of a link."""
+    """int32[E], its number among the parallel cables of a link, from 0."""
 
     def __len__(self) -> int:
         """E, the number of cables."""
         return len(self.ends)
 
     def kinds(self) -> list[dict[str, Any]]:
-        """The types of the cabling, as plain data."""
+        """The types of cable in stock, as the inventory describes them."""
         types: list[dict[str, Any]] = self.hardware.cabling["types"]
         return types
 
     def lanes(self, wiring: Wiring) -> NDArray[np.int64]:
-        """int64[E]: the lanes of each cable by the port at its first end, 0 where unknown."""
-        here = wiring.node_type[self.ends[:, 0]], self.ports[:, 0]
-        lanes, parallel = (by_port(self.hardware, wiring, w)[here] for w in ("lanes", "parallel"))
-        each: NDArray[np.int64] = -(-lanes // parallel)
-        return each
+        """The lanes of each cable, int64[E], by the port at its first end; 0 where unknown."""
+        first_port = wiring.node_type[self.ends[:, 0]], self.ports[:, 0]
+        of_port = by_port(self.hardware, wiring, "lanes")[first_port]
+        parallel = by_port(self.hardware, wiring, "parallel")[first_port]
+        of_cable: NDArray[np.int64] = -(-of_port // parallel)
+        return of_cable
 
     def keys(self) -> NDArray[np.int64]:
-        """int64[E]: a key for each link and socket, the same in every build of a fabric."""
+        """A key for each cable, int64[E], by link and socket: the same in every build of a
+        fabric.
+        """
         u, v = np.sort(self.ends.astype(np.int64), axis=1).T
         keys: NDArray[np.int64] = (u * len(self.hardware.rack) + v) * MOST_PARALLEL + self.socket
         return keys
 
 
 def by_port(hardware: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
-    """int64[T, ports + 1]: the attribute `word` of each port of each type."""
+    """An attribute of each port of each node type.
+
+    Args:
+        hardware: the node types.
+        wiring: the ports of each type.
+        word: the attribute of `PortFacts`, such as `lanes`.
+
+    Returns:
+        int64[types, ports + 1], by port number.
+    """
     table = np.zeros((len(hardware.types), max(map(len, wiring.port_names)) + 1), np.int64)
     for t, facts in enumerate(hardware.types):
         values = getattr(facts, word)
@@ -110,24 +132,25 @@ def by_port(hardware: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
 
 
 def hardware_of(build: Build | Cabled) -> Hardware:
-    """The build's hardware; generated, if it was compiled without inventory.
+    """The hardware of a build; generated if it was compiled without an inventory.
 
     Raises:
-        InputError: its node types are others, as in an edited build.
+        InputError: the build has no inventory, and other node types than a generated one has, as an
+            edited build may.
     """
     if build.hardware is not None:
         return build.hardware
     hosts = build.wiring.host_port.shape[1]
     inventory = generated_inventory(build.topology, hosts, names=build.wiring.names)
-    known, given = list(inventory.node_types), list(build.wiring.type_names)
-    if given != known:
-        required, todo = f"{known[0]} in a build without inventory", "compile the build again"
-        raise InputError.of(required, ", ".join(map(shown, given)), todo, key="node_types")
+    generated, types = list(inventory.node_types), list(build.wiring.type_names)
+    if types != generated:
+        required, todo = f"{generated[0]} in a build without inventory", "compile the build again"
+        raise InputError.of(required, ", ".join(map(shown, types)), todo, key="node_types")
     return hardware_of_inventory(inventory, build.wiring, clusters(build.topology))
 
 
 def cables_of(wiring: Wiring, hardware: Hardware) -> Cables:
-    """Every cable between nodes.
+    """Plan every cable between nodes.
 
     Args:
         wiring: the ports of every link.
@@ -136,18 +159,59 @@ def cables_of(wiring: Wiring, hardware: Hardware) -> Cables:
     Raises:
         Refused: a link is longer than every cable in stock.
     """
+    plugs = _sorted(hardware, _plugs(wiring, hardware))
+    bundle, bundles = _bundled(hardware.rack[plugs.ends], hardware.cluster[plugs.ends], hardware)
+    hand = _by_hand(wiring, hardware, plugs.ends, plugs.socket)
+    needed = run_length(hardware, plugs.ends)
+    kind, length = _from_stock(hardware, needed, hand)
+    return Cables(
+        hardware=hardware,
+        ends=plugs.ends,
+        ports=plugs.ports,
+        needed=needed,
+        length=length,
+        kind=kind,
+        bundle=bundle,
+        bundles=bundles,
+        hand=hand,
+        number=_numbers(hardware.cable_number, len(plugs.ends)),
+        socket=plugs.socket,
+    )
+
+
+class _Plugs(NamedTuple):
+    """Where E cables are plugged."""
+
+    ends: NDArray[np.int32]
+    """int32[E, 2], the vertices at both ends."""
+    ports: NDArray[np.int32]
+    """int32[E, 2], the ports at both ends."""
+    socket: NDArray[np.int32]
+    """int32[E], the number among the parallel cables of a link."""
+
+
+def _plugs(wiring: Wiring, hardware: Hardware) -> _Plugs:
+    """The ends of all cables, in the order of links."""
     tail, link = wiring.links()
     ends = np.stack((tail, wiring.far[tail, link]), axis=1).astype(np.int32)
     ports = np.stack((wiring.port[tail, link], wiring.far_port[tail, link]), axis=1)
-    many = by_port(hardware, wiring, "parallel")[wiring.node_type[ends[:, 0]], ports[:, 0]]
-    ends, ports = np.repeat(ends, many, axis=0), np.repeat(ports, many, axis=0)
-    socket = (np.arange(len(ends)) - np.repeat(np.cumsum(many) - many, many)).astype(np.int32)
-    turned = _before(hardware, ends[:, 1], ends[:, 0])
-    ends[turned], ports[turned] = ends[turned, ::-1], ports[turned, ::-1]
+    parallel = by_port(hardware, wiring, "parallel")[wiring.node_type[ends[:, 0]], ports[:, 0]]
+    ends, ports = np.repeat(ends, parallel, axis=0), np.repeat(ports, parallel, axis=0)
+    first = np.repeat(np.cumsum(parallel) - parallel, parallel)
+    return _Plugs(ends, ports, (np.arange(len(ends)) - first).astype(np.int32))
+
+
+def _sorted(hardware: Hardware, plugs: _Plugs) -> _Plugs:
+    """The cables in the order of their numbers; the end that comes first in the floor plan is
+    first.
+    """
+    ends, ports = plugs.ends, plugs.ports
+    swapped = _before(hardware, ends[:, 1], ends[:, 0])
+    ends[swapped], ports[swapped] = ends[swapped, ::-1], ports[swapped, ::-1]
     racks, cluster = hardware.rack[ends], hardware.cluster[ends]
-    order = np.lexsort(
+    order = np.lexsort(  # the last key comes first
         (
-            socket,
+            plugs.socket,
             ports[:, 0],
             hardware.unit[ends[:, 0]],
             cluster[:, 1],
@@ -156,41 +220,28 @@ def cables_of(wiring: Wiring, hardware: Hardware) -> Cables:
             racks[:, 0],
         )
     )
-    ends, ports, racks, cluster = ends[order], ports[order], racks[order], cluster[order]
-    socket = socket[order]
-    bundle, bundles = _bundled(racks, cluster, hardware)
-    hand = _by_hand(wiring, hardware, ends, socket)
-    needed = run_length(hardware, ends)
-    kind, length = _from_stock(hardware, needed, hand)
-    number = _numbers(hardware.cable_number, len(ends))
-    return Cables(
-        hardware=hardware,
-        ends=ends,
-        ports=ports,
-        needed=needed,
-        length=length,
-        kind=kind,
-        bundle=bundle,
-        bundles=bundles,
-        hand=hand,
-        number=number,
-        socket=socket,
-    )
+    return _Plugs(ends[order], ports[order], plugs.socket[order])
 
 
 def _numbers(numbers: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """These numbers where there are so many, else 1, 2, …"""
+    """The hardware's numbers if it has `count` of them, else 1, 2, …"""
     return numbers if len(numbers) == count else np.arange(1, count + 1)
 
 
 def numbered(hardware: Hardware, whole: Wiring, left: Wiring) -> Hardware:
-    """The hardware of a damaged fabric: its broken ports of hosts, and the cable and bundle
-    numbers of the whole one.
+    """The hardware of a damaged fabric, with the cable and bundle numbers of the whole one.
+
+    It also has the ports of hosts that are broken.
+
+    Args:
+        hardware: the hardware of the whole fabric.
+        whole: the wiring of the whole fabric.
+        left: the wiring without what is missing.
     """
     before, after = cables_of(whole, hardware), cables_of(left, hardware)
     keys, kept = before.keys(), after.keys()
-    by = np.argsort(keys)
-    place = by[np.searchsorted(keys, kept, sorter=by)]
+    order = np.argsort(keys)
+    place = order[np.searchsorted(keys, kept, sorter=order)]  # of each cable left among the whole
     bundle = np.zeros(len(after.bundles.cables), np.int64)
     inside = after.bundle >= 0
     bundle[after.bundle[inside]] = before.bundle[place[inside]] + 1
@@ -199,35 +250,45 @@ def numbered(hardware: Hardware, whole: Wiring, left: Wiring) -> Hardware:
 
 
 def too_long(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:
-    """Findings for racks that are too far apart for the cables in stock."""
+    """Yield findings for racks that are too far apart for the cables in stock."""
     tail, link = wiring.links()
     needed = run_length(hardware, np.stack((tail, wiring.far[tail, link]), axis=1))
     if needed.max(initial=0) > max(kind["lengths"][-1] for kind in hardware.cabling["types"]):
         try:
-            # passes if the inventory gives the lengths of the long cables
+            # This passes if the inventory lists the long cables with their lengths.
             cables_of(wiring, hardware)
         except Refused as refused:
             yield from refused.findings
 
 
 def _before(hardware: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Whether u is before v: by rack, cluster, unit."""
-    by = np.lexsort((np.arange(len(hardware.rack)), hardware.unit, hardware.cluster, hardware.rack))
-    rank = np.empty(len(by), np.int64)
-    rank[by] = np.arange(len(by))
+    """Whether vertices u come before vertices v, by rack, cluster and unit: bool[n]."""
+    vertices = np.arange(len(hardware.rack))
+    order = np.lexsort((vertices, hardware.unit, hardware.cluster, hardware.rack))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = vertices
     earlier: NDArray[np.bool_] = rank[u] < rank[v]
     return earlier
 
 
 def run_length(hardware: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
-    """float64[E]: metres from port to port, slack included (`inventory.floor.Cabling`)."""
+    """The metres from port to port of cables between vertices, int[E, 2]: float64[E].
+
+    Slack is included (`inventory.floor.Cabling`).
+    """
     return distance(hardware, hardware.rack[ends], hardware.unit[ends])
 
 
 def distance(
     hardware: Hardware, rack: NDArray[np.integer], unit: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """float64[E]: metres between places, slack included; rack and unit are int[E, 2]."""
+    """The metres between pairs of places, slack included: float64[E].
+
+    Args:
+        hardware: the floor plan.
+        rack: int[E, 2], the racks.
+        unit: int[E, 2], the units in these racks.
+    """
     cabling = hardware.cabling
     steps = np.abs(hardware.rack_place[rack[:, 0]] - hardware.rack_place[rack[:, 1]])
     across = steps @ [cabling["row_pitch"], cabling["column_pitch"]]
@@ -242,7 +303,13 @@ def distance(
 def _bundled(
     racks: NDArray[np.int32], cluster: NDArray[np.int32], hardware: Hardware
 ) -> tuple[NDArray[np.int32], Bundles]:
-    """The bundle of each cable, and the bundles; cables come sorted by both pairs."""
+    """The bundle of each cable, int32[E], and the bundles.
+
+    Args:
+        racks: int32[E, 2], the racks at both ends; sorted.
+        cluster: int32[E, 2], the clusters at both ends; sorted within equal racks.
+        hardware: the numbers of bundles, if it has any.
+    """
     loose = (racks[:, 0] == racks[:, 1]) & (cluster[:, 0] == cluster[:, 1])
     pairs = np.concatenate((racks, cluster), axis=1)[~loose]
     first = np.ones(len(pairs), bool)
@@ -258,44 +325,58 @@ def _bundled(
 def _by_hand(
     wiring: Wiring, hardware: Hardware, ends: NDArray[np.int32], socket: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """int32[E]: the cable of the inventory between the same nodes, -1 for none.
+    """The entry of the inventory for each cable, int32[E]; -1: none.
 
-    An entry that names ports fixes all parallel cables, one that names sockets a single cable.
+    An entry that names ports stands for all parallel cables of a link, and one that names sockets
+    for a single cable.
     """
     hand = np.full(len(ends), -1, np.int32)
     if hardware.hand:
         vertex = {name: v for v, name in enumerate(wiring.names)}
         order = len(vertex)
-        keys = np.sort(ends.astype(np.int64), axis=1) @ [order, 1]
-        by = np.lexsort((socket, keys))
-        number = [
+        keys = np.sort(ends.astype(np.int64), axis=1) @ [order, 1]  # one for each link
+        by_key = np.lexsort((socket, keys))
+        # By node type and name of a socket, its number among the sockets of its port.
+        sockets = [
             {name: k for names in facts.sockets if len(names) > 1 for k, name in enumerate(names)}
             for facts in hardware.types
         ]
         for i, cable in enumerate(hardware.hand):
             u, v = sorted((vertex[cable["a"]], vertex[cable["b"]]))
-            first, last = np.searchsorted(keys, [u * order + v, u * order + v + 1], sorter=by)
-            here = by[first:last]  # none where the link is missing
-            one = number[wiring.node_type[vertex[cable["a"]]]].get(cable["a_port"])
-            hand[here if one is None else here[one : one + 1]] = i
+            key = u * order + v
+            first, last = np.searchsorted(keys, [key, key + 1], sorter=by_key)
+            parallel = by_key[first:last]  # none if the link is missing
+            number = sockets[wiring.node_type[vertex[cable["a"]]]].get(cable["a_port"])
+            hand[parallel if number is None else parallel[number : number + 1]] = i
     return hand
 
 
 def _from_stock(
     hardware: Hardware, needed: NDArray[np.float64], hand: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The type and length of each cable: the first type in stock that is long enough."""
+    """The type, int32[E], and the length, float64[E], of each cable.
+
+    It is the first type in stock that is long enough, unless the inventory names type or length.
+
+    Args:
+        hardware: the cables in stock and the inventory's entries.
+        needed: float64[E], the metres of its way.
+        hand: int32[E], of `_by_hand`.
+
+    Raises:
+        Refused: a way is longer than every cable in stock.
+    """
     types = hardware.cabling["types"]
     kind, length = shelved(hardware, needed)
     names = [cable_type["name"] for cable_type in types]
     for e in np.flatnonzero(hand >= 0).tolist():
-        given = hardware.hand[hand[e]]
-        if given["type"] is not None:
-            kind[e] = names.index(given["type"])
+        entry = hardware.hand[hand[e]]
+        if entry["type"] is not None:
+            kind[e] = names.index(entry["type"])
             stock = np.array(types[kind[e]]["lengths"])
             length[e] = next(iter(stock[stock >= needed[e]].tolist()), needed[e])
-        if given["length"] is not None:
-            kind[e], length[e] = max(kind[e], 0), given["length"]
+        if entry["length"] is not None:
+            kind[e], length[e] = max(kind[e], 0), entry["length"]
     if (kind < 0).any():
         raise Refused(_too_long(float(needed[kind < 0].max()), types))
     return kind, length
@@ -304,9 +385,9 @@ def _from_stock(
 def shelved(
     hardware: Hardware, needed: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """int32[E], float64[E]: the first type in stock that is long enough, and its length.
+    """The first type in stock that is long enough, int32[E], and its length, float64[E].
 
-    -1 and the metres needed, if none is.
+    If none is, the type is -1, and the length is that of the way, `needed`.
     """
     kind = np.full(len(needed), -1, np.int32)
     length = needed.copy()
@@ -319,6 +400,7 @@ def shelved(
 
 
 def _too_long(longest: float, types: list[dict[str, Any]]) -> Finding:
+    """The finding for a way of so many metres, longer than all cables in stock."""
     return Finding(
         ("cabling", "types"),
         f"a cable of {longest:.1f} m or longer",

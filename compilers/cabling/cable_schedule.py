@@ -1,4 +1,10 @@
-"""The cable schedule of a fabric: the cables of all planes, bill of materials."""
+"""The cable schedule of a fabric: the cables of all its planes, and all forms that it is printed
+in.
+
+`CableSchedule` is what `polarfab cables` prints. It joins the cables of each plane (`cable_plan`),
+their way through panels (`panel_plan`, `cords`) and the bill of materials (`bill`), and prints them
+by `cable_formats`.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +34,19 @@ from compilers.tables.build import Build
 from inventory.problems import InputError, did_you_mean
 
 CABLE_FORMATS = (*("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels"),)
+"""The formats of `CableSchedule.text` besides `json`."""
 BILL = ("kind", "name", "detail", "quantity")
+"""The keys of an item of the bill in JSON."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CableSchedule:
-    """Cables between the nodes of a fabric.
-
-    parts: the build and selected cables of each plane. rack: only what ends in it; "" for all.
-    """
+    """The cables between the nodes of a fabric, or those that end in one rack."""
 
     parts: tuple[tuple[Build | Cabled, Rows], ...]
+    """The build and the selected cables of each plane."""
     rack: str = ""
+    """The name of the rack in which the selected cables end; "" if all are selected."""
 
     @classmethod
     def of(cls, builds: Sequence[Build | Cabled], rack: str = "") -> CableSchedule:
@@ -65,7 +72,7 @@ class CableSchedule:
         return sum(len(rows.which) for _, rows in self.parts)
 
     def __iter__(self) -> Iterator[Row]:
-        """One row of `compilers.cabling.schedule_columns.CABLE_COLUMNS` a cable."""
+        """Yield a row of `schedule_columns.CABLE_COLUMNS` for each cable."""
         return chain.from_iterable(rows for _, rows in self.parts)
 
     def __repr__(self) -> str:
@@ -74,7 +81,10 @@ class CableSchedule:
 
     @cached_property
     def plans(self) -> tuple[PanelPlan, ...]:
-        """How the links of each plane run through panels; none where links are missing."""
+        """How the links run through panels: a plan for each plane that has panels.
+
+        A plane in which links are missing has no plan.
+        """
         plans = (
             panel_plan(build.topology, build.wiring, rows.cables.hardware)
             for build, rows in self.parts
@@ -83,40 +93,44 @@ class CableSchedule:
 
     @property
     def whole(self) -> bool:
-        """Whether panels, where there are any, have all their links, as `bill` requires."""
+        """Whether no plane with panels lacks links. Only then is there a bill."""
         return not any(lacks_links(rows.cables.hardware) for _, rows in self.parts)
 
     def bill(self) -> list[Item]:
-        """The bill of materials; through panels, their cords and trunks in place of cables."""
-        bought = bill(*((build.wiring, rows.cables) for build, rows in self.parts))
-        plans = self._whole_plans()
-        if not plans:
-            return bought
-        rest = [item for item in bought if item.kind not in ("cable", "fibre")]
-        return rest + [item for plan in plans for item in items(plan)]
-
-    def _whole_plans(self) -> tuple[PanelPlan, ...]:
-        """The plans of panels, one of each plane that has any.
+        """The bill of materials. With panels, ribbons and trunks take the place of cables.
 
         Raises:
-            InputError: links are missing.
+            InputError: there are panels, and links are missing.
+        """
+        direct = bill(*((build.wiring, rows.cables) for build, rows in self.parts))
+        plans = self._whole_plans()
+        if not plans:
+            return direct
+        kept = [item for item in direct if item.kind not in ("cable", "fibre")]
+        return kept + [item for plan in plans for item in items(plan)]
+
+    def _whole_plans(self) -> tuple[PanelPlan, ...]:
+        """A plan for each plane that has panels.
+
+        Raises:
+            InputError: there are panels, and links are missing.
         """
         for _, rows in self.parts:
             require_whole(rows.cables.hardware)
         return self.plans
 
     def _cords(self) -> Iterator[Cord]:
-        """The cords that end in the selected rack, or all."""
+        """Yield the ribbons and trunks that end in the selected rack, or all."""
         for plan in self._whole_plans():
             for cord in cords(plan):
                 if self.rack in ("", cord.a_rack, cord.b_rack):
                     yield cord
 
     def _require_panels(self) -> None:
-        """Refuse a fabric without panels.
+        """Pass if the fabric has panels.
 
         Raises:
-            InputError: there are none, or links are missing.
+            InputError: it has none, or links are missing.
         """
         if not self._whole_plans():
             todo = "add `panels: {trunk: mpo24}` to the inventory and compile"
@@ -157,16 +171,16 @@ class CableSchedule:
         return chain((f"# {self.name}: {len(self):,} cables\n",), formats.as_markdown(self))
 
     def _through(self) -> Iterator[str] | None:
-        """What each selected cable runs through, in their order; None where none has panels."""
+        """The panels that each selected cable runs through; None if any plane has no panels."""
         if len(self.plans) < len(self.parts):
             return None
         parts = zip(self.plans, self.parts, strict=True)
         return (plan.through(e) for plan, (_, rows) in parts for e in rows.which.tolist())
 
     def _json(self) -> Iterator[str]:
-        """One document, its cables written one by one, as there may be a million.
+        """A JSON document in pieces, as there may be a million cables.
 
-        Without the bill where panels lack links.
+        It has no bill if panels lack links.
         """
         summaries = self.summaries()
         summary = summaries[0] if len(summaries) == 1 else {"planes": summaries}
@@ -181,13 +195,18 @@ class CableSchedule:
 
 
 def _rows(build: Build | Cabled) -> Rows:
+    """All cables of a plane."""
     return Rows.of(build.wiring, cables_of(build.wiring, hardware_of(build)))
 
 
 def _in_rack(
     parts: tuple[tuple[Build | Cabled, Rows], ...], name: str
 ) -> tuple[tuple[Build | Cabled, Rows], ...]:
-    """The planes with a rack of this name, and their cables that end in it."""
+    """The planes with a rack of this name, and their cables that end in it.
+
+    Raises:
+        InputError: no plane has such a rack.
+    """
     racks = [rows.cables.hardware.rack_names for _, rows in parts]
     if not any(name in names for names in racks):
         known = [word for names in racks for word in names]
@@ -201,12 +220,13 @@ def _in_rack(
 
 
 def _summary(build: Build | Cabled, rows: Rows) -> dict[str, Any]:
-    """The counts of a plane, and the build's identity where there are tables."""
+    """The counts of a plane, and the identity of its build if it has tables."""
     cables = rows.cables
     sizes, count = np.unique(cables.bundles.cables, return_counts=True)
+    identity = {"build": build.identity} if isinstance(build, Build) else {}
     return {
         "fabric": build.name,
-        **({"build": build.identity} if isinstance(build, Build) else {}),
+        **identity,
         "cables": len(cables),
         "metres": float(cables.length.sum()),
         "loose": int((cables.bundle < 0).sum()),
@@ -216,7 +236,7 @@ def _summary(build: Build | Cabled, rows: Rows) -> dict[str, Any]:
 
 
 def _cluster_pairs(cables: Cables) -> dict[int, int]:
-    """Number of cables to the pairs of clusters joined by so many, whatever racks they stand in."""
+    """How many pairs of clusters are joined by each number of cables, in whatever racks."""
     pairs = np.sort(cables.bundles.clusters.astype(np.int64), axis=1)
     between = pairs[:, 0] != pairs[:, 1]
     order = len(cables.hardware.cluster_names)

@@ -1,11 +1,16 @@
-"""What is plugged by hand in a fabric with cassettes: ribbons and trunks."""
+"""The ribbons and trunks of a fabric with cassettes: what is plugged by hand instead of cables.
+
+A ribbon leads from a switch to the front of a cassette, and a trunk from the back of a cassette to
+another one (`panel_plan`). This module lists them with their places, types and lengths, prints
+labels for them, and counts them for the bill.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,43 +27,50 @@ class Cord:
     """A ribbon, from a switch to a cassette, or a trunk, from a cassette to another."""
 
     label: str
+    """The text on its label, such as `R0012`."""
     kind: str
     """`ribbon` or `trunk`."""
     a_rack: str
+    """The rack of its first end."""
     a: str
-    """The switch, or the first cassette."""
+    """The switch, or the first cassette of a trunk."""
     a_port: str
     """The ports of the switch, from the first to the last; or the port behind the cassette."""
     b_rack: str
+    """The rack of its second end."""
     b: str
     """The cassette, of a trunk the second one."""
     b_port: str
+    """The front port of the cassette, of a trunk the port behind it."""
     a_type: str
+    """The type of the switch, or of the first cassette."""
     b_type: str
+    """The type of the cassette at the second end."""
     links: int
     """How many links it carries."""
     turned: str
-    """Of a trunk `straight` or `reversed`, else empty."""
+    """Of a trunk `straight` or `reversed`; of a ribbon empty."""
     type: str
-    """The type of cable in stock, empty where none is long enough."""
+    """The type of cable in stock; empty if none is long enough."""
     length_m: float
+    """Its length in metres."""
 
 
 CORD_COLUMNS = tuple(field.name for field in fields(Cord))
 
 
 def cords(plan: PanelPlan) -> Iterator[Cord]:
-    """The ribbons and then the trunks, in the order of their numbers."""
+    """Yield the ribbons and then the trunks, in the order of their numbers."""
     yield from ribbons(plan)
     yield from trunks(plan)
 
 
 def ribbons(plan: PanelPlan) -> Iterator[Cord]:
-    """The ribbon of each switch; of one that an expansion has added links to, several."""
+    """Yield the ribbon of each switch; a switch to which an expansion added links has several."""
     hardware, wiring, ways = plan.cables.hardware, plan.wiring, plan.shuffle
-    half, last, links = _first_and_last_half(ways.ribbon, ways.lane)
-    cable, end = np.divmod(half, 2)
-    last_cable, last_end = np.divmod(last, 2)
+    halves = _ribbon_halves(ways.ribbon, ways.lane)
+    cable, end = np.divmod(halves.first, 2)
+    last_cable, last_end = np.divmod(halves.last, 2)
     switch, panel = plan.cables.ends[cable, end], ways.panel[cable, end]
     front = ways.front[cable, end]
     racks = np.stack((hardware.rack[switch].astype(np.int64), plan.rack[panel]), axis=1)
@@ -77,7 +89,7 @@ def ribbons(plan: PanelPlan) -> Iterator[Cord]:
             b_port=f"F{front[i] + 1}",
             a_type=wiring.type_names[wiring.node_type[v]],
             b_type=ways.types[ways.kind[p]][0],
-            links=int(links[i]),
+            links=int(halves.links[i]),
             turned="",
             type=kind[i],
             length_m=length[i],
@@ -85,7 +97,7 @@ def ribbons(plan: PanelPlan) -> Iterator[Cord]:
 
 
 def trunks(plan: PanelPlan) -> Iterator[Cord]:
-    """The trunks between cassettes."""
+    """Yield the trunks between cassettes."""
     hardware, ways = plan.cables.hardware, plan.shuffle
     racks = plan.rack[ways.ends]
     links = np.bincount(ways.trunk[ways.trunk >= 0])
@@ -112,12 +124,12 @@ def trunks(plan: PanelPlan) -> Iterator[Cord]:
 
 
 def trunk_lengths(plan: PanelPlan) -> NDArray[np.float64]:
-    """float64[T]: metres of each trunk."""
+    """The length of each trunk in metres, float64[T]."""
     return np.array(_from_stock(plan, plan.rack[plan.shuffle.ends])[1], np.float64)
 
 
 def labels_of_cords(rows: Iterable[Cord]) -> Iterator[dict[str, Any]]:
-    """Two labels for each of these cords, as the sheet of labels takes them."""
+    """Yield two labels for each cord, as `cable_formats.as_labels` takes them."""
     for cord in rows:
         a = f"{cord.a_rack} {cord.a} {cord.a_port}"
         b = f"{cord.b_rack} {cord.b} {cord.b_port}"
@@ -133,14 +145,14 @@ def labels_of_cords(rows: Iterable[Cord]) -> Iterator[dict[str, Any]]:
 
 
 def items(plan: PanelPlan) -> Iterator[Item]:
-    """Lines of the bill: cassettes by type, ribbons and trunks by length.
+    """Yield the lines of the bill: cassettes by type, ribbons and trunks by length.
 
-    A ribbon of more links than a trunk holds is bought as several.
+    A ribbon with more links than a trunk holds is bought as several.
     """
     for number, (name, fronts) in enumerate(plan.shuffle.types):
         words = (word for text in fronts for word in text.split())
-        behind = len({word.split(".")[0] for word in words if word.startswith("T")})
-        trunks_behind = "1 trunk" if behind == 1 else f"{behind} trunks"
+        count = len({word.split(".")[0] for word in words if word.startswith("T")})
+        trunks_behind = "1 trunk" if count == 1 else f"{count} trunks"
         detail = f"{len(fronts)} ports in front, {trunks_behind} behind"
         yield Item("cassette", name, detail, int((plan.shuffle.kind == number).sum()))
     total = Counter[tuple[str, str, str]]()
@@ -152,23 +164,41 @@ def items(plan: PanelPlan) -> Iterator[Item]:
         yield Item(kind, name, detail, quantity)
 
 
-def _first_and_last_half(ribbon: Numbers, lane: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Of each ribbon the halves at its first and its last lane, 2e and 2e + 1 of link e.
+class _RibbonHalves(NamedTuple):
+    """The halves of links at the edges of R ribbons; link e has the halves 2e and 2e + 1."""
 
-    Third, how many links it has.
+    first: Numbers
+    """int64[R], the half at the first lane."""
+    last: Numbers
+    """int64[R], the half at the last lane."""
+    links: Numbers
+    """int64[R], how many links the ribbon has."""
+
+
+def _ribbon_halves(ribbon: Numbers, lane: Numbers) -> _RibbonHalves:
+    """The halves at the first and the last lane of each ribbon.
+
+    Args:
+        ribbon: int64[E, 2], of `Shuffle`.
+        lane: int64[E, 2], of `Shuffle`.
     """
-    by = np.lexsort((lane.ravel(), ribbon.ravel()))
+    by_lane = np.lexsort((lane.ravel(), ribbon.ravel()))
     links = np.bincount(ribbon.ravel())
     ends = np.cumsum(links)
-    return by[ends - links], by[ends - 1], links
+    return _RibbonHalves(by_lane[ends - links], by_lane[ends - 1], links)
 
 
 def _from_stock(
     plan: PanelPlan, racks: NDArray[np.integer], unit: NDArray[np.integer] | None = None
 ) -> tuple[list[str], list[float]]:
-    """The type in stock and the length of each cord between these racks, int[n, 2].
+    """The type in stock and the length in metres of n cords.
 
-    Cassettes are at the top of their racks. unit: of the first ends, where these are switches.
+    Cassettes are at the top of their racks.
+
+    Args:
+        plan: with the cables in stock.
+        racks: int[n, 2], the racks of both ends.
+        unit: int[n], the rack units of the first ends if these are switches; None: cassettes.
     """
     hardware = plan.cables.hardware
     units = hardware.rack_units[racks].astype(np.int64)

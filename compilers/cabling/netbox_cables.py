@@ -1,9 +1,10 @@
-"""NetBox's bulk import of cables, through cassettes where links run through them.
+"""Write the cables of a fabric as CSV for NetBox's bulk import, through cassettes if there are any.
 
 A cable of NetBox's form (`CableImportForm` in netbox/dcim/forms/bulk_import.py, 4.6.8) has one
-termination at each side, so a ribbon is one a lane, with its label, and a trunk one between rear
-ports of as many positions as it has. Its cable profiles have none with reversed ends: where there
-are such trunks each position is a rear port and a cable of its own.
+termination at each side. So a ribbon becomes a cable for each lane, all with the ribbon's label,
+and a trunk becomes a cable between two rear ports with as many positions as the trunk has. NetBox
+has no cable profile with reversed ends. If any trunk is reversed, each position of a trunk is a
+rear port and a cable of its own.
 """
 
 from __future__ import annotations
@@ -23,15 +24,23 @@ NETBOX = (
     *(f"side_{end}_{word}" for end in "ab" for word in ("device", "type", "name")),
     *("type", "status", "label", "color", "length", "length_unit", "description"),
 )
+"""The columns of the form."""
 INTERFACE, FRONT, REAR = "dcim.interface", "dcim.frontport", "dcim.rearport"
+"""The types of terminations."""
 
 
 def as_netbox(
     parts: Iterable[tuple[Rows, PanelPlan | None]], dead: Collection[frozenset[str]] = ()
 ) -> Iterator[str]:
-    """The cables of the selected links of each plane; dead: nodes whose link does not work."""
+    """CSV with the cables of the selected links.
+
+    Args:
+        parts: for each plane its selected links, and how they run through panels, if they do.
+        dead: links that do not work, as pairs of names of nodes.
+    """
 
     def entries(rows: Rows, plan: PanelPlan | None) -> Iterator[Row]:
+        """The cables of a plane."""
         if plan is None:
             return _direct(rows, dead)
         return chain(_lanes(rows, plan, dead), _trunks(rows, plan))
@@ -40,7 +49,7 @@ def as_netbox(
 
 
 def _direct(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[Row]:
-    """Cables from switch to switch."""
+    """Yield the cables from switch to switch."""
     media = {kind["name"]: kind["media"] for kind in rows.cables.kinds()}
     for row in rows:
         a, b, bundle = row[AT["a_node"]], row[AT["b_node"]], row[AT["bundle"]]
@@ -55,7 +64,7 @@ def _direct(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[Row]:
 
 
 def _lanes(rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]) -> Iterator[Row]:
-    """A cable for each lane of a ribbon, from the switch to the cassette."""
+    """Yield a cable for each lane of a ribbon, from the switch to the cassette."""
     ways, cords = plan.shuffle, list(ribbons(plan))
     for link, row in zip(rows.which.tolist(), rows, strict=True):
         lanes = list(zip(ways.front[link].tolist(), ways.lane[link].tolist(), strict=True))
@@ -75,7 +84,7 @@ def _lanes(rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]) -> Ite
 
 
 def _trunks(rows: Rows, plan: PanelPlan) -> Iterator[Row]:
-    """A cable for each trunk that the selected links run through, or for each of its positions."""
+    """Yield a cable for each trunk of the selected links, or for each position of such a trunk."""
     ways, cords = plan.shuffle, list(trunks(plan))
     single = bool(ways.turned.any())
     chosen = np.unique(ways.trunk[rows.which])
@@ -97,12 +106,13 @@ def _trunks(rows: Rows, plan: PanelPlan) -> Iterator[Row]:
 
 
 def _status(row: Row, dead: Collection[frozenset[str]]) -> str:
+    """NetBox's word for the state of a cable."""
     ends = frozenset((str(row[AT["a_node"]]), str(row[AT["b_node"]])))
     return "decommissioning" if ends in dead else "planned"
 
 
 def _stock(rows: Rows, cord: Cord) -> tuple[str, str]:
-    """The media and the colour of a ribbon or trunk; empty where none in stock is long enough."""
+    """The media and the colour of a ribbon or trunk; "" if no cable in stock is long enough."""
     for kind in rows.cables.kinds():
         if kind["name"] == cord.type:
             return kind["media"], kind["colour"] or ""

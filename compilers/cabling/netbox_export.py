@@ -1,4 +1,9 @@
-"""NetBox import files of a fabric's hardware: device types in YAML, bulk imports in CSV."""
+"""Write a fabric's hardware as files that NetBox imports: device types in YAML, the rest in CSV.
+
+`files` yields them in the order of the import: device types, module types of cassettes, racks,
+devices, interfaces, cables. Facts that NetBox has no column for are in the comments, so that an
+import into polarfab reads them back (`inventory.netbox.extras`).
+"""
 
 from __future__ import annotations
 
@@ -29,6 +34,7 @@ DEVICE = (
 RACK = ("site", "name", "status", "u_height", "comments")
 INTERFACE = ("device", "name", "label", "type", "enabled")
 STATUS = {"installed": "active", "planned": "planned"}
+"""NetBox's word for each state of a node."""
 
 
 def files(
@@ -37,13 +43,14 @@ def files(
     role: str = "switch",
     system: str = "",
 ) -> Iterator[tuple[str, str]]:
-    """The name and text of each file, in the order in which NetBox can import them.
+    """Yield the name and text of each file, in the order in which NetBox can import them.
 
     Args:
         loaded: the fabric, with a generated inventory if it names none.
-        site: the site of all devices; it and `role` must exist in NetBox.
-        role: the role of every device.
-        system: a target, whose names ports have; "" for the inventory's. An import knows both.
+        site: the site of all devices; it must exist in NetBox.
+        role: the role of all devices; it must exist in NetBox.
+        system: a target by whose names ports are named; "" for the names of the inventory. An
+            import into polarfab knows both.
 
     Raises:
         InputError: the inventory cannot hold the fabric, or there is no such target.
@@ -52,7 +59,7 @@ def files(
     links = list(_cables(parts))
     plans = [plan for _, plan in links if plan]
     if system:
-        yield from _in_words_of(files(loaded, site, role), _names(parts, system), parts)
+        yield from _with_port_names(files(loaded, site, role), _names(parts, system), parts)
         return
     yield from _types(parts)
     yield from _cassettes(parts[0].inventory, plans)
@@ -69,7 +76,7 @@ def files(
 
 
 def _names(parts: Sequence[Placed], system: str) -> dict[str, dict[str, str]]:
-    """{node type: {port: its name in a system}}."""
+    """By node type and port, the name of the port in a system; {} if it has no names of its own."""
     naming = target(system).interfaces
     if naming is None:
         return {}
@@ -78,46 +85,72 @@ def _names(parts: Sequence[Placed], system: str) -> dict[str, dict[str, str]]:
         wiring, listed = part.wiring, part.loaded.inventory is not None
         types, usual = (part.hardware().types, "") if listed else (None, naming.usual)
         ports = naming.of_types(wiring.port_names, types, usual, system)
-        for kind, ours, theirs in zip(wiring.type_names, wiring.port_names, ports, strict=True):
-            names[kind] = dict(zip(ours, (port.name for port in theirs), strict=True))
+        for node_type, inventory_names, system_ports in zip(
+            wiring.type_names, wiring.port_names, ports, strict=True
+        ):
+            system_names = (port.name for port in system_ports)
+            names[node_type] = dict(zip(inventory_names, system_names, strict=True))
     return names
 
 
-def _in_words_of(
-    given: Iterable[tuple[str, str]], names: Mapping[str, dict[str, str]], parts: Sequence[Placed]
+def _with_port_names(
+    all_files: Iterable[tuple[str, str]],
+    names: Mapping[str, dict[str, str]],
+    parts: Sequence[Placed],
 ) -> Iterator[tuple[str, str]]:
-    """The files with ports named by a system; labels and comments keep the inventory's names."""
+    """Yield the files with ports named by a system; labels and comments keep the inventory's names.
+
+    Args:
+        all_files: the name and text of each file, with the names of the inventory.
+        names: of `_names`.
+        parts: the planes of the fabric.
+    """
+    of_device = {
+        node.name: names.get(node.type, {}) for part in parts for node in part.inventory.nodes
+    }
+    of_file = {f"device-types/{slug(name)}.yaml": ports for name, ports in names.items()}
+    for file, text in all_files:
+        if ports := of_file.get(file):
+            yield file, _renamed_type(file, text, ports)
+        elif file in ("interfaces.csv", "cables.csv"):
+            yield file, _renamed_rows(text, of_device)
+        else:
+            yield file, text
+
+
+def _renamed_type(file: str, text: str, ports: Mapping[str, str]) -> str:
+    """A device type with the interfaces named as in `ports`, by the names of the inventory."""
     import yaml
 
-    kind = {node.name: names.get(node.type, {}) for part in parts for node in part.inventory.nodes}
-    file_of = {f"device-types/{slug(name)}.yaml": ports for name, ports in names.items()}
+    data = yaml.safe_load(text)
+    for interface in data["interfaces"]:
+        interface.setdefault("label", interface["name"])
+        interface["name"] = ports.get(interface["name"], interface["name"])
+    extras = from_comment(data["comments"], file, 0)
+    data["comments"] = to_comment(extras | {"ports": {v: k for k, v in ports.items()}})
+    return yaml.safe_dump(data, sort_keys=False, width=100_000)
+
+
+def _renamed_rows(text: str, of_device: Mapping[str, Mapping[str, str]]) -> str:
+    """A CSV of interfaces or cables with the names of ports in `of_device`, by device."""
+    # The columns of a device and of its port, and the one that keeps the name of the inventory.
     columns = (
         ("device", "name", "label"),
-        *((f"side_{e}_device", f"side_{e}_name", "") for e in "ab"),
+        ("side_a_device", "side_a_name", ""),
+        ("side_b_device", "side_b_name", ""),
     )
-    for file, text in given:
-        if ports := file_of.get(file):
-            data = yaml.safe_load(text)
-            for interface in data["interfaces"]:
-                interface.setdefault("label", interface["name"])
-                interface["name"] = ports.get(interface["name"], interface["name"])
-            extras = from_comment(data["comments"], file, 0)
-            data["comments"] = to_comment(extras | {"ports": {v: k for k, v in ports.items()}})
-            text = yaml.safe_dump(data, sort_keys=False, width=100_000)
-        elif file in ("interfaces.csv", "cables.csv"):
-            rows = list(csv.DictReader(io.StringIO(text)))
-            for row in rows:
-                for device, name, label in columns:
-                    if row.get(device) in kind:
-                        if label:
-                            row[label] = row[label] or row[name]
-                        row[name] = kind[row[device]].get(row[name], row[name])
-            text = _csv(list(rows[0]), (list(row.values()) for row in rows)) if rows else text
-        yield file, text
+    rows = list(csv.DictReader(io.StringIO(text)))
+    for row in rows:
+        for device, name, label in columns:
+            if row.get(device) in of_device:
+                if label:
+                    row[label] = row[label] or row[name]
+                row[name] = of_device[row[device]].get(row[name], row[name])
+    return _csv(list(rows[0]), (list(row.values()) for row in rows)) if rows else text
 
 
 def _cables(parts: Sequence[Placed]) -> Iterator[tuple[Rows, PanelPlan | None]]:
-    """The links of each plane, and how they run through cassettes."""
+    """Yield the links of each plane, and how they run through cassettes, if they do."""
     for part in parts:
         with part.loaded.stage():
             hardware = part.hardware()
@@ -127,6 +160,7 @@ def _cables(parts: Sequence[Placed]) -> Iterator[tuple[Rows, PanelPlan | None]]:
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A CSV file with a heading."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -135,6 +169,7 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _types(parts: Sequence[Placed]) -> Iterator[tuple[str, str]]:
+    """Yield the files of the device types of nodes."""
     import yaml
 
     inventory = parts[0].inventory
@@ -147,7 +182,11 @@ def _types(parts: Sequence[Placed]) -> Iterator[tuple[str, str]]:
 
 
 def _cassettes(inventory: Inventory, plans: Sequence[PanelPlan]) -> Iterator[tuple[str, str]]:
-    """The types of cassettes; what an import cannot see of panels and cabling is in comments."""
+    """Yield the files of the types of cassettes.
+
+    The parts of the inventory about panels and cabling, which NetBox has no place for, are in their
+    comments.
+    """
     import yaml
 
     kept = inventory.model_dump(mode="json", exclude_defaults=True, include={*SECTIONS})
@@ -160,7 +199,7 @@ def _cassettes(inventory: Inventory, plans: Sequence[PanelPlan]) -> Iterator[tup
 
 
 def _panels(plan: PanelPlan, site: str) -> Iterator[Sequence[object]]:
-    """The cassettes as devices at the top of their racks."""
+    """Yield the cassettes of a plane as devices at the top of their racks."""
     types, racks = plan.shuffle.types, plan.cables.hardware.rack_names
     kinds = plan.shuffle.kind.tolist()
     for name, kind, rack in zip(plan.names, kinds, plan.rack.tolist(), strict=True):
@@ -169,13 +208,14 @@ def _panels(plan: PanelPlan, site: str) -> Iterator[Sequence[object]]:
 
 
 def _models(inventory: Inventory) -> dict[str, str]:
-    """A unique model for each type: the type's name where two types share a model."""
-    models = {name: t.model or name for name, t in inventory.node_types.items()}
+    """A unique model for each node type: its name if two types have the same model."""
+    models = {name: kind.model or name for name, kind in inventory.node_types.items()}
     shared = {model for model in models.values() if list(models.values()).count(model) > 1}
     return {name: name if model in shared else model for name, model in models.items()}
 
 
 def _racks(parts: Sequence[Placed], site: str) -> Iterator[Sequence[object]]:
+    """Yield the rows of all racks."""
     racks = {rack.name: rack for part in parts for rack in part.inventory.racks}
     for rack in racks.values():
         floor = {"row": rack.row, "column": rack.column} if rack.column is not None else {}
@@ -183,6 +223,7 @@ def _racks(parts: Sequence[Placed], site: str) -> Iterator[Sequence[object]]:
 
 
 def _devices(part: Placed, site: str, role: str) -> Iterator[Sequence[object]]:
+    """Yield the rows of all nodes of a plane."""
     inventory = part.inventory
     vertex = {i: v for v, i in enumerate(place(part.topology.graph.order, inventory))}
     models = _models(inventory)
@@ -203,7 +244,7 @@ def _devices(part: Placed, site: str, role: str) -> Iterator[Sequence[object]]:
 
 def _extras(node: Node, vertex: int | None, plane: int) -> dict[str, Any]:
     """The facts that NetBox's device import has no column for."""
-    known: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "plane": plane or None,
         "vertex": vertex,
         "datapath_id": f"{node.datapath_id:#x}" if node.datapath_id else None,
@@ -211,13 +252,14 @@ def _extras(node: Node, vertex: int | None, plane: int) -> dict[str, Any]:
         "guid": node.guid,
         "hosts": [host.model_dump(mode="json", exclude_none=True) for host in node.hosts] or None,
     }
-    return {word: value for word, value in known.items() if value is not None}
+    return {word: value for word, value in facts.items() if value is not None}
 
 
 def _interfaces(part: Placed) -> Iterator[Sequence[object]]:
+    """Yield the rows of all interfaces of a plane."""
     types = part.inventory.node_types
-    listed = {name: interfaces(types[name]) for name in part.wiring.type_names}
+    of_type = {name: interfaces(types[name]) for name in part.wiring.type_names}
     for node in part.inventory.nodes:
-        for interface in listed[node.type]:
+        for interface in of_type[node.type]:
             enabled = "false" if interface.name in node.disabled_ports else "true"
             yield node.name, interface.name, interface.label, interface.type, enabled

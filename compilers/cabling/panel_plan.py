@@ -1,15 +1,16 @@
-"""Links through passive cassettes: a ribbon from each switch, trunks between clusters behind.
+"""Plan links through passive cassettes: ribbons from switches, and trunks between clusters.
 
 Every cluster has a cassette. A ribbon leads from each of its switches to a front port of the
 cassette, and has a lane for each link of the switch, in the order of ports. Front ports are in the
-order of switches in the rack. Inside, the cassette joins a lane to a position of a trunk, or to
-another lane where the link stays in the cluster. `compilers.cabling.shuffle` chooses the positions
-so that there are few types of cassettes.
+order of switches in the rack. Behind the cassette are trunks to other cassettes. Inside, the
+cassette joins a lane to a position of a trunk, or to another lane if the link stays in the cluster.
+`compilers.cabling.shuffle` chooses the positions so that few types of cassettes are needed.
 
 In a whole PolarFly one type serves all fans, and trunks are straight: what one fan sees of another
 depends only on s - t, for even q on s/t, of their numbers s and t (`compilers.families.polarfly`).
 
-Links that an expansion adds run through cassettes of their own, so those before stay as they are.
+Links that an expansion adds run through cassettes of their own, so that installed cassettes stay as
+they are.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class PanelPlan:
     """How the links of a fabric run through cassettes and trunks."""
 
     shuffle: Shuffle
-    """The cassettes and trunks, and the way of each link."""
+    """The cassettes and trunks, and the way of each link through them."""
     cables: Cables
     """The links, as cables from switch to switch."""
     wiring: Wiring
@@ -46,9 +47,9 @@ class PanelPlan:
     names: tuple[str, ...]
     """The name of each cassette."""
     rack: Numbers
-    """int64[C]: the rack of each cassette."""
+    """int64[C], the rack of each cassette."""
     trunk_name: str
-    """The kind of trunk, a name of `inventory.panels`."""
+    """The kind of trunk: a key of `inventory.panels.TRUNK_FIBRES`, or SINGLE."""
     room: int
     """How many links a trunk holds."""
 
@@ -58,24 +59,32 @@ class PanelPlan:
         return f"<PanelPlan: {len(self.names):,} cassettes of {types} types, {trunks:,} trunks>"
 
     def cost(self) -> tuple[int, ...]:
-        """What is kept small: types, trunks, straight and reversed ones, fibres of a trunk."""
+        """What makes a plan costly, the most important first; plans are compared by it.
+
+        That is the number of types of cassettes, of trunks, of directions of trunks (straight,
+        reversed), and of fibres in a trunk.
+        """
         types, trunks = len(self.shuffle.types), len(self.shuffle.ends)
         directions = len({*self.shuffle.turned.tolist()})
         return types, trunks, directions, TRUNK_FIBRES.get(self.trunk_name, 0)
 
     def trunk_label(self, trunk: int) -> str:
-        """`T0012`; `P2-T0012` with several planes."""
+        """The label of a trunk: `T0012`, or `P2-T0012` with several planes."""
         return f"{label_prefix(self.cables.hardware.plane)}T{trunk + 1:04d}"
 
     def ribbon_label(self, ribbon: int) -> str:
-        """`R0012`; `P2-R0012` with several planes."""
+        """The label of a ribbon: `R0012`, or `P2-R0012` with several planes."""
         return f"{label_prefix(self.cables.hardware.plane)}R{ribbon + 1:04d}"
 
     def through(self, cable: int, backwards: bool = False) -> str:
-        """What a link runs through: `C0-P1 3.2 > T0012:5 > C1-P1 4.1`.
+        """The way of a link in words: `C0-P1 3.2 > T0012:5 > C1-P1 4.1`.
 
         That is a cassette with front port and lane, a trunk with the position on it, and the
         cassette at the other end. A link inside a cassette has no trunk.
+
+        Args:
+            cable: the number of the link, a place in `cables`.
+            backwards: whether the way begins at the second end.
         """
         start, end = (1, 0) if backwards else (0, 1)
         near, far = self._lane_text(cable, start), self._lane_text(cable, end)
@@ -86,13 +95,13 @@ class PanelPlan:
         return f"{near} > {self.trunk_label(trunk)}:{position} > {far}"
 
     def _lane_text(self, cable: int, end: int) -> str:
-        """`C0-P1 3.2`: the cassette, front port and lane at an end of a link."""
+        """The cassette, front port and lane at an end of a link: `C0-P1 3.2`."""
         name = self.names[self.shuffle.panel[cable, end]]
         front, lane = self.shuffle.front[cable, end] + 1, self.shuffle.lane[cable, end] + 1
         return f"{name} {front}.{lane}"
 
     def exchange(self, one: int, other: int) -> str:
-        """What to do where two trunks are in each other's place at a cassette that both have."""
+        """What to do if two trunks are plugged in each other's place, in words."""
         ends = self.shuffle.ends
         shared = sorted({*ends[one].tolist()} & {*ends[other].tolist()})
         if not shared:
@@ -102,22 +111,29 @@ class PanelPlan:
         return f"at {self.names[cassette]} trunks {plugs} are exchanged: swap their plugs"
 
     def _plug_text(self, trunk: int, cassette: int) -> str:
-        """`T0012 (port T3)`: a trunk, and its port behind a cassette."""
+        """A trunk, and its port behind a cassette: `T0012 (port T3)`."""
         at_cassette = self.shuffle.ends[trunk] == cassette
         port = self.shuffle.sockets[trunk][at_cassette][0] + 1
         return f"{self.trunk_label(trunk)} (port T{port})"
 
     def _trunk_text(self, trunk: int) -> str:
-        """`T0012 (C0-P1 to C1-P1)`: a trunk, and the cassettes at its ends."""
+        """A trunk, and the cassettes at its ends: `T0012 (C0-P1 to C1-P1)`."""
         a, b = (self.names[cassette] for cassette in self.shuffle.ends[trunk])
         return f"{self.trunk_label(trunk)} ({a} to {b})"
 
 
 def panel_plan(topology: Topology, wiring: Wiring, hardware: Hardware) -> PanelPlan | None:
-    """The cassettes, trunks and lanes of a fabric; None where its links run through no panel.
+    """Plan the cassettes, trunks and lanes of a fabric.
 
-    None, too, where links are missing. Of several kinds of trunks that with the least cost is taken
-    (`PanelPlan.cost`).
+    Of several kinds of trunks in stock, the one whose plan has the least `PanelPlan.cost` is taken.
+
+    Args:
+        topology: says which links an expansion added.
+        wiring: the ports of links.
+        hardware: the clusters and racks, and the trunks in stock.
+
+    Returns:
+        The plan; None if the inventory has no panels, or if links are missing.
 
     Raises:
         Refused: a link needs more fibres than a trunk has.
@@ -128,13 +144,13 @@ def panel_plan(topology: Topology, wiring: Wiring, hardware: Hardware) -> PanelP
     order, step = _lane_order(cables, wiring), _expansion_steps(topology)
     plans = []
     for trunk, room in trunk_rooms(cables, wiring).items():
-        ways = shuffle(cables, order, step, room)
+        assignment = shuffle(cables, order, step, room)
         plan = PanelPlan(
-            shuffle=ways,
+            shuffle=assignment,
             cables=cables,
             wiring=wiring,
-            names=_names(hardware, ways.cluster),
-            rack=_racks(hardware, ways.cluster),
+            names=_names(hardware, assignment.cluster),
+            rack=_racks(hardware, assignment.cluster),
             trunk_name=trunk,
             room=room,
         )
@@ -143,7 +159,10 @@ def panel_plan(topology: Topology, wiring: Wiring, hardware: Hardware) -> PanelP
 
 
 def _lane_order(cables: Cables, wiring: Wiring) -> NDArray[np.int64]:
-    """int64[E, 2]: what orders the lanes of a switch: places on the face plate, then ports."""
+    """The numbers by which the lanes of a switch are sorted, int64[E, 2], for both ends of links.
+
+    Lanes are sorted by the places of plugs on the face plate, then by ports.
+    """
     place = by_port(cables.hardware, wiring, "plug")
     node_type = wiring.node_type[cables.ends]
     order: NDArray[np.int64] = place[node_type, cables.ports] * place.shape[1] + cables.ports
@@ -151,7 +170,7 @@ def _lane_order(cables: Cables, wiring: Wiring) -> NDArray[np.int64]:
 
 
 def trunk_rooms(cables: Cables, wiring: Wiring) -> dict[str, int]:
-    """By the names of the trunks in stock how many links each holds; those that hold any.
+    """How many links each kind of trunk in stock holds; kinds that hold none are left out.
 
     Raises:
         Refused: none of them holds a link.
@@ -170,7 +189,7 @@ def trunk_rooms(cables: Cables, wiring: Wiring) -> dict[str, int]:
 
 
 def require_trunks(wiring: Wiring, hardware: Hardware) -> None:
-    """Refuse panels whose trunks hold no link.
+    """Pass if some trunk in stock holds a link, or if there are no panels.
 
     Raises:
         Refused: a link needs more fibres than a trunk has.
@@ -185,10 +204,10 @@ def lacks_links(hardware: Hardware) -> bool:
 
 
 def require_whole(hardware: Hardware) -> None:
-    """Refuse panels of a fabric in which links are missing.
+    """Pass if a fabric has no panels, or if no link is missing.
 
     Raises:
-        InputError: links or switches are missing.
+        InputError: there are panels, and links or switches are missing.
     """
     if lacks_links(hardware):
         todo = (
@@ -200,14 +219,17 @@ def require_whole(hardware: Hardware) -> None:
 
 
 def _expansion_steps(topology: Topology) -> NDArray[np.int64]:
-    """int64[S]: the number of the expansion that added each switch, 0 for the first fabric."""
+    """The number of the expansion that added each switch, int64[S]; 0 for the first fabric."""
     if not added_clusters(topology)[1]:
         return np.zeros(topology.graph.order, np.int64)
     return topology.coordinates[:, -1].astype(np.int64)
 
 
 def _names(hardware: Hardware, cluster: Numbers) -> tuple[str, ...]:
-    """The name of each cassette: its cluster's, and -P1, -P2, … for those of one cluster."""
+    """The name of each cassette: that of its cluster, with -P1, -P2, … within a cluster.
+
+    cluster: int64[C], the cluster of each cassette.
+    """
     count, names = Counter[int](), []
     for c in cluster.tolist():
         count[c] += 1
@@ -216,14 +238,22 @@ def _names(hardware: Hardware, cluster: Numbers) -> tuple[str, ...]:
 
 
 def _racks(hardware: Hardware, cluster: Numbers) -> Numbers:
-    """int64[C]: the rack of each cassette, that of its cluster's first switch."""
+    """The rack of each cassette, int64[C]: that of the first switch of its cluster."""
     switches = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
     first = np.searchsorted(hardware.cluster[switches], cluster)
     return hardware.rack[switches[first]].astype(np.int64)
 
 
 def layer1(wiring: Wiring, cables: Cables, plan: PanelPlan | None, u: int, v: int) -> Iterator[str]:
-    """A line for each cable of a link: port, what it runs through, and port."""
+    """Yield a line for each cable of a link: port, what it runs through, and port.
+
+    Args:
+        wiring: the names of nodes.
+        cables: all cables.
+        plan: how they run through panels; None: they do not.
+        u: the switch where the lines begin.
+        v: the switch where they end.
+    """
     between = (np.sort(cables.ends, axis=1) == sorted((u, v))).all(axis=1)
     for cable in np.flatnonzero(between).tolist():
         backwards = int(cables.ends[cable, 0]) != u
@@ -234,9 +264,15 @@ def layer1(wiring: Wiring, cables: Cables, plan: PanelPlan | None, u: int, v: in
 
 
 def plug_name(wiring: Wiring, cables: Cables, cable: int, end: int) -> str:
-    """The socket at an end of a cable, 0 or 1.
+    """The name of the socket at an end of a cable.
 
-    In brackets its connector and lane, where fibres are shuffled inside the box.
+    If fibres are shuffled inside the switch, the connector and lane follow in brackets.
+
+    Args:
+        wiring: the types of nodes.
+        cables: all cables.
+        cable: the place of the cable among them.
+        end: 0 or 1.
     """
     port = int(cables.ports[cable, end]) - 1
     facts = cables.hardware.types[wiring.node_type[cables.ends[cable, end]]]
@@ -247,10 +283,11 @@ def plug_name(wiring: Wiring, cables: Cables, cable: int, end: int) -> str:
 
 
 def panel_summary(plan: PanelPlan) -> dict[str, Any]:
-    """Counts next to direct cables, and to a non-blocking fat tree of equal hosts.
+    """The counts of a plan, compared with direct cables and with a fat tree.
 
-    The fat tree has two levels, of the least even radix r with r²/2 hosts at least, and a cable a
-    host above its leaves. A plug is one end; a ribbon of several trunks' fibres has as many.
+    The fat tree is non-blocking, with two levels and at least as many hosts: its switches have the
+    least even radix r with r²/2 hosts, and one cable for each host above the leaves. A plug is one
+    end of a cable, ribbon or trunk; a ribbon with more links than a trunk holds counts as several.
     """
     ways, links = plan.shuffle, len(plan.cables)
     lanes_of_ribbon = np.bincount(ways.ribbon.ravel())

@@ -1,9 +1,14 @@
-"""Columns and rows of the cable schedule, made for a block of cables at a time."""
+"""The columns of the cable schedule, the rows of selected cables, and the names of cables.
+
+`Rows` turns the arrays of `cable_plan.Cables` into rows of text and numbers, a block of cables at a
+time, so that a million cables need little memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +17,7 @@ from compilers.cabling.cable_plan import Cables
 from compilers.wiring.wiring import Wiring
 
 CABLES_AT_ONCE = 20_000
+"""The cables of a block."""
 
 CABLE_COLUMNS = (
     "cable",
@@ -25,7 +31,9 @@ CABLE_COLUMNS = (
     "run_m",
     "colour",
 )
+"""The columns of a row."""
 Row = tuple[int | float | str, ...]
+"""The values of a cable, one for each column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,9 +41,11 @@ class Rows:
     """Selected cables in the order of their numbers."""
 
     wiring: Wiring
+    """The names of nodes and ports."""
     cables: Cables
+    """All cables."""
     which: NDArray[np.int64]
-    """int64[n]: the indices of the selected cables."""
+    """int64[n], the places of the selected cables among all."""
 
     @classmethod
     def of(cls, wiring: Wiring, cables: Cables) -> Rows:
@@ -48,14 +58,15 @@ class Rows:
         return replace(self, which=self.which[(racks == rack).any(axis=1)])
 
     def __iter__(self) -> Iterator[Row]:
-        """Rows of `CABLE_COLUMNS`."""
+        """Yield a row of `CABLE_COLUMNS` for each cable."""
         for first in range(0, len(self.which), CABLES_AT_ONCE):
             yield from self._block(self.which[first : first + CABLES_AT_ONCE])
 
     def _block(self, which: NDArray[np.int64]) -> Iterator[Row]:
+        """Yield the rows of some cables, column by column."""
         cables, kinds = self.cables, self.cables.kinds()
         socket = cables.socket[which].tolist()
-        ends = [self._end(cables.ends[which, i], cables.ports[which, i], socket) for i in (0, 1)]
+        a, b = (self._end(cables.ends[which, i], cables.ports[which, i], socket) for i in (0, 1))
         names = [kind["name"] for kind in kinds]
         colours = [kind["colour"] or "" for kind in kinds]
         kind = cables.kind[which].tolist()
@@ -63,10 +74,18 @@ class Rows:
             cables.number[which].tolist(),
             labels_of(cables, which),
             self._bundles(which),
-            *ends[0][:-1],
-            *ends[1][:-1],
-            ends[0][-1],
-            ends[1][-1],
+            a.rack,
+            a.unit,
+            a.node,
+            a.module,
+            a.socket,
+            b.rack,
+            b.unit,
+            b.node,
+            b.module,
+            b.socket,
+            a.label,
+            b.label,
             [names[t] for t in kind],
             cables.length[which].tolist(),
             np.round(cables.needed[which], 2).tolist(),
@@ -75,31 +94,55 @@ class Rows:
         )
 
     def _bundles(self, which: NDArray[np.int64]) -> list[str]:
+        """The name of each cable's bundle; "" for none."""
         plane = self.cables.hardware.plane
+        # Bundle -1, none, is the last place: number 0.
         numbers = np.append(self.cables.bundles.number, 0)[self.cables.bundle[which]]
         return [bundle_name(n, plane) for n in numbers.tolist()]
 
-    def _end(
-        self, vertex: NDArray[np.int32], port: NDArray[np.int32], socket: list[int]
-    ) -> tuple[list[str] | list[int], ...]:
-        """Rack, unit, node, module, socket (or the port, if it has one socket), label of an end."""
+    def _end(self, vertex: NDArray[np.int32], port: NDArray[np.int32], socket: list[int]) -> _End:
+        """The columns of one end of some cables.
+
+        Args:
+            vertex: int32[n], its switch.
+            port: int32[n], its port.
+            socket: the number of its socket at this port.
+        """
         hardware, wiring = self.cables.hardware, self.wiring
         kind = wiring.node_type[vertex].tolist()
         ports = (port - 1).tolist()
-        return (
-            [hardware.rack_names[r] for r in hardware.rack[vertex].tolist()],
-            hardware.unit[vertex].tolist(),
-            [wiring.names[v] for v in vertex.tolist()],
-            [hardware.types[t].module[p] for t, p in zip(kind, ports, strict=True)],
-            [hardware.types[t].sockets[p][k] for t, p, k in zip(kind, ports, socket, strict=True)],
-            [hardware.types[t].label[p] for t, p in zip(kind, ports, strict=True)],
+        facts = [hardware.types[t] for t in kind]
+        return _End(
+            rack=[hardware.rack_names[r] for r in hardware.rack[vertex].tolist()],
+            unit=hardware.unit[vertex].tolist(),
+            node=[wiring.names[v] for v in vertex.tolist()],
+            module=[f.module[p] for f, p in zip(facts, ports, strict=True)],
+            socket=[f.sockets[p][k] for f, p, k in zip(facts, ports, socket, strict=True)],
+            label=[f.label[p] for f, p in zip(facts, ports, strict=True)],
         )
 
 
+class _End(NamedTuple):
+    """The columns of one end of n cables."""
+
+    rack: list[str]
+    unit: list[int]
+    node: list[str]
+    module: list[str]
+    socket: list[str]
+    """The name of the socket, or of the port if it has one socket."""
+    label: list[str]
+    """The label of the port."""
+
+
 def labels_of(cables: Cables, which: NDArray[np.int64]) -> list[str]:
-    """The labels of cables: the inventory's, numbered for parallel cables, or the cable's name."""
-    given, plane = cables.hardware.hand, cables.hardware.plane
-    shared = np.bincount(cables.hand[cables.hand >= 0], minlength=len(given)) > 1
+    """The labels of some cables.
+
+    A label of the inventory gets a number at each of several parallel cables. A cable without such
+    a label has its name.
+    """
+    entries, plane = cables.hardware.hand, cables.hardware.plane
+    shared = np.bincount(cables.hand[cables.hand >= 0], minlength=len(entries)) > 1
     labels = []
     for n, h, socket in zip(
         cables.number[which].tolist(),
@@ -107,27 +150,39 @@ def labels_of(cables: Cables, which: NDArray[np.int64]) -> list[str]:
         cables.socket[which].tolist(),
         strict=True,
     ):
-        label = given[h]["label"] if h >= 0 else None
-        part = f"-{socket + 1}" if label and shared[h] else ""
-        labels.append(f"{label}{part}" if label else cable_name(n, plane))
+        label = entries[h]["label"] if h >= 0 else None
+        suffix = f"-{socket + 1}" if label and shared[h] else ""
+        labels.append(f"{label}{suffix}" if label else cable_name(n, plane))
     return labels
 
 
 def cable_name(number: int, plane: int = 0) -> str:
-    """The name of a cable, `C00012`; `P2-C00012` with several planes."""
+    """The name of a cable.
+
+    >>> cable_name(12), cable_name(12, plane=2)
+    ('C00012', 'P2-C00012')
+    """
     return f"{label_prefix(plane)}C{number:05d}"
 
 
 def bundle_name(number: int, plane: int = 0) -> str:
-    """The name of a bundle, `B0012`; "" for number 0."""
+    """The name of a bundle; "" for number 0, no bundle.
+
+    >>> bundle_name(12), bundle_name(0)
+    ('B0012', '')
+    """
     return f"{label_prefix(plane)}B{number:04d}" if number else ""
 
 
 def host_name(vertex: int, host: int, plane: int = 0) -> str:
-    """The name of the cable to a host, `H00012-0`: the vertex and the host's number at it."""
+    """The name of the cable to a host: its vertex, and its number there.
+
+    >>> host_name(12, 0)
+    'H00012-0'
+    """
     return f"{label_prefix(plane)}H{vertex:05d}-{host}"
 
 
 def label_prefix(plane: int) -> str:
-    """What labels of a plane begin with; nothing where there is one only (0)."""
+    """What the labels of a plane begin with; "" for plane 0, the only one."""
     return f"P{plane}-" if plane else ""

@@ -1,19 +1,28 @@
-"""Which position of which trunk each link takes, for few types of cassettes.
+"""Assign each link a position on a trunk, so that few types of cassettes are needed.
 
-A *half* is one end of a link: those of link e are 2e and 2e + 1. A *connector* is what one cassette
-has to another: the halves of their links in the order of positions, on one trunk or several.
+The wires inside a cassette follow from the positions that its lanes take on its trunks. Cassettes
+with the same wires are one type. So positions are chosen by rules that depend only on what a
+cassette looks like, not on its number.
 
-Of two cassettes one leads, whose lanes take positions in their own order, and the other follows.
-The more common kind of cassettes leads; of one kind that whose view of the pair comes first, which
-both ends know. Where that is no rule, as both views are the same or cassettes of a kind see
-different ones, links to higher front ports come first, those to lower ones last in the mirrored
-order, which a trunk with its ends reversed serves. Two links between front ports of one place, as
-parallel cables are, have no such order.
+Words: a *half* is one end of a link; link e has the halves 2e and 2e + 1. A *connector* is all
+links from one cassette to another, as seen from one of them: halves in the order of positions, on
+one trunk or several. The *view* of a connector is the lanes of the cassette that its links take,
+with the lanes that they lead to. Cassettes are of one *kind* if they have the same lanes, and the
+same links inside.
+
+The rules: of two cassettes one *leads*, and its lanes take positions in their own order; the other
+follows. The cassette of the more common kind leads. Of two cassettes of one kind, the one whose
+view comes first in order leads. This rule fails if both views are the same, or if cassettes of a
+kind have different views. Then the trunk is *reversed*: links to higher front ports come first, and
+links to lower front ports last, in mirrored order, so that both cassettes can have the same wires.
+Two links between front ports of the same number, such as parallel cables, have no such order; then
+trunks stay straight.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +32,8 @@ from compilers.cabling.cable_plan import Cables
 Numbers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 BEFORE = -2
-"""Less than every value: fills rows, so that of two of which one begins the other it is first."""
+"""Less than every value. It fills up short rows, so that they sort before longer ones that begin
+with the same values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,55 +41,56 @@ class Shuffle:
     """How E links run through C cassettes and T trunks. All numbers begin at 0."""
 
     cluster: Numbers
-    """int64[C]: the cluster that each cassette belongs to."""
+    """int64[C], the cluster that each cassette belongs to."""
     kind: Numbers
-    """int64[C]: the type of each cassette, an index into `types`."""
+    """int64[C], the type of each cassette, a place in `types`."""
     types: tuple[tuple[str, tuple[str, ...]], ...]
-    """The name of each type, and a text for each of its front ports with a word for each lane.
+    """The name of each type, and for each front port a text with a word for each lane.
 
-    `T1.2` leads to position 2 of the first trunk behind, `F2.8` to lane 8 of the second front port,
+    `T1.2` leads to position 2 of the first trunk behind, `F2.8` to lane 8 of the second front port;
     `-` is dark.
     """
     least: int
-    """A lower bound: as many types as any numbering of the same clusters needs."""
+    """A lower bound on the number of types, whatever positions links take."""
 
     panel: Numbers
-    """int64[E, 2]: the cassette at both ends of each link."""
+    """int64[E, 2], the cassettes at both ends of each link."""
     front: Numbers
-    """int64[E, 2]: the front port there."""
+    """int64[E, 2], the front ports of these cassettes."""
     lane: Numbers
-    """int64[E, 2]: the lane of that front port."""
+    """int64[E, 2], the lanes of these front ports."""
     ribbon: Numbers
-    """int64[E, 2]: the ribbon from the switch to the front port."""
+    """int64[E, 2], the ribbons from the switches to the front ports."""
     trunk: Numbers
-    """int64[E]: the trunk of each link, -1 for a link inside its cassette."""
+    """int64[E], the trunk of each link; -1 for a link inside its cassette."""
     position: Numbers
-    """int64[E, 2]: the position on the trunk at both ends, -1 without one."""
+    """int64[E, 2], the positions on the trunk at both ends; -1 without a trunk."""
 
     ends: Numbers
-    """int64[T, 2]: the two cassettes of each trunk."""
+    """int64[T, 2], the two cassettes of each trunk."""
     sockets: Numbers
-    """int64[T, 2]: its port behind each of them."""
+    """int64[T, 2], the ports behind these cassettes."""
     turned: Bools
-    """bool[T]: whether position k leads to the k-th from the last one used."""
+    """bool[T], whether it is reversed: position k leads to the k-th position from the end."""
 
 
 def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
-    """Cassettes, trunks, and the position of each link.
+    """Assign all links to cassettes, trunks and positions.
 
     Args:
-        cables: the links; parallel cables are several.
-        plug: int64[E, 2], what orders the lanes of a switch.
-        step: int64[S], the expansion that adds each switch. Its links have cassettes of their own.
+        cables: the links; parallel cables are several links.
+        plug: int64[E, 2], the numbers by which the lanes of a switch are sorted.
+        step: int64[S], the expansion that added each switch; its links have cassettes of their own.
         room: how many links a trunk holds.
     """
     halves = Halves.of(cables, plug, step)
     connectors = Connectors.of_halves(halves)
     turned, leads = _directions(connectors, halves)
     order = _order(connectors, halves, turned, leads)
-    part, position, trunks = _split(connectors, order, turned, room)
-    trunk = _trunk_numbers(connectors, part, trunks)
-    socket = _sockets(connectors, halves, order, trunks)[connectors.of] + part
+    split = _split(connectors, order, turned, room)
+    position = split.position
+    trunk = _trunk_numbers(connectors, split)
+    socket = _sockets(connectors, halves, order, split.trunks)[connectors.of] + split.part
 
     ends, sockets = np.zeros((2, trunk.max(initial=-1) + 1, 2), np.int64)
     backwards = np.zeros(len(ends), np.bool_)
@@ -113,22 +124,25 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Halves:
-    """Where the halves of E links are plugged, at C cassettes of equal front ports."""
+    """Where the halves of E links are plugged, at the fronts of C cassettes."""
 
     cassette: Numbers
-    """int64[2E]: the cassette of each half."""
+    """int64[2E], the cassette of each half."""
     front: Numbers
-    """int64[2E]: the front port, in the order of rack units."""
+    """int64[2E], its front port; front ports are in the order of rack units."""
     lane: Numbers
-    """int64[2E]: the lane of that front port, in the order of `plug`."""
+    """int64[2E], its lane of that front port; lanes are in the order of `plug`."""
     width: int
-    """The lanes of a front port: as many as the switch with most links uses."""
+    """The lanes of a front port: as many as the switch with the most links uses."""
     cluster: Numbers
-    """int64[C]: the cluster of each cassette."""
+    """int64[C], the cluster of each cassette."""
 
     @classmethod
     def of(cls, cables: Cables, plug: Numbers, step: Numbers) -> Halves:
-        """The halves of links at cassettes by expansion and cluster, as for `shuffle`."""
+        """Plug the halves of links; there is a cassette for each cluster and expansion.
+
+        The arguments are those of `shuffle`.
+        """
         hardware = cables.hardware
         switch = cables.ends.ravel().astype(np.int64)
         added = np.repeat(step[cables.ends].max(axis=1), 2)
@@ -148,70 +162,82 @@ class Halves:
 
     @property
     def place(self) -> Numbers:
-        """int64[2E]: the number of its lane among all lanes of the cassette."""
+        """int64[2E], the number of each half's lane among all lanes of its cassette."""
         return self.front * self.width + self.lane
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Connectors:
-    """The K connectors of all cassettes, and the H halves that leave their cassette."""
+    """The K connectors of all cassettes, and the H halves whose link leaves its cassette."""
 
     near: Numbers
-    """int64[K], ascending: the cassette that a connector belongs to."""
+    """int64[K], ascending, the cassette that a connector belongs to."""
     far: Numbers
-    """int64[K]: the cassette that it leads to."""
+    """int64[K], the cassette that it leads to."""
     links: Numbers
-    """int64[K]: how many links it has."""
+    """int64[K], how many links it has."""
     half: Numbers
-    """int64[H]: halves, of all 2E. The two of a link are side by side."""
+    """int64[H], these halves; the two of a link stand side by side."""
     of: Numbers
-    """int64[H]: the connector of each of these."""
+    """int64[H], the connector of each of these halves."""
 
     @classmethod
     def of_halves(cls, halves: Halves) -> Connectors:
-        """The connectors of these halves."""
-        away = other_half(halves.cassette)
-        half = np.flatnonzero(halves.cassette != away)
+        """The connectors between the cassettes of some halves."""
+        far_cassette = other_half(halves.cassette)
+        half = np.flatnonzero(halves.cassette != far_cassette)
         count = len(halves.cluster)
-        pairs = halves.cassette[half] * count + away[half]
+        pairs = halves.cassette[half] * count + far_cassette[half]
         number, of = np.unique(pairs, return_inverse=True)
         near, far = np.divmod(number, count)
         return cls(near, far, np.bincount(of, minlength=len(number)), half, of.ravel())
 
 
 def other_half(values: Numbers) -> Numbers:
-    """The value of the other half of each link, where the two halves are side by side."""
+    """The value of the other half of each link, for values in the order of halves.
+
+    >>> other_half(np.array([1, 2, 3, 4])).tolist()
+    [2, 1, 4, 3]
+    """
     return values.reshape(-1, 2)[:, ::-1].ravel()
 
 
 def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
-    """bool[K] each: whether trunks of a connector are reversed, and whether its cassette leads."""
+    """Whether the trunks of a connector are reversed, and whether its cassette leads: bool[K]
+    each.
+    """
     near, far, of = connectors.near, connectors.far, connectors.of
     kind, weight = _kinds(halves)
     view = _views(connectors, halves)
-    back = view[np.lexsort((near, far))]
+    far_view = view[np.lexsort((near, far))]  # the view of the same links from the other cassette
     same = kind[near] == kind[far]
-    first_view = (view < back) | ((view == back) & (near < far))
+    first_view = (view < far_view) | ((view == far_view) & (near < far))
     leads = np.where(same, first_view, weight[near] > weight[far])
 
     port = halves.front[connectors.half]
     straight_across = np.bincount(of, port == other_half(port), len(near))
     mirrored = (straight_across <= 1) & (connectors.links > 1)
     uneven = _uneven(connectors, kind, view)
-    ambiguous = (same & (view == back)) | uneven[kind[near]] | uneven[kind[far]]
+    ambiguous = (same & (view == far_view)) | uneven[kind[near]] | uneven[kind[far]]
     return mirrored & ambiguous, leads
 
 
 def _views(connectors: Connectors, halves: Halves) -> Numbers:
-    """int64[K]: the rank of what a cassette sees of another: its lanes and those they lead to."""
-    own = halves.place[connectors.half]
-    by = np.lexsort((own, connectors.of))
-    seen = np.stack((own[by], other_half(own)[by]), axis=1).ravel()
-    return _numbered(_rows(np.repeat(connectors.of[by], 2), seen, len(connectors.near)))
+    """The rank of each connector's view among all views, int64[K]; equal views rank equal."""
+    lane = halves.place[connectors.half]
+    by_lane = np.lexsort((lane, connectors.of))
+    pairs = np.stack((lane[by_lane], other_half(lane)[by_lane]), axis=1).ravel()
+    return _numbered(_rows(np.repeat(connectors.of[by_lane], 2), pairs, len(connectors.near)))
 
 
 def _uneven(connectors: Connectors, kind: Numbers, view: Numbers) -> Bools:
-    """bool: of each kind of cassettes whether these see different views of others of their kind."""
+    """Whether the cassettes of a kind have different views of others of their kind: bool, by kind.
+
+    Args:
+        connectors: all connectors.
+        kind: int64[C], the kind of each cassette.
+        view: int64[K], of `_views`.
+    """
     near = connectors.near
     inner = np.flatnonzero(kind[near] == kind[connectors.far])
     inner = inner[np.lexsort((view[inner], near[inner]))]
@@ -221,62 +247,93 @@ def _uneven(connectors: Connectors, kind: Numbers, view: Numbers) -> Bools:
 
 
 def _kinds(halves: Halves) -> tuple[Numbers, Numbers]:
-    """Of each cassette its kind, and how it ranks: the kind of most cassettes leads.
+    """The kind of each cassette, int64[C], and the rank of this kind, int64[C].
 
-    Cassettes of a kind have the same lanes and links inside, whatever trunks they have.
+    The kind with the most cassettes has the highest rank, and leads.
     """
     count, place = len(halves.cluster), halves.place
     inside = np.flatnonzero(halves.cassette == other_half(halves.cassette))
     pairs = np.sort(np.stack((place, other_half(place))), axis=0)[:, inside]
     first, last = pairs
-    # A cassette's row: its lanes, -1, and the two lanes of each link inside.
+    # Cassettes with equal rows are of one kind. A row has the lanes of the cassette, then -1, then
+    # the two lanes of each link inside.
     group = np.concatenate((halves.cassette, np.arange(count), halves.cassette[inside]))
     part = np.repeat([0, 1, 2], (len(place), count, len(inside)))
     key = np.concatenate((place, np.zeros(count, np.int64), 2 * first + (place[inside] == last)))
     value = np.concatenate((place, np.full(count, -1), place[inside]))
-    by = np.lexsort((key, part, group))
-    kind = _numbered(_rows(group[by], value[by], count))
+    order = np.lexsort((key, part, group))
+    kind = _numbered(_rows(group[order], value[order], count))
     cassettes = np.bincount(kind)
     rank = np.lexsort((np.arange(len(cassettes)), cassettes))
     return kind, np.argsort(rank)[kind]
 
 
 def _order(connectors: Connectors, halves: Halves, turned: Bools, leads: Bools) -> Numbers:
-    """int64[H]: the place of each half in its connector."""
+    """The place of each half in its connector, int64[H].
+
+    Args:
+        connectors: all connectors.
+        halves: where the halves are plugged.
+        turned: bool[K], of `_directions`.
+        leads: bool[K], of `_directions`.
+    """
     of, half = connectors.of, connectors.half
     by_lane = _ranked(of, halves.place[half])
     straight = np.where(leads[of], by_lane, other_half(by_lane))
 
-    here = halves.front[half]
-    there = other_half(here)
-    turn = np.sign(here - there)
-    low, high = np.minimum(here, there), np.maximum(here, there)
-    mirrored = _ranked(of, turn, -turn * low, -turn * high, -turn * (half // 2))
+    near_front = halves.front[half]
+    far_front = other_half(near_front)
+    sign = np.sign(near_front - far_front)
+    low, high = np.minimum(near_front, far_front), np.maximum(near_front, far_front)
+    mirrored = _ranked(of, sign, -sign * low, -sign * high, -sign * (half // 2))
     return np.where(turned[of], mirrored, straight)
 
 
-def _split(
-    connectors: Connectors, order: Numbers, turned: Bools, room: int
-) -> tuple[Numbers, Numbers, Numbers]:
-    """The trunk of a connector that each half takes, int64[H], and its position there, int64[H].
+class _Split(NamedTuple):
+    """The links of K connectors on trunks."""
 
-    Third, the number of trunks of each connector, int64[K].
+    part: Numbers
+    """int64[H], which trunk of its connector each half takes."""
+    position: Numbers
+    """int64[H], its position on that trunk."""
+    trunks: Numbers
+    """int64[K], how many trunks each connector has."""
+
+
+def _split(connectors: Connectors, order: Numbers, turned: Bools, room: int) -> _Split:
+    """Split connectors with more links than a trunk holds into several trunks.
+
+    Args:
+        connectors: all connectors.
+        order: int64[H], of `_order`.
+        turned: bool[K], whether the trunks of a connector are reversed.
+        room: how many links a trunk holds.
     """
     trunks = np.zeros(len(connectors.links), np.int64)
     part, position = np.zeros((2, len(order)), np.int64)
-    for links, back in sorted({*zip(connectors.links.tolist(), turned.tolist(), strict=True)}):
-        sizes = chunks(links, room, back)
+    for links, reverse in sorted({*zip(connectors.links.tolist(), turned.tolist(), strict=True)}):
+        sizes = chunks(links, room, reverse)
         number = np.repeat(np.arange(len(sizes)), sizes)
-        alike = (connectors.links == links) & (turned == back)
-        trunks[alike] = len(sizes)
-        halves = alike[connectors.of]
+        same_size = (connectors.links == links) & (turned == reverse)
+        trunks[same_size] = len(sizes)
+        halves = same_size[connectors.of]
         part[halves] = number[order[halves]]
         position[halves] = place_in(number)[order[halves]]
-    return part, position, trunks
+    return _Split(part, position, trunks)
 
 
 def chunks(links: int, room: int, turned: bool) -> list[int]:
-    """The links of each trunk, even and the same from either end."""
+    """How many links each trunk of a connector gets: about equal, and the same from either end.
+
+    Args:
+        links: how many links the connector has.
+        room: how many links a trunk holds.
+        turned: whether the trunks are reversed. Then an odd number of links needs an odd number of
+            trunks, so that the middle link stays in the middle.
+
+    >>> chunks(10, 4, turned=False), chunks(7, 4, turned=True)
+    ([3, 4, 3], [2, 3, 2])
+    """
     count = -(-links // room)
     if turned and links % 2 == 1 and count % 2 == 0:
         count += 1
@@ -289,23 +346,30 @@ def chunks(links: int, room: int, turned: bool) -> list[int]:
     return sizes
 
 
-def _trunk_numbers(connectors: Connectors, part: Numbers, trunks: Numbers) -> Numbers:
-    """int64[H]: the trunk of each half. Trunks are numbered in the order of their cassettes."""
+def _trunk_numbers(connectors: Connectors, split: _Split) -> Numbers:
+    """The trunk of each half, int64[H]; trunks are numbered in the order of their cassettes."""
     of = connectors.of
-    leading = connectors.near < connectors.far
-    own = np.where(leading, trunks, 0)
-    number = (np.cumsum(own) - own)[of] + part
-    return np.where(leading[of], number, other_half(number))
+    # Both connectors of two cassettes share their trunks: the lower cassette numbers them.
+    from_lower = connectors.near < connectors.far
+    numbered = np.where(from_lower, split.trunks, 0)
+    number = (np.cumsum(numbered) - numbered)[of] + split.part
+    return np.where(from_lower[of], number, other_half(number))
 
 
 def _sockets(connectors: Connectors, halves: Halves, order: Numbers, trunks: Numbers) -> Numbers:
-    """int64[K]: the port behind of a connector's first trunk.
+    """The port behind the cassette of each connector's first trunk, int64[K].
 
-    At each cassette connectors come in the order of the lanes that they take.
+    At a cassette, connectors are in the order of the lanes that they take.
+
+    Args:
+        connectors: all connectors.
+        halves: where the halves are plugged.
+        order: int64[H], of `_order`.
+        trunks: int64[K], how many trunks each connector has.
     """
     near, of = connectors.near, connectors.of
-    by = np.lexsort((order, of))
-    lanes = _numbered(_rows(of[by], halves.place[connectors.half][by], len(near)))
+    in_order = np.lexsort((order, of))
+    lanes = _numbered(_rows(of[in_order], halves.place[connectors.half][in_order], len(near)))
     sequence = np.lexsort((connectors.far, lanes, near))
     before = np.cumsum(trunks[sequence]) - trunks[sequence]
     first = np.empty(len(near), np.int64)
@@ -316,20 +380,27 @@ def _sockets(connectors: Connectors, halves: Halves, order: Numbers, trunks: Num
 def _types(
     connectors: Connectors, halves: Halves, behind: Numbers, room: int
 ) -> tuple[Numbers, tuple[tuple[str, tuple[str, ...]], ...]]:
-    """The type of each cassette, in the order in which they come, and the words of each type.
+    """The type of each cassette, int64[C], and the names and words of all types (`Shuffle.types`).
 
-    behind: int64[H], the number of the position behind that each half takes, `room` a port.
+    Args:
+        connectors: all connectors.
+        halves: where the halves are plugged.
+        behind: int64[H], the position that each half takes, among all positions behind its
+            cassette, `room` for each port.
+        room: how many links a trunk holds.
     """
     width, half = halves.width, connectors.half
     lanes = (int(halves.front.max(initial=0)) + 1) * width
+    # By cassette and lane, where the lane leads: a lane of the cassette; from `lanes` on a position
+    # behind; or -1, nowhere.
     leads = np.full((len(halves.cluster), lanes), -1)
-    """Where each lane leads: to another lane, from `lanes` on to a position behind, or nowhere."""
     leads[halves.cassette, halves.place] = other_half(halves.place)
     leads[halves.cassette[half], halves.place[half]] = lanes + behind
     _, first, which = np.unique(leads, axis=0, return_index=True, return_inverse=True)
     kind = np.argsort(np.argsort(first))[which.ravel()]
 
     def word(value: int) -> str:
+        """Where a lane leads, in a word."""
         if value < 0:
             return "-"
         if value < lanes:
@@ -346,37 +417,56 @@ def _types(
 
 
 def _without_dark_end(values: Numbers, lit: Bools) -> Numbers:
-    """The values up to the last one that is lit, and the first one in any case."""
+    """The values up to the last one that is lit, and the first one in any case.
+
+    lit: bool[n], of n values.
+    """
     return values[: int(np.flatnonzero(lit).max(initial=0)) + 1]
 
 
 def _least(connectors: Connectors, halves: Halves) -> int:
-    """How many cassettes differ in what no numbering changes: switches, links inside and out."""
+    """How many cassettes differ in what no positions change.
+
+    That is the number of switches, of links inside, and of links to each other cassette.
+    """
     cassette, count = halves.cassette, len(halves.cluster)
     ports = np.unique(np.stack((cassette, halves.front)), axis=1)[0]
     inside = np.bincount(cassette, cassette == other_half(cassette), count)
-    by = np.lexsort((connectors.links, connectors.near))
-    outside = _rows(connectors.near[by], connectors.links[by], count)
+    order = np.lexsort((connectors.links, connectors.near))
+    outside = _rows(connectors.near[order], connectors.links[order], count)
     facts = np.column_stack((np.bincount(ports, minlength=count), inside, outside))
     return int(_numbered(facts).max()) + 1
 
 
 def _ranked(of: Numbers, *keys: Numbers) -> Numbers:
-    """The place of each half in its connector, by the first key and then the others."""
-    by = np.lexsort((*reversed(keys), of))
+    """The place of each half among those of its connector, sorted by keys, the first one first.
+
+    of: int64[H], the connector of each half.
+    """
+    order = np.lexsort((*reversed(keys), of))
     place = np.empty(len(of), np.int64)
-    place[by] = place_in(of[by])
+    place[order] = place_in(of[order])
     return place
 
 
 def place_in(group: NDArray[np.integer]) -> Numbers:
-    """int64[n]: the place of each in its group, where those of a group come one after the other."""
+    """The place of each item in its group; the items of a group follow each other.
+
+    >>> place_in(np.array([5, 5, 5, 2, 2])).tolist()
+    [0, 1, 2, 0, 1]
+    """
     starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
     return np.arange(len(group)) - np.repeat(starts, np.diff([*starts, len(group)]))
 
 
 def _rows(group: Numbers, value: Numbers, count: int) -> Numbers:
-    """int64[count, n]: a row of values for each group, whose values come one after the other."""
+    """A row of values for each group, int64[count, n]; short rows are filled up with BEFORE.
+
+    Args:
+        group: int64[m], the group of each value; the values of a group follow each other.
+        value: int64[m].
+        count: how many groups there are.
+    """
     place = place_in(group)
     table = np.full((count, int(place.max(initial=0)) + 1), BEFORE)
     table[group, place] = value
@@ -384,5 +474,9 @@ def _rows(group: Numbers, value: Numbers, count: int) -> Numbers:
 
 
 def _numbered(rows: Numbers) -> Numbers:
-    """int64[n]: the number of each row among the different ones, in ascending order."""
+    """The rank of each row among the different rows, int64[n].
+
+    >>> _numbered(np.array([[3, 1], [2, 9], [3, 1]])).tolist()
+    [1, 0, 1]
+    """
     return np.unique(rows, axis=0, return_inverse=True)[1].ravel()

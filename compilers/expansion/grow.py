@@ -1,4 +1,9 @@
-"""The larger fabric that a number of clusters makes of a build (PolarFly paper, §VI)."""
+"""Grow the build of a PolarFly by clusters, so that no installed cable moves (paper, §VI).
+
+`grow` copies clusters, wires the copies on unused ports, places their nodes, and computes tables in
+which old rows stay wherever they still lead along a shortest path. `growth_report` prints what
+comes of it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +50,7 @@ from compilers.wiring.wiring import (
 from inventory.problems import InputError, Problem
 
 FITTED = ("demand", "largest_share")
-"""Words of a policy that tables with new classes do not follow: shares are equal there."""
+"""Words of a policy that the larger fabric does not keep: its shares are equal, not fitted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,27 +64,33 @@ class Grown:
     cables: Cables
     """All cables of the larger fabric."""
     added: NDArray[np.int64]
-    """int64[A]: the new ones among them."""
+    """int64[A], the places of the new cables among these."""
     moved: int
     """The number of old cables with a different end or port in the larger fabric."""
     spare: NDArray[np.int64]
-    """int64[N']: ports for links that stay unused."""
+    """int64[S'], how many ports for links stay unused at each switch."""
     taken: SpareNodes
     """The spare nodes of the inventory that are used, by their vertices."""
     fits: int
     """The number of clusters of the kind that the old fabric's ports allow."""
     changes: Mapping[str, NDArray[np.int64]]
-    """For each old switch, int64[S] each, the table changes: the words of `SwitchChange`."""
+    """The table changes of each old switch: by field of `SwitchChange` int64[S]."""
 
 
 def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) -> Grown:
-    """The build grown by `count` clusters on unused ports, with new tables.
+    """Grow a build by clusters on unused ports, with new tables.
 
-    Rows stay as they are wherever they still lead along a shortest path. New nodes have the type of
-    those that they copy: the inventory's spares where they are, then nodes that are made up and
-    fill the inventory's racks that have room, then racks of their own.
-    Made-up hardware gets the ports that it needs. An expanded fabric grows further by clusters of
-    the same kind only. `planes` are other planes, whose places in racks are taken.
+    Rows stay as they are wherever they still lead along a shortest path. A new node has the type of
+    the node that it copies. New nodes are the inventory's spares first. Others are generated, and
+    placed in racks with room, then in racks of their own. Generated node types get the ports that
+    they need.
+
+    Args:
+        build: the installed fabric. One that was expanded grows further by clusters of the same
+            kind only.
+        method: the kind of clusters: `quadric`, `fan` or `nucleus`.
+        count: how many clusters are added.
+        planes: the builds of other planes, whose places in racks are taken.
 
     Raises:
         InputError: the topology cannot grow by these clusters or is damaged, or it lacks ports or
@@ -93,22 +104,22 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     old, order = build.topology.graph.order, expansion.topology.graph.order
     if order > LARGEST_SHORTEST:
         raise InputError.of(f"at most {LARGEST_SHORTEST:,} switches", f"{order:,}", key="clusters")
-    wired, known = with_ports(build.wiring, hardware_of(build), expansion)
+    wired, old_hardware = with_ports(build.wiring, hardware_of(build), expansion)
     build = replace(build, wiring=wired)
-    spare = Spare.of(build.wiring, known.types)
+    spare = Spare.of(build.wiring, old_hardware.types)
     fits = base.most(method, spare, build.wiring)
     require_room(spare, expansion, build.wiring, fits)
-    taken = spares_taken(known, build.wiring, expansion)
-    addressing = _addressing(build.addressing, order, known.plane, taken)
-    before = cables_of(build.wiring, known)
-    wiring = grown_wiring(build.wiring, expansion, spare, known, taken)
+    taken = spares_taken(old_hardware, build.wiring, expansion)
+    addressing = _addressing(build.addressing, order, old_hardware.plane, taken)
+    before = cables_of(build.wiring, old_hardware)
+    wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, taken)
     tables, forwarding = _tables(build, expansion, wiring)
     others = [(other.wiring, hardware_of(other)) for other in planes]
-    hardware = grown_hardware(expansion, wiring, known, before, taken, others)
+    hardware = grown_hardware(expansion, wiring, old_hardware, before, taken, others)
     larger = replace(
         build,
         forwarding=forwarding,
-        policy={word: said for word, said in build.policy.items() if word not in FITTED},
+        policy={word: value for word, value in build.policy.items() if word not in FITTED},
         inputs={role: digest for role, digest in build.inputs.items() if role not in FITTED},
         topology=expansion.topology,
         wiring=wiring,
@@ -124,7 +135,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         cables=cables,
         added=np.flatnonzero(cables.ends.max(axis=1) >= old),
         moved=moved(build.wiring, wiring),
-        spare=Spare.of(wiring, known.types).counts(),
+        spare=Spare.of(wiring, old_hardware.types).counts(),
         taken=taken,
         fits=fits,
         changes=changes(build, larger),
@@ -132,7 +143,13 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
 
 
 def _require_unmarked(build: Build) -> None:
-    """Refuse marks: copies have neighbours in common, and the rule of marks wants one at most."""
+    """Pass if the build marks no packets.
+
+    Copies of a switch have several neighbours in common, and marks need at most one.
+
+    Raises:
+        InputError: the build marks packets.
+    """
     if build.forwarding.marks:
         raise InputError.of(
             key="routing.balance",
@@ -145,6 +162,11 @@ def _require_unmarked(build: Build) -> None:
 
 
 def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> Addressing:
+    """The addresses of `order` vertices; old ones stay, and spares keep their hosts' addresses.
+
+    Raises:
+        InputError: a pool of addresses is too small.
+    """
     bits = (block_count(order, 1) - 1).bit_length()
     for pool, length in ((old.ipv4, old.ipv4_length), (old.ipv6, 64)):
         if pool is not None and pool.prefixlen > length - bits:
@@ -153,12 +175,14 @@ def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> A
             raise InputError.of(required, str(pool), todo, key="addressing")
     macs = default_host_macs(order, old.host_mac.shape[1], plane)
     macs[: len(old.host_mac)] = old.host_mac
-    for where, host in hosts_of_spares(taken, macs.shape[1]):
-        macs[where] = parse_mac(host.mac) if host.mac else macs[where]
+    for place, host in hosts_of_spares(taken, macs.shape[1]):
+        if host.mac:
+            macs[place] = parse_mac(host.mac)
     return replace(old, host_mac=macs)
 
 
 def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> tuple[Tables, Forwarding]:
+    """The tables of the larger fabric by the policy of the build, and what they mean."""
     topology, stays = expansion.topology, build.wiring.far >= 0
     place = np.where(stays, np.cumsum(stays, axis=1) - 1, -1)
     taken = _links_taken(build)
@@ -175,17 +199,22 @@ def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> tuple[Tables,
 
 
 def _links_taken(build: Build) -> NDArray[np.int64]:
-    """int64[S, S]: the link of each row of exact tables, by its place in `port`; -1 for none."""
+    """The link that each row of exact tables leads to, int64[S, S] by switch and destination.
+
+    A link is its place in `Wiring.port`; -1: none.
+    """
     egress, port = build.tables.routes.egress, build.tables.classes.port
-    links = links_by_port(build.wiring.far, build.wiring.port)[np.arange(len(port))[:, None], port]
-    beyond = np.pad(links, ((0, 0), (0, 1)), constant_values=-1).astype(np.int64)
-    return np.take_along_axis(beyond, np.minimum(egress, port.shape[1]).astype(np.int64), axis=1)
+    link_at = links_by_port(build.wiring.far, build.wiring.port)
+    minimal = link_at[np.arange(len(port))[:, None], port].astype(np.int64)
+    # One more class without a link, for rows that lead to no class.
+    of_class = np.pad(minimal, ((0, 0), (0, 1)), constant_values=-1)
+    return np.take_along_axis(of_class, np.minimum(egress, port.shape[1]).astype(np.int64), axis=1)
 
 
 def with_ports(wiring: Wiring, hardware: Hardware, expansion: Expansion) -> tuple[Wiring, Hardware]:
-    """The wiring and the hardware, where it is made up, with ports for an expansion.
+    """The wiring and the hardware with ports for an expansion, if the node type is generated.
 
-    They come behind those that there are, so that no plug is moved.
+    The new ports come after the existing ones, so that no plug is moved.
     """
     if wiring.type_names != (GENERATED,):
         return wiring, hardware
@@ -196,28 +225,28 @@ def with_ports(wiring: Wiring, hardware: Hardware, expansion: Expansion) -> tupl
     roles = hardware.types[0].role
     hosts = roles.count("host")
     links = roles.index("host") if hosts else len(roles)
-    behind = len(roles) - links - hosts
-    facts = port_facts(GENERATED, generated_type(links, hosts, behind + more))
+    after_hosts = len(roles) - links - hosts
+    facts = port_facts(GENERATED, generated_type(links, hosts, after_hosts + more))
     names = (tuple(sockets[0] for sockets in facts.sockets),)
     return replace(wiring, port_names=names), replace(hardware, types=(facts,))
 
 
 @dataclass(frozen=True, slots=True)
 class BaseFabric:
-    """A fabric that may have grown.
-
-    first: the original fabric. method and count: the kind and number of clusters added, "" and 0
-    for none.
-    """
+    """A fabric that may have grown by clusters before."""
 
     topology: Topology
+    """The fabric as it is."""
     first: Topology
+    """The fabric before any cluster was added."""
     method: str
+    """The kind of the clusters that were added; "" if there are none."""
     count: int
+    """How many clusters were added."""
 
     @classmethod
     def of(cls, topology: Topology) -> BaseFabric:
-        """The base of a topology, by its parameters; clusters are added in one order."""
+        """The first fabric of a topology, by its parameters, and the clusters added since."""
         family = family_before(topology)
         if not family.grows_by_clusters:
             return cls(topology, topology, "", 0)
@@ -225,7 +254,7 @@ class BaseFabric:
         return cls(topology, first, *added_clusters(topology))
 
     def problems(self, method: str, count: int) -> list[Problem]:
-        """Problems of adding `count` more clusters of a kind."""
+        """Why `count` more clusters of a kind cannot be added; [] if they can."""
         if self.method not in ("", method):
             given = f"{method}, where {self.count} by {self.method} were added"
             return [Problem(f"more clusters by {self.method}", given, "", key="clusters")]
@@ -237,7 +266,7 @@ class BaseFabric:
         ]
 
     def require(self, method: str, count: int) -> None:
-        """Refuse clusters that cannot be added.
+        """Pass if `count` more clusters of a kind can be added.
 
         Raises:
             InputError: the fabric cannot grow by these clusters, or is damaged.
@@ -253,7 +282,7 @@ class BaseFabric:
             raise InputError.of("a whole fabric", f"{lacking:,} links missing", todo)
 
     def most(self, method: str, spare: Spare, wiring: Wiring) -> int:
-        """The most clusters for which no node runs out of ports; every one needs more of them."""
+        """The most clusters of a kind that can be added before a node runs out of ports."""
         count = 0
         while not self.problems(method, count + 1):
             larger = self.grown(method, count + 1)
@@ -263,7 +292,7 @@ class BaseFabric:
         return count
 
     def grown(self, method: str, count: int) -> Expansion:
-        """The fabric with `count` more clusters; `added` counts from the fabric as it is."""
+        """The fabric with `count` more clusters; `added` has the edges that are not there yet."""
         larger = expand(self.first, method, self.count + count)
         new = larger.added[larger.added.max(axis=1) >= self.topology.graph.order]
         return replace(larger, added=new)
@@ -272,9 +301,14 @@ class BaseFabric:
 def grown_wiring(
     wiring: Wiring, expansion: Expansion, spare: Spare, hardware: Hardware, taken: SpareNodes
 ) -> Wiring:
-    """The wiring of old nodes with their ports, names and numbers, then of new nodes.
+    """The wiring of the larger fabric: old nodes as they are, then new nodes.
 
-    Spares that are taken keep what the inventory says of them.
+    Args:
+        wiring: the wiring of the old nodes.
+        expansion: the larger topology.
+        spare: the unused ports of the old nodes.
+        hardware: the node types and the spares.
+        taken: the spares that are used; they keep the names and numbers of the inventory.
 
     Raises:
         InputError: new nodes have no ports left for their hosts.
@@ -288,8 +322,8 @@ def grown_wiring(
     numbers = np.arange(first, first + len(new), dtype=np.uint64)
     for v, node in taken.items():
         numbers[v - old] = node.datapath_id or numbers[v - old]
-    given = {v: [host.name for host in node.hosts] for v, node in taken.items()}
-    host_names = (name for v in new for name in host_names_at(v, given.get(v, ()), hosts))
+    of_spares = {v: [host.name for host in node.hosts] for v, node in taken.items()}
+    host_names = (name for v in new for name in host_names_at(v, of_spares.get(v, ()), hosts))
     return Wiring(
         names=(*wiring.names, *names),
         management=(*wiring.management, *(taken[v].management if v in taken else "" for v in new)),
@@ -308,10 +342,11 @@ def grown_wiring(
 def _names(
     wiring: Wiring, expansion: Expansion, hardware: Hardware, taken: SpareNodes
 ) -> list[str]:
-    """The spare's, or the vertex, if nodes are named by it, else the copied node's name and the
-    copy's number.
+    """The names of new nodes.
 
-    A name that another has gets an x.
+    A spare keeps its name. If all nodes are named by their vertices, so are new ones. Otherwise a
+    new node is named by the node that it copies and the number of the copy. If the name is taken,
+    an `x` is appended.
     """
     old = len(wiring.names)
     by_vertex = list(wiring.names) == [str(v) for v in range(old)]
@@ -336,7 +371,17 @@ def _host_ports(
     node_type: NDArray[np.uint16],
     types: tuple[PortFacts, ...],
 ) -> NDArray[np.int32]:
-    """int32[N', P]: the ports of hosts; new nodes use host ports first, then ports of any role."""
+    """The ports of hosts, int32[S', H]; new nodes use host ports first, then ports of any role.
+
+    Args:
+        wiring: the wiring of old nodes, whose hosts keep their ports.
+        port: int32[S', K], the ports of links.
+        node_type: uint16[S'], the types of nodes.
+        types: the ports of each type.
+
+    Raises:
+        InputError: a new node has too few ports for its hosts.
+    """
     old, hosts = wiring.host_port.shape
     ports = np.zeros((len(port), hosts), np.int32)
     ports[:old] = wiring.host_port
@@ -356,20 +401,20 @@ def _host_ports(
 
 
 def moved(before: Wiring, after: Wiring) -> int:
-    """The number of old cables that do not join the same two ports in the new fabric."""
+    """How many old cables do not join the same two ports in the new fabric."""
     old, new = _ends(before), _ends(after)
     stayed = len(old) + len(new) - len(np.unique(np.concatenate((old, new)), axis=0))
     return len(old) - stayed
 
 
 def _ends(wiring: Wiring) -> NDArray[np.int64]:
-    """int64[E, 4]: both ends of each cable, vertex and port, the lower vertex first."""
+    """Both ends of each cable, int64[E, 4]: vertex, port, vertex, port; the lower vertex first."""
     switch, link = wiring.links()
     columns = (column[switch, link] for column in (wiring.port, wiring.far, wiring.far_port))
     return np.column_stack((switch, *columns)).astype(np.int64)
 
 
 def changes(before: Build, after: Build) -> dict[str, NDArray[np.int64]]:
-    """The table changes of each old switch, int64[S] each, as `plan` and `diff` count them."""
-    counted = [switch.counts() for switch in compare(before, after).switches]
-    return {word: np.array([each[word] for each in counted]) for word in counted[0]}
+    """The table changes of each old switch: by field of `SwitchChange` int64[S]."""
+    of_switches = [switch.counts() for switch in compare(before, after).switches]
+    return {word: np.array([counts[word] for counts in of_switches]) for word in of_switches[0]}

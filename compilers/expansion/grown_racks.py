@@ -1,10 +1,10 @@
-"""Hardware of an expansion: racks of new nodes, and cables that keep their labels."""
+"""Place the new nodes of an expansion in racks, and keep the labels of installed cables."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,50 +28,55 @@ def grown_hardware(
     taken: SpareNodes,
     planes: Sequence[tuple[Wiring, Hardware]] = (),
 ) -> Hardware:
-    """The hardware of the larger fabric: new nodes in racks with room, then in racks of their own.
+    """The hardware of the larger fabric.
 
-    Spares in a rack stay there. The rest of a cluster goes whole into the first rack
-    with room, else over those with room in their order, else into new racks, in a row behind the
-    last. Every cable gets an inventory entry, so that it keeps its label when cables are
-    renumbered. `planes` are other planes, whose places are taken.
+    Spares that stand in a rack stay there. The other nodes of a cluster go together into the first
+    rack with room for all; else into several racks with room; else into new racks, in a row behind
+    the last one. Every cable gets an entry in the inventory, so that it keeps its label when cables
+    are numbered again.
+
+    Args:
+        expansion: the larger topology and its clusters.
+        wiring: the wiring of the larger fabric.
+        hardware: the hardware of the old nodes.
+        before: the cables of the old nodes.
+        taken: the spares that are used.
+        planes: the wiring and hardware of other planes, whose places in racks are taken.
     """
     old, layout = len(hardware.rack), expansion.layout
     first = int(layout.rack[old:].min())
-    fresh, names = layout.rack[old:] - first, layout.names[first:]
+    # By new node its cluster, and by new cluster its name.
+    cluster, names = layout.rack[old:] - first, layout.names[first:]
     height = max(hardware.types[t].units for t in wiring.node_type[old:].tolist())
-    units = max(int(hardware.rack_units.max()), height)
-    seats = units // height
-    free = _free([(wiring, hardware), *planes], hardware, height)
-    rack, unit = np.full(len(fresh), -1, np.int64), np.zeros(len(fresh), np.int64)
-    index = {name: r for r, name in enumerate(hardware.rack_names)}
+    seats = _Seats(
+        free=_free([(wiring, hardware), *planes], hardware, height),
+        height=height,
+        rack_units=max(int(hardware.rack_units.max()), height),
+        old_racks=len(hardware.rack_names),
+    )
+    rack, unit = np.full(len(cluster), -1, np.int64), np.zeros(len(cluster), np.int64)
+    rack_of = {name: r for r, name in enumerate(hardware.rack_names)}
     for v, node in taken.items():
-        rack[v - old], unit[v - old] = index.get(node.rack, -1), node.unit
-    labels: list[str] = []
-    for cluster, name in enumerate(names):
-        members = np.flatnonzero((fresh == cluster) & (rack < 0))
+        rack[v - old], unit[v - old] = rack_of.get(node.rack, -1), node.unit
+    for number, name in enumerate(names):
+        members = np.flatnonzero((cluster == number) & (rack < 0))
         members = members[np.argsort(layout.position[old:][members])]
-        if not len(members):
-            continue
-        if not (places := _places(free, len(members))):
-            parts = -(-len(members) // seats)
-            behind = len(hardware.rack_names) + len(labels)
-            places = [(behind + p, 1 + n * height) for p in range(parts) for n in range(seats)]
-            own = of_plane(hardware.plane) + name
-            labels += [f"{own}-part{p + 1}" if p else own for p in range(parts)]
-        rack[members], unit[members] = np.array(places[: len(members)]).T
-    rows = [int(part.rack_place[:, 0].max()) for part in (hardware, *(k for _, k in planes))]
-    row = max(rows) + 1
-    spots = np.stack((np.full(len(labels), row), np.arange(len(labels))), axis=1)
-    nodes = [taken.get(v) for v in range(old, old + len(fresh))]
+        if len(members):
+            places = seats.take(len(members), of_plane(hardware.plane) + name)
+            rack[members], unit[members] = np.array(places).T
+    new_racks = len(seats.new_racks)
+    row = 1 + max(int(part.rack_place[:, 0].max()) for part in (hardware, *(k for _, k in planes)))
+    floor_places = np.stack((np.full(new_racks, row), np.arange(new_racks)), axis=1)
+    nodes = [taken.get(v) for v in range(old, old + len(cluster))]
     larger = replace(
-        _with_hosts(hardware, len(fresh), taken),
-        cluster=_joined(hardware.cluster, len(hardware.cluster_names) + fresh),
+        _with_hosts(hardware, len(cluster), taken),
+        cluster=_joined(hardware.cluster, len(hardware.cluster_names) + cluster),
         cluster_names=(*hardware.cluster_names, *names),
         rack=_joined(hardware.rack, rack),
-        rack_names=(*hardware.rack_names, *labels),
+        rack_names=(*hardware.rack_names, *seats.new_racks),
         unit=_joined(hardware.unit, unit),
-        rack_place=_joined(hardware.rack_place, spots),
-        rack_units=_joined(hardware.rack_units, np.full(len(labels), units)),
+        rack_place=_joined(hardware.rack_place, floor_places),
+        rack_units=_joined(hardware.rack_units, np.full(new_racks, seats.rack_units)),
         serial=(*hardware.serial, *(node.serial if node else "" for node in nodes)),
         guid=(*hardware.guid, *(node.guid if node else "" for node in nodes)),
         spares=tuple(spare for spare in hardware.spares if spare not in taken.values()),
@@ -80,7 +85,7 @@ def grown_hardware(
 
 
 def _with_hosts(hardware: Hardware, added: int, taken: SpareNodes) -> Hardware:
-    """The hardware with the hosts of new nodes, whose places are known at spares only."""
+    """The hardware with the hosts of `added` new nodes; only spares know where their hosts are."""
     rack = _hosts(hardware.host_rack, added, -1)
     unit = _hosts(hardware.host_unit, added, 0)
     per_node = rack.shape[1]
@@ -99,7 +104,13 @@ def _with_hosts(hardware: Hardware, added: int, taken: SpareNodes) -> Hardware:
 def _free(
     parts: Sequence[tuple[Wiring, Hardware]], hardware: Hardware, height: int
 ) -> list[list[int]]:
-    """For each rack, the units at which nodes of this height fit, one above the other."""
+    """For each rack the units at which nodes of a height fit, one above the other.
+
+    Args:
+        parts: the wiring and hardware of all planes, which share racks.
+        hardware: its racks are looked at.
+        height: the height of a node in units.
+    """
     taken: dict[str, set[int]] = defaultdict(set)
     for wiring, part in parts:
         _take(taken, wiring, part)
@@ -108,57 +119,97 @@ def _free(
         full = taken[name]
         starts, unit = [], 1
         while unit + height - 1 <= units:
-            clear = full.isdisjoint(range(unit, unit + height))
-            starts += [unit] * clear
-            unit += height if clear else 1
+            if full.isdisjoint(range(unit, unit + height)):
+                starts.append(unit)
+                unit += height
+            else:
+                unit += 1
         free.append(starts)
     return free
 
 
 def _take(taken: dict[str, set[int]], wiring: Wiring, hardware: Hardware) -> None:
-    """Add the units that nodes, hosts and spares have, by the names of racks."""
+    """Add the units that nodes, hosts and spares of a plane fill, by the names of racks."""
     kinds = wiring.node_type[: len(hardware.rack)].tolist()
     nodes = zip(hardware.rack.tolist(), hardware.unit.tolist(), kinds, strict=True)
     for rack, unit, kind in nodes:
         taken[hardware.rack_names[rack]].update(range(unit, unit + hardware.types[kind].units))
-    for v, host in np.argwhere(hardware.host_rack >= 0).tolist():
-        taken[hardware.rack_names[hardware.host_rack[v, host]]].add(
-            int(hardware.host_unit[v, host])
+    for v, number in np.argwhere(hardware.host_rack >= 0).tolist():
+        taken[hardware.rack_names[hardware.host_rack[v, number]]].add(
+            int(hardware.host_unit[v, number])
         )
     heights = {facts.name: facts.units for facts in hardware.types}
     for spare in hardware.spares:
         if spare.unit:
             taken[spare.rack].update(range(spare.unit, spare.unit + heights.get(spare.type, 1)))
-        for there in spare.hosts:
-            taken[there.rack].add(there.unit or 1)
+        for host in spare.hosts:
+            taken[host.rack].add(host.unit or 1)
 
 
-def _places(free: list[list[int]], count: int) -> list[tuple[int, int]]:
-    """Rack and unit for each of so many nodes, which are free no longer; none if there is no room.
+@dataclass(slots=True)
+class _Seats:
+    """The places for nodes of one height: in old racks with room, and in new racks."""
 
-    In the first rack with room for all, else over the racks with room.
-    """
-    racks = next(([r] for r, units in enumerate(free) if len(units) >= count), range(len(free)))
-    places = [(r, unit) for r in racks for unit in free[r]][:count]
-    if len(places) < count:
-        return []
-    for r, unit in places:
-        free[r].remove(unit)
-    return places
+    free: list[list[int]]
+    """For each old rack the units that are free."""
+    height: int
+    """The height of a node in units."""
+    rack_units: int
+    """The height of a new rack in units."""
+    old_racks: int
+    """How many old racks there are; new racks are numbered from here on."""
+    new_racks: list[str] = field(default_factory=list)
+    """The names of the new racks so far."""
+
+    def take(self, count: int, name: str) -> list[tuple[int, int]]:
+        """Take the rack and unit for each of `count` nodes; new racks are called `name`."""
+        return self._in_old_racks(count) or self._in_new_racks(count, name)
+
+    def _in_old_racks(self, count: int) -> list[tuple[int, int]]:
+        """Places in the first old rack with room for all, else in several; [] if there is no
+        room.
+        """
+        free = self.free
+        racks = next(([r] for r, units in enumerate(free) if len(units) >= count), range(len(free)))
+        places = [(r, unit) for r in racks for unit in free[r]][:count]
+        if len(places) < count:
+            return []
+        for r, unit in places:
+            free[r].remove(unit)
+        return places
+
+    def _in_new_racks(self, count: int, name: str) -> list[tuple[int, int]]:
+        """Places in as many new racks as are needed."""
+        seats = self.rack_units // self.height
+        racks = -(-count // seats)
+        first = self.old_racks + len(self.new_racks)
+        self.new_racks += [f"{name}-part{r + 1}" if r else name for r in range(racks)]
+        places = [(first + r, 1 + n * self.height) for r in range(racks) for n in range(seats)]
+        return places[:count]
 
 
-def _hosts(known: NDArray[Values], added: int, unknown: int) -> NDArray[Values]:
-    return np.pad(known, ((0, added), (0, 0)), constant_values=unknown)
+def _hosts(old: NDArray[Values], added: int, unknown: int) -> NDArray[Values]:
+    """A value for each host, [S, H], with `unknown` for the hosts of `added` new nodes."""
+    return np.pad(old, ((0, added), (0, 0)), constant_values=unknown)
 
 
 def _joined(one: NDArray[np.int32], other: NDArray[np.integer]) -> NDArray[np.int32]:
+    """The values of old nodes or racks, and then those of new ones."""
     return np.concatenate((one, other)).astype(np.int32)
 
 
 def _labelled(
     wiring: Wiring, hardware: Hardware, before: Cables, after: Cables
 ) -> tuple[Mapping[str, Any], ...]:
-    """Inventory entries of all cables: old labels stay, new cables continue the numbers."""
+    """An inventory entry for each cable: old labels stay, and new cables continue the numbers.
+
+    Args:
+        wiring: the wiring of the larger fabric.
+        hardware: the hardware of the old nodes.
+        before: the old cables.
+        after: the cables of the larger fabric.
+    """
+    # By the switches of a link and the number of a parallel cable, its entry.
     old: dict[tuple[int, int, int], Mapping[str, Any]] = {}
     for label, (u, v), k, hand in zip(
         labels_of(before, np.arange(len(before))),
@@ -169,11 +220,12 @@ def _labelled(
     ):
         entry = hardware.hand[hand] if hand >= 0 else {"type": None, "length": None}
         old[min(u, v), max(u, v), k] = {**entry, "label": label}
-    # By cluster and rack of the newer node, so that a smaller expansion gives the same numbers.
+    # New cables are numbered by cluster and rack of their newer node, so that a smaller expansion
+    # gives the same numbers.
     newer = np.maximum(after.ends[:, 0], after.ends[:, 1])
     added = np.flatnonzero(newer >= len(hardware.rack))
-    where = after.hardware
-    added = added[np.lexsort((where.rack[newer[added]], where.cluster[newer[added]]))]
+    rack, cluster = after.hardware.rack[newer[added]], after.hardware.cluster[newer[added]]
+    added = added[np.lexsort((rack, cluster))]
     first = len(old) + 1
     labels = {e: cable_name(n, hardware.plane) for n, e in enumerate(added.tolist(), first)}
     entries = []
@@ -181,8 +233,8 @@ def _labelled(
     for e, ((u, v), (p, r), k) in enumerate(
         zip(after.ends.tolist(), after.ports.tolist(), after.socket.tolist(), strict=True)
     ):
-        known_entry = old.get((min(u, v), max(u, v), k))
-        entry = known_entry or {"type": None, "length": None, "label": labels[e]}
+        old_entry = old.get((min(u, v), max(u, v), k))
+        entry = old_entry or {"type": None, "length": None, "label": labels[e]}
         ends = {"a": wiring.names[u], "a_port": ports[u][p - 1][k]}
         ends |= {"b": wiring.names[v], "b_port": ports[v][r - 1][k]}
         entries.append({**entry, **ends})

@@ -1,4 +1,8 @@
-"""The report on an expansion: the larger build, what to add, and proof that nothing moves."""
+"""Report on an expansion: the larger build, what to add, and that no installed cable moves.
+
+There are two expansions. Clusters are added to a fabric (`GrowthReport.of_clusters`, by `grow`), or
+the rest of a fabric is installed that is partly there (`GrowthReport.of_rest`).
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
 CLUSTERS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
+"""A kind of clusters and how many: `quadric:2`, or `nucleus` for one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -31,15 +36,18 @@ class GrowthReport:
     build: Build
     """The build of the larger fabric."""
     facts: dict[str, Any]
-    """The plan in numbers, and the table changes of each installed switch."""
+    """The plan in numbers, and the table changes of each installed switch, as values for JSON."""
     rows: Rows
     """The new cables."""
 
     @classmethod
     def of_clusters(cls, build: Build, clusters: str, planes: Sequence[Build] = ()) -> GrowthReport:
-        """The report on clusters added to a build, as `quadric:2`, `fan:1`, `nucleus`.
+        """Report on clusters that are added to a build.
 
-        `planes` are other planes, whose places in racks are taken.
+        Args:
+            build: the installed fabric.
+            clusters: the kind and number of clusters: `quadric:2`, `fan:1` or `nucleus`.
+            planes: the builds of other planes, whose places in racks are taken.
 
         Raises:
             InputError: the build cannot grow by these clusters, or lacks ports or addresses.
@@ -54,7 +62,11 @@ class GrowthReport:
 
     @classmethod
     def of_rest(cls, build: Build, larger: Build) -> GrowthReport:
-        """The report on the rest of a fabric that is partly installed.
+        """Report on the rest of a fabric that is partly installed.
+
+        Args:
+            build: the build of what is installed.
+            larger: the build of the fabric with more of it installed.
 
         Raises:
             InputError: the builds are not of one fabric.
@@ -83,7 +95,7 @@ def added_cables(reports: Sequence[GrowthReport]) -> str:
 
 
 def _grown(build: Build, grown: Grown) -> dict[str, Any]:
-    """The plan in numbers, and the table changes of each old switch."""
+    """The facts of an expansion by clusters."""
     names, old = grown.build.wiring.names, build.topology.graph.order
     hardware, spare = grown.cables.hardware, grown.spare.tolist()
     changes = {word: values.tolist() for word, values in grown.changes.items()}
@@ -110,11 +122,19 @@ def _grown(build: Build, grown: Grown) -> dict[str, Any]:
 
 
 def _slower(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[str, str]:
-    """Whether an added cable is slower than the slowest that is there; nothing where none is."""
+    """The fact that added cables are slower than the slowest installed one; {} if none is.
+
+    Args:
+        wiring: the wiring of the larger fabric.
+        cables: all its cables.
+        added: int[A], the places of the added ones.
+    """
+    # float[T, P + 1], the speed of each port of each node type; 0: unknown.
     widest = max(map(len, wiring.port_names))
     speeds = np.zeros((len(wiring.port_names), widest + 1))
     for number, facts in enumerate(cables.hardware.types):
         speeds[number, 1 : len(facts.speed) + 1] = facts.speed
+    # float[cables]: a cable has the speed of its slower end.
     of_cables = speeds[wiring.node_type[cables.ends], cables.ports].min(axis=1)
     is_added = np.zeros(len(cables), np.bool_)
     is_added[added] = True
@@ -128,17 +148,23 @@ def _slower(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[
     return {"cables_slower": words}
 
 
-def _racks(hardware: Hardware, old: int, there: int) -> dict[str, list[str]]:
-    """The racks of new nodes: those that exist, and those that come."""
+def _racks(hardware: Hardware, old: int, old_racks: int) -> dict[str, list[str]]:
+    """The racks of new nodes: old racks that are filled, and new racks.
+
+    Args:
+        hardware: the hardware of the larger fabric.
+        old: how many nodes were there before.
+        old_racks: how many racks were there before.
+    """
     used = sorted(set(hardware.rack[old:].tolist()))
     return {
-        "racks_filled": [hardware.rack_names[r] for r in used if r < there],
-        "racks_added": [hardware.rack_names[r] for r in used if r >= there],
+        "racks_filled": [hardware.rack_names[r] for r in used if r < old_racks],
+        "racks_added": [hardware.rack_names[r] for r in used if r >= old_racks],
     }
 
 
 def _rest(build: Build, larger: Build, rest: Rest) -> dict[str, Any]:
-    """The additions in numbers, and the table changes of each installed switch."""
+    """The facts of an expansion by the rest of a fabric."""
     names, hardware = larger.wiring.names, rest.cables.hardware
     installed = build.topology.present.nonzero()[0].tolist()
     old = set(hardware.rack[installed].tolist())
@@ -155,20 +181,20 @@ def _rest(build: Build, larger: Build, rest: Rest) -> dict[str, Any]:
         "cables_moved": rest.moved,
         "cables_relabelled": rest.relabelled,
         "nodes_renamed": rest.renamed,
-        "switches": [{"node": each.node, **each.counts()} for each in rest.switches],
+        "switches": [{"node": switch.node, **switch.counts()} for switch in rest.switches],
     }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rest:
-    """The nodes and cables that a fabric of S nodes still lacks."""
+    """The nodes and cables that a partly installed fabric lacks."""
 
     nodes: NDArray[np.int64]
-    """int64[n]: the vertices to install."""
+    """int64[n], the vertices to install."""
     cables: Cables
     """The cables of the larger fabric."""
     added: NDArray[np.int64]
-    """int64[A]: the new ones among them."""
+    """int64[A], the places of the new cables among these."""
     moved: int
     """The number of installed cables with a different end or port in the larger fabric."""
     relabelled: int
@@ -176,32 +202,38 @@ class Rest:
     renamed: int
     """The number of installed nodes with a different name, number or address."""
     switches: tuple[SwitchChange, ...]
-    """What changes at the switches that are installed."""
+    """The table changes of the switches that are installed."""
 
 
 def rest_of(before: Build, after: Build) -> Rest:
-    """The additions from one build of a fabric to a larger one.
+    """What has to be added to get from one build of a fabric to a larger one.
 
     Raises:
         InputError: the builds are not of one fabric.
     """
     _require_one_fabric(before, after)
     cables, old = (cables_of(b.wiring, hardware_of(b)) for b in (after, before))
-    keys, known = cables.keys(), old.keys()
-    installed = np.isin(keys, known)
-    both = np.intersect1d(known, keys, return_indices=True)[1:]
+    keys, old_keys = cables.keys(), old.keys()
+    installed = np.isin(keys, old_keys)
+    # The places of the cables that both builds have, in either.
+    old_place, place = np.intersect1d(old_keys, keys, return_indices=True)[1:]
     return Rest(
         nodes=np.flatnonzero(after.topology.present & ~before.topology.present),
         cables=cables,
         added=np.flatnonzero(~installed),
         moved=moved(before.wiring, after.wiring),
-        relabelled=int((old.number[both[0]] != cables.number[both[1]]).sum()),
+        relabelled=int((old.number[old_place] != cables.number[place]).sum()),
         renamed=_renamed(before, after),
         switches=compare(before, after).switches,
     )
 
 
 def _require_one_fabric(before: Build, after: Build) -> None:
+    """Pass if two builds are of one fabric.
+
+    Raises:
+        InputError: their topologies differ.
+    """
     one, two = (
         (dict(b.topology.parameters), b.topology.family, len(b.wiring.names))
         for b in (before, after)

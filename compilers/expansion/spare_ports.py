@@ -1,4 +1,8 @@
-"""Spare ports for the links that an expansion adds, so that no plug is moved."""
+"""The spare ports and spare nodes that an expansion uses, so that no installed plug is moved.
+
+`Spare` lists the unused ports of a fabric. The functions count how many an expansion needs, refuse
+one that needs more, and give each new link a port.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,12 @@ from inventory.problems import InputError
 
 @dataclass(frozen=True, slots=True)
 class Spare:
-    """The ports for links of each node type, and the unused ones of each switch, in order."""
+    """The ports of a fabric that may have links."""
 
     of_type: tuple[tuple[int, ...], ...]
+    """The ports of each node type that are not for hosts, in order."""
     free: tuple[tuple[int, ...], ...]
+    """The unused ones of each switch, in order."""
 
     @classmethod
     def of(cls, wiring: Wiring, types: Sequence[PortFacts]) -> Spare:
@@ -37,46 +43,46 @@ class Spare:
         return cls(of_type, free)
 
     def counts(self) -> NDArray[np.int64]:
-        """int64[S]: the number of unused ports of each switch."""
+        """How many unused ports each switch has, int64[S]."""
         return np.array([len(ports) for ports in self.free], np.int64)
 
 
 def needed(expansion: Expansion) -> NDArray[np.int64]:
-    """int64[N']: by how many links each vertex has more."""
-    more = np.bincount(expansion.added.ravel(), minlength=len(expansion.origin))
-    return np.asarray(more, np.int64)
+    """How many links an expansion adds at each vertex, int64[S']."""
+    added = np.bincount(expansion.added.ravel(), minlength=len(expansion.origin))
+    return np.asarray(added, np.int64)
 
 
 def room(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[np.int64]:
-    """int64[N']: the number of ports for new links at each vertex."""
+    """How many ports for new links each vertex has, int64[S']."""
     copies = [len(ports) for ports in _of_copies(spare, expansion, wiring)]
     return np.concatenate((spare.counts(), np.array(copies, np.int64)))
 
 
 def require_room(spare: Spare, expansion: Expansion, wiring: Wiring, fits: int) -> None:
-    """Refuse an expansion that needs more ports than there are.
+    """Pass if there are ports for all links of an expansion.
 
     Args:
-        spare: of the installed fabric.
+        spare: the ports of the installed fabric.
         expansion: the larger fabric.
-        wiring: for the names of nodes.
+        wiring: the names of nodes.
         fits: the number of clusters of this kind that the ports allow.
 
     Raises:
-        InputError: nodes that lack ports, and how many.
+        InputError: nodes lack ports.
     """
-    links, have = needed(expansion), room(spare, expansion, wiring)
+    links, ports = needed(expansion), room(spare, expansion, wiring)
     copies = expansion.origin[len(wiring.names) :].tolist()
     names = [*wiring.names, *(f"the copy of {wiring.names[o]}" for o in copies)]
     most = f"at most {fits} clusters of this kind fit" if fits else "no cluster of this kind fits"
-    short = np.flatnonzero(links > have).tolist()
+    short = np.flatnonzero(links > ports).tolist()
     if short:
-        v = max(short, key=lambda v: (links[v] - have[v], -v))
+        v = max(short, key=lambda v: (links[v] - ports[v], -v))
         others = f", and too few at {len(short) - 1:,} more nodes" if len(short) > 1 else ""
         raise InputError.of(
             key="clusters",
             required=f"{links[v]} unused ports for links at {names[v]}",
-            given=f"{have[v]}{others}",
+            given=f"{ports[v]}{others}",
             todo=f"{most}; use node types with more ports for more",
         )
 
@@ -88,9 +94,9 @@ def _of_copies(spare: Spare, expansion: Expansion, wiring: Wiring) -> list[tuple
 
 
 def grown_ports(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[np.int32]:
-    """int32[N', K']: the port of each link.
+    """The port of each link of the larger fabric, int32[S', K'].
 
-    Old links keep theirs; new ones take spare ones.
+    Old links keep their ports, and new links take spare ones.
     """
     graph = expansion.topology.graph
     port = np.zeros(graph.padded().shape, np.int32)
@@ -98,14 +104,14 @@ def grown_ports(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[n
     free = (*spare.free, *_of_copies(spare, expansion, wiring))
     for vertex, degree in enumerate(graph.degrees.tolist()):
         # New vertices have higher numbers, so old neighbours keep their order, and come first.
-        inside = vertex < len(wiring.names)
-        kept = wiring.port[vertex, linked[vertex]].tolist() if inside else []
+        is_old = vertex < len(wiring.names)
+        kept = wiring.port[vertex, linked[vertex]].tolist() if is_old else []
         port[vertex, :degree] = [*kept, *free[vertex]][:degree]
     return port
 
 
 def far_ports(port: NDArray[np.int32], graph: Graph) -> NDArray[np.int32]:
-    """int32[N, K]: the port at the other end of each link."""
+    """The port at the far end of each link, int32[S, K], by the ports at its near end."""
     far = np.zeros_like(port)
     present = graph.padded() >= 0
     far[present] = graph.mirrored(port[present])
@@ -113,26 +119,29 @@ def far_ports(port: NDArray[np.int32], graph: Graph) -> NDArray[np.int32]:
 
 
 SpareNodes = Mapping[int, SpareNode]
-"""The spare node that each new vertex takes; new vertices beyond have none."""
+"""The spare node that each new vertex takes. A new vertex that is not in it gets a generated
+node.
+"""
 
 
 def spares_taken(hardware: Hardware, wiring: Wiring, expansion: Expansion) -> SpareNodes:
-    """A spare of the type that it copies for each new vertex, in the inventory's order.
+    """Choose spare nodes for new vertices, in the order of the inventory.
 
-    Spares with disabled ports are left.
+    A new vertex takes a spare of the type of the node that it copies. Spares with disabled ports
+    are not used.
     """
     old = len(wiring.names)
-    whole = [spare for spare in hardware.spares if not spare.disabled_ports]
-    waiting = {name: iter([s for s in whole if s.type == name]) for name in wiring.type_names}
-    kinds = wiring.node_type[expansion.origin[old:]].tolist()
-    taken = {v: next(waiting[wiring.type_names[t]], None) for v, t in enumerate(kinds, old)}
+    intact = [spare for spare in hardware.spares if not spare.disabled_ports]
+    of_type = {name: iter([s for s in intact if s.type == name]) for name in wiring.type_names}
+    types = wiring.node_type[expansion.origin[old:]].tolist()
+    taken = {v: next(of_type[wiring.type_names[t]], None) for v, t in enumerate(types, old)}
     return {v: spare for v, spare in taken.items() if spare}
 
 
 def hosts_of_spares(
     taken: SpareNodes, per_node: int
 ) -> Iterator[tuple[tuple[int, int], SpareHost]]:
-    """The hosts of spares that are taken, each with its vertex and number."""
+    """Yield the hosts of spares that are used, each with its vertex and its number there."""
     for v, spare in taken.items():
         for h, host in enumerate(spare.hosts[:per_node]):
             yield (v, h), host
