@@ -1,14 +1,16 @@
-"""Charts of a build as values for a template: grids of shaded cells, racks, texts, a legend.
+"""Charts as values for an SVG template: grids of shaded cells with texts and a legend.
 
-A grid has one cell for a link, a switch or a pair of racks. Its cells are one SVG path for each
-shade, so that a chart of a large fabric stays small. Positions are whole pixels.
+`link_matrix`, `move_chart` and `rack_chart` fill `Grid`s with values; this module turns values into
+shades (`Scale`), puts grids side by side, and makes a `Chart` of them. A grid has one cell for a
+link, a switch or a pair of racks. Its cells are one SVG path for each shade, so that a chart of a
+large fabric stays small. Positions are whole pixels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +18,17 @@ from numpy.typing import NDArray
 from templates import environment
 
 SHADES = 9
-"""Shades of the ramp, the faintest first."""
+"""How many shades there are; shade 0 is the faintest."""
 NAUGHT = -1
-"""The shade of zero."""
+"""In place of a shade: the value is zero."""
 CHART_MARGIN, CHART_HEAD = 24, 68
+"""Pixels around a chart, and above its drawing."""
 GRID_HEAD, GRID_GAP, LEGEND_HEIGHT = 40, 34, 26
+"""Pixels above a grid for its title and note, between two grids, and of the legend."""
 LETTER_WIDTH, LINE = 6.4, 12
+"""Pixels of a letter and of a line of text."""
 SWATCH = 22
-"""The width of a swatch of the legend whose number is short."""
+"""Pixels of the width of a swatch of the legend, if its number is short."""
 Array = NDArray[Any]
 
 
@@ -101,10 +106,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """Values in shades: one shade each where they are few, else nine equal steps to the peak."""
+    """The shades of values: one for each value if these are few, else nine equal steps to the
+    peak.
+    """
 
     levels: NDArray[np.float64]
-    """float64[k], the distinct values; empty where there are too many for a shade each."""
+    """float64[k], the distinct values; empty if there are too many for a shade each."""
     peak: float
     """The largest value, which has the darkest shade."""
     whole: bool = False
@@ -112,7 +119,7 @@ class Scale:
 
     @classmethod
     def of(cls, *values: Array) -> Scale:
-        """A scale that holds all these values, which are not negative."""
+        """A scale for some arrays of values, none of which is negative."""
         levels = np.unique(np.round(np.concatenate([array.ravel() for array in values]), 6))
         levels = levels[levels > 0]
         few = len(levels) <= SHADES
@@ -120,15 +127,15 @@ class Scale:
         return cls(levels if few else levels[:0], float(levels.max(initial=0)), whole)
 
     def shades(self, values: Array) -> NDArray[np.int64]:
-        """int64, shaped as values: the shade of each, NAUGHT for zero."""
-        tidy = np.round(values.astype(np.float64), 6)
+        """The shade of each value, int64 in the shape of the values; NAUGHT for zero."""
+        rounded = np.round(values.astype(np.float64), 6)
         if len(self.levels):
             ramp = np.linspace(0 if len(self.levels) > 1 else SHADES // 2, SHADES - 1, self.steps)
-            place = np.searchsorted(self.levels, tidy).clip(0, self.steps - 1)
+            place = np.searchsorted(self.levels, rounded).clip(0, self.steps - 1)
             shade = np.round(ramp).astype(np.int64)[place]
         else:
-            shade = np.ceil(tidy / max(self.peak, 1e-9) * SHADES).astype(np.int64) - 1
-        shades: NDArray[np.int64] = np.where(tidy > 0, shade.clip(0, SHADES - 1), NAUGHT)
+            shade = np.ceil(rounded / max(self.peak, 1e-9) * SHADES).astype(np.int64) - 1
+        shades: NDArray[np.int64] = np.where(rounded > 0, shade.clip(0, SHADES - 1), NAUGHT)
         return shades
 
     @property
@@ -137,7 +144,7 @@ class Scale:
         return len(self.levels) or SHADES
 
     def legend(self, x: int, y: int, words: str) -> tuple[list[Shape], list[Label]]:
-        """A row of swatches with their values below, and what they are."""
+        """A row of swatches at a place, with their values below, and `words` for what these are."""
         few = bool(len(self.levels)) or not self.peak
         tops = self.peak * np.arange(1, SHADES + 1) / SHADES
         if self.whole:
@@ -195,23 +202,24 @@ class Grid:
         return self.rows * self.size
 
     def shapes(self, x: int, y: int, scale: Scale) -> Iterator[Shape]:
-        """The ground, the lines between groups, and the cells by shade."""
+        """Yield the ground, the cells by shade, and the lines between groups, at a place."""
         wide, high = self.columns * self.size, self.height
         yield Shape("ground", f"M{x} {y}h{wide}v{high}h-{wide}z", 1)
-        edge = self.size - (self.size >= 4)
+        # Large cells have a pixel between them.
+        edge = self.size - 1 if self.size >= 4 else self.size
         shade = scale.shades(self.value)
         for number in np.unique(shade).tolist():
-            here = shade == number
-            left, top = x + self.column[here] * self.size, y + self.row[here] * self.size
-            places = zip(left.tolist(), top.tolist(), strict=True)
-            path = "".join(f"M{a} {b}h{edge}v{edge}h-{edge}z" for a, b in places)
-            yield Shape(f"{_style(number)} cell", path, int(here.sum()))
+            chosen = shade == number
+            left, top = x + self.column[chosen] * self.size, y + self.row[chosen] * self.size
+            corners = zip(left.tolist(), top.tolist(), strict=True)
+            path = "".join(f"M{a} {b}h{edge}v{edge}h-{edge}z" for a, b in corners)
+            yield Shape(f"{_style(number)} cell", path, int(chosen.sum()))
         lines = [f"M{x} {y + bound * self.size - 0.5}h{wide}" for bound in self.row_bounds]
         lines += [f"M{x + bound * self.size - 0.5} {y}v{high}" for bound in self.column_bounds]
         yield Shape("bounds", "".join(lines), len(lines))
 
     def labels(self, x: int, y: int, scale: Scale) -> Iterator[Label]:
-        """Title, note, and the values where they are written."""
+        """Yield title and note, and the values if they are written, at a place."""
         yield Label(x, y - 24, self.title, "grid-title")
         yield Label(x, y - 8, self.note, "key")
         if self.written:
@@ -224,21 +232,45 @@ class Grid:
 
 
 def _style(shade: int) -> str:
+    """The class of a shade in the template."""
     return "zero" if shade == NAUGHT else f"s{shade}"
 
 
 def short_number(value: float) -> str:
-    """`1,204`, `12.5` or `0.333`."""
+    """A number in few digits.
+
+    >>> short_number(1204), short_number(12.5), short_number(1 / 3)
+    ('1,204', '12.5', '0.333')
+    """
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
 def row_labels(names: Sequence[str], middles: Iterable[float], x: int) -> list[Label]:
-    """Names to the left of a grid, as many as do not touch."""
+    """The names of rows to the left of a grid; names that would touch an earlier one are left out.
+
+    Args:
+        names: of groups of rows.
+        middles: the y of the middle of each group.
+        x: the left edge of the grid.
+    """
     labels: list[Label] = []
     for name, y in zip(names, middles, strict=True):
         if not labels or y - labels[-1].y >= LINE:
             labels.append(Label(x - 7, y, name, "row-name"))
     return labels
+
+
+class Drawing(NamedTuple):
+    """Grids that are drawn."""
+
+    shapes: list[Shape]
+    """What is drawn."""
+    labels: list[Label]
+    """What is written."""
+    right: int
+    """Pixels where the drawing ends on the right."""
+    bottom: int
+    """Pixels where it ends below."""
 
 
 def side_by_side(
@@ -247,8 +279,8 @@ def side_by_side(
     names: Sequence[str],
     middles: Array,
     corner: tuple[int, int],
-) -> tuple[list[Shape], list[Label], tuple[int, int]]:
-    """Grids of the same rows: shapes, labels, and the right and lower end.
+) -> Drawing:
+    """Draw grids of the same rows side by side, with the names of the rows and the legends.
 
     Args:
         grids: one at least.
@@ -272,7 +304,7 @@ def side_by_side(
         x += grid.width + GRID_GAP
     longest = max(len(words) for _, words in legends)
     ending = max(x - GRID_GAP, left + 2 * SWATCH * SHADES, left + int(longest * LETTER_WIDTH))
-    return shapes, labels, (ending, foot + LEGEND_HEIGHT)
+    return Drawing(shapes, labels, ending, foot + LEGEND_HEIGHT)
 
 
 def of_grids(
@@ -283,11 +315,21 @@ def of_grids(
     middles: Array,
     words: str,
 ) -> Chart:
-    """A chart of grids on one scale, whose shades mean `words`; the others as `side_by_side`."""
+    """A chart of grids that share one scale.
+
+    Args:
+        title: the heading.
+        subtitle: the line below the heading.
+        grids: one at least, with the same rows.
+        names: of groups of rows.
+        middles: the middle of each group, in rows.
+        words: what the shades mean.
+    """
     legend = Scale.of(*(grid.value for grid in grids)), words
     corner = CHART_MARGIN, CHART_HEAD
-    shapes, labels, ends = side_by_side(grids, [legend], names, middles, corner)
-    return composed(title, subtitle, (), shapes, labels, ends, grids)
+    drawing = side_by_side(grids, [legend], names, middles, corner)
+    ends = drawing.right, drawing.bottom
+    return composed(title, subtitle, (), drawing.shapes, drawing.labels, ends, grids)
 
 
 def composed(
@@ -299,7 +341,17 @@ def composed(
     ends: tuple[int, int],
     grids: Sequence[Grid],
 ) -> Chart:
-    """A chart with room for its texts; ends: where the drawing ends on the right and below."""
+    """A chart that is wide enough for its texts.
+
+    Args:
+        title: the heading.
+        subtitle: the line below the heading.
+        frames: boxes.
+        shapes: what is drawn, from back to front.
+        labels: what is written.
+        ends: pixels where the drawing ends on the right and below.
+        grids: their titles and notes describe the chart to readers who cannot see it.
+    """
     about = ". ".join([subtitle, *(f"{grid.title}: {grid.note}" for grid in grids)])
     width = max(ends[0], int(12 * len(title)), int(6.8 * len(subtitle))) + CHART_MARGIN
     parts = tuple(frames), tuple(shapes), tuple(labels)

@@ -1,6 +1,11 @@
-"""Chart of a move: a grid of switches for each round, shaded by what changes at each."""
+"""A chart of a move between two builds: a grid of switches for each round.
+
+The shade of a switch says how many of its rows and groups change in the round.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +18,17 @@ from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import changes_by_round
 
 MOST_COLUMNS = 64
+"""The most switches in a row of a grid."""
 ROUND_PIXELS = 260
+"""About how many pixels a grid is wide or high."""
 
 
 def move_chart(old: Build, new: Build) -> Chart:
-    """What each round of a move changes at each switch of the new build.
+    """A chart of what each round of a move changes at each switch of the new build.
+
+    Args:
+        old: the build that switches hold.
+        new: the build that they will hold.
 
     Raises:
         InputError: no order of rows is safe.
@@ -25,22 +36,36 @@ def move_chart(old: Build, new: Build) -> Chart:
     update = plan(old, new)
     changes = changes_of(update)
     groups = SwitchGroups.of(new)
-    row, column, first = _places(groups)
-    high, wide = int(first[-1]), int(column.max()) + 1
+    places = _places(groups)
+    first = places.first_row
+    high, wide = int(first[-1]), int(places.column.max()) + 1
     size = max(4, min(20, ROUND_PIXELS // max(high, wide)))
+    bounds = first[1:-1].tolist() if (np.diff(first) > 1).any() else ()
     grids = []
     for number in range(update.rounds):
         changed = changes[:, number]
         count, switches = int(changed.sum()), int(np.count_nonzero(changed))
         note = f"{count:,} changes, {switches:,} of {len(changed):,} switches"
-        bounds = first[1:-1].tolist() if (np.diff(first) > 1).any() else ()
         title = f"round {number + 1}: {_purpose(update, number)}"
-        grids.append(Grid(title, note, row, column, changed, size, high, wide, bounds))
+        grid = Grid(
+            title=title,
+            note=note,
+            row=places.row,
+            column=places.column,
+            value=changed,
+            size=size,
+            rows=high,
+            columns=wide,
+            row_bounds=bounds,
+        )
+        grids.append(grid)
     parts = [f"{update.rounds} rounds, each confirmed before the next"]
-    both = "old and new rows both there until the last round"
-    parts.append("rows changed one by one" if update.in_place else both)
-    if left := int(np.count_nonzero(update.nodes.after < 0)):
-        parts.append(f"{left} switches that the new build has not are left as they are")
+    if update.in_place:
+        parts.append("rows changed one by one")
+    else:
+        parts.append("old and new rows both there until the last round")
+    if gone := int(np.count_nonzero(update.nodes.after < 0)):
+        parts.append(f"{gone} switches that the new build has not are left as they are")
     name = new.name if new.name == old.name else f"{old.name} to {new.name}"
     return of_grids(
         f"{name}: the rounds of a move",
@@ -53,7 +78,7 @@ def move_chart(old: Build, new: Build) -> Chart:
 
 
 def changes_of(update: Update) -> NDArray[np.int64]:
-    """int64[S, rounds]: rows and groups that change at each switch of the new build."""
+    """How many rows and groups change at each switch of the new build, int64[S, rounds]."""
     programs, nodes = SwitchPrograms(update), update.nodes
     changes = np.zeros((update.new.topology.graph.order, update.rounds), np.int64)
     for node, vertex in enumerate(nodes.after.tolist()):
@@ -63,7 +88,7 @@ def changes_of(update: Update) -> NDArray[np.int64]:
 
 
 def _purpose(update: Update, number: int) -> str:
-    """What a round is for."""
+    """What a round does, in words."""
     if number == PREPARE:
         return "new rows and groups added"
     if number == update.last:
@@ -71,9 +96,20 @@ def _purpose(update: Update, number: int) -> str:
     return f"routes, level {number}"
 
 
-def _places(groups: SwitchGroups) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """int64[S] twice, row and column of each switch; int64[groups + 1], the first row of each."""
+class _Places(NamedTuple):
+    """Where S switches are in a grid."""
+
+    row: NDArray[np.int64]
+    """int64[S], the row of each switch."""
+    column: NDArray[np.int64]
+    """int64[S], the column of each switch."""
+    first_row: NDArray[np.int64]
+    """int64[groups + 1], the first row of each group, and the number of rows."""
+
+
+def _places(groups: SwitchGroups) -> _Places:
+    """Place the switches of each group in rows of at most MOST_COLUMNS."""
     rows = np.maximum(1, -(-groups.sizes // MOST_COLUMNS))
     first = np.concatenate(([0], np.cumsum(rows)))
     line, column = np.divmod(groups.position, MOST_COLUMNS)
-    return first[groups.group] + line, column, first
+    return _Places(first[groups.group] + line, column, first)

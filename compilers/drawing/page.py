@@ -1,7 +1,7 @@
-"""Data of the interactive page with its picture: ports, and where packets go.
+"""The data of the interactive page: names and ports of nodes, and the look-up tables of switches.
 
-The page has the look-up tables of the switches, so it follows packets as they would and computes no
-routes.
+The script of the page follows packets by these tables, and computes no routes. `page_data` makes
+the JSON text that is put into the page beside its picture.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
 Links = NDArray[np.unsignedinteger[Any]]
+"""Numbers of links of a switch, as uint8 or uint16; the largest number stands for none."""
 
 MOST_PAGE_NODES = 3_000
+"""The most nodes of a page."""
 
 
 def page_data(
@@ -38,10 +40,23 @@ def page_data(
 ) -> str:
     """The data as JSON text that is safe in a <script> element.
 
-    `next` is base64 of uint8[S, S], uint16 if `wide`: the link by which a switch sends packets for
-    another, or the largest number for none. `alternates` is base64 of uint8[S, C, K/8]: bit k of a
-    class is set if link k shares its traffic. `egress` is base64 of uint16[S, S], the classes. The
-    latter two are empty if the tables have no alternates.
+    Arrays are base64 of their bytes, in little-endian order:
+
+    - `next`: uint8[S, S], or uint16 if `wide`: the link by which a switch sends packets for another
+      switch, or the largest number for none;
+    - `alternates`: uint8[S, C, K/8]: bit k of a class is set if link k shares its traffic;
+    - `egress`: uint16[S, S], the egress classes.
+
+    The last two are empty if the tables have no alternates.
+
+    Args:
+        scene: the picture, for the positions of nodes.
+        topology: the graph, and its coordinates.
+        wiring: the names and ports of nodes.
+        tables: the forwarding tables.
+        racks: the layout of the picture.
+        marked: the highlighted racks, by number.
+        sites: the rack of each node in words; empty where unknown.
 
     Raises:
         InputError: the fabric is too large for a page.
@@ -85,12 +100,13 @@ def page_data(
 
 
 def _base64(array: NDArray[Any]) -> str:
+    """The bytes of an array, in little-endian order, as base64."""
     little = array.astype(array.dtype.newbyteorder("<"))
     return base64.b64encode(little.tobytes()).decode()
 
 
 def _links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> Links:
-    """[S, S]: the number of the link that each egress value leaves by, or the largest number."""
+    """The link by which each value of `Routes.egress`, int[S, S], leaves its switch."""
     by_class = _link_of(wiring, tables.classes.port)
     none = np.full((len(by_class), 1), np.iinfo(by_class.dtype).max, by_class.dtype)
     link: Links = np.concatenate((by_class, none), axis=1)
@@ -100,7 +116,7 @@ def _links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> Links
 
 
 def _link_of(wiring: Wiring, port: NDArray[np.integer]) -> Links:
-    """Shaped as `port`, int[S, …]: the number of the link at each port, or the largest number."""
+    """The link at each port, in the shape of `port`, int[S, …]."""
     narrow = wiring.port.shape[1] <= np.iinfo(np.uint8).max
     number = np.iinfo(np.uint8 if narrow else np.uint16)
     shape = (len(port), int(max(wiring.port.max(), port.max())) + 1)
@@ -113,7 +129,7 @@ def _link_of(wiring: Wiring, port: NDArray[np.integer]) -> Links:
 
 
 def _shared(wiring: Wiring, tables: Tables) -> NDArray[np.uint8]:
-    """uint8[S, C, K/8]: the links among which a class shares traffic, a bit each, lowest first."""
+    """The links among which a class shares traffic: uint8[S, C, K/8], a bit each, lowest first."""
     link = _link_of(wiring, tables.classes.alternate)
     used = (tables.classes.weight[..., 1:] > 0) & (link < np.iinfo(link.dtype).max)
     mask = np.zeros((*link.shape[:2], wiring.port.shape[1]), np.bool_)
@@ -123,7 +139,7 @@ def _shared(wiring: Wiring, tables: Tables) -> NDArray[np.uint8]:
 
 
 def _port_numbers(wiring: Wiring, names: list[str]) -> list[list[int]]:
-    """The name of each link's port, as a place in `names`."""
+    """For each switch and link the name of the port, as a place in `names`."""
     number = {name: i for i, name in enumerate(names)}
     by_type = [[number[name] for name in type_names] for type_names in wiring.port_names]
     return [
@@ -133,7 +149,7 @@ def _port_numbers(wiring: Wiring, names: list[str]) -> list[list[int]]:
 
 
 def _hosts(wiring: Wiring) -> list[list[str]]:
-    """`name (port)` of each host of a vertex."""
+    """For each switch the hosts in words: `name (port)`."""
     per_node = wiring.host_port.shape[1]
     return [
         [

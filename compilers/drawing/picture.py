@@ -1,4 +1,8 @@
-"""`polarfab draw`: a fabric as a picture or as a page."""
+"""Draw a fabric as a picture or as an interactive page, or a build as a chart.
+
+`draw` and `draw_chart` are what `polarfab draw` calls. A picture is placed by `positions`, composed
+by `scene`, and printed by a template; a page has the data of `page` besides.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,9 @@ from inventory.problems import InputError, Problem, at_key, did_you_mean, shown
 from templates import environment
 
 MOST_PICTURE_NODES = 20_000
+"""The most nodes of a picture."""
 SMALL = 200
+"""The most nodes that have their names written in them."""
 PICTURE_FORMS = get_args(PictureForm)
 """A picture, and an interactive page."""
 CHARTS = get_args(Chart)
@@ -32,7 +38,7 @@ CHARTS = get_args(Chart)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a picture shows: a fabric with its nodes, and its tables where they are compiled."""
+    """What a picture shows: a fabric with its nodes, and its tables if it is compiled."""
 
     title: str
     """The heading of the picture."""
@@ -71,13 +77,23 @@ def of_build(build: Build) -> Subject:
     """
     MemoryBound.of_topology(build.topology).require()
     title = f"{build.name}: {build.topology.title()}"
-    places = _sites(build), _racks(build)
-    identity, hardware = build.identity, build.hardware
-    return Subject(title, build.topology, build.wiring, build.tables, *places, identity, hardware)
+    return Subject(
+        title=title,
+        topology=build.topology,
+        wiring=build.wiring,
+        tables=build.tables,
+        sites=_sites(build),
+        racks=_racks(build),
+        build=build.identity,
+        hardware=build.hardware,
+    )
 
 
 def _sites(build: Build) -> tuple[str, ...]:
-    """`R1 unit 12`: the rack of the inventory, or the one that the compiler proposed."""
+    """The place of each node in words, such as `R1 unit 12`: in the inventory, or as proposed.
+
+    () if the build was compiled without an inventory.
+    """
     hardware = build.hardware
     if hardware is None:
         return ()
@@ -88,7 +104,10 @@ def _sites(build: Build) -> tuple[str, ...]:
 
 
 def _racks(build: Build) -> Layout | None:
-    """The racks of the inventory, nodes from the lowest unit up; empty racks too."""
+    """The racks of the inventory as a layout, nodes from the lowest unit up.
+
+    None if the inventory names no racks, so that racks are clusters.
+    """
     hardware = build.hardware
     if hardware is None or hardware.rack_names == hardware.cluster_names:
         return None
@@ -97,15 +116,15 @@ def _racks(build: Build) -> Layout | None:
 
 
 def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, ...] = ()) -> str:
-    """The picture as SVG, or the page as self-contained HTML.
+    """A picture as SVG, or a page as self-contained HTML.
 
     Args:
         subject: the fabric.
         form: one of PICTURE_FORMS.
-        layout_name: one of `layouts(topology)`, `racks` for those of the inventory, "" for these
-            if they are marked, else for the default.
-        marked: names or numbers of up to two racks or clusters, or one group that shares a risk,
-            such as `module:A/0`, in a picture.
+        layout_name: one of `layouts(topology)`, or `racks` for the racks of the inventory. "" is
+            `racks` if some of these are marked, else the default layout.
+        marked: names or numbers of up to two racks or clusters to highlight; or in a picture one
+            group that shares a risk, such as `module:A/0`.
 
     Raises:
         InputError: no such form, layout or rack, or the fabric is too large.
@@ -156,9 +175,9 @@ def draw_chart(
         build: the fabric.
         show: one of CHARTS.
         form: one of PICTURE_FORMS.
-        pattern: of traffic, for `load`; "" for uniform.
-        before: what the switches hold, for `rounds`.
-        progress: called with (done, all) while failures are walked.
+        pattern: the traffic of `load`; "" for uniform.
+        before: the build that switches hold, for `rounds`.
+        progress: called with destinations done and all while failures are walked.
 
     Raises:
         InputError: no such chart, form or pattern, no build to move from, or no order of rounds.
@@ -186,14 +205,19 @@ def draw_chart(
 
 
 def grouping(subject: Subject, layout_name: str, marked: tuple[str, ...]) -> Layout:
-    """The racks of the inventory where they are named, else clusters.
+    """The layout of a picture: the racks of the inventory if these are named, else clusters.
+
+    Args:
+        subject: the fabric.
+        layout_name: as in `draw`.
+        marked: as in `draw`.
 
     Raises:
         InputError: there is no such layout, or the fabric has no racks.
     """
     topology, racks = subject.topology, subject.racks
-    named = not layout_name and bool(marked) and racks is not None
-    if layout_name == RACKS or (named and racks and set(marked) <= set(racks.names)):
+    marks_racks = racks is not None and bool(marked) and set(marked) <= set(racks.names)
+    if layout_name == RACKS or (not layout_name and marks_racks):
         if racks is None:
             todo = "compile it with an inventory that has racks"
             raise InputError.of("a fabric in racks", subject.title, todo, key="layout")
@@ -202,15 +226,20 @@ def grouping(subject: Subject, layout_name: str, marked: tuple[str, ...]) -> Lay
 
 
 def _some(names: tuple[str, ...]) -> str:
-    """All of a few names; of many the first and the last."""
+    """All names if they are few, else the first and the last."""
     return f"{names[0]} … {names[-1]}" if len(names) > 5 else ", ".join(names)
 
 
 def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> Marked:
-    """The racks or clusters of these names or numbers, or the group of this name.
+    """What the words of a user highlight.
+
+    Args:
+        subject: the fabric.
+        racks: the layout of the picture.
+        words: names or numbers of parts of the layout, or the name of one group that shares a risk.
 
     Raises:
-        InputError: there is no such one, or one is named twice.
+        InputError: there is no such part or group, or one is named twice.
     """
     if len(words) == 1 and words[0].partition(":")[0] in GROUP_KINDS:
         return Marked(group=find_group(subject.wiring, subject.hardware, words[0]))

@@ -1,8 +1,10 @@
-"""The plots of the papers, from the rows of `design` and `analyse`.
+"""Plots with curves, by Matplotlib: the figures of `design`, `analyse` and the papers.
 
-Moore-bound efficiency over the radix (PolarFly paper, figure 2; PolarStar paper, figure 1), and
-diameter and mean distance over failed links (figures 14 of both). Matplotlib, the extra `plots`, is
-imported here only. Lines differ in colour, dash and mark.
+The functions `efficiency`, `acceptance` and `failures` turn rows of results into `Panel`s of
+`Curve`s: Moore-bound efficiency over the radix (PolarFly paper, figure 2; PolarStar paper, figure
+1), accepted over offered traffic, and diameter and mean distance over failed links (figure 14 of
+both). `plot` draws panels as SVG or PNG. Matplotlib, the extra `plots`, is imported here only.
+Curves differ in colour, dash and mark.
 """
 
 from __future__ import annotations
@@ -24,33 +26,31 @@ if TYPE_CHECKING:
 COLOURS = ("#b34700", "#0063a0", "#00805a", "#a1005a", "#000000", "#8a6d00", "#5b6b7b", "#5a3fc0")
 DASHES = ("-", "--", "-.", ":")
 CAPTION_WIDTH = 84
+"""Letters of a legend that fit below a panel of the first width in `INCHES`."""
 MOST_ACROSS = 4
-"""Panels of a row."""
+"""The most panels in a row."""
 INCHES = ((6.2, 5.0), (6.2, 5.0), (4.4, 3.7), (4.4, 3.7))
-"""Of a panel, across and up, by how many are in a row."""
+"""Inches of a panel, across and up, if one, two, three or four are in a row."""
 ROUTINGS = {"minimal": "minimal", "as_emitted": "as emitted", "adaptive": "adaptive"}
-"""The routes of a saturation, in words."""
+"""The routes of a `PatternThroughput`, by field, in words."""
 STYLES: dict[str, dict[str, Any]] = {
     "line": {"linewidth": 1.3},
     "points": {"linestyle": "", "markersize": 3, "markevery": 1},
     "limit": {"linestyle": "-", "linewidth": 2.4, "marker": "", "color": "#000000", "zorder": 1.9},
 }
-"""Of a curve: a line with marks, marks alone, or a thick line that is no network's."""
+"""How a curve is drawn: a line with marks, marks alone, or a thick line for a theoretical limit."""
 MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line of a plot.
-
-    In a panel of steps: the edges of the steps, one more than there are y.
-    """
+    """One line of a plot."""
 
     name: str
     """Its name in the legend; "" for a line that needs none."""
     x: tuple[float, ...]
-    """Where its points are. In a panel of steps, the edges of the steps: one more than there are y.
-    """
+    """Where its points are. In a panel of steps these are the edges of the steps, one more than
+    there are y."""
     y: tuple[float, ...]
     """The value at each x."""
     style: str = "line"
@@ -82,10 +82,12 @@ class Panel:
 
 
 def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
-    """Moore-bound efficiency of the direct networks of diameter 2 and 3, the largest at each radix.
+    """Panels of the Moore-bound efficiency of direct networks of diameter 2 and 3.
 
-    Indirect networks are left out: not all their nodes have hosts, so the bound does not apply.
+    A curve has the largest network of a family at each radix. Indirect networks are left out: some
+    of their nodes have no hosts, so the bound does not apply.
     """
+    # By diameter and family, the efficiency at each radix, in percent.
     best: dict[tuple[int, str], dict[int, float]] = {}
     for design in designs:
         points = best.setdefault((design.diameter, design.family), {})
@@ -102,8 +104,8 @@ def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
                     tuple(map(float, sorted(points))),
                     tuple(points[x] for x in sorted(points)),
                 )
-                for (diameter_of, name), points in sorted(best.items(), key=_ours_first)
-                if diameter_of == diameter and direct[name]
+                for (family_diameter, name), points in sorted(best.items(), key=_core_first)
+                if family_diameter == diameter and direct[name]
             ),
         )
         for diameter in (2, 3)
@@ -111,20 +113,23 @@ def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
 
 
 def _is_direct(family: str, points: dict[int, float]) -> bool:
-    """Whether the family's nodes all carry hosts, by one of its designs."""
+    """Whether all nodes of a family have hosts, judged by its smallest design."""
     from compilers.evaluation.comparison.designs import families
 
     design = next(families([family])[0].designs(min(points)))
     return design.endpoints == design.nodes
 
 
-def _ours_first(entry: tuple[tuple[int, str], dict[int, float]]) -> tuple[bool, str]:
+def _core_first(entry: tuple[tuple[int, str], dict[int, float]]) -> tuple[bool, str]:
+    """Sorts the families of the core before those to compare with."""
     (_, name), _ = entry
     return name not in FAMILIES, name
 
 
 def acceptance(throughputs: Sequence[PatternThroughput], title: str) -> tuple[Panel, ...]:
-    """Accepted over offered traffic, one curve a pattern, one panel for each of `ROUTINGS`."""
+    """Panels of accepted over offered traffic: a panel for each of `ROUTINGS`, a curve a
+    pattern.
+    """
     offered = tuple(range(101))
     panels = []
     for routing, words in ROUTINGS.items():
@@ -145,11 +150,11 @@ def acceptance(throughputs: Sequence[PatternThroughput], title: str) -> tuple[Pa
 
 
 def failures(curves: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> tuple[Panel, ...]:
-    """Diameter and mean distance over the fraction of failed links.
+    """Panels of the diameter and the mean distance over the fraction of failed links.
 
     Args:
-        curves: a name and rows with `fraction`, `diameter` and `mean_distance`, None where the
-            network is disconnected.
+        curves: the name of each curve, and its rows with `fraction`, `diameter` and
+            `mean_distance`; the latter two are None where the network is disconnected.
     """
     shown = (("diameter", "diameter"), ("mean_distance", "mean distance"))
     return tuple(
@@ -187,17 +192,23 @@ def read_failures(file: Path) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _number(value: object) -> float | None:
+    """A number of a JSON document, or None.
+
+    Raises:
+        TypeError: the value is something else.
+    """
     if value is not None and not isinstance(value, int | float):
         raise TypeError("not a number")
     return value
 
 
 def _curve(name: str, rows: Sequence[dict[str, Any]], key: str) -> Curve:
-    whole = [row for row in rows if row[key] is not None]
+    """A curve of the values at a key, without rows of disconnected networks."""
+    connected = [row for row in rows if row[key] is not None]
     return Curve(
         name=name,
-        x=tuple(100 * float(row["fraction"]) for row in whole),
-        y=tuple(float(row[key]) for row in whole),
+        x=tuple(100 * float(row["fraction"]) for row in connected),
+        y=tuple(float(row[key]) for row in connected),
     )
 
 
@@ -207,16 +218,18 @@ def plot(
     size: tuple[float, float] | None = None,
     plain: bool = False,
 ) -> bytes:
-    """The panels as `svg` or `png`; the same bytes each time.
+    """Draw panels as `svg` or `png`; the same panels give the same bytes.
 
-    Up to three are in one row, more in two or more, of up to `MOST_ACROSS`. A curve looks the same
-    in each panel. One legend is below all where one panel has the curves of all others.
+    Up to three panels are in one row, more in several rows of up to `MOST_ACROSS`. Curves of the
+    same name look the same in each panel. If one panel has the curves of all others, one legend is
+    below all panels.
 
     Args:
         panels: at least one.
         form: `svg` or `png`.
         size: inches of a panel, across and up; None for those of `INCHES`.
-        plain: letters of an SVG stay text, for a page, which has fonts.
+        plain: whether letters of an SVG stay text, for a page, which has fonts; else they are
+            drawn as paths.
 
     Raises:
         InputError: Matplotlib is not installed.
@@ -226,11 +239,8 @@ def plot(
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise InputError.of(
-            required="Matplotlib, for plots",
-            given="an installation without it",
-            todo=install_extra("plots"),
-        ) from error
+        required, given = "Matplotlib, for plots", "an installation without it"
+        raise InputError.of(required, given, install_extra("plots")) from error
     # A fixed salt and no date: identical bytes on every run.
     style = rc_context(
         {
@@ -249,19 +259,19 @@ def plot(
         FigureCanvasAgg(figure)
         _draw_panels(figure, panels, (down, across), wide)
         out = io.BytesIO()
-        nothing = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-        figure.savefig(out, format=form, dpi=150, metadata=nothing)
+        left_out = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+        figure.savefig(out, format=form, dpi=150, metadata=left_out)
     return out.getvalue()
 
 
 def _draw_panels(figure: Any, panels: Sequence[Panel], shape: tuple[int, int], wide: float) -> None:
-    """Draw the panels in a grid, with one legend for all or one each.
+    """Draw the panels in a grid, with one legend for all, or with one for each.
 
     Args:
-        figure: of Matplotlib.
+        figure: a figure of Matplotlib.
         panels: at least one.
         shape: rows and columns of the grid.
-        wide: inches of a panel.
+        wide: inches of a panel, across.
     """
     names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
     fullest = max(panels, key=lambda panel: len(panel.curves))
@@ -282,7 +292,15 @@ def _draw_panels(figure: Any, panels: Sequence[Panel], shape: tuple[int, int], w
 def _legend(
     where: Any, axes: Any, curves: Sequence[Curve], inches: float, place: dict[str, Any]
 ) -> None:
-    """The names of curves, in as few rows as fit."""
+    """Draw a legend in as few rows as fit.
+
+    Args:
+        where: the figure or the axes that get the legend.
+        axes: the axes with all curves.
+        curves: the curves.
+        inches: the width that the legend may have.
+        place: options of Matplotlib for its place.
+    """
     if any(curve.name for curve in curves):
         letters = 6 + max(len(curve.name) for curve in curves)
         most = max(1, int(CAPTION_WIDTH * inches / INCHES[0][0]) // letters)
@@ -293,7 +311,7 @@ def _legend(
 
 
 def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
-    """A panel; a name gives a curve its look."""
+    """Draw a panel. names: all names of curves; the place of a name gives its curves their look."""
     for curve in panel.curves:
         number = names.index(curve.name)
         colour = COLOURS[number % len(COLOURS)]

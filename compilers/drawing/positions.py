@@ -1,14 +1,17 @@
-"""Positions of the vertices and racks of a picture, in pixels from the top left corner.
+"""Place the vertices and racks of a picture, in pixels from the top left corner.
 
-A rack that is the only one of its kind (the quadrics) is a strip at the top; the others are panels
-in a grid below, with the members of a rack on a ring round its centre. Members of one triangle with
-the centre are closer together, as in the fans of the PolarFly paper's figure 5.
+A rack that is the only one of its kind, such as the quadrics, is a *strip* at the top, with its
+members in rows. All other racks are *panels* in a grid below, with the members of a rack on a ring
+round its centre. Two members that form a triangle with the centre stand closer together, as in the
+fans of the PolarFly paper's figure 5. The supernodes of a PolarStar are *discs* in the places of
+the vertices of its structure graph.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +26,23 @@ Floats = NDArray[np.float64]
 RACKS = "racks"
 """The name of the layout of the inventory's racks."""
 GAP = 14.0
+"""Pixels between boxes."""
 LABEL = 18.0
+"""Pixels of the name of a box."""
 SPACING = 2.6
+"""The distance between two vertices, in halves of a vertex."""
 SQUEEZE = 0.68
+"""The distance of two members of a triangle, in parts of the distance on an even ring."""
 ASPECT = 1.7
+"""The columns of panels, in parts of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """The geometry of a picture of N vertices, in pixels."""
+    """The geometry of a picture of S vertices, in pixels."""
 
     at: Floats
-    """float[N, 2], the middle of each vertex."""
+    """float[S, 2], the middle of each vertex."""
     half: float
     """Half the height of a vertex."""
     half_width: float
@@ -52,34 +60,46 @@ class Positions:
 
 
 def place(topology: Topology, racks: Layout, widest_name: float = 0.0) -> Positions:
-    """The placement of a topology.
+    """Place a topology.
 
     Args:
         topology: the fabric graph.
-        racks: a layout. Supernodes of PolarStar are drawn in their clusters in every layout.
-        widest_name: the width of the widest name written in a vertex, 0 for none.
+        racks: the layout. The supernodes of a PolarStar are drawn in their clusters, whatever
+            layout is given, except for the racks of the inventory.
+        widest_name: pixels of the widest name that is written in a vertex; 0 for none.
     """
     if family_of(topology.family).by_supernodes and racks.name != RACKS:
         return _hierarchy(topology)
     half = node_radius(topology.graph.order)
     half_width = max(half, widest_name / 2 + 3)
-    at, boxes, size = _racks(racks, half, half_width)
-    none = np.empty(0, np.int32)
-    return Positions(at, half, half_width, boxes, racks.names, np.empty((0, 3)), none, size)
+    placed = _racks(racks, half, half_width)
+    return Positions(
+        at=placed.at,
+        half=half,
+        half_width=half_width,
+        boxes=placed.boxes,
+        box_names=racks.names,
+        discs=np.empty((0, 3)),
+        disc_box=np.empty(0, np.int32),
+        size=placed.size,
+    )
 
 
 def node_radius(order: int) -> float:
-    """Half the height of a vertex, large enough for a name if there are few vertices."""
+    """Half the height of a vertex: large enough for a name if there are few vertices."""
     return 11.0 if order <= 200 else 6.0 if order <= 600 else 4.5
 
 
 def noun_of(racks: Layout) -> str:
-    """The word for the parts of a layout: rack, cluster, or kind where neither is known."""
+    """The word for a part of a layout: `rack`, `kind` or `cluster`."""
     return {RACKS: "rack", "kinds": "kind"}.get(racks.name, "cluster")
 
 
 def by_kind(topology: Topology) -> Layout:
-    """One rack per kind of vertex, such as points over lines, for families without layouts."""
+    """A layout with a rack for each kind of vertex, such as points and lines.
+
+    It is for families that have no layouts.
+    """
     kind = topology.kind.astype(np.int32)
     count = len(topology.kinds)
     return Layout(
@@ -94,36 +114,64 @@ def by_kind(topology: Topology) -> Layout:
 
 
 def spokes(count: int, radius: float) -> Floats:
-    """float[k, 2]: the members of a supernode on a ring, member 0 on top."""
+    """The places of `count` members on a ring round (0, 0), float[count, 2], member 0 on top."""
     turn = 2 * pi * np.arange(count) / count
     return radius * np.stack((np.sin(turn), -np.cos(turn)), axis=1)
 
 
 def _hierarchy(topology: Topology) -> Positions:
-    """PolarStar: discs of members at the positions of the structure graph's vertices."""
+    """Place a PolarStar: discs of members in the places of the vertices of the structure graph."""
     structure = PolarFly().build({"q": topology.parameters["q"]})
     members = topology.graph.order // structure.graph.order
     half = 4.0 if structure.graph.order < 60 else 2.8
     ring = max(2.2 * half, members * SPACING * half / (2 * pi))
     disc = ring + 1.8 * half
     fans = layout(structure, "fans")
-    middle, boxes, size = _racks(fans, disc, disc)
+    placed = _racks(fans, disc, disc)
+    middle = placed.at
     return Positions(
         at=(middle[:, None, :] + spokes(members, ring)).reshape(-1, 2),
         half=half,
         half_width=half,
-        boxes=boxes,
+        boxes=placed.boxes,
         box_names=fans.names,
         discs=np.column_stack((middle, np.full(len(middle), disc))),
         disc_box=fans.rack,
-        size=size,
+        size=placed.size,
     )
 
 
-def _racks(
-    racks: Layout, half: float, half_width: float
-) -> tuple[Floats, Floats, tuple[float, float]]:
-    """Middles float[N, 2], boxes float[R, 4] and the size of the picture."""
+class _Placed(NamedTuple):
+    """Racks and their members, in pixels."""
+
+    at: Floats
+    """float[S, 2], the middle of each vertex."""
+    boxes: Floats
+    """float[R, 4], x, y, width and height of each rack."""
+    size: tuple[float, float]
+    """Width and height of the picture."""
+
+
+class _Rings(NamedTuple):
+    """Where S vertices stand on the rings of their racks."""
+
+    place: NDArray[np.int64]
+    """int64[S], the place of each vertex on its ring."""
+    centre: NDArray[np.bool_]
+    """bool[S], whether it is the centre instead."""
+    size: NDArray[np.int64]
+    """int64[S], how many vertices its ring has."""
+
+
+def _racks(racks: Layout, half: float, half_width: float) -> _Placed:
+    """Place all racks: strips at the top, and panels in a grid below.
+
+    Args:
+        racks: the layout.
+        half: half the height of a vertex.
+        half_width: half its width.
+    """
+    # bool[R], the racks that are the only one of their kind.
     strip = (np.bincount(racks.kind, minlength=len(racks.kinds)) == 1)[racks.kind]
     sizes = np.bincount(racks.rack, minlength=len(racks.names))
     radius = _ring_radius(racks, sizes, strip, half_width)
@@ -142,21 +190,21 @@ def _racks(
     boxes[~strip], bottom = _grid(panels, columns, side, width, top)
     at = _ring(racks, sizes, boxes, radius)
     _fill_strips(at, racks, sizes, boxes, strip, step)
-    return at, boxes, (width, bottom)
+    return _Placed(at, boxes, (width, bottom))
 
 
 def _ring_radius(
     racks: Layout, sizes: NDArray[np.int64], strip: NDArray[np.bool_], half_width: float
 ) -> float:
-    """One radius for all panels, so that the members of the fullest ring do not touch."""
-    _, _, count = _turns(racks, sizes)
+    """The radius of all rings, so that the members of the fullest ring do not touch."""
+    count = _rings(racks, sizes).size
     fullest = int(count[~strip[racks.rack]].max(initial=1))
     closest = SQUEEZE if racks.name == "fans" else 1.0
     return max(4 * half_width, fullest * SPACING * half_width / (2 * pi * closest))
 
 
 def _strip_width(sizes: NDArray[np.int64], step: float, panels: int) -> float:
-    """Room for the fullest strip in one row, or in rows of a wide picture without panels."""
+    """The width of the fullest strip: in one row, or in several rows if there are no panels."""
     widest = int(sizes.max(initial=0))
     if panels:
         return min(widest, 40) * step + GAP
@@ -164,7 +212,15 @@ def _strip_width(sizes: NDArray[np.int64], step: float, panels: int) -> float:
 
 
 def _grid(panels: int, columns: int, side: float, width: float, top: float) -> tuple[Floats, float]:
-    """Boxes of the panels, float[P, 4], rows centred, and the bottom of the last row."""
+    """The boxes of panels, float[P, 4], in centred rows; and the bottom of the last row.
+
+    Args:
+        panels: P, how many panels there are.
+        columns: how many are in a row.
+        side: the side of a panel.
+        width: the width of the picture.
+        top: where the first row begins.
+    """
     number = np.arange(panels)
     row, column = np.divmod(number, max(columns, 1))
     in_row = np.minimum(columns, panels - row * columns)
@@ -182,23 +238,22 @@ def _grid(panels: int, columns: int, side: float, width: float, top: float) -> t
     return boxes, top + rows * (height + GAP) - GAP
 
 
-def _turns(
-    racks: Layout, sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
-    """For each vertex: place on its ring, int64[N]; whether it is a centre; size of the ring."""
-    centred = racks.centre[racks.rack] >= 0
-    centre = centred & (racks.position == 0)
-    return racks.position.astype(np.int64) - centred, centre, sizes[racks.rack] - centred
+def _rings(racks: Layout, sizes: NDArray[np.int64]) -> _Rings:
+    """Where the vertices stand on the rings of their racks. sizes: int64[R], of the racks."""
+    has_centre = racks.centre[racks.rack] >= 0
+    centre = has_centre & (racks.position == 0)
+    place = racks.position.astype(np.int64) - has_centre
+    return _Rings(place, centre, sizes[racks.rack] - has_centre)
 
 
 def _ring(racks: Layout, sizes: NDArray[np.int64], boxes: Floats, radius: float) -> Floats:
-    """float[N, 2]: members on rings in their panels, a centre in the middle."""
-    place, centre, count = _turns(racks, sizes)
-    slot = place.astype(np.float64)
-    if racks.name == "fans":
-        slot = 2 * (place // 2) + 0.5 + SQUEEZE * (place % 2 - 0.5)
-    turn = 2 * pi * (slot + 0.5) / np.maximum(count, 1)
-    reach = np.where(centre, 0, radius)
+    """The middle of each vertex on the ring of its rack, or in the centre: float[S, 2]."""
+    rings = _rings(racks, sizes)
+    slot = rings.place.astype(np.float64)
+    if racks.name == "fans":  # the places 2k and 2k + 1 form a triangle with the centre
+        slot = 2 * (rings.place // 2) + 0.5 + SQUEEZE * (rings.place % 2 - 0.5)
+    turn = 2 * pi * (slot + 0.5) / np.maximum(rings.size, 1)
+    reach = np.where(rings.centre, 0, radius)
     x, y, width, height = boxes[racks.rack].T
     return np.column_stack(
         (
@@ -211,7 +266,9 @@ def _ring(racks: Layout, sizes: NDArray[np.int64], boxes: Floats, radius: float)
 def _strip_rows(
     racks: Layout, rack: int, sizes: NDArray[np.int64], width: float, step: float
 ) -> int:
-    """Rows of a strip; a centre has the first row to itself, so that its links are visible."""
+    """How many rows a strip has; a centre has the first row alone, so that its links are
+    visible.
+    """
     per_row = max(1, int((width - GAP) // step))
     centre = int(racks.centre[rack] >= 0)
     return ceil(int(sizes[rack] - centre) / per_row) + centre
@@ -225,7 +282,10 @@ def _fill_strips(
     strip: NDArray[np.bool_],
     step: float,
 ) -> None:
-    """Put the members of strips in rows of equal length, spread over the width."""
+    """Write the middles of the members of strips, in rows of equal length over the whole width.
+
+    at: float[S, 2], written; the other arguments are as in `_racks`.
+    """
     for rack in np.flatnonzero(strip).tolist():
         members = np.flatnonzero(racks.rack == rack)
         x, y, width, height = boxes[rack]

@@ -1,4 +1,8 @@
-"""The scene of a picture as values for a template: racks, vertices, links, text."""
+"""Compose a picture as values for an SVG template: boxes, vertices, links, legend and texts.
+
+`compose` takes the positions of `positions.place`, and adds what is drawn and written there. All
+values are pixels, rounded so that every machine gives the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +26,13 @@ FOOT = 64.0
 ORIGIN = np.array([PICTURE_MARGIN, HEAD])
 ROW = 15.0
 LETTER = 5.6
+"""Pixels of a letter in a vertex."""
 LONGEST_NAME = 14
+"""The most letters of a name in a vertex."""
 CABLES_WIDTH = 270.0
+"""Pixels of the list of highlighted cables."""
 MOST_LINES = 20_000
+"""The most lines that are drawn for links of one style."""
 KIND_WORDS = {
     "W": "quadric",
     "V1": "next to a quadric",
@@ -135,26 +143,31 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What is highlighted: the links of one rack, those between two racks, or those of a group."""
+    """What is highlighted: the links of one rack, the links between two racks, or a group."""
 
     racks: tuple[int, ...] = ()
-    """One rack or two, by their numbers; empty where a group is highlighted."""
+    """The numbers of one rack or two; empty if a group is highlighted."""
     group: RiskGroup | None = None
     """A shared risk link group, or None."""
 
     def __bool__(self) -> bool:
-        """Whether there is anything."""
+        """Whether anything is highlighted."""
         return bool(self.racks or self.group)
 
     def links(self, edges: NDArray[np.int32], rack: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """bool[E]: which links, int32[E, 2], these are, of vertices in these racks, int32[N]."""
+        """Which links are highlighted, bool[E].
+
+        Args:
+            edges: int32[E, 2], the vertices of each link.
+            rack: int32[S], the rack of each vertex.
+        """
         if self.group:
             pairs = np.array(self.group.links, np.int64).reshape(-1, 2) @ [len(rack), 1]
             inside = np.isin(np.sort(edges, axis=1) @ [len(rack), 1], pairs)
             return inside | np.isin(edges, self.group.switches).any(axis=1)
         touched = np.isin(rack[edges], self.racks)
-        some = touched.all(axis=1) if len(self.racks) == 2 else touched.any(axis=1)
-        between: NDArray[np.bool_] = some & (rack[edges[:, 0]] != rack[edges[:, 1]])
+        chosen = touched.all(axis=1) if len(self.racks) == 2 else touched.any(axis=1)
+        between: NDArray[np.bool_] = chosen & (rack[edges[:, 0]] != rack[edges[:, 1]])
         return between
 
 
@@ -210,10 +223,10 @@ def compose(
     placement: Positions,
     marked: Marked = NOTHING,
 ) -> Scene:
-    """The picture of a topology.
+    """Compose the picture of a topology.
 
     Args:
-        title: the first line.
+        title: the heading.
         topology: the fabric graph.
         wiring: the names and ports of its vertices.
         racks: the layout.
@@ -223,7 +236,7 @@ def compose(
     cables = _cables(topology, wiring, racks, marked)
     at = placement.at + ORIGIN
     width, height = (placement.size[0] + 2 * PICTURE_MARGIN, placement.size[1] + HEAD + FOOT)
-    room = int((height - HEAD - FOOT) // ROW) - 2
+    room = int((height - HEAD - FOOT) // ROW) - 2  # lines of the list of cables
     if len(cables) > room:
         cables = (*cables[: room - 1], f"… and {len(cables) - room + 1} more")
     keys = _legend(topology, racks, placement, marked, height - FOOT + 22)
@@ -250,6 +263,7 @@ def compose(
 
 
 def _style(strokes: Sequence[Strokes], placement: Positions, marked: bool) -> Style:
+    """Lines that are thin and faint if there are many, and fainter if others are highlighted."""
     lines = max(1, strokes[0].lines)
     chosen = max(1, strokes[-1].lines)
     faint = 0.4 if marked else 1.0
@@ -265,18 +279,25 @@ def _style(strokes: Sequence[Strokes], placement: Positions, marked: bool) -> St
 
 
 def _tidy(value: float) -> float:
+    """A length rounded to tenths of a pixel."""
     return float(_rounded(np.float64(value)))
 
 
 def _rounded(values: Any) -> Any:
-    """Rounded to millionths, then to tenths, so that the last bit of a sine, which differs between
-    machines, never decides a tie.
+    """Values rounded to millionths, and then to tenths.
+
+    The last bit of a sine differs between machines. Without the first rounding it could decide how
+    the second one rounds.
     """
     return np.round(np.round(values, 6), 1)
 
 
 def shortened(name: str, most: int = LONGEST_NAME) -> str:
-    """A name of so many letters at most."""
+    """A name, cut to so many letters at most.
+
+    >>> shortened("leaf-switch-17", 8)
+    'leaf-sw…'
+    """
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
