@@ -1,4 +1,8 @@
-"""Families of topologies that papers compare with, and that `compile` takes as any other."""
+"""Topology families that papers compare PolarFly with. `compile` takes them like any other family.
+
+Each module is one family: its parameters and their checks, its graph, its designs by radix, and
+formulas for what `analyse` and `design` print.
+"""
 
 ENTRY_POINTS = {
     "polarfab.families": {

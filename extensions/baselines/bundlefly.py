@@ -20,7 +20,7 @@ from inventory.problems import Problem
 
 
 def shape(parameters: Parameters) -> tuple[int, int]:
-    """(q, degree of the supernode)."""
+    """The parameters q and degree of the supernode, as numbers."""
     return int(parameters["q"]), int(parameters["degree"])
 
 
@@ -33,7 +33,7 @@ class Bundlefly(Family):
     parameters = ("q", "degree")
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """The order q: a prime power other than 2; 2·degree + 1: a prime power ≡ 1 (mod 4)."""
+        """Problems unless q is a prime power other than 2, and 2·degree + 1 one that is 1 mod 4."""
         problems = slimfly.check_q(parameters)
         if degree_problems := integers(parameters, {"degree": 2}):
             return problems + degree_problems
@@ -56,7 +56,7 @@ class Bundlefly(Family):
         return slimfly.order(q) * (2 * degree + 1)
 
     def degree(self, parameters: Parameters) -> int:
-        """That of MMS(q) and that of the supernode, added."""
+        """The degree of MMS(q) plus that of the supernode."""
         q, degree = shape(parameters)
         return slimfly.degree(q) + degree
 
@@ -81,7 +81,7 @@ class Bundlefly(Family):
         )
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Every split of radix into the degrees of MMS(q) and of a Paley graph."""
+        """Yield a design for every split of radix into degrees of MMS(q) and of a Paley graph."""
         for degree in range(2, radix):
             if not exists("paley", degree):
                 continue
@@ -98,7 +98,7 @@ class Bundlefly(Family):
                 )
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
-        """Supernodes."""
+        """Yield modules of one supernode each."""
         q, degree = shape(parameters)
         bundles = slimfly.order(q) * slimfly.degree(q) // 2
         k = 2 * degree + 1

@@ -1,7 +1,7 @@
-"""Dragonfly: complete groups of a routers, each with h global links (Kim et al., ISCA 2008, §3).
+"""Dragonfly: groups of `a` routers that are all joined, with h global links at each router.
 
-Balanced is a = 2h, the default. With the most groups, a·h + 1, there is one link between any two.
-Router r of group i is vertex i·a + r.
+Kim et al., ISCA 2008, §3. The default is a = 2h, a balanced Dragonfly. With the most groups,
+a·h + 1, one link joins any two groups. Router r of group i is vertex i·a + r.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from inventory.problems import Problem
 
 
 def shape(parameters: Parameters) -> tuple[int, int, int]:
-    """(a, h, groups), defaults filled in."""
+    """The parameters a, h and groups as numbers, with their defaults."""
     h = int(parameters["h"])
     a = int(parameters.get("a", 2 * h))
     return a, h, groups(parameters, a * h)
@@ -41,7 +41,7 @@ class Dragonfly(Family):
     optional = ("a", "groups")
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """At least two routers per group, and groups that share out the global links evenly."""
+        """Problems unless groups have two routers or more, and share the global links evenly."""
         if problems := integers(parameters, {"h": 1, "a": 2, "groups": 2}, self.optional):
             return problems
         a, h, _ = shape(parameters)
@@ -53,7 +53,7 @@ class Dragonfly(Family):
         return a * count
 
     def degree(self, parameters: Parameters) -> int:
-        """A - 1 + h."""
+        """Each router has a - 1 links in its group and h global links."""
         a, h, _ = shape(parameters)
         return a - 1 + h
 
@@ -70,22 +70,22 @@ class Dragonfly(Family):
         return self.direct({"h": h, "a": a, "groups": count}, graph, coordinates, diameter)
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Every a + h = radix + 1, with the most groups."""
+        """Yield a design for every a and h with a - 1 + h = radix, with the most groups."""
         for h in range(1, radix):
             a = radix + 1 - h
             count = a * h + 1
             yield self.design(radix, a * count, 3, {"h": h, "a": a, "groups": count})
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
-        """Groups."""
+        """Yield modules of one group each."""
         a, h, count = shape(parameters)
         yield Modules(a, count, comb(a, 2), a * h // (count - 1), bundles=comb(count, 2))
 
     def mean_distance(self, parameters: Parameters) -> float | None:
-        """By local–global–local routes, with the most groups.
+        """The mean length of routes by a local, a global and a local link, with the most groups.
 
-        The graph is a little shorter: two global links join some pairs that these routes join in
-        three hops.
+        The mean distance of the graph is a little less: two global links join some pairs that these
+        routes join by three links.
         """
         a, h, count = shape(parameters)
         if count != a * h + 1:

@@ -1,12 +1,16 @@
-"""Three-level fat tree (Leiserson 1985), as pods of k edge and k aggregation routers.
+"""Fat tree with three levels (Leiserson 1985): pods of k edge and k aggregation routers, and a
+core.
 
-Edge router: k hosts and k links up, one to each aggregation router of its pod; aggregation router
-i of every pod is joined to the core routers i·k … i·k + k - 1. With pods = k this is the k-ary
-3-tree of the papers' tables (3k² routers, core routers half used); with pods = 2k all routers use
-2k ports, as in Al-Fares et al., SIGCOMM 2008. Where a core router has ports left, it can take the
-place of several: with `merged` = m, core router g·k + j is joined to the aggregation routers
-g·m … g·m + m - 1 of every pod, and there are k²/m of them. Nothing is oversubscribed by that.
-Vertices: all edge routers pod by pod, then all aggregation routers, then the core.
+An edge router has k hosts, and k links up, one to each aggregation router of its pod. Aggregation
+router i of every pod is joined to the core routers i·k to i·k + k - 1. With pods = k this is the
+k-ary 3-tree of the papers' tables (3k² routers, core routers half used). With pods = 2k all routers
+use 2k ports, as in Al-Fares et al., SIGCOMM 2008.
+
+If a core router has ports left, it can take the place of several: with `merged` = m, core router
+g·k + j is joined to the aggregation routers g·m to g·m + m - 1 of every pod, and there are k²/m
+core routers. This oversubscribes no link.
+
+Vertices are all edge routers pod by pod, then all aggregation routers, then the core.
 """
 
 from __future__ import annotations
@@ -22,13 +26,13 @@ from inventory.problems import Problem
 
 
 def shape(parameters: Parameters) -> tuple[int, int, int]:
-    """(k, pods, merged), defaults filled in."""
+    """The parameters k, pods and merged as numbers, with the defaults."""
     k = int(parameters["k"])
     return k, int(parameters.get("pods", k)), int(parameters.get("merged", 1))
 
 
 def most_merged(k: int, pods: int) -> int:
-    """The most core routers that one with 2k ports can take the place of."""
+    """How many core routers one with 2k ports can replace, at most; a divisor of k."""
     return max(m for m in range(1, k + 1) if k % m == 0 and (m == 1 or m * pods <= 2 * k))
 
 
@@ -42,7 +46,10 @@ class FatTree(Family):
     optional = ("pods", "merged")
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """At least k = 2, and 2 to 2k pods: a core router has 2k ports as well."""
+        """Problems unless k is 2 or more, there are 2 to 2k pods, and core routers can be merged.
+
+        A core router has 2k ports, like all others.
+        """
         if problems := integers(parameters, {"k": 2, "pods": 2, "merged": 1}, self.optional):
             return problems
         k, pods, merged = shape(parameters)
@@ -62,7 +69,10 @@ class FatTree(Family):
         return 2 * k * pods + k * k // merged
 
     def degree(self, parameters: Parameters) -> int:
-        """2k: an aggregation router has k links down and k up, and a core router no more."""
+        """The most links of a router, 2k: k links down and k up of an aggregation router.
+
+        A core router has no more.
+        """
         return 2 * shape(parameters)[0]
 
     def build(self, parameters: Parameters) -> Topology:
@@ -92,7 +102,7 @@ class FatTree(Family):
         )
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Two for k = radix/2, with k pods and with 2k, for even radix."""
+        """Yield two designs of k = radix/2, with k and with 2k pods; none for odd radix."""
         k = radix // 2
         if radix % 2 or k < 2:
             return
@@ -101,7 +111,7 @@ class FatTree(Family):
             yield self.design(radix, 2 * k * pods + k * k, 4, {"k": k, "pods": pods}, **of_leaves)
 
     def sized_designs(self, radix: int) -> Iterator[Design]:
-        """With any number of pods and as few core routers as these allow."""
+        """Yield designs with each number of pods, and as few core routers as these allow."""
         k = radix // 2
         if radix % 2 or k < 2:
             return
@@ -111,7 +121,7 @@ class FatTree(Family):
             yield self.design(radix, self.order(parameters), 4, parameters, **of_leaves)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
-        """2 hops within a pod, 4 between pods."""
+        """Edge routers are 2 links apart within a pod, and 4 between pods."""
         k, pods, _ = shape(parameters)
         return 4 - 2 * (k - 1) / (k * pods - 1)
 
@@ -122,5 +132,5 @@ class FatTree(Family):
 
 
 def _parameters(k: int, pods: int, merged: int) -> dict[str, int]:
-    """The parameters of a tree, without those that are left out by custom."""
+    """The parameters of a tree; `merged` is left out if it is 1, its default."""
     return {"k": k, "pods": pods} | ({"merged": merged} if merged > 1 else {})

@@ -1,7 +1,7 @@
-"""Global links between the groups of a Dragonfly or a Megafly.
+"""Global links between the groups of a Dragonfly or a Megafly, and helpers for their edges.
 
-Every group has the same number of global ports. Port t of group i is cabled to port P-1-t of
-group i + (t mod (g-1)) + 1 (mod g), with P ports and g groups: the relative arrangement of
+Each of g groups has P global ports. Port t of group i is cabled to port P - 1 - t of group
+i + (t mod (g - 1)) + 1 (mod g). This is the relative arrangement of
 Hastings et al., "Comparing global link arrangements for Dragonfly networks" (CLUSTER 2015), which
 looks the same from every group. With h ports per router, consecutive, a link that leaves by router
 j of A arrives at router a-1-j, and no link is doubled as long as h < g.
@@ -22,22 +22,27 @@ def groups(parameters: Parameters, ports: int) -> int:
 
 
 def global_links(count: int, ports: int) -> NDArray[np.int64]:
-    """int64[count·ports / 2, 2, 2]: both ends of each link as (group, port)."""
+    """Both ends of each link as group and port, int64[count·ports / 2, 2, 2].
+
+    Args:
+        count: how many groups there are.
+        ports: how many global ports each group has.
+    """
     group, port = np.divmod(np.arange(count * ports), ports)
     far = (group + port % (count - 1) + 1) % count
     ends = np.stack((group, port, far, ports - 1 - port), axis=1).reshape(-1, 2, 2)
-    once = group * ports + port < far * ports + ends[:, 1, 1]
-    links: NDArray[np.int64] = ends[once]
+    from_lower = group * ports + port < far * ports + ends[:, 1, 1]  # each link once
+    links: NDArray[np.int64] = ends[from_lower]
     return links
 
 
 def check_groups(parameters: Parameters, ports: int, router_ports: int) -> list[Problem]:
-    """Problems unless all groups are joined by equally many links, and no routers by two.
+    """Problems unless as many links join any two groups, and no two links join two routers.
 
     Args:
-        parameters: with or without `groups`.
-        ports: global ports of a group.
-        router_ports: global ports of a router.
+        parameters: they may have `groups`.
+        ports: how many global ports a group has.
+        router_ports: how many global ports a router has.
     """
     count = groups(parameters, ports)
     if ports % (count - 1) == 0 and count > router_ports:
@@ -56,10 +61,18 @@ def check_groups(parameters: Parameters, ports: int, router_ports: int) -> list[
 
 
 def complete(size: int) -> NDArray[np.int64]:
-    """int64[size(size-1) / 2, 2], the edges of the complete graph."""
+    """The edges of the complete graph, int64[size·(size - 1) / 2, 2].
+
+    >>> complete(3).tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
     return np.stack(np.triu_indices(size, 1), axis=1)
 
 
 def copies(edges: NDArray[np.int64], count: int, step: int) -> NDArray[np.int64]:
-    """`edges` once for each of `count` groups of `step` vertices."""
+    """The edges of `count` groups of `step` vertices each, in all of which `edges` are the same.
+
+    >>> copies(np.array([[0, 1]]), count=2, step=3).tolist()
+    [[0, 1], [3, 4]]
+    """
     return (np.arange(count)[:, None, None] * step + edges).reshape(-1, 2)

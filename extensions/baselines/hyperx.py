@@ -1,7 +1,7 @@
-"""HyperX: the Hamming graph K_a □ K_b □ …, also the flattened butterfly (Ahn et al., SC 2009).
+"""HyperX, the Hamming graph K_a □ K_b □ … (Ahn et al., SC 2009); also the flattened butterfly.
 
-Vertices are the tuples (x_0, x_1, …), x_i < side i, in ascending lexicographic order; two are
-joined when they differ in one place.
+Vertices are the tuples (x_0, x_1, …) with x_i < side i, in lexicographic order. Two vertices are
+joined if they differ in one place.
 """
 
 from __future__ import annotations
@@ -19,10 +19,15 @@ from extensions.baselines.group_graph import complete
 from inventory.problems import Problem
 
 DIMENSIONS = (1, 2, 3)
+"""The dimensions of the designs that are offered."""
 
 
 def sides(parameters: Parameters) -> tuple[int, ...]:
-    """The parameter `sides`, as in `9x9x8`."""
+    """The sides of a HyperX.
+
+    >>> sides({"sides": "9x9x8"})
+    (9, 9, 8)
+    """
     return tuple(int(side) for side in str(parameters["sides"]).split("x"))
 
 
@@ -35,7 +40,7 @@ class HyperX(Family):
     parameters = ("sides",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """`sides` must be integers of at least 2 with x between them."""
+        """A problem unless `sides` are integers of at least 2 with x between them."""
         given = str(parameters.get("sides", "none"))
         if re.fullmatch(r"[0-9]+(x[0-9]+)*", given) and min(sides({"sides": given})) >= 2:
             return []
@@ -47,7 +52,7 @@ class HyperX(Family):
         return prod(sides(parameters))
 
     def degree(self, parameters: Parameters) -> int:
-        """One less than each side, added up."""
+        """The sum of all sides less 1."""
         return sum(side - 1 for side in sides(parameters))
 
     def build(self, parameters: Parameters) -> Topology:
@@ -64,7 +69,7 @@ class HyperX(Family):
         return self.direct({"sides": "x".join(map(str, lengths))}, graph, places, len(lengths))
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """The largest of each dimension up to 3: sides as equal as can be."""
+        """Yield the largest design of each of `DIMENSIONS`: its sides are as equal as possible."""
         for dimension in DIMENSIONS:
             if radix < dimension:
                 return
@@ -74,7 +79,7 @@ class HyperX(Family):
             yield self.design(radix, prod(lengths), dimension, parameters)
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
-        """Rows; in three dimensions planes too."""
+        """Yield modules of one row each; with three dimensions also of one plane each."""
         lengths = sides(parameters)
         row = lengths[-1]
         if len(lengths) == 3:
@@ -89,13 +94,15 @@ class HyperX(Family):
             yield Modules(row, 1, comb(row, 2), splits=True)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
-        """Two vertices differ in place i for 1 - 1/side_i of all pairs."""
+        """The mean distance: of all pairs a part of 1 - 1/side_i differ in place i."""
         lengths = sides(parameters)
         count = prod(lengths)
         return sum(1 - 1 / side for side in lengths) * count / (count - 1)
 
     def utilisation(self, parameters: Parameters) -> float | None:
-        """An arc in place i carries N/side_i pairs, so the shortest side has the most."""
+        """The utilisation: an arc in place i carries N/side_i pairs, the most of the shortest
+        side.
+        """
         lengths = sides(parameters)
         radix = sum(lengths) - len(lengths)
         return sum((side - 1) / side for side in lengths) * min(lengths) / radix

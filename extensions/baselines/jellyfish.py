@@ -1,8 +1,9 @@
 """Jellyfish: a random regular graph (Singla et al., NSDI 2012), the same on every machine.
 
-All randomness is the raw output of PCG64, which numpy keeps fixed for ever (NEP 19), unlike its
-shuffles. Stubs are paired at random; loops and doubled links are then mended by the paper's own
-move, breaking a random link and joining its ends to the two stubs.
+A *stub* is a port without a link yet. Stubs are paired at random. Pairs that make a loop or double
+a link are then mended by the move of the paper: a random link is removed, and its ends are joined
+to the two stubs. All randomness is the raw output of PCG64, which numpy keeps fixed for ever
+(NEP 19), unlike its shuffles.
 """
 
 from __future__ import annotations
@@ -22,14 +23,19 @@ from inventory.problems import Problem
 
 
 def shape(parameters: Parameters) -> tuple[int, int, int]:
-    """(nodes, degree, seed), default filled in."""
+    """The parameters nodes, degree and seed as numbers, with the default."""
     return int(parameters["nodes"]), int(parameters["degree"]), int(parameters.get("seed", 0))
 
 
 def random_regular(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64]:
-    """int64[nodes·degree / 2, 2], the edges; nodes·degree is even and degree < nodes.
+    """The edges of a random regular graph, int64[nodes·degree / 2, 2].
 
-    A dense graph is the complement of a sparse one, for which mending always finds a move.
+    A dense graph is made as the complement of a sparse one, in which mending always finds a move.
+
+    Args:
+        nodes: how many vertices there are; nodes·degree is even.
+        degree: how many links each has, less than nodes.
+        source: the random numbers.
     """
     if 2 * degree < nodes:
         while (edges := _pairing(nodes, degree, source)) is None:
@@ -37,12 +43,12 @@ def random_regular(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[
         return edges
     sparse = random_regular(nodes, nodes - 1 - degree, source)
     sparse.sort(axis=1)
-    every = complete(nodes)
-    return every[~np.isin(every @ [nodes, 1], sparse @ [nodes, 1])]
+    all_pairs = complete(nodes)
+    return all_pairs[~np.isin(all_pairs @ [nodes, 1], sparse @ [nodes, 1])]
 
 
 def _pairing(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64] | None:
-    """A random pairing of all stubs without loops or repeats; None in the rare case of failure."""
+    """The edges of a random pairing of all stubs, mended; None if that fails, which is rare."""
     shuffled = np.argsort(source.random_raw(nodes * degree), kind="stable")
     pairs = np.sort((shuffled // degree).reshape(-1, 2), axis=1)
     _, first = np.unique(pairs @ [nodes, 1], return_index=True)
@@ -56,6 +62,13 @@ def _pairing(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int
 def _mend(
     links: list[tuple[int, int]], bad: list[list[int]], source: np.random.PCG64
 ) -> NDArray[np.int64] | None:
+    """The edges after each bad pair of stubs has been mended; None if a pair finds no move.
+
+    Args:
+        links: the good links, changed.
+        bad: pairs of vertices whose stubs are free.
+        source: the random numbers.
+    """
     joined = {*links, *((v, u) for u, v in links)}
     for u, v in bad:
         for _ in range(100 * len(links)):
@@ -85,7 +98,7 @@ class Jellyfish(Family):
     defaults = MappingProxyType({"seed": 0})
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """3 ≤ degree < nodes and nodes·degree even."""
+        """Problems unless 3 ≤ degree < nodes, and nodes·degree is even."""
         if problems := integers(parameters, {"nodes": 4, "degree": 3, "seed": 0}, self.optional):
             return problems
         nodes, degree, _ = shape(parameters)
@@ -102,7 +115,7 @@ class Jellyfish(Family):
         return shape(parameters)[0]
 
     def degree(self, parameters: Parameters) -> int:
-        """The parameter of this name."""
+        """The parameter `degree`."""
         return shape(parameters)[1]
 
     def build(self, parameters: Parameters) -> Topology:
@@ -119,5 +132,5 @@ class Jellyfish(Family):
         )
 
     def designs(self, radix: int) -> Iterator[Design]:  # noqa: ARG002
-        """None: any number of nodes will do, and no formula gives the diameter."""
+        """Yield nothing: any number of nodes will do, and no formula gives the diameter."""
         return iter(())

@@ -20,15 +20,21 @@ from inventory.problems import Problem
 
 
 def shape(parameters: Parameters) -> tuple[int, int, int]:
-    """(leaves of a group, h, groups), default filled in."""
+    """The leaves of a group, h and groups as numbers, with the default."""
     h, leaves = int(parameters["h"]), int(parameters["a"]) // 2
     return leaves, h, groups(parameters, leaves * h)
 
 
 def diameter(graph: Graph, leaves: int, h: int, count: int) -> int:
-    """The diameter of the whole graph: by formula with the most groups, else by search.
+    """The diameter of the whole graph: by a formula with the most groups, else by search.
 
-    All groups look alike, so a search from one is enough.
+    All groups look alike, so a search from the first group is enough.
+
+    Args:
+        graph: the graph.
+        leaves: how many leaves a group has.
+        h: how many global links a spine has.
+        count: how many groups there are.
     """
     if count == leaves * h + 1:
         return most_groups_diameter(leaves)
@@ -36,7 +42,10 @@ def diameter(graph: Graph, leaves: int, h: int, count: int) -> int:
 
 
 def most_groups_diameter(leaves: int) -> int:
-    """5 in general, from a spine to one of another group; 3 at most between leaves."""
+    """The diameter with the most groups: 5 with three leaves or more, between two spines.
+
+    Leaves are at most 3 links apart.
+    """
     return min(leaves, 3) + 2
 
 
@@ -50,7 +59,9 @@ class Megafly(Family):
     optional = ("groups",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """An even number of routers per group, and groups that share the global links evenly."""
+        """Problems unless groups have an even number of routers, and share the global links
+        evenly.
+        """
         if problems := integers(parameters, {"h": 1, "a": 2, "groups": 2}, self.optional):
             return problems
         a, h = int(parameters["a"]), int(parameters["h"])
@@ -65,7 +76,7 @@ class Megafly(Family):
         return 2 * leaves * count
 
     def degree(self, parameters: Parameters) -> int:
-        """A/2 + h, of a spine."""
+        """The links of a spine: a/2 to leaves, and h global ones."""
         leaves, h, _ = shape(parameters)
         return leaves + h
 
@@ -93,7 +104,7 @@ class Megafly(Family):
         )
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Every a/2 + h = radix, the ports of a spine, with the most groups."""
+        """Yield a design for every a and h with a/2 + h = radix, the ports of a spine."""
         for h in range(1, radix):
             leaves = radix - h
             count = leaves * h + 1
@@ -108,16 +119,16 @@ class Megafly(Family):
             )
 
     def leaf_degree(self, design: Design) -> int:
-        """A link to every spine of the group."""
+        """The links of a leaf: one to every spine of its group."""
         return shape(design.parameters)[0]
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
-        """Groups."""
+        """Yield modules of one group each."""
         leaves, h, count = shape(parameters)
         between = leaves * h // (count - 1)
         yield Modules(2 * leaves, count, leaves * leaves, between, bundles=comb(count, 2))
 
     def mean_distance(self, parameters: Parameters) -> float | None:
-        """2 hops within a group, 3 to any other."""
+        """Leaves are 2 links apart within a group, and 3 links between groups."""
         leaves, _, count = shape(parameters)
         return 3 - (leaves - 1) / (leaves * count - 1)

@@ -1,7 +1,8 @@
-"""Multi-layer full mesh: the incidence graph of K_n with n-1 copies of each vertex.
+"""Multi-layer full mesh: the vertices of K_n, n - 1 times each, joined to the edges of K_n.
 
-Fujitsu 2014; Projective Networks paper, §VI. Leaf (i, layer) is joined to the spine of every edge
-of K_n at i. Vertices: leaf i·(n-1) + layer, then the spines in ascending order of {i, j}.
+Fujitsu 2014; Projective Networks paper, §VI. A *leaf* (i, layer) stands for vertex i of K_n, and a
+*spine* {i, j} for an edge. Leaf (i, layer) is joined to all spines {i, j}. The vertices are the
+leaves i·(n - 1) + layer, and then the spines in ascending order.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from inventory.problems import Problem
 
 
 def diameter(n: int) -> int:
-    """4, from a spine to one without a common end; with n = 3 there is none, and it is 3."""
+    """The diameter: 4 between spines without a common end; with n = 3 there are none, and it
+    is 3.
+    """
     return 4 if n > 3 else 3
 
 
@@ -31,7 +34,7 @@ class Mlfm(Family):
     parameters = ("n",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """At least n = 3."""
+        """A problem unless n is 3 or more."""
         return integers(parameters, {"n": 3})
 
     def order(self, parameters: Parameters) -> int:
@@ -40,7 +43,7 @@ class Mlfm(Family):
         return 3 * n * (n - 1) // 2
 
     def degree(self, parameters: Parameters) -> int:
-        """2(n - 1), of a spine."""
+        """The links of a spine: 2(n - 1)."""
         return 2 * (int(parameters["n"]) - 1)
 
     def build(self, parameters: Parameters) -> Topology:
@@ -63,16 +66,18 @@ class Mlfm(Family):
         )
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """The one of n = radix/2 + 1: a spine has 2(n-1) ports."""
+        """Yield the design of n = radix/2 + 1; none for odd radix, as a spine has 2(n - 1)
+        links.
+        """
         n = radix // 2 + 1
         if radix % 2 == 0 and n >= 3:
             of_leaves = {"links": n * (n - 1) ** 2, "endpoints": n * (n - 1), "host_diameter": 2}
             yield self.design(radix, 3 * n * (n - 1) // 2, diameter(n), {"n": n}, **of_leaves)
 
     def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """Any two leaves are 2 hops apart."""
+        """Any two leaves are 2 links apart."""
         return 2.0
 
     def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """All links are alike."""
+        """All links carry the same traffic."""
         return 1.0

@@ -1,8 +1,8 @@
 """Slim Fly: the McKay–Miller–Širáň graphs MMS(q) (Projective Networks paper, §IV-B).
 
-q = 4w + δ with δ in {-1, 0, 1} is a prime power other than 2. Vertex (s, x, y), s in {0, 1} and
-x, y in F_q, is number s·q² + x·q + y. (s, x, y) and (s, x, y') are joined when y - y' is in X_s,
-and (0, x, y) and (1, x', y') when y - y' = x·x'.
+The order q = 4w + δ, with δ in {-1, 0, 1}, is a prime power other than 2. Vertex (s, x, y), with s
+in {0, 1} and x, y in F_q, has number s·q² + x·q + y. (s, x, y) and (s, x, y') are joined if y - y'
+is in the generator set X_s; (0, x, y) and (1, x', y') are joined if y - y' = x·x'.
 """
 
 from __future__ import annotations
@@ -22,28 +22,33 @@ from compilers.topology.layout import Layout
 from inventory.problems import Problem
 
 SUBGRAPHS = ("S0", "S1")
+"""The kinds of vertices: s = 0 and s = 1."""
 
 
 def residue(q: int) -> int:
-    """δ in {-1, 0, 1} with q ≡ δ (mod 4)."""
+    """The δ in {-1, 0, 1} with q ≡ δ (mod 4).
+
+    >>> residue(5), residue(7), residue(8)
+    (1, -1, 0)
+    """
     return (q + 1) % 4 - 1
 
 
 def order(q: int) -> int:
-    """N = 2q²."""
+    """The number of vertices, 2q²."""
     return 2 * q * q
 
 
 def degree(q: int) -> int:
-    """Δ = (3q - δ)/2."""
+    """The degree of each vertex, (3q - δ)/2."""
     return (3 * q - residue(q)) // 2
 
 
 def generator_sets(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """X_0 and X_1 = ξ·X_0, |X_0| = (q - δ)/2.
+    """The generator sets X_0 and X_1 = ξ·X_0, with (q - δ)/2 elements each.
 
-    For δ = -1 the exponents in X_0 are 0, 2, …, (q-3)/2 and (q-1)/2, …, q-2; the paper's are off
-    by one there.
+    ξ is a primitive element of F_q. For δ = -1 the exponents of X_0 are 0, 2, …, (q-3)/2 and
+    (q-1)/2, …, q-2; those in the paper are off by one.
     """
     xi = powers(q)
     exponents = np.arange(0, q - 1, 2)
@@ -80,7 +85,7 @@ def check_q(parameters: Parameters) -> list[Problem]:
 
 
 def feasible(radix: int) -> Iterator[int]:
-    """The q, at most one of each residue, with MMS(q) of that degree."""
+    """Yield every q for which MMS(q) has this degree, at most one for each δ."""
     for delta in (-1, 0, 1):
         q, rest = divmod(2 * radix + delta, 3)
         if rest == 0 and q > 2 and residue(q) == delta and prime_power(q):
@@ -88,12 +93,17 @@ def feasible(radix: int) -> Iterator[int]:
 
 
 def affine(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The rack and the label of each vertex, int32[N], so that all racks are the same.
+    """The rack and the label of each vertex, int32[S] each, so that all racks are wired alike.
 
-    For odd q (0, x, y) has the rack t = x and the label w = y - x²/2, and (1, x, y) the rack t = x
-    and w = -y - x²/2, so two sides are joined where w + v = -(s - t)²/2, as in PolarFly. For even
-    q the labels are y, and (1, x, y) has the rack 1/x: they are joined where w + v = t/s. Links in
-    a group go by differences of labels. Of even q the rack 0 is another one.
+    Whether two vertices of different kinds are joined depends only on the racks s and t and on the
+    labels w and v:
+
+    - For odd q, (0, x, y) has rack x and label y - x²/2, and (1, x, y) has rack x and label
+      -y - x²/2. They are joined if w + v = -(s - t)²/2, as in PolarFly.
+    - For even q, the label is y, and (1, x, y) has rack 1/x. They are joined if w + v = t/s. Rack 0
+      differs from the others.
+
+    Vertices of one kind and one rack are joined by differences of labels.
     """
     f = field(q)
     side, x, y = np.unravel_index(np.arange(order(q)), (2, q, q))
@@ -105,12 +115,16 @@ def affine(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def _over(q: int, t: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The inverses 1/t in F_q, and 1 for 0."""
     inverse: NDArray[np.int32] = field(q).inv[np.where(t, t, 1)]
     return inverse
 
 
 def groups(topology: Topology, start: int | None) -> Layout:  # noqa: ARG001
-    """The group (0, x, ·) and one (1, x', ·) a rack: two racks are joined by 2q links."""
+    """A layout with a group (0, x, ·) and a group (1, x', ·) in each rack.
+
+    2q links join any two racks.
+    """
     q = int(topology.parameters["q"])
     rack, label = affine(q)
     return Layout.of_one_kind("groups", rack, label + q * topology.kind.astype(np.int32), "group")
@@ -153,16 +167,19 @@ class SlimFly(Family):
         )
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Every MMS(q) of degree radix."""
+        """Yield every MMS(q) of degree radix."""
         for q in feasible(radix):
             yield self.design(radix, order(q), 2, {"q": q})
 
     def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
-        """Two groups a rack."""
+        """The layout with two groups in each rack."""
         return {"groups": groups}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """The same in all racks; number q + i for a link to the i-th difference in a group."""
+        """A number for each link that is the same in all racks (`Family.headings`).
+
+        The number of a link within a group is q + i for the i-th difference of labels.
+        """
         q, far = int(topology.parameters["q"]), topology.graph.padded()
         if topology.graph.size * 2 != order(q) * degree(q):
             return None
@@ -177,7 +194,7 @@ class SlimFly(Family):
         return np.where(far < 0, 2 * q, number).astype(np.int32)
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
-        """Two sides (0, x, ·) and (1, x', ·) in one module, or each in its own."""
+        """Yield modules with a group of each kind, and modules with one group."""
         q = int(parameters["q"])
         local = q * (q - residue(q)) // 4
         yield Modules(2 * q, q, 2 * local + q, 2 * q, bundles=comb(q, 2))

@@ -25,7 +25,6 @@ from inventory.problems import Problem
 
 Matrix = NDArray[np.int64]
 
-# p: every q for which X^{p,q} has diameter 3, p < 128, found by search. None has diameter 2.
 DIAMETER_THREE = {
     11: (7,),
     23: (11, 13),
@@ -48,6 +47,7 @@ DIAMETER_THREE = {
     113: (31, 41),
     127: (23, 41, 43),
 }
+"""For each p below 128 every q for which X^{p,q} has diameter 3, by search. None has diameter 2."""
 
 
 def is_odd_prime(n: int) -> bool:
@@ -61,21 +61,26 @@ def is_residue(p: int, q: int) -> bool:
 
 
 def order(p: int, q: int) -> int:
-    """|PSL(2, q)| = q(q²-1)/2 where p is a square modulo q, else |PGL(2, q)| = q(q²-1)."""
+    """The vertices: |PSL(2, q)| = q(q²-1)/2 if p is a square modulo q, else |PGL(2, q)| =
+    q(q²-1).
+    """
     return q * (q * q - 1) // (2 if is_residue(p, q) else 1)
 
 
 def four_squares(p: int) -> list[tuple[int, ...]]:
-    """The p+1 solutions of a²+b²+c²+d² = p that stand for the generators.
+    """The p + 1 solutions (a, b, c, d) of a² + b² + c² + d² = p that stand for the generators.
 
-    a has the parity of its own (odd for p ≡ 1, even for p ≡ 3 modulo 4) and the first entry that
-    is not 0 is positive.
+    For p ≡ 1 modulo 4, a is odd and the others are even; for p ≡ 3 it is the other way round. The
+    first entry that is not 0 is positive.
+
+    >>> len(four_squares(5)), four_squares(5)[0]
+    (6, (1, -2, 0, 0))
     """
     bound = isqrt(p)
-    alone = p % 4 // 2
+    parity_of_others = p % 4 // 2
     entries = range(-bound, bound + 1)
-    first = [x for x in entries if x % 2 != alone and x >= 0]
-    others = [x for x in entries if x % 2 == alone]
+    first = [x for x in entries if x % 2 != parity_of_others and x >= 0]
+    others = [x for x in entries if x % 2 == parity_of_others]
     return [
         s
         for s in product(first, others, others, others)
@@ -84,7 +89,7 @@ def four_squares(p: int) -> list[tuple[int, ...]]:
 
 
 def generators(p: int, q: int) -> Matrix:
-    """int64[p + 1, 4], the matrices (row by row) of determinant p modulo q."""
+    """The generators, int64[p + 1, 4]: matrices row by row, with determinant p modulo q."""
     x, y = next((x, y) for x, y in product(range(q), repeat=2) if (x * x + y * y + 1) % q == 0)
     a, b, c, d = np.array(four_squares(p), np.int64).T
     rows = (a + b * x + d * y, -b * y + c + d * x, -b * y - c + d * x, a - b * x - d * y)
@@ -100,13 +105,15 @@ def normalised(q: int, matrices: Matrix) -> Matrix:
 
 
 def place(q: int, matrices: Matrix) -> NDArray[np.int64]:
-    """int64[…], the position of normalised matrices among all (0, 1, c, d), then (1, b, c, d)."""
+    """The place of normalised matrices among all (0, 1, c, d) and then all (1, b, c, d):
+    int64[…].
+    """
     a, b, c, d = (matrices[..., i] for i in range(4))
     return np.where(a == 1, q * q + (b * q + c) * q + d, c * q + d)
 
 
 def elements(p: int, q: int) -> Matrix:
-    """int64[N, 4], the group's matrices in canonical order."""
+    """The matrices of the group in the order of their places, int64[N, 4]."""
     codes = np.arange(q * q + q**3)
     low = codes < q * q
     rest = np.where(low, codes, codes - q * q)
@@ -129,7 +136,7 @@ def multiply(q: int, left: Matrix, right: Matrix) -> Matrix:
 
 
 def lps(p: int, q: int) -> tuple[Graph, Matrix]:
-    """X^{p,q}, and int64[N, 4], the matrix of each vertex."""
+    """The graph X^{p,q}, and the matrix of each vertex, int64[N, 4]."""
     vertices = elements(p, q)
     number = np.full(q * q + q**3, -1, np.int64)
     number[place(q, vertices)] = np.arange(len(vertices))
@@ -150,7 +157,7 @@ class SpectralFly(Family):
     parameters = ("p", "q")
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """Two distinct odd primes, q > 2√p (else links coincide)."""
+        """Problems unless p and q are distinct odd primes with q > 2√p; else links coincide."""
         if problems := integers(parameters, {"p": 3, "q": 3}):
             return problems
         p, q = int(parameters["p"]), int(parameters["q"])
@@ -162,6 +169,7 @@ class SpectralFly(Family):
 
     @staticmethod
     def _check_pair(p: int, q: int) -> list[Problem]:
+        """A problem unless q differs from p and is above 2√p."""
         if q != p and q * q > 4 * p:
             return []
         fit = next(n for n in range(q + 1, 8 * p) if is_odd_prime(n) and n != p and n * n > 4 * p)
@@ -179,7 +187,7 @@ class SpectralFly(Family):
         return order(int(parameters["p"]), int(parameters["q"]))
 
     def degree(self, parameters: Parameters) -> int:
-        """P + 1."""
+        """The degree p + 1."""
         return int(parameters["p"]) + 1
 
     def build(self, parameters: Parameters) -> Topology:
@@ -190,13 +198,14 @@ class SpectralFly(Family):
         return self.direct({"p": p, "q": q}, graph, matrices.astype(np.int32), diameter)
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Every X^{radix-1,q} of diameter 3 (radix ≤ 128); larger q are not offered."""
+        """Yield every X^{radix-1,q} of diameter 3, for radix ≤ 128; larger q are not offered."""
         p = radix - 1
         for q in DIAMETER_THREE.get(p, ()):
             yield self.design(radix, order(p, q), 3, {"p": p, "q": q})
 
 
 def _primes_near(n: int) -> str:
+    """The odd primes next to n, in words."""
     below = next((k for k in range(n - 1, 2, -1) if is_odd_prime(k)), None)
     above = next(k for k in range(n + 1, 2 * n + 2) if is_odd_prime(k))
     return f"the nearest are {below} and {above}" if below else f"the smallest is {above}"

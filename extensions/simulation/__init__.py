@@ -1,4 +1,8 @@
-"""Packets, cycle by cycle, through the tables of a build."""
+"""Simulate packets, cycle by cycle, through the tables of a build.
+
+The functions here are those of the library: `simulate` measures latency over load,
+`completion_time` a collective operation, and `trace_times` the packets of a file.
+"""
 
 from __future__ import annotations
 
@@ -39,21 +43,21 @@ def simulate(
     """Send packets through the tables, cycle by cycle, at each load.
 
     Args:
-        fabric: compiled, or it is compiled now.
-        pattern: of traffic, one of those of `throughput`, or a CSV file of rates between switches.
-            The switch that sends or receives most does so at the offered load.
-        loads: parts of what the hosts' links carry; none for a tenth, two tenths … all of it.
-        hosts: a switch; 0 for as built.
-        seed: of everything that chance has a part in; the same seed has the same result.
-        fail: what goes down, a node or a link as `A-B`, and before which cycle.
-        progress: called with (loads done, all loads).
+        fabric: the fabric; it is compiled if it is not yet.
+        pattern: the traffic, one of the patterns of `throughput`, or a CSV file of rates between
+            switches. The switch that sends or receives most does so at the offered load.
+        loads: parts of what the hosts' links carry; () for a tenth, two tenths … all of it.
+        hosts: how many hosts each switch has; 0 for as many as it was built with.
+        seed: of all random numbers; the same seed has the same result.
+        fail: what goes down, a node or a link as `A-B`, and the cycle before which it does.
+        progress: called with loads done and all.
         scheduler: the address of a Dask scheduler whose workers share the loads.
-        demand: a file of rates of any name, in the place of a pattern.
+        demand: a file of rates of any name, in place of a pattern.
         switches: fields of `extensions.simulation.load_point.SimulationSettings`.
 
     Raises:
-        InputError: no such pattern, node or link, a setting that cannot be, or too little
-            memory.
+        InputError: there is no such pattern, node or link, a setting is not allowed, or there is
+            too little memory.
     """
     from compilers.evaluation.pattern_traffic import FILE
     from compilers.memory_bound import FLOWS, MemoryBound

@@ -1,7 +1,9 @@
-"""A network for BookSim 2, and the tables, which it cannot take.
+"""Export a build as a network file and a configuration for the simulator BookSim 2.
 
-Source: BookSim 2's `src/networks/anynet.cpp`. A network file has no routes: BookSim finds its own
-by Dijkstra's algorithm, where of routers as near the one with the lowest number comes first.
+A network file has no routes: BookSim finds its own by Dijkstra's algorithm, which prefers the
+router with the lowest number among equally near ones (`src/networks/anynet.cpp`). So the tables of
+the build are exported beside it, as text that explains itself, for other simulators; and the
+configuration says how many of BookSim's routes are those of the tables.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ switches {switches}
 
 
 def of_planes(builds: Sequence[Build]) -> Iterator[tuple[str, str]]:
-    """The files of every plane; where there are several, in a folder of each."""
+    """Yield the files of every plane: name and text; of several planes in a folder each."""
     for build in builds:
         folder = f"{build.name}/" if len(builds) > 1 else ""
         for name, text in files(build):
@@ -71,7 +73,7 @@ def of_planes(builds: Sequence[Build]) -> Iterator[tuple[str, str]]:
 
 
 def files(build: Build) -> Iterator[tuple[str, str]]:
-    """`network.anynet`, `booksim.config` and `tables.txt`.
+    """Yield the names and texts of `network.anynet`, `booksim.config` and `tables.txt`.
 
     Raises:
         InputError: the fabric has no hosts, too many switches, or some without links; or packets
@@ -92,14 +94,14 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
     fib = Fib.of(build.tables, build.wiring.cables())
     minimal = fib.next_switch(np.arange(len(far)))
     pairs = build.topology.endpoints & (depth > 0)
-    alike = pairs & (minimal == _next_routers(far, depth))
+    agreeing = pairs & (minimal == _next_routers(far, depth))
     yield "network.anynet", "".join(_network(fabric, len(far)))
     yield (
         "booksim.config",
         CONFIGURATION.format(
             name=build.name,
             identity=build.identity or "not saved",
-            alike=np.count_nonzero(alike),
+            alike=np.count_nonzero(agreeing),
             pairs=np.count_nonzero(pairs),
         ),
     )
@@ -107,7 +109,7 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
 
 
 def _network(fabric: RatedLinks, switches: int) -> Iterator[str]:
-    """A line for each router: its hosts, and the links to routers of larger numbers."""
+    """Yield a line for each router: its hosts, and its links to routers with larger numbers."""
     words: list[list[str]] = [[f"router {v}"] for v in range(switches)]
     for number, v in enumerate(fabric.vertex.tolist()):
         words[v].append(f"node {number}")
@@ -117,10 +119,15 @@ def _network(fabric: RatedLinks, switches: int) -> Iterator[str]:
 
 
 def _next_routers(far: NDArray[np.int32], depth: NDArray[np.int16]) -> NDArray[np.int64]:
-    """int64[S, S]: the router that BookSim sends to first, from one to another; -1 to itself."""
+    """The first router on BookSim's path, int64[S, S] by source and destination; -1 to itself.
+
+    Args:
+        far: int32[S, K], the neighbours of each router, ascending.
+        depth: int16[S, S], the distances.
+    """
     order = np.arange(len(far))
     before = np.full(depth.shape, -1)
-    for near in far.T[::-1]:  # neighbours ascend, and the lowest is kept
+    for near in far.T[::-1]:  # the lowest neighbour comes last, and is kept
         nearer = (near >= 0) & (depth[:, near] == depth - 1)
         before = np.where(nearer, near, before)
     first = np.where(depth == 1, order, -1)
@@ -130,10 +137,10 @@ def _next_routers(far: NDArray[np.int32], depth: NDArray[np.int16]) -> NDArray[n
 
 
 def _table_text(fabric: RatedLinks) -> Iterator[str]:
-    """The lines that `TABLES_HEAD` explains.
+    """Yield the lines that `TABLES_HEAD` explains.
 
-    They have next switches in the place of ports. Numbers of switches are vertices; a class is a
-    number of its own on each switch.
+    They name next switches in place of ports. The number of a switch is its vertex. A class is
+    numbered on each switch by itself.
     """
     build, p = fabric.build, program_of(fabric.build)
     identity = build.identity or "not saved"
@@ -151,23 +158,30 @@ def _table_text(fabric: RatedLinks) -> Iterator[str]:
 
 
 def _class_lines(p: Program, weight: Array) -> Iterator[str]:
-    """A line for each egress class of each switch."""
+    """Yield a line for each egress class of each switch."""
     switch, number = np.nonzero(p.order[..., 0] >= 0)
     minimal = p.order[switch, number, 0]
     ahead, back = p.far[switch, minimal], _when_turned(p, switch, number, minimal)
     shares, weights = p.shares[switch, number], weight[switch, number]
     hops = np.where(shares >= 0, p.far[switch[:, None], shares], -1)
     columns = (part.tolist() for part in (switch, number, ahead, back, hops, weights))
-    for s, k, minimal_next, turned_next, next_switches, parts in zip(*columns, strict=True):
+    for s, c, minimal_next, turned_next, next_switches, parts in zip(*columns, strict=True):
         pairs = zip(next_switches, parts, strict=True)
         text = "".join(f" {hop} {share}" for hop, share in pairs if hop >= 0)
-        yield f"class {s} {k} {minimal_next} {turned_next}{text}\n"
+        yield f"class {s} {c} {minimal_next} {turned_next}{text}\n"
 
 
-def _when_turned(p: Program, switch: Array, number: Array, came: Array) -> Array:
-    """int64[n]: where packets of a class go that came by the link that is their minimal one."""
+def _when_turned(p: Program, switch: Array, number: Array, minimal: Array) -> Array:
+    """The next switch of packets that came in by the minimal link of their class, int64[n].
+
+    Args:
+        p: what switches hold.
+        switch: int64[n], the switch of each class.
+        number: int64[n], its number.
+        minimal: int64[n], its minimal link.
+    """
     packets = np.zeros((len(switch), 5), np.int64)
-    packets[:, 0], packets[:, 1], packets[:, 2], packets[:, 3] = switch, came, PLAIN, number
+    packets[:, 0], packets[:, 1], packets[:, 2], packets[:, 3] = switch, minimal, PLAIN, number
     nothing_down = np.zeros((len(switch), 0), np.int64)
     next_of = for_packets(len(switch), next_of_packets)
     count, onward = next_of(p, packets, nothing_down)

@@ -1,4 +1,8 @@
-"""The simulation of a build: its settings checked, its channels as they were proved."""
+"""Simulate a build: check the settings, make the network and the traffic, and count the channels.
+
+`settings_for` turns what a user wrote into `SimulationSettings`. `simulate_build` joins the build
+with a traffic pattern or a demand file, and measures latency over load (`latency_curve`).
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,7 @@ from inventory.problems import InputError, at_key, not_among
 from inventory.yamlfile import read_text
 
 CHOICES = {"routing": POLICIES, "scheme": SCHEMES, "level": LEVELS, "paths": PATHS}
+"""The values that settings of these names may have."""
 LEAST = {
     "packet": 1,
     "buffer": 1,
@@ -56,24 +61,24 @@ def settings_for(
     fail: Iterable[tuple[str, int]] = (),
     switches: Mapping[str, int | str | float] | None = None,
 ) -> SimulationSettings:
-    """Settings that fit a build.
+    """The settings of a simulation of a build.
+
+    Args:
+        build: its nodes and links may fail.
+        loads: the offered loads; () for the usual ones.
+        seed: of all random numbers.
+        fail: what goes down, a node or a link as `A-B`, and the cycle before which it does.
+        switches: fields of `SimulationSettings`; None stands for the usual value.
 
     Raises:
-        InputError: no such node, link or setting, or a value that cannot be.
+        InputError: there is no such node, link or setting, or a value is not allowed.
     """
     chosen = {
         name: int(value) if isinstance(value, np.integer) else value
         for name, value in (switches or {}).items()
         if value is not None
     }
-    names = {field.name for field in fields(SimulationSettings)}
-    for name, value in chosen.items():
-        if name not in names:
-            raise InputError.of("a setting of SimulationSettings", name, ", ".join(sorted(names)))
-        if name in CHOICES and value not in CHOICES[name]:
-            raise InputError(not_among(str(value), CHOICES[name], name))
-        if name in LEAST and not (isinstance(value, int) and value >= LEAST[name]):
-            raise InputError.of(f"a number from {LEAST[name]}", str(value), key=name)
+    _check_values(chosen)
     chosen["router"] = FlitRouter.read(str(chosen.get("router", "")))  # type: ignore[assignment]
     for load in loads:
         if not 0 < load <= 1:
@@ -87,18 +92,45 @@ def settings_for(
         failures=failures,
         **chosen,  # type: ignore[arg-type]
     )
-    if failures and settings.level == "flit":
+    _check_together(settings)
+    return settings
+
+
+def _check_values(chosen: Mapping[str, object]) -> None:
+    """Pass if settings of these names exist and may have these values.
+
+    Raises:
+        InputError: there is no such setting, or its value is not allowed.
+    """
+    names = {field.name for field in fields(SimulationSettings)}
+    for name, value in chosen.items():
+        if name not in names:
+            raise InputError.of("a setting of SimulationSettings", name, ", ".join(sorted(names)))
+        if name in CHOICES and value not in CHOICES[name]:
+            raise InputError(not_among(str(value), CHOICES[name], name))
+        if name in LEAST and not (isinstance(value, int) and value >= LEAST[name]):
+            raise InputError.of(f"a number from {LEAST[name]}", str(value), key=name)
+
+
+def _check_together(settings: SimulationSettings) -> None:
+    """Pass if the settings fit each other.
+
+    Raises:
+        InputError: two settings exclude each other, a failure comes too late, or a buffer is too
+            small.
+    """
+    if settings.failures and settings.level == "flit":
         raise InputError.of("`level packet`, to have failures", "flit", key="level")
     if settings.router != USUAL_ROUTER and settings.level != "flit":
         raise InputError.of("`level flit`, to choose a router", settings.level, key="level")
     _check_paths(settings)
-    for cycle in (failure.cycle for failure in failures if failure.cycle >= settings.last):
-        required = f"a cycle before {settings.last:,}, when the measurement ends"
-        raise InputError.of(required, str(cycle), key="fail")
+    for failure in settings.failures:
+        if failure.cycle >= settings.last:
+            required = f"a cycle before {settings.last:,}, when the measurement ends"
+            raise InputError.of(required, str(failure.cycle), key="fail")
     if settings.buffer < settings.vcs * settings.packet:
         least = f"at least a packet of {settings.packet} flits for each of {settings.vcs} channels"
         raise InputError.of(least, f"{settings.buffer} flits", key="buffer")
-    return settings
 
 
 def simulate_build(
@@ -109,18 +141,19 @@ def simulate_build(
     progress: Callable[[int, int], None] | None = None,
     workers: Workers = THIS_PROCESS,
 ) -> LatencyCurve:
-    """Simulate the emitted tables.
+    """Measure the latency over load of a build.
 
     Args:
         build: its tables and cables.
-        pattern: of `compilers.evaluation.traffic.PATTERNS`, or a file of rates.
-        hosts: a switch; 0 for as built.
+        pattern: one of `compilers.evaluation.traffic.PATTERNS`, or a file of rates.
+        hosts: how many hosts each switch has; 0 for as many as it was built with.
         settings: of `settings_for`; the channels are counted here.
-        progress: called with (loads done, all loads).
+        progress: called with loads done and all.
         workers: that share the loads.
 
     Raises:
-        InputError: no such pattern, one without traffic, or too few virtual channels.
+        InputError: there is no such pattern, it has no traffic here, or there are too few virtual
+            channels.
     """
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     network = network_for(build, hosts, settings)
@@ -149,7 +182,10 @@ def network_for(build: Build, hosts: int, settings: SimulationSettings) -> Simul
 def _link_cycles(
     build: Build, network: SimulatedNetwork, settings: SimulationSettings
 ) -> NDArray[np.int32]:
-    """`SimulatedNetwork.delay`: of links as the settings say, or as long as their longest cable."""
+    """The cycles of each arc, `SimulatedNetwork.delay`.
+
+    They are as the settings say, or follow from the longest cable of each link.
+    """
     if not settings.metres:
         return np.where(network.end >= 0, settings.link, 1).astype(np.int32)
     cables = cables_of(build.wiring, hardware_of(build))
@@ -164,7 +200,11 @@ def _link_cycles(
 
 
 def _check_paths(settings: SimulationSettings) -> None:
-    """Refuse settings that are about tables where packets do not take them."""
+    """Pass if packets follow tables, or if no setting needs that.
+
+    Raises:
+        InputError: packets take paths of their own, and a setting is about tables.
+    """
     for name, value in (("fail", settings.failures), ("flows", settings.flows)):
         if value and settings.routing in BESIDE_TABLES:
             required = f"paths of the tables with `{name}`: minimal, emitted or adaptive"
@@ -172,6 +212,11 @@ def _check_paths(settings: SimulationSettings) -> None:
 
 
 def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> HostTraffic:
+    """The traffic of a pattern.
+
+    Raises:
+        InputError: there is no such pattern, or it has no traffic in this fabric.
+    """
     if pattern not in PATTERNS:
         raise InputError(not_among(pattern, PATTERNS, "pattern"))
     traffic = HostTraffic.of_pattern(pattern, build.topology, hosts, seed)
@@ -182,7 +227,11 @@ def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> HostTraffic
 
 
 def _demanded(build: Build, file: Path) -> Traffic:
-    """The rates of a file; what the busiest switch sends or receives is 1."""
+    """The rates of a file, scaled so that the busiest switch sends or receives 1.
+
+    Raises:
+        InputError: the file is wrong, or names a switch without hosts.
+    """
     text = read_text(file)
     rates = read_demand(text, build.wiring)
     ends = build.topology.endpoints
@@ -198,10 +247,10 @@ def _demanded(build: Build, file: Path) -> Traffic:
 def with_channels(
     build: Build, network: SimulatedNetwork, settings: SimulationSettings
 ) -> SimulationSettings:
-    """Settings with as many channels as the tables, or the paths without tables, need.
+    """The settings with as many channels as the scheme needs for the paths that packets take.
 
     Raises:
-        InputError: there are fewer virtual ones.
+        InputError: there are fewer virtual channels.
     """
     if settings.scheme == "single":
         return settings
@@ -215,7 +264,7 @@ def with_channels(
 
 
 def channels_needed(build: Build, network: SimulatedNetwork, settings: SimulationSettings) -> int:
-    """The channels that a scheme other than `single` takes for the paths of the settings."""
+    """How many channels a scheme other than `single` needs for the paths of the settings."""
     if settings.routing in BESIDE_TABLES and len(network.distance):
         return path_channels(network, settings.routing, settings.scheme)
     kinds = ("link", "node") if settings.failures else ()
@@ -224,29 +273,33 @@ def channels_needed(build: Build, network: SimulatedNetwork, settings: Simulatio
 
 
 def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:
-    """The links that go down, of a node all."""
+    """The links that go down with a link or a node, as pairs of switches.
+
+    Raises:
+        InputError: the build has no such link or node.
+    """
     ends, links = build.wiring.link_ends().tolist(), dict[tuple[int, int], None]()
     for number in find_failures(build, word):
         if number < len(ends):
             links[ends[number][0], ends[number][1]] = None
             continue
         switch, far = number - len(ends), build.wiring.far
-        near = np.unique(far[switch][far[switch] >= 0])
-        links |= dict.fromkeys((switch, int(other)) for other in near)
+        neighbours = np.unique(far[switch][far[switch] >= 0])
+        links |= dict.fromkeys((switch, int(other)) for other in neighbours)
     return tuple(links)
 
 
 def path_channels(network: SimulatedNetwork, routing: str, scheme: str) -> int:
-    """The channels that keep any shortest paths free of deadlock; schemes as in `channels`.
+    """How many channels keep shortest paths free of deadlock, whichever of them packets take.
 
-    Within a channel of `valley` paths rise and then fall, whichever they are; within one of `hop`
-    there are no waits. So it is enough to count changes. A packet over two paths may change where
-    it turns: twice as many channels do.
+    Within a channel of `valley` every path rises and then falls; within a channel of `hop` there
+    are no waits. So it is enough to count how often a path changes channels. A packet over an
+    intermediate takes two paths, and needs twice as many channels.
 
     Args:
-        network: with distances.
-        routing: `shortest`, or another of `BESIDE_TABLES`, over two paths.
-        scheme: hop or valley.
+        network: the network with distances.
+        routing: one of `BESIDE_TABLES`; all but `shortest` send packets over intermediates.
+        scheme: `hop` or `valley` (`compilers.proof.lossless.channels`).
     """
     ends = np.flatnonzero(network.endpoints)
     if scheme == "hop":
@@ -258,17 +311,21 @@ def path_channels(network: SimulatedNetwork, routing: str, scheme: str) -> int:
 
 
 def _valleys(network: SimulatedNetwork) -> NDArray[np.int8]:
-    """int8[S, S]: most valleys of shortest paths from a switch to another, a level at a time."""
+    """The most valleys of a shortest path from each switch to each other, int8[S, S].
+
+    Computed for paths of 1, 2, … links in turn, apart for paths that rise and fall at first.
+    """
     distance, far = network.distance, network.far
     up = network.up.reshape(network.switches, network.ports)[:, : network.links].astype(np.bool_)
+    # The most valleys of paths whose packets came up to the switch, or came down to it.
     fallen: NDArray[np.int8] = np.zeros(distance.shape, np.int8)
     risen = fallen.copy()
     for level in range(1, int(distance[distance < BEYOND].max(initial=0)) + 1):
-        here = distance == level
+        at_level = distance == level
         for k in range(network.links):
-            on = here & (distance[far[:, k]] == level - 1) & (far[:, k] >= 0)[:, None]
+            nearer = at_level & (distance[far[:, k]] == level - 1) & (far[:, k] >= 0)[:, None]
             rises = up[:, k, None]
             after = np.where(rises, risen[far[:, k]], fallen[far[:, k]])
-            risen = np.where(on, np.maximum(risen, after), risen)
-            fallen = np.where(on, np.maximum(fallen, after + rises), fallen)
+            risen = np.where(nearer, np.maximum(risen, after), risen)
+            fallen = np.where(nearer, np.maximum(fallen, after + rises), fallen)
     return risen

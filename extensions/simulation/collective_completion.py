@@ -1,4 +1,9 @@
-"""Collectives as messages between hosts; how long one takes, from the first packet to the last."""
+"""Collective operations as messages between hosts, and how long one takes on a build.
+
+`ring_allreduce`, `tree_allreduce`, `all_to_all` and `sweep` make the messages of a collective.
+`completion_time` lets hosts send them through an empty network, and counts the cycles until the
+last packet has come.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,7 @@ from inventory.problems import InputError, not_among
 
 Numbers = NDArray[Any]
 BLOCKS = 10
-"""Messages that a host of a sweep sends each neighbour, from each corner of the grid."""
+"""How many messages a host of a sweep sends each neighbour, for each corner of the grid."""
 CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
@@ -41,19 +46,23 @@ class Collective(NamedTuple):
 
 
 def _pairs(hosts: int, count: int) -> tuple[Numbers, Numbers]:
-    """`count` messages of each host: int[M], the host, and the message's number."""
+    """`count` messages for each host: int[M], the host of each, and its number there."""
     host, number = np.divmod(np.arange(hosts * count), count)
     return host, number
 
 
 def ring_allreduce(hosts: int) -> Collective:
-    """2(H - 1) steps; in each a host sends its next one the part that came in the step before."""
+    """The messages of an all-reduce round a ring of H hosts.
+
+    It has 2(H - 1) steps. In each step a host sends the next host the part that came in the step
+    before.
+    """
     host, step = _pairs(hosts, 2 * (hosts - 1))
     return Collective(host, (host + 1) % hosts, step, step + 1, 1 / hosts)
 
 
 def tree_allreduce(hosts: int) -> Collective:
-    """Whole vectors up a binary tree, host 0 on top, and down again."""
+    """The messages of an all-reduce over a binary tree: whole vectors up to host 0, and down."""
     child = np.arange(1, hosts)
     parent = (child - 1) // 2
     level = np.frexp(np.arange(1, hosts + 1))[1]
@@ -68,15 +77,15 @@ def tree_allreduce(hosts: int) -> Collective:
 
 
 def all_to_all(hosts: int) -> Collective:
-    """A message from each host to each other one, the next one first; none waits."""
+    """A message from each host to each other host, the next one first; no message waits."""
     host, number = _pairs(hosts, hosts - 1)
     return Collective(host, (host + 1 + number) % hosts, number, np.full_like(host, hosts))
 
 
 def sweep(hosts: int) -> Collective:
-    """Sweep3D: waves over a grid of hosts from each of its corners, `BLOCKS` behind each other.
+    """The messages of Sweep3D: waves over a grid of hosts, `BLOCKS` from each of its corners.
 
-    A host sends on to its two neighbours what came from the two others.
+    A host sends to two neighbours what came from its two other neighbours.
     """
     rows = next(rows for rows in range(isqrt(hosts), 0, -1) if hosts % rows == 0)
     row, column = np.divmod(np.arange(hosts), hosts // rows)
@@ -102,12 +111,13 @@ COLLECTIVES: dict[str, Callable[[int], Collective]] = {
 
 
 FLIT = 64
-"""Bytes."""
+"""Bytes of a flit."""
 SPEED = 400
 """Gbit/s of a link, which takes a flit a cycle."""
 MOST_MESSAGES = 1 << 23
+"""The most messages of a collective or a trace."""
 TO_THE_END: dict[str, Any] = {"warmup": 0, "period": kernel.NEVER, "periods": 1}
-"""The settings of what is measured: all of it."""
+"""The settings with which all cycles are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +135,11 @@ class CompletionTime:
     packets: int
     """How many packets were sent."""
     cycles: int | None
-    """When the last message had come; None if it did not end."""
+    """The cycle in which the last message had come; None if the collective did not end."""
     seconds: float | None
-    """The same in seconds; None if it did not end."""
+    """These cycles in seconds; None if it did not end."""
     least: int
-    """Cycles that the busiest host needs for what it sends."""
+    """The cycles that the busiest host needs to send its messages."""
     hottest_use: float
     """The part of the time in which the link that was used most carried something."""
     lost: int
@@ -138,7 +148,10 @@ class CompletionTime:
     """The switches along a cycle of full buffers, as in `LoadPoint`."""
 
     def text(self, routing: str) -> str:
-        """What follows its name, of one that ended; routing: of packets, in words."""
+        """The result of a collective that ended, as a sentence after its name.
+
+        routing: how packets are routed, in words.
+        """
         return (
             f"of {self.size:,} bytes over {self.hosts:,} hosts{routing} takes "
             f"{self.cycles:,} cycles, {(self.seconds or 0) * 1e6:.3g} us at 400 Gbit/s\n"
@@ -150,17 +163,18 @@ class CompletionTime:
 def completion_time(
     build: Build, collective: str, size: int, hosts: int, settings: SimulationSettings
 ) -> CompletionTime:
-    """Simulate a collective over all hosts, numbered switch by switch, on a network that is empty.
+    """Simulate a collective over all hosts, numbered switch by switch, on an empty network.
 
     Args:
         build: its tables and cables.
-        collective: of `COLLECTIVES`.
-        size: bytes, of the vector or of each message.
-        hosts: a switch; 0 for as built.
+        collective: one of `COLLECTIVES`.
+        size: the bytes of the vector, or of each message.
+        hosts: how many hosts each switch has; 0 for as many as it was built with.
         settings: of `settings_for`.
 
     Raises:
-        InputError: no such collective, a setting that it does not have, or too many messages.
+        InputError: there is no such collective, a setting does not apply, or there are too many
+            messages.
     """
     if collective not in COLLECTIVES:
         raise InputError(not_among(collective, COLLECTIVES, "collective"))
@@ -175,11 +189,13 @@ def completion_time(
     messages = COLLECTIVES[collective](count)
     packets = max(1, ceil(size * messages.part / (settings.packet * FLIT)))
     total = packets * len(messages.source)
-    run, state, cycles = run_messages(
+    sent = run_messages(
         build, network, settings, lambda arcs: HostMessages.of(arcs, *messages[:4], packets), total
     )
-    use = state.carried[network.end >= 0].max() / max(1, run.now if cycles is None else cycles)
-    sent = np.bincount(messages.source).max() * packets * settings.packet
+    cycles = sent.cycles
+    simulated = sent.run.now if cycles is None else cycles
+    use = sent.state.carried[network.end >= 0].max() / max(1, simulated)
+    least = np.bincount(messages.source).max() * packets * settings.packet
     return CompletionTime(
         collective=collective,
         size=size,
@@ -188,11 +204,22 @@ def completion_time(
         packets=total,
         cycles=cycles,
         seconds=None if cycles is None else cycles * FLIT * 8 / (SPEED * 1e9),
-        least=int(sent),
+        least=int(least),
         hottest_use=float(use),
-        lost=run.lost,
-        deadlock=() if cycles is not None else run.deadlock(),
+        lost=sent.run.lost,
+        deadlock=() if cycles is not None else sent.run.deadlock(),
     )
+
+
+class MessagesSent(NamedTuple):
+    """What became of messages that hosts sent through an empty network."""
+
+    run: Measurement
+    """The simulation."""
+    state: kernel.PacketState
+    """Its state at the end."""
+    cycles: int | None
+    """The cycle in which the last flit came; None if some did not come."""
 
 
 def run_messages(
@@ -201,21 +228,18 @@ def run_messages(
     settings: SimulationSettings,
     messages: Callable[[NDArray[np.int32]], HostMessages],
     packets: int,
-) -> tuple[Measurement, kernel.PacketState, int | None]:
-    """Have hosts send messages on a network that is empty, until all their packets have come.
+) -> MessagesSent:
+    """Let hosts send messages on an empty network, until all their packets have come.
 
     Args:
         build: its tables and cables.
         network: of `network_for`.
         settings: of `settings_for`.
-        messages: of the hosts, given their arcs, switch by switch.
-        packets: of all messages.
-
-    Returns:
-        The run, its state, and when the last flit came; None if some did not.
+        messages: makes the messages from the arcs of the hosts, switch by switch.
+        packets: how many packets all messages have.
 
     Raises:
-        InputError: flit by flit, or too few virtual channels.
+        InputError: flits are simulated instead of packets, or there are too few virtual channels.
     """
     if settings.level == "flit":
         raise InputError.of("`level packet` for a collective or a trace", "flit", key="level")
@@ -226,4 +250,4 @@ def run_messages(
     state = state._replace(messages=messages(state.host))
     state.due[:] = state.messages.first_due
     run.state = state
-    return run, state, run.until_delivered(packets)
+    return MessagesSent(run, state, run.until_delivered(packets))

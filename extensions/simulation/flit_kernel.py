@@ -1,10 +1,16 @@
-"""Flits through input-queued switches: the check of `packet_kernel`, with the stages of BookSim.
+"""Simulate flits through input-queued switches, with the stages of BookSim's router.
 
-A cycle has as many steps as the `FlitRouter` says. In each, a switch routes packets whose head has
-come to the front of its buffer, gives those that were routed a virtual channel of the next buffer,
-which is theirs until their tail has left, and lets at most one flit of an input and one to an
-output pass, if the next buffer has room. Links take a flit before the last step. Buffers hold
-numbers of flits, and packets by their first flit.
+It is slower than `packet_kernel` and checks it: `polarfab simulate level flit`.
+
+A cycle has as many steps as the `FlitRouter` says. In each step a switch does three things. It
+routes packets whose head has come to the front of their buffer. It gives routed packets a virtual
+channel of the next buffer, which is theirs until their tail has left. And it lets flits pass to
+buffers with room: at most one from each input and one to each output. Links take a flit before the
+last step of a cycle.
+
+A buffer is the virtual channel of an input. It holds a number of flits, and the packets whose first
+flit has left the switch before. The *next buffer* of a packet to a host is a number behind all
+buffers.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from numpy.typing import NDArray
 from compilers.forwarding.machine_code import inlined_loop, loop
 from extensions.simulation import packet_kernel as packets
 from extensions.simulation.flit_router import stage
-from extensions.simulation.hop_choice import ADAPTIVE, drawn
+from extensions.simulation.hop_choice import ADAPTIVE, BACKLOG, drawn
 from extensions.simulation.packet_kernel import (
     ACCEPTED,
     COUNTS,
@@ -43,38 +49,43 @@ from extensions.simulation.simulated_network import HOME, HostTraffic, Simulated
 from extensions.simulation.table_hops import by_tables
 
 FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT = range(8)
-"""Columns of a buffer: the first packet's place, packets, flits, flits of the first that have left,
-its state, from which step on, the egress, the next buffer."""
+"""Columns of `buffer`: the place of the first packet; how many packets and flits it holds; how many
+flits of the first packet have left; its state, and the step from which it has it; the egress arc of
+the first packet; the next buffer of the first packet."""
 ABSENT, IDLE, WAITS, MOVES = range(4)
-"""Of a buffer: not in its switch's list, without a packet, waits for a channel, moves."""
+"""States of a buffer: not in the list of its switch; in the list, but without a packet; its first
+packet waits for a channel; its first packet moves."""
+GOAL, MADE, HOPS, VIA = range(4)
+"""Columns of `slot`: the arc of the host that a packet goes to; when it was made; the links that it
+has taken; the switch that it goes by, or its mark."""
 UNROUTED = -9
+"""In place of an egress arc: the packet is not routed yet."""
 TURNS = 5
-"""Cycles that arrivals and credits are kept by, besides those of the longest link and the router; T
-is a power of two."""
+"""For how many cycles arrivals and credits are kept, besides those of the longest link and of the
+router. T is the power of two from there on."""
 NOTICE = 1
 """Cycles from when a flit leaves until its credit comes, besides those of the link."""
 
 
 class FlitState(NamedTuple):
-    """Everything that moves; names that `PacketState` has mean the same."""
+    """Everything that moves, for S switches with L ports and V virtual channels each."""
 
     slot: NDArray[np.int32]
-    """int32[S·L·V·B, 4], the goal, time and links of each packet, and the switch that it goes by,
-    or its mark."""
+    """int32[S·L·V·B, 4], the packets of each buffer, with the columns GOAL to VIA."""
     buffer: NDArray[np.int32]
-    """int32[S·L·V, 8]."""
+    """int32[S·L·V, 8], the buffers, with the columns FRONT to NEXT."""
     owner: NDArray[np.int32]
-    """int32[2·S·L·V], the buffer that owns each virtual channel, -1 for none; channels to hosts
-    behind those to switches."""
+    """int32[2·S·L·V], by next buffer the buffer whose packet has that channel; -1: none. Channels
+    to hosts come after those to switches."""
     room: NDArray[np.int32]
-    """int32[2·S·L·V], how many flits the buffer at the other end of each virtual channel has room
-    for."""
+    """int32[2·S·L·V], for how many flits the next buffer has room."""
     busy: NDArray[np.int32]
-    """int32[S, L·V], the buffers of each switch that are not idle."""
+    """int32[S, L·V], the buffers of each switch that are not ABSENT."""
     active: NDArray[np.int32]
     """int32[S], how many entries of `busy` each switch has."""
     queue: NDArray[np.uint8]
-    """int32[S·L, Q], buffers that flits go to, behind the crossbar."""
+    """uint8[S·L, Q], the flits behind the crossbar that wait for each link: the virtual channel of
+    each, in a ring."""
     queued: NDArray[np.int32]
     """int32[S·L, 2], the first flit of each queue, and how many there are."""
     coming: NDArray[np.int32]
@@ -84,21 +95,21 @@ class FlitState(NamedTuple):
     """int32[T, n + 1], by cycle, the buffers that a flit has left; the last column says how many.
     """
     turn: NDArray[np.int32]
-    """int32[S·L, 3], which channel of an input, input of an output, and output of an input comes
-    first."""
+    """int32[S·L, 3], whose turn it is: of the channels of an input, of the inputs of an output, and
+    of the outputs of an input."""
     port: NDArray[np.int32]
-    """int32[S·L, 4], as in `PacketState`."""
+    """int32[S·L, 4], of which only BACKLOG is used: the flits that wait for an egress."""
     host: NDArray[np.int32]
     """int32[H], the arc of each host."""
     sending: NDArray[np.int32]
     """int32[H, 2], the virtual channel that the rest of each host's packet goes to, and the flits
     that are left of it."""
     asks: NDArray[np.int32]
-    """int32[L·V, 3], scratch of `_match`."""
+    """int32[L·V, 3], buffers that have a flit to pass (`_match`)."""
     chosen: NDArray[np.int32]
-    """int32[5, L], scratch of `_match`, -1."""
+    """int32[5, L], memory of `_match`, -1 between its calls."""
     made: NDArray[np.int32]
-    """int32[H], as in `PacketState`."""
+    """int32[H], the cycle in which the next packet of each host is made."""
     chance: NDArray[np.float64]
     """float64[H], the logarithm of the chance that a host makes no packet in a cycle."""
     streams: NDArray[np.uint64]
@@ -106,21 +117,22 @@ class FlitState(NamedTuple):
     counts: NDArray[np.int64]
     """int64[COUNTS], what was counted, by the names of `packet_kernel`."""
     latency: NDArray[np.int64]
-    """int64[LONGEST], as in `PacketState`."""
+    """int64[LONGEST], how many measured packets had each latency; the last counts all longer ones.
+    """
     hops: NDArray[np.int64]
-    """int64[n], as in `PacketState`."""
+    """int64[n], how many measured packets took so many links."""
     carried: NDArray[np.int64]
     """int64[S·L], flits over each arc while it was measured."""
     dead: NDArray[np.int64]
     """int64[n], the elements that are down (`rule.Program`)."""
     offered: NDArray[np.int64]
-    """int64[2, K + 1], as in `PacketState`."""
+    """int64[2, K + 1], the links that the rule offers a packet, and its tag on each."""
 
     @classmethod
     def of(
         cls, net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, load: float, seed: int
     ) -> FlitState:
-        """Nothing is under way; each host knows when its first packet is made."""
+        """The state before the first cycle; the arguments are those of `PacketState.of`."""
         like = packets.PacketState.of(net, traffic, rules, load, seed)
         buffers, ports = len(like.queue), len(like.port)
         flits = rules.depth * rules.length
@@ -182,7 +194,7 @@ def advance(
 
 @inlined_loop
 def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
-    """Flits that have come, and credits."""
+    """Take in the flits and the credits that come in cycle t."""
     ports = net.links + net.hosts
     coming, buffer = state.coming[t & (len(state.coming) - 1)], state.buffer
     for i in range(coming[-1]):
@@ -200,15 +212,15 @@ def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
             continue
         arc = other // rules.vcs
         if arc >= len(net.end):
-            state.port[arc - len(net.end), 3] -= 1
+            state.port[arc - len(net.end), BACKLOG] -= 1
         elif net.end[arc] >= 0:
-            state.port[net.end[arc], 3] -= 1
+            state.port[net.end[arc], BACKLOG] -= 1
     credit[-1] = 0
 
 
 @inlined_loop
 def _begin(rules: SwitchRules, state: FlitState, vc: int, switch: int, t: int) -> None:
-    """The head of a packet has come to an empty buffer."""
+    """Begin with a packet whose head has come to an empty buffer in cycle t."""
     listed = state.buffer[vc, STATE] != ABSENT
     state.buffer[vc, STATE] = WAITS
     speedup = rules.router.speedup
@@ -221,7 +233,7 @@ def _begin(rules: SwitchRules, state: FlitState, vc: int, switch: int, t: int) -
 
 @inlined_loop
 def _noted(events: NDArray[np.int32], when: int, what: int) -> None:
-    """Note for a cycle."""
+    """Note an event for cycle `when`: `coming` or `credit` of the state, and the buffer."""
     row = when & (len(events) - 1)
     events[row, events[row, -1]] = what
     events[row, -1] += 1
@@ -231,11 +243,11 @@ def _noted(events: NDArray[np.int32], when: int, what: int) -> None:
 def _stored(
     rules: SwitchRules, state: FlitState, vc: int, goal: int, made_at: int, hops: int, via: int
 ) -> None:
-    """A packet is on its way to a buffer."""
+    """Write a packet into a buffer that its first flit is on the way to."""
     depth = rules.depth + 2
     into = vc * depth + turned(state.buffer[vc, FRONT] + state.buffer[vc, STORED], depth)
-    state.slot[into, 0], state.slot[into, 1] = goal, made_at
-    state.slot[into, 2], state.slot[into, 3] = hops, via
+    state.slot[into, GOAL], state.slot[into, MADE] = goal, made_at
+    state.slot[into, HOPS], state.slot[into, VIA] = hops, via
     state.buffer[vc, STORED] += 1
 
 
@@ -243,7 +255,7 @@ def _stored(
 def _inject(
     net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, state: FlitState, t: int
 ) -> None:
-    """Every host sends a flit, if it has one and there is room."""
+    """Let every host send a flit, if it has one and the buffer has room."""
     senders, vcs, counts = len(state.host), rules.vcs, state.counts
     for h in range(senders):
         arc, left = state.host[h], state.sending[h, 1]
@@ -276,7 +288,7 @@ def _inject(
 
 @inlined_loop
 def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
-    """Every link takes a flit from behind the crossbar; a host sends its credit when it comes."""
+    """Let every link take a flit from behind the crossbar; a host sends a credit when it comes."""
     width, buffers = state.queue.shape[1], len(state.buffer)
     behind = t + rules.router.crossbar - 1
     for arc in range(len(state.queued)):
@@ -298,7 +310,10 @@ def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) 
 def _step(
     net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, step: int, last: bool
 ) -> None:
-    """Each switch routes, gives channels, and lets flits pass."""
+    """Let each switch route packets, give them channels, and pass flits, in one step of cycle t.
+
+    last: whether it is the last step of the cycle.
+    """
     ports, vcs, islip = net.links + net.hosts, rules.vcs, rules.router.islip
     by_input, by_output, outputs = state.chosen[0], state.chosen[1], state.chosen[4]
     buffer, asks = state.buffer, state.asks
@@ -309,11 +324,12 @@ def _step(
             continue
         busy = state.busy[switch]
         base, kept, asking = switch * ports, 0, 0
-        first = step % count
+        first = step % count  # buffers take turns to be given channels
         for i in range(count):
             vc = busy[turned(first + i, count)]
             if buffer[vc, STATE] == WAITS and buffer[vc, SINCE] <= step:
                 _give_channel(net, rules, state, vc, switch, step)
+        # Buffers with a flit to pass ask for their output: all with iSLIP, else one of each input.
         for i in range(count):
             vc = busy[i]
             if buffer[vc, STATE] == IDLE:
@@ -353,17 +369,29 @@ def _match(
     turn: NDArray[np.int32],
     chosen: NDArray[np.int32],
 ) -> int:
-    """Match inputs that ask with outputs of a switch, in `chosen`: how many.
+    """Match the inputs of a switch with its outputs, by iSLIP (McKeown, 1999).
 
-    asks: int32[n, 3], the buffer, its input and the output, of those that have a flit to pass. Each
-    free output grants one of the free inputs that ask for it, then each input accepts one grant, in
-    turn; turns go on where the first iteration matches. So iSLIP does, where all buffers ask that
-    can; one iteration is the second half of a separable match, where an input has one.
+    In an iteration each free output grants one of the free inputs that ask for it, and then each
+    input accepts one grant, in turn. Turns move on where the first iteration matches. If each input
+    asks once, one iteration is the second half of a separable match.
+
+    Args:
+        iterations: how many there are at most.
+        vcs: virtual channels of a port.
+        first: the first arc of the switch.
+        asks: int32[n, 3], the buffers that have a flit to pass: buffer, input and output.
+        turn: of the state.
+        chosen: of the state. Its second row is written, the buffer of each matched output, and its
+            last row, these outputs.
+
+    Returns:
+        How many outputs are matched.
     """
     by_input, by_output, grants, accepted, outputs = chosen
     ports, wanted = chosen.shape[1], 0
     for iteration in range(iterations):
         begun = granted = wanted
+        # Each free output grants one input.
         for i in range(len(asks)):
             place, out = asks[i, 1], asks[i, 2]
             if by_input[place] < 0 or by_output[out] >= 0:
@@ -374,11 +402,13 @@ def _match(
                 grants[out] = i
             elif _sooner(turn, vcs, first, ports, asks[i], asks[grants[out]]):
                 grants[out] = i
+        # Each input accepts one of its grants.
         for out in outputs[begun:granted]:
             place = asks[grants[out], 1]
             begin, other = turn[first + place, 2], accepted[place]
             if other < 0 or _after(out, begin, ports) < _after(other, begin, ports):
                 accepted[place] = out
+        # What was accepted is matched.
         for out in outputs[begun:granted]:
             vc, place = asks[grants[out], 0], asks[grants[out], 1]
             grants[out] = -1
@@ -406,7 +436,7 @@ def _sooner(
     one: NDArray[np.int32],
     other: NDArray[np.int32],
 ) -> bool:
-    """Whether one comes before another one that asks for the same output."""
+    """Whether one entry of `asks` comes before another one that asks for the same output."""
     place, out = one[1], one[2]
     if place != other[1]:
         begin = turn[first + out, 1]
@@ -451,19 +481,20 @@ def _give_channel(
 def _route(
     net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int
 ) -> int:
+    """The egress arc of the first packet of a buffer."""
     ports = net.links + net.hosts
     here = vc * (rules.depth + 2) + state.buffer[vc, FRONT]
-    goal, arc = state.slot[here, 0], vc // rules.vcs
+    goal, arc = state.slot[here, GOAL], vc // rules.vcs
     entered = arc - switch * ports >= net.links
     if rules.policy >= SHORTEST:
-        out, state.slot[here, 3] = without_tables(
+        out, state.slot[here, VIA] = without_tables(
             net, rules.policy, rules.samples, rules.threshold, switch, goal // ports,
-            state.slot[here, 3], entered, state.port, state.streams, 2 * len(state.host),
+            state.slot[here, VIA], entered, state.port, state.streams, 2 * len(state.host),
         )  # fmt: skip
     else:
-        out, state.slot[here, 3] = by_tables(
+        out, state.slot[here, VIA] = by_tables(
             net, rules.policy, rules.threshold, rules.flows, goal, arc,
-            state.slot[here, 3], state.dead, state.offered, state.port, state.streams,
+            state.slot[here, VIA], state.dead, state.offered, state.port, state.streams,
             2 * len(state.host),
         )  # fmt: skip
     return int(goal) if out == HOME else out
@@ -481,19 +512,31 @@ def _pass_flit(
     last: bool,
     unmark: bool,
 ) -> None:
-    """A flit leaves its buffer, for the queue of a link; unmark: its packet loses its mark."""
+    """Move a flit from its buffer to the queue of a link, and end its packet with the last flit.
+
+    Args:
+        net: the network.
+        rules: the settings.
+        state: everything that moves.
+        vc: the buffer.
+        arc: the arc of the buffer.
+        t: the cycle.
+        step: the step.
+        last: whether it is the last step of the cycle.
+        unmark: whether the packet loses its mark.
+    """
     buffer, counts, length = state.buffer, state.counts, rules.length
     out, other = buffer[vc, OUT], buffer[vc, NEXT]
     here = vc * (rules.depth + 2) + buffer[vc, FRONT]
-    goal, made_at, hops = state.slot[here, 0], state.slot[here, 1], state.slot[here, 2]
-    local = other >= len(buffer)
+    goal, made_at, hops = state.slot[here, GOAL], state.slot[here, MADE], state.slot[here, HOPS]
+    local = other >= len(buffer)  # to a host of this switch
     if not buffer[vc, SENT] and not local:
-        via = DIRECT if unmark else state.slot[here, 3]
+        via = DIRECT if unmark else state.slot[here, VIA]
         _stored(rules, state, other, goal, made_at, hops + 1, via)
     buffer[vc, SENT] += 1
     buffer[vc, FLITS] -= 1
     state.room[other] -= 1
-    state.port[out, 3] += 1
+    state.port[out, BACKLOG] += 1
     behind = turned(state.queued[out, 0] + state.queued[out, 1], state.queue.shape[1])
     state.queue[out, behind] = other - (len(net.end) + out if local else net.end[out]) * rules.vcs
     state.queued[out, 1] += 1
@@ -534,7 +577,15 @@ def blocked(
     waits: NDArray[np.bool_],
     wanted: NDArray[np.int32],
 ) -> None:
-    """Fill in bool[S·L·V], whether a buffer cannot move now, and which it waits for, any of."""
+    """Write which buffers cannot move, and for any of which next buffers each waits.
+
+    Args:
+        net: the network.
+        rules: the settings.
+        state: everything that moves.
+        waits: bool[S·L·V], written.
+        wanted: int32[S·L·V, V], written: next buffers; -1 for none.
+    """
     buffer, buffers = state.buffer, len(state.buffer)
     for vc in range(buffers):
         out, other = buffer[vc, OUT], buffer[vc, NEXT]

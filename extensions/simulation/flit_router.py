@@ -1,4 +1,4 @@
-"""The router that flits go through: what `--router` and `SimulationSettings.router` say."""
+"""The router of `flit_kernel`: its pipeline and its allocator, as users set them by `--router`."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from compilers.forwarding.machine_code import inlined_loop
 from inventory.problems import InputError, not_among
 
 MOST = 1_000
+"""The largest value of a field."""
 
 
 class FlitRouter(NamedTuple):
-    """An input-queued router as BookSim 2 has it; in brackets its names.
+    """An input-queued router like that of BookSim 2, whose names are in brackets.
 
-    The crossbar makes `speedup` steps a cycle [internal_speedup]. A head is routed, is given a
-    virtual channel, is let through, and passes the crossbar, a step each; the flits behind it need
-    the last two.
+    A cycle of the links has `speedup` steps of the router. The head of a packet needs a step each
+    to be routed, to be given a virtual channel, to be allocated, and to pass the crossbar. The
+    other flits need the last two steps.
     """
 
     routing: int = 1
-    """Cycles of routing in the place of a step, from 2 on [routing_delay]; 0: the router before has
-    done it. The heads of a channel are routed one after the other."""
+    """How long routing takes [routing_delay]. 1: a step; from 2 on: so many cycles, for one head of
+    a channel after the other; 0: nothing, as the router before has done it."""
     crossbar: int = 1
-    """Cycles of the crossbar in the place of a step, from 2 on [st_final_delay]. In the crossbar
-    flits follow each other."""
+    """How long the crossbar takes [st_final_delay]. 1: a step; from 2 on: so many cycles. Flits
+    follow each other in it."""
     credit: int = 2
-    """Cycles from when a credit comes until it counts, in a host at once [credit_delay]."""
+    """Cycles from when a credit comes until it counts [credit_delay]; at a host it counts at once.
+    """
     speedup: int = 2
-    """Steps of the router in a cycle of the links."""
+    """Steps of the router in a cycle of the links [internal_speedup]."""
     islip: int = 0
     """Iterations of iSLIP (McKeown, 1999), by which inputs and outputs are matched [sw_allocator,
     alloc_iters]; 0: each input chooses a channel, then each output an input
@@ -35,10 +37,13 @@ class FlitRouter(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> FlitRouter:
-        """Of KEY=VALUE,…
+        """Read a text such as `routing=2,islip=3`; "" is the usual router.
 
         Raises:
-            InputError: no such key, one twice, or a value that cannot be.
+            InputError: there is no such key, it occurs twice, or its value is not allowed.
+
+        >>> FlitRouter.read("routing=2,islip=3").text()
+        'routing=2,islip=3'
         """
         values = dict[str, int]()
         for word in text.split(",") if text else ():
@@ -54,13 +59,13 @@ class FlitRouter(NamedTuple):
         return cls(**values)
 
     def text(self, whole: bool = False) -> str:
-        """As `read` takes it; without the whole, what is not as usual."""
+        """The text that `read` reads; without `whole` only the values that are not usual."""
         values, usual = self._asdict(), self._field_defaults
         return ",".join(f"{k}={v}" for k, v in values.items() if whole or v != usual[k])
 
     @property
     def pipeline(self) -> int:
-        """Cycles that a head takes from its buffer to the link, where nothing is in its way."""
+        """The cycles that a head takes from its buffer to the link if nothing is in its way."""
         routed = stage(0, self.routing, self.speedup) + (self.routing > 0)
         return (routed + 2) // self.speedup + self.crossbar
 
@@ -70,5 +75,11 @@ USUAL_ROUTER = FlitRouter()
 
 @inlined_loop
 def stage(step: int, cycles: int, speedup: int) -> int:
-    """The step at which a stage ends that begins at a step."""
+    """The step at which a stage ends that begins at a step.
+
+    Args:
+        step: the step at which it begins.
+        cycles: how many cycles it takes; 1 or less: it ends at the same step.
+        speedup: steps of a cycle.
+    """
     return step if cycles <= 1 else (step // speedup + cycles - 1) * speedup

@@ -1,4 +1,10 @@
-"""Which of the links that the rule offers a packet from a host takes."""
+"""Choose one of the links that the rule offers a packet from a host, by a policy.
+
+The rule (`compilers.forwarding.rule`) says which links a packet may take. A policy says which one
+it
+takes: the minimal one, one by the weights of its class, or one for which few packets wait
+(`entering`). The random numbers of both kernels come from here, too.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +18,12 @@ from compilers.forwarding.rule import DELIVER, DROP, HOST, PLAIN, is_up, next_li
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 MINIMAL, EMITTED, ADAPTIVE = range(3)
-"""Policies of packets from hosts: the minimal port; by weights; by weights where that is loaded."""
+"""Policies of packets from hosts: the minimal port; a port by weights; the minimal port unless it
+is loaded, then the port with the least delay (UGAL_PF)."""
+BACKLOG = 3
+"""The column of `port`, in the states of simulations, with the flits that wait for an egress."""
 SPREAD_LINKS = 4
-"""On the path of a packet that was marked and spread."""
+"""The links of the path of a packet that was marked and spread."""
 _GOLDEN, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
     np.uint64(0xBF58476D1CE4E5B9),
@@ -25,7 +34,12 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 
 @loop
 def drawn(streams: NDArray[np.uint64], which: int) -> float:
-    """A number of [0, 1) of a stream (SplitMix64: Steele, Lea and Flood, 2014)."""
+    """The next random number of [0, 1) of a stream (SplitMix64: Steele, Lea and Flood, 2014).
+
+    Args:
+        streams: uint64[n], the states of the streams; one is advanced.
+        which: the number of the stream.
+    """
     z = streams[which] + _GOLDEN
     streams[which] = z
     z = (z ^ (z >> _S30)) * _FIRST
@@ -36,7 +50,7 @@ def drawn(streams: NDArray[np.uint64], which: int) -> float:
 
 @inlined_loop
 def hashed(source: int, destination: int, flow: int) -> float:
-    """The number of [0, 1) that a flow is hashed to."""
+    """The number of [0, 1) that a flow between two hosts is hashed to."""
     z = np.uint64(source) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(destination)
     z = (z ^ (z >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(flow)
     z = (z ^ (z >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
@@ -63,9 +77,9 @@ def arc_of(net: SimulatedNetwork, switch: int, link: int) -> int:
 
 @inlined_loop
 def egress(net: SimulatedNetwork, switch: int, link: int, dead: NDArray[np.int64]) -> int:
-    """The egress arc of a link that the rule names; `NOWHERE` if it is down.
+    """The egress arc of a link that the rule names; `NOWHERE` if the link is down.
 
-    The rule sends a packet back by its ingress link without asking whether that is up still.
+    The rule sends a packet back over its ingress link without asking whether that is still up.
     """
     if link >= 0 and not is_up(net.program, switch, link, dead):
         return NOWHERE
@@ -76,7 +90,18 @@ def egress(net: SimulatedNetwork, switch: int, link: int, dead: NDArray[np.int64
 def by_weight(
     net: SimulatedNetwork, switch: int, c: int, links: NDArray[np.int64], chance: float
 ) -> int:
-    """Which of the links that the rule offers a packet takes, by the weights of its class."""
+    """Which of the links that the rule offers a packet takes, by the weights of its class.
+
+    Args:
+        net: the network.
+        switch: the switch that the packet is in.
+        c: its egress class.
+        links: int64[n], the links that the rule offers.
+        chance: a random number of [0, 1).
+
+    Returns:
+        A place in `links`.
+    """
     if len(links) == 1:
         return 0
     shares, row = net.program.shares[switch, c], switch * (len(net.order) // net.switches) + c
@@ -97,9 +122,14 @@ def by_weight(
 
 @inlined_loop
 def links(net: SimulatedNetwork, hop: int, goal: int) -> int:
-    """The links of a path to a destination: minimal behind the first one, or a bounce, then so.
+    """How many links the path to a destination has that begins with an egress arc.
 
-    Or spread by the next switch.
+    After the first link it is minimal, unless the next switch bounces the packet or spreads it.
+
+    Args:
+        net: the network.
+        hop: the egress arc.
+        goal: the switch of the destination.
     """
     width, ports = net.order.shape[0] // net.switches, net.links + net.hosts
     switch, next_switch = hop // ports, net.end[hop] // ports
@@ -108,9 +138,9 @@ def links(net: SimulatedNetwork, hop: int, goal: int) -> int:
     if len(net.program.onward) and hop != first and net.number[next_switch, goal] < net.links:
         return SPREAD_LINKS
     if net.order[row, 0] == net.end[hop]:
-        came, number = net.end[hop] - next_switch * ports, net.number[next_switch, goal]
-        for bounce in net.program.bounce[next_switch, number]:
-            if bounce >= 0 and bounce != came:
+        ingress, c = net.end[hop] - next_switch * ports, net.number[next_switch, goal]
+        for bounce in net.program.bounce[next_switch, c]:
+            if bounce >= 0 and bounce != ingress:
                 return 2 + int(net.hops[net.program.far[next_switch, bounce], goal])
     return 1 + int(net.hops[next_switch, goal])
 
@@ -119,15 +149,25 @@ def links(net: SimulatedNetwork, hop: int, goal: int) -> int:
 def least_waited_for(
     net: SimulatedNetwork, switch: int, goal: int, links_up: NDArray[np.int64], port: NDArray[Any]
 ) -> int:
-    """Which of the links that the rule offers has the fewest packets that wait, times its path.
+    """Which of the links that the rule offers has the least delay: flits that wait times links.
 
-    The minimal one comes first among equals, then the others in the order of their ports.
+    Among equals the minimal link comes first, then the others in the order of their ports.
+
+    Args:
+        net: the network.
+        switch: the switch that the packet is in.
+        goal: the switch of its destination.
+        links_up: int64[n], the links that the rule offers.
+        port: [S·L, 4], with the column BACKLOG.
+
+    Returns:
+        A place in `links_up`.
     """
     best, least = 0, -1
     for place in range(len(links_up)):
         hop = arc_of(net, switch, links_up[place])
         if hop >= 0:
-            cost = port[hop, 3] * links(net, hop, goal)
+            cost = port[hop, BACKLOG] * links(net, hop, goal)
             if least < 0 or cost < least:
                 best, least = place, cost
     return best
@@ -148,14 +188,24 @@ def entering(
 ) -> tuple[int, int]:
     """The egress link of a packet from a host, by a policy, and its tag.
 
-    c: the egress class of its destination, the switch `goal`. dead: the elements that are down.
-    offered: int64[2, K + 1], written. policy: `MINIMAL`, `EMITTED` or `ADAPTIVE`, UGAL_PF (PolarFly
-    paper, §VII-C): the minimal port unless at least `threshold` flits wait for it, then the one of
-    the class's ports for which the packets that wait, times its links, are fewest. port: [S·L, 4],
-    the packets that wait for each port in column 3. chance: of [0, 1).
+    ADAPTIVE is UGAL_PF (PolarFly paper, §VII-C): the minimal port unless at least `threshold` flits
+    wait for it; then the port of the class for which the flits that wait, times the links of the
+    path, are fewest.
+
+    Args:
+        net: the network.
+        switch: the switch of the host.
+        c: the egress class of its destination.
+        goal: the switch of its destination.
+        dead: int64[n], the failed elements.
+        offered: int64[2, K + 1], written: the links that the rule offers, and the tags.
+        policy: MINIMAL, EMITTED or ADAPTIVE.
+        threshold: see above.
+        port: [S·L, 4], with the column BACKLOG.
+        chance: a random number of [0, 1).
     """
     minimal = arc_of(net, switch, net.program.order[switch, c, 0]) if c >= 0 else NOWHERE
-    loaded = minimal >= 0 and port[minimal, 3] >= threshold
+    loaded = minimal >= 0 and port[minimal, BACKLOG] >= threshold
     if policy == EMITTED or (policy == ADAPTIVE and loaded):
         count = next_links(net.program, switch, HOST, PLAIN, c, dead, offered[0], offered[1])
         if policy == EMITTED:

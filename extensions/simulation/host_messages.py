@@ -1,4 +1,8 @@
-"""Messages of hosts, each sent when those that it needs have come."""
+"""Messages between hosts that wait for each other, such as those of a collective operation.
+
+`packet_kernel` asks them when hosts send and when packets come. A host sends its messages in order,
+each when the messages that it needs have come.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,14 @@ from compilers.forwarding.machine_code import inlined_loop
 
 Numbers = NDArray[Any]
 IDLE = 2**31 - 2
-"""When a host sends that has nothing to send."""
+"""In place of the cycle in which a host sends: it has nothing to send now."""
 
 
 class HostMessages(NamedTuple):
-    """M messages, host by host in the order in which it sends them; as an MPI program would.
+    """M messages, host by host, in the order in which each host sends them, as in an MPI program.
 
-    A host sends a message when it has sent those before it and as many as `waits` says have come.
+    A host sends a message when it has sent the messages before it, and when as many messages as
+    `waits` says have come.
     """
 
     goal: NDArray[np.int32]
@@ -37,11 +42,11 @@ class HostMessages(NamedTuple):
     head: NDArray[np.int32]
     """int32[H], the next message of a host."""
     last: NDArray[np.int32]
-    """int32[H], the message behind the last one of a host."""
+    """int32[H], the message after the last one of a host."""
     free: NDArray[np.int32]
     """int32[H], the cycle from which its link is free."""
     asked: NDArray[np.int32]
-    """int32[M], the cycle from which on the message could be sent, as it was given."""
+    """int32[M], the cycle from which the message may be sent, as `of` was told."""
     done: NDArray[np.int32]
     """int32[M], the cycle in which its last packet has come."""
 
@@ -56,16 +61,16 @@ class HostMessages(NamedTuple):
         size: int | Numbers,
         ready: int | Numbers = 0,
     ) -> HostMessages:
-        """Messages in the order of their stages.
+        """Messages that hosts send in the order of their stages.
 
         Args:
-            arcs: int[H], those of the hosts.
-            source: int[M], the number of the host that sends it.
-            goal: int[M], of the one that it goes to.
-            stage: int[M], when its host's turn for it is.
-            needed: int[M], the stage from which on its receiver's messages wait for it.
-            size: packets of each, or of all.
-            ready: the cycle from which on it can be sent.
+            arcs: int[H], the arcs of the hosts.
+            source: int[M], the host that sends each message.
+            goal: int[M], the host that it goes to.
+            stage: int[M], its place in the order of the host's messages.
+            needed: int[M], the stage from which messages of its receiver wait for it.
+            size: int[M], the packets of each message; or one number for all.
+            ready: int[M], the cycle from which it may be sent; or one number for all.
         """
         hosts, stages = len(arcs), int(max(stage.max(), needed.max())) + 1
         order = np.lexsort((stage, source))
@@ -91,20 +96,20 @@ class HostMessages(NamedTuple):
 
     @property
     def first_due(self) -> NDArray[np.int32]:
-        """int32[H], when each host sends first."""
+        """int32[H], the cycle in which each host sends first; IDLE if it has to wait."""
         waiting = np.append(self.waits, 1)[self.head] > 0
         ready = np.append(self.ready, 0)[self.head]
         return np.where(waiting | (self.head == self.last), IDLE, ready).astype(np.int32)
 
     @classmethod
     def none(cls) -> HostMessages:
-        """Packets are made by chance."""
+        """No messages: hosts make packets by chance."""
         return cls(*(np.zeros(0, np.int32) for _ in cls._fields))
 
 
 @inlined_loop
 def due(messages: HostMessages, host: int) -> int:
-    """When a host sends its next packet, as far as is known."""
+    """The cycle in which a host sends its next packet; IDLE if that is not known yet."""
     message = messages.head[host]
     if message == messages.last[host] or messages.waits[message]:
         return IDLE
@@ -113,7 +118,10 @@ def due(messages: HostMessages, host: int) -> int:
 
 @inlined_loop
 def packet_sent(messages: HostMessages, host: int, free: int) -> int:
-    """The message that a host's next packet is of; its link is free again then."""
+    """Count the next packet of a host as sent; the message that it belongs to.
+
+    free: the cycle from which the link of the host is free again.
+    """
     message = messages.head[host]
     messages.sending[message] -= 1
     messages.free[host] = free
@@ -124,7 +132,11 @@ def packet_sent(messages: HostMessages, host: int, free: int) -> int:
 
 @inlined_loop
 def packet_came(messages: HostMessages, message: int, when: int) -> int:
-    """A packet has come; the host whose next message waits for it no longer, -1 for none."""
+    """Count a packet of a message as arrived in a cycle.
+
+    Returns:
+        The host whose next message now waits for one message less; -1: none.
+    """
     messages.coming[message] -= 1
     after = messages.then[message]
     messages.done[message] = max(messages.done[message], when)

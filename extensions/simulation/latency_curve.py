@@ -1,4 +1,4 @@
-"""Latency over load: a network measured at one load after the other."""
+"""Latency over load: measure a network at several loads, in several processes if there are any."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LatencyCurve:
-    """The points of one network, traffic and setting."""
+    """What was measured of one network with one traffic and one setting."""
 
     points: tuple[LoadPoint, ...]
     """What was measured at each load."""
     channels: int = 0
-    """How many virtual channels keep its paths free of deadlock by `valley`; 0 where that was not
-    computed."""
+    """How many virtual channels keep its paths free of deadlock by the scheme `valley`; 0 if that
+    was not computed."""
     router: FlitRouter | None = None
-    """The router of flits; None where packets were simulated."""
+    """The router of flits; None if packets were simulated."""
 
     def __repr__(self) -> str:
         """`<LatencyCurve: 9 loads, saturation 0.9>`."""
@@ -33,10 +33,13 @@ class LatencyCurve:
 
     @property
     def saturation(self) -> float | None:
-        """The highest sustained load below which all that had packets are sustained, too."""
+        """The highest load up to which all loads are sustained; None if not even the first one is.
+
+        Loads at which hosts made no packets do not count.
+        """
         highest = None
-        some = (point for point in self.points if point.generated)
-        for point in sorted(some, key=lambda point: point.offered):
+        with_packets = (point for point in self.points if point.generated)
+        for point in sorted(with_packets, key=lambda point: point.offered):
             if not point.sustained:
                 break
             highest = point.offered
@@ -44,15 +47,19 @@ class LatencyCurve:
 
     @property
     def deadlock(self) -> tuple[int, ...]:
-        """The first deadlock that was found, as in `LoadPoint`."""
+        """The deadlock at the lowest load that has one, as in `LoadPoint`; () if there is none."""
         return next((point.deadlock for point in self.points if point.deadlock), ())
 
     def report(self) -> dict[str, Any]:
-        """For JSON: `points`, `saturation`, `deadlock`, `channels`, `router`."""
-        more = {"saturation": self.saturation, "deadlock": self.deadlock}
-        points = [asdict(point) for point in self.points]
+        """The curve as values for JSON."""
         router = self.router and {**self.router._asdict(), "pipeline": self.router.pipeline}
-        return {"points": points, **more, "channels": self.channels, "router": router}
+        return {
+            "points": [asdict(point) for point in self.points],
+            "saturation": self.saturation,
+            "deadlock": self.deadlock,
+            "channels": self.channels,
+            "router": router,
+        }
 
 
 class Simulated(NamedTuple):
@@ -73,13 +80,13 @@ def simulate(
     progress: Callable[[int, int], None] | None = None,
     workers: Workers = THIS_PROCESS,
 ) -> LatencyCurve:
-    """Offer each load to a network that is empty, and measure.
+    """Offer each load to an empty network, and measure.
 
     Args:
         network: its switches, tables and hosts.
         traffic: where packets go.
-        settings: loads, switches, windows; the same seed has the same result.
-        progress: called with (loads done, all loads).
+        settings: loads, switches and measured cycles; the same seed has the same result.
+        progress: called with runs done and all.
         workers: that share the loads.
     """
     seeds = range(settings.seed, settings.seed + settings.runs)
@@ -94,11 +101,13 @@ def simulate(
 
 
 def _measurer(simulated: Simulated) -> Callable[[tuple[float, int]], LoadPoint]:
+    """The function that measures a load with a seed, for one worker."""
     from extensions.simulation.measurement import Measurement
 
     Measurement.of(*simulated, load=0.5).compile()  # before processes are forked
 
     def point(run: tuple[float, int]) -> LoadPoint:
+        """Measure a load with a seed."""
         load, seed = run
         seeded = simulated._replace(settings=replace(simulated.settings, seed=seed))
         return Measurement.of(*seeded, load).point()
@@ -107,11 +116,11 @@ def _measurer(simulated: Simulated) -> Callable[[tuple[float, int]], LoadPoint]:
 
 
 def latencies(curves: Sequence[tuple[str, LatencyCurve]], title: str) -> tuple[Panel, ...]:
-    """Mean latency of sustained loads, and accepted load, over offered load, in per cent.
+    """Panels of the mean latency of sustained loads, and of accepted load, over offered load.
 
     Args:
-        curves: a name and what was simulated.
-        title: of the first panel.
+        curves: the name of each curve, and what was simulated.
+        title: the heading of the first panel.
     """
     from compilers.drawing.plots import Curve, Panel
 

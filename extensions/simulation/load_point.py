@@ -1,4 +1,8 @@
-"""What is asked of a simulation, and what it says of one load."""
+"""The settings of a simulation, and its result at one load.
+
+`SimulationSettings` has what users choose; `rules` turns it into numbers for the loops. A
+`LoadPoint` is what one offered load gave, or the mean over several runs (`LoadPoint.of_runs`).
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,16 @@ from extensions.simulation.flit_router import USUAL_ROUTER, FlitRouter
 from extensions.simulation.packet_kernel import SwitchRules
 
 USUAL_LOADS = tuple(round(0.1 * step, 1) for step in range(1, 11))
+"""The offered loads by default: a tenth, two tenths … all of what the hosts' links carry."""
 POLICIES = ("minimal", "emitted", "adaptive", "shortest", "ugal", "valiant", "ugal-pf")
 BESIDE_TABLES = POLICIES[3:]
-"""Policies that need no alternates in tables: shortest paths, then those over two of these."""
+"""Policies that follow no tables: shortest paths, and then those over an intermediate."""
 PATHS = ("shortest", "table")
+"""The paths of `BESIDE_TABLES`: any shortest path, or the one of the minimal table."""
 SCHEMES = ("single", "hop", "valley")
+"""How packets change channels (`compilers.proof.lossless.channels`)."""
 LEVELS = ("packet", "flit")
+"""The kernel: packets move as one, or flits do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +40,14 @@ class TimedFailure:
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
-    """How switches are built, and what is measured; as in the papers (PolarFly §VIII-A)."""
+    """How switches work, and what is measured. The defaults are the papers' (PolarFly §VIII-A)."""
 
     loads: tuple[float, ...] = USUAL_LOADS
     """The offered loads, as parts of what the links of hosts can carry."""
     packet: int = 4
-    """Flits of a packet."""
+    """The flits of a packet."""
     buffer: int = 128
-    """Flits of each port, shared out among its virtual channels."""
+    """The flits that the buffers of a port hold; its virtual channels share them."""
     vcs: int = 4
     """Virtual channels of a port."""
     routing: str = "emitted"
@@ -48,25 +56,27 @@ class SimulationSettings:
     """How packets change channels, one of `SCHEMES`. By `single` a packet takes any free virtual
     channel, as in the papers' BookSim (`anynet`)."""
     channels: int = 2
-    """How many channels the scheme has; the virtual channels are shared out among them."""
+    """How many channels the scheme has; they share the virtual channels."""
     paths: str = "shortest"
     """The paths that `BESIDE_TABLES` take, one of `PATHS`."""
     threshold: float = 2 / 3
-    """When an adaptive packet looks for another path: the flits that wait for its minimal path, as
-    a part of a virtual channel's buffer, as in the authors' BookSim."""
+    """An adaptive packet looks for another path if so many flits wait for its minimal path, in
+    parts of a virtual channel's buffer; as in the authors' BookSim."""
     level: str = "packet"
     """What moves as one, one of `LEVELS`."""
     router: FlitRouter = USUAL_ROUTER
-    """The router, where flits move."""
+    """The router of level `flit`."""
     link: int = 1
-    """Cycles of a link between switches."""
+    """The cycles that a link between switches takes."""
     metres: float = 0.0
     """Metres of cable that a flit passes in a cycle, by the lengths of the cable plan; 0: every
     link takes `link` cycles."""
     flows: int = 0
     """Flows from a host to another one; 0: each packet chooses its path by itself."""
     samples: int = 4
-    """How many switches are drawn where `routing` is `ugal`; a packet may go by one of them."""
+    """How many switches are drawn for each packet with routing `ugal`; it may go over one of
+    them.
+    """
     warmup: int = 1_500
     """Cycles before anything is measured."""
     period: int = 500
@@ -88,7 +98,7 @@ class SimulationSettings:
         return self.warmup + self.periods * self.period
 
     def rules(self) -> SwitchRules:
-        """The settings as numbers; no more channels than virtual ones."""
+        """The settings as the loops take them; no more channels than virtual channels."""
         channels = 1 if self.scheme == "single" else min(self.channels, self.vcs)
         depth = max(1, self.buffer // (self.vcs * self.packet))
         return SwitchRules(
@@ -110,53 +120,54 @@ class SimulationSettings:
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """One offered load; latencies in cycles, from when a packet is made until its last flit came.
+    """The result at one offered load, of one run or of several.
 
-    Of several runs: means of them, `sustained` if all are, the worst `worst_latency`, `hottest_use`
-    with its link, the median `settled` (one run in eighty has a late one by chance), all packets.
-    `accepted_error`, `latency_error`: half of the 95 % confidence interval of the mean of the runs
-    (Student's t); None for one run.
+    Loads are parts of what the links of the sending hosts can carry. Latencies are in cycles, from
+    when a packet is made until its last flit has come. Of several runs the values are means, unless
+    a field says otherwise.
     """
 
     offered: float
-    """The load that hosts are to send. Loads are parts of what the links of the sending hosts can
-    carry."""
+    """The load that hosts are to send."""
     generated: float
-    """The load that hosts made."""
+    """The load of the packets that hosts made."""
     accepted: float
-    """The load that arrived."""
+    """The load of the packets that arrived."""
     sustained: bool
-    """Whether packets were made, all arrived, and latency did not grow."""
+    """Whether packets were made, all arrived, and latency did not grow; in all runs."""
     packets: int
-    """How many packets were measured."""
+    """How many packets were measured in all runs."""
     mean_latency: float | None
-    """The mean latency; None where no packet arrived."""
+    """The mean latency; None if no packet arrived."""
     median_latency: int | None
     """The median latency."""
     p99_latency: int | None
     """The latency that 99 % of the packets do not exceed."""
     worst_latency: int | None
-    """The largest latency."""
+    """The largest latency of any run."""
     mean_hops: float | None
     """The mean number of links of a packet."""
     link_use: float
     """The part of the time in which links carried something, over all links."""
     hottest_use: float
-    """The part of the time in which the most used link carried something."""
+    """The part of the time in which the most used link of any run carried something."""
     hottest: tuple[int, int]
     """The two switches of the most used link."""
     buffer_use: float
-    """The part of the buffers that was taken."""
+    """The part of the buffers that was filled."""
     lost: int
-    """Packets that were dropped."""
+    """How many packets were dropped in all runs."""
     cycles: int
     """How many cycles were simulated."""
     deadlock: tuple[int, ...] = ()
     """The switches along a cycle of full buffers, first and last the same; empty if there is none.
     """
     settled: int = 0
-    """The cycle from which the number of packets in the network was steady, by MSER (White, 1997);
-    the warm-up is too short if it is before that."""
+    """The cycle from which the number of packets in the network was steady, by MSER (White, 1997).
+
+    If it is after the warm-up, that is too short. Of several runs it is the median, as one run in
+    eighty has a late one by chance.
+    """
     runs: int = 1
     """How many runs there were."""
     accepted_error: float | None = None
@@ -167,7 +178,7 @@ class LoadPoint:
 
     @classmethod
     def of_runs(cls, runs: Sequence[LoadPoint]) -> LoadPoint:
-        """Replications of one load as one point."""
+        """The result of several runs at one load, with different seeds."""
         first = runs[0]
         if len(runs) == 1:
             return first
@@ -202,11 +213,13 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean of the values that are not None; None if there are none."""
     measured = [value for value in values if value is not None]
     return sum(measured) / len(measured) if measured else None
 
 
 def _half_interval(values: Sequence[float | None]) -> float | None:
+    """Half of the 95 % confidence interval of the mean; None for fewer than two values."""
     measured = [value for value in values if value is not None]
     if len(measured) < 2:
         return None

@@ -1,4 +1,9 @@
-"""One load on one network, from the first packet to the figures."""
+"""Run a simulation at one load: warm-up, measured periods, draining, and the figures of the point.
+
+A `Measurement` owns the state of `packet_kernel` or `flit_kernel`, lets cycles pass in chunks, cuts
+links that fail, and turns counts into a `LoadPoint`. If packets do not arrive, it looks for a cycle
+of full buffers (`waiting_cycle`).
+"""
 
 from __future__ import annotations
 
@@ -17,12 +22,12 @@ from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 
 CHUNK = 125
-"""Cycles between two looks at what has arrived."""
+"""The most cycles between two looks at what has arrived."""
 SILENCE = 2_000
-"""Cycles without any move after which nothing is waited for any more."""
+"""Cycles without any move after which the simulation ends."""
 ENOUGH, STEADY = 0.975, 0.05
-"""The part of the traffic that has to arrive, and how much the mean latency may change in the last
-period, where a load counts as sustained."""
+"""A load is sustained if this part of its traffic arrives, and if the mean latency changes by no
+more than this part in the last period."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,11 +47,11 @@ class Measurement:
     state: packet_kernel.PacketState | flit_kernel.FlitState
     """Everything that moves."""
     now: int = 0
-    """The cycle that comes next."""
+    """The next cycle."""
     means: tuple[float, ...] = ()
     """The mean latency after each period."""
     inside: list[tuple[int, int]] = field(default_factory=list)
-    """Packets in the network after each `CHUNK` at most, and the cycle."""
+    """Cycles, at most `CHUNK` apart, and how many packets were in the network then."""
     advance: Callable[..., None] | None = None
     """The loop that lets cycles pass, in machine code; None before the first cycle."""
 
@@ -58,7 +63,14 @@ class Measurement:
         settings: SimulationSettings,
         load: float,
     ) -> Measurement:
-        """Before the first cycle."""
+        """A simulation before its first cycle.
+
+        Args:
+            network: the network.
+            traffic: where the packets of each host go.
+            settings: the settings.
+            load: the offered load.
+        """
         rules = settings.rules()
         setup = network, traffic, rules, load, settings.seed
         flits = settings.level == "flit"
@@ -67,16 +79,17 @@ class Measurement:
 
     @property
     def _loops(self) -> Any:
+        """The module with the loops of the level."""
         flits = isinstance(self.state, flit_kernel.FlitState)
         return flit_kernel if flits else packet_kernel
 
     def compile(self) -> None:
-        """Have the loops compiled, or found where an earlier process has left them."""
+        """Compile the loops, or find them where an earlier process has left them."""
         self._run(1)
         self._generated()
 
     def point(self) -> LoadPoint:
-        """Simulate, and measure."""
+        """Simulate the load, and measure it."""
         settings = self.settings
         periods = {
             settings.warmup + settings.period * period for period in range(settings.periods + 1)
@@ -95,11 +108,16 @@ class Measurement:
         return self._figures(generated)
 
     def until_delivered(self, packets: int) -> int | None:
-        """Simulate until so many packets have come: cycles, or None if nothing moves any more."""
+        """Simulate until so many packets have arrived.
+
+        Returns:
+            The cycle in which the last flit came; None if nothing moves any more before that.
+        """
         counts = self.state.counts
         failures = sorted(self.settings.failures, key=lambda failure: failure.cycle)
 
         def run(stop: int) -> None:
+            """Let cycles pass up to `stop`, or up to the next failure."""
             while failures and failures[0].cycle <= self.now:
                 self._fail(failures.pop(0).links)
             self._run(min([stop, *(failure.cycle for failure in failures[:1])]))
@@ -112,7 +130,7 @@ class Measurement:
 
     @property
     def mean(self) -> float:
-        """The mean latency of what was measured and has arrived."""
+        """The mean latency of the measured packets that have arrived."""
         return float(self.state.counts[kernel.LATENCY] / max(1, self.state.hops.sum()))
 
     @property
@@ -121,6 +139,7 @@ class Measurement:
         return int(self.state.counts[kernel.LOST])
 
     def _run(self, stop: int) -> None:
+        """Let cycles pass up to `stop`."""
         while self.now < stop:
             end = min(stop, self.now + CHUNK)
             arguments = self.network, self.traffic, self.rules, self.state
@@ -133,15 +152,17 @@ class Measurement:
             self.inside.append((end, int(counts[kernel.INJECTED] - out)))
 
     def _more_to_come(self) -> bool:
-        """Whether a host will send in cycle `now` or later, without having to wait for anything."""
+        """Whether a host sends in cycle `now` or later without waiting for a message."""
         due = cast("kernel.PacketState", self.state).due
         return bool(((due >= self.now) & (due < IDLE)).any())
 
     def _worth_waiting(self) -> bool:
+        """Whether packets still move, and the time to wait for them is not over."""
         quiet = self.now - self.state.counts[kernel.LAST] > SILENCE
         return not quiet and self.now < self.settings.last + self.settings.drain
 
     def _fail(self, links: Iterable[tuple[int, int]]) -> None:
+        """Take links down, in both directions; a link is a pair of switches."""
         ports, end = self.network.ports, self.network.end
         state = cast("kernel.PacketState", self.state)  # flits have no failures
         cable = self.network.program.cable
@@ -155,13 +176,16 @@ class Measurement:
                     compiled(kernel.cut)(self.network, self.rules, state, direction, self.now)
 
     def _generated(self) -> int:
-        """Packets made while it was measured, those that wait in their hosts included."""
+        """How many packets were made in the measured cycles, with those that wait in their
+        hosts.
+        """
         state, rules = self.state, self.rules
         hosts = state.streams.copy(), state.made, state.chance
         waiting = compiled(kernel.still_to_come)(*hosts, rules.begin, rules.end)
         return int(waiting + self.state.counts[kernel.MEASURED_IN])
 
     def _figures(self, generated: int) -> LoadPoint:
+        """The figures of the load. generated: of `_generated`."""
         counts, settings, net = self.state.counts, self.settings, self.network
         window = settings.last - settings.warmup
         whole = window * self.traffic.volume.sum() / settings.packet
@@ -192,6 +216,7 @@ class Measurement:
         )
 
     def _latencies(self) -> dict[str, Any]:
+        """The fields of `LoadPoint` about latencies and hops."""
         counted, hops = self.state.latency, self.state.hops
         total = int(counted.sum())
         if not total:
@@ -207,7 +232,9 @@ class Measurement:
         }
 
     def deadlock(self) -> tuple[int, ...]:
-        """The switches along a cycle of full buffers, in the order in which they wait."""
+        """The switches along a cycle of full buffers that wait for each other; () if there is
+        none.
+        """
         width = self.network.ports * self.rules.vcs
         buffers = self.network.switches * width
         waits, wanted = (
@@ -220,10 +247,12 @@ class Measurement:
 
 
 def settled(inside: Sequence[tuple[int, int]]) -> int:
-    """The cycle from which a series is steady: where to cut it for the least standard error.
+    """The cycle from which a series is steady, by MSER (White, 1997).
 
-    MSER: the cut d of the first half that makes the sum of squares of what follows, over the square
-    of its length, least. inside: cycles, and what was counted then.
+    A cut in the first half of the series is chosen so that the variance of what follows, over its
+    length, is least.
+
+    inside: cycles, and what was counted in each.
     """
     cycles, counted = np.array(inside, np.float64).T
     tails = (counted[cut:] for cut in range(len(counted) // 2 + 1))
@@ -235,14 +264,17 @@ Numbers = NDArray[Any]
 
 
 def waiting_cycle(waits: Numbers, choices: Numbers) -> list[int]:
-    """Buffers along a cycle of those that can never move, first and last the same; [] for none.
+    """A cycle of buffers that wait for each other, the first one again at the end; [] for none.
 
-    A buffer whose first packet has anywhere to go now, or soon, moves; so does one that waits for
-    a buffer that moves. What is left waits for itself.
+    A buffer moves if a buffer that its first packet may take has room, or will move. All others
+    wait for buffers that wait, so there is a cycle among them.
 
     Args:
-        waits: bool[n], whether the first packet of each buffer finds all its choices full.
-        choices: int[n, V], the buffers of which it may take any; -1 for none.
+        waits: bool[n], whether all buffers that the first packet may take are full.
+        choices: int[n, V], these buffers; -1: none.
+
+    >>> waiting_cycle(np.array([True, True, False]), np.array([[1], [0], [0]]))
+    [0, 1, 0]
     """
     moves = ~waits
     moves = np.append(moves, False)  # the buffer -1

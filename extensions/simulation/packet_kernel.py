@@ -1,13 +1,19 @@
-"""Packets through input-queued switches, one cycle after the other, a packet at a time.
+"""Simulate packets through input-queued switches, cycle by cycle, a packet at a time.
 
-A switch takes a packet from its input buffers into its crossbar, twice as fast as links, when input
-and output of the crossbar are free and the buffer behind the link has room. The times are those of
-BookSim's input-queued router with `internal_speedup = 2`: a packet is ready a cycle after its head
-came, and over a link of one cycle its head arrives two cycles after it left; the room it had is
-known at the other end four cycles after. A buffer of a virtual channel is a ring of slots. A slot
-holds when its packet is ready or, empty, from when it can be filled: so credits need no messages.
-First packets that are not ready wait in a wheel of lists, one a cycle; the others in a list of
-their switch, the one that has waited longest first.
+These are the loops of `polarfab simulate`; `measurement` runs them, and `flit_kernel` checks them.
+
+*The switch.* Packets wait in input buffers, one for each virtual channel of each port. A switch
+takes a packet into its crossbar, which is twice as fast as links, when input and output of the
+crossbar are free and a buffer behind the link has room. The times are those of BookSim's
+input-queued router with `internal_speedup = 2`. A packet is ready a cycle after its head came. Over
+a link of one cycle its head arrives two cycles after it left. Its room is known to be free at the
+other end of the link four cycles after it left.
+
+*The data.* A buffer of a virtual channel is a ring of slots, and a slot holds a packet. A slot says
+when its packet is ready or, if it is empty, from when it can be filled; so credits need no
+messages. A virtual channel whose first packet is not ready waits in a wheel: an array of lists, one
+for each coming cycle. Virtual channels with a ready first packet are in a list of their switch, the
+one that has waited longest first.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import compiled, inlined_loop, loop
 from extensions.simulation.flit_router import FlitRouter
-from extensions.simulation.hop_choice import ADAPTIVE, drawn
+from extensions.simulation.hop_choice import ADAPTIVE, BACKLOG, drawn
 from extensions.simulation.host_messages import HostMessages, due, packet_came, packet_sent
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import (
@@ -32,29 +38,49 @@ from extensions.simulation.simulated_network import (
 from extensions.simulation.table_hops import by_tables
 
 NEVER = 2**31 - 1
+"""A cycle that never comes."""
 WIRE = 1
 """Cycles from the crossbar to the buffer behind a link, besides those of the link."""
 PIPELINE = 1
-"""Cycles from there until the crossbar can take a packet."""
+"""Cycles from when a head comes to a buffer until the crossbar can take it."""
 CREDIT = 3
-"""Cycles from when a packet leaves until its room can be taken, besides those of the link."""
+"""Cycles from when a packet leaves a buffer until its room can be taken, besides those of the link.
+"""
 RELOAD = 2
-"""Half cycles from when the last flit leaves a buffer, in as many as flits, until the next one can
-be routed, be given a channel and leave."""
+"""Half cycles from when the last flit of a packet leaves a buffer until the next packet can leave:
+it has to be routed and given a channel."""
 SINGLE, HOP, VALLEY = range(3)
+"""Schemes by which packets change channels (`compilers.proof.lossless.channels`)."""
 MOST_HOPS = 64
+"""A packet that has taken so many links is dropped."""
 LONGEST = 1 << 14
 """Latencies from here on are counted as one."""
+GOAL, MADE, READY, HOPS = range(4)
+"""Columns of `slot`: the arc of the host that the packet goes to; when it was made, or its message;
+when it is ready, or from when the empty slot can be filled; the links that it has taken."""
+FRONT, STORED, EGRESS, NEXT = range(4)
+"""Columns of `queue`: the first slot of a virtual channel; how many packets it has; the egress arc
+of the first; the next virtual channel in the same list of the wheel."""
+IN_UNTIL, OUT_UNTIL, FREE_FROM = range(3)
+"""Columns of `port`, besides BACKLOG: the half cycles until which the input and the output of the
+crossbar are taken; the cycle from which the link is free."""
 (
     INJECTED, DELIVERED, MEASURED_IN, MEASURED_OUT, ACCEPTED, LATENCY, WORST, LOST, LAST, HELD,
     INSIDE,
 ) = range(11)  # fmt: skip
-"""Columns of `counts`. HELD: flits in buffers, cycle by cycle; INSIDE: flits in buffers now."""
+"""What is counted in `counts`.
+
+INJECTED, DELIVERED, LOST: packets that hosts sent, that arrived, and that were dropped.
+MEASURED_IN: packets made in the measured cycles; MEASURED_OUT: those of them that arrived or were
+dropped; ACCEPTED: packets that arrived in the measured cycles. LATENCY and WORST: the sum and the
+largest of the latencies of measured packets. LAST: the last cycle in which anything moved. HELD:
+flits in buffers, summed over cycles. INSIDE: flits in buffers now.
+"""
 COUNTS = 11
 
 
 class SwitchRules(NamedTuple):
-    """The settings as the loops take them."""
+    """The settings of a simulation, as the loops take them."""
 
     length: int
     """Flits of a packet."""
@@ -65,43 +91,41 @@ class SwitchRules(NamedTuple):
     policy: int
     """How packets choose their path: a policy of `hop_choice` or `path_choice`."""
     threshold: float
-    """Flits that wait for the minimal path when an adaptive packet looks for another one."""
+    """An adaptive packet looks for another path if so many flits wait for the minimal one."""
     scheme: int
-    """How packets change channels."""
+    """How packets change channels: SINGLE, HOP or VALLEY."""
     channels: int
-    """How many channels there are."""
+    """How many channels there are, against deadlock."""
     group: int
-    """Virtual channels of each channel."""
+    """How many virtual channels form a channel."""
     begin: int
     """The cycle from which packets are measured."""
     end: int
     """The cycle until which packets are measured."""
     flows: int
-    """Flows from a host to another one; 0: each packet chooses its path by itself."""
+    """How many flows a host has to each other one; 0: each packet chooses its path by itself."""
     samples: int
-    """Switches that UGAL draws."""
+    """How many switches UGAL draws to compare paths over them."""
     router: FlitRouter
-    """The router, where flits move."""
+    """The router of `flit_kernel`."""
 
 
 class PacketState(NamedTuple):
-    """Everything that moves."""
+    """Everything that moves, for S switches with L ports, V virtual channels and B slots each."""
 
     slot: NDArray[np.int32]
-    """int32[S·L·V·B, 4], the host's arc that a packet goes to, when it was made, when it is ready
-    (an empty slot: can be filled), its links so far."""
+    """int32[S·L·V·B, 4], the packets in buffers, with the columns GOAL to HOPS."""
     queue: NDArray[np.int32]
-    """int32[S·L·V, 4], the first slot of a virtual channel, its packets, the egress of the first,
-    the next channel in the wheel's list."""
+    """int32[S·L·V, 4], the virtual channels, with the columns FRONT to NEXT."""
     port: NDArray[np.int32]
-    """int32[S·L, 4], the half cycles until which the crossbar's input and output are taken, the
-    cycle from which the link is free, flits that wait for it."""
+    """int32[S·L, 4], the ports, with the columns IN_UNTIL to FREE_FROM and BACKLOG."""
     ready: NDArray[np.int32]
-    """int32[S, L·V], the channels of each switch whose first packet can leave."""
+    """int32[S, L·V], the virtual channels of each switch whose first packet can leave."""
     waiting: NDArray[np.int32]
-    """int32[S], how many such channels each switch has."""
+    """int32[S], how many of these each switch has."""
     wheel: NDArray[np.int32]
-    """int32[W]."""
+    """int32[W], by cycle modulo W the first virtual channel whose first packet is ready then; -1:
+    none."""
     host: NDArray[np.int32]
     """int32[H], the arc of each host."""
     made: NDArray[np.int32]
@@ -113,7 +137,7 @@ class PacketState(NamedTuple):
     streams: NDArray[np.uint64]
     """uint64[2·H + 1], the states of the random number generators."""
     counts: NDArray[np.int64]
-    """int64[COUNTS], what was counted, by the names above."""
+    """int64[COUNTS], what was counted, from INJECTED to INSIDE."""
     latency: NDArray[np.int64]
     """int64[LONGEST], how many measured packets had each latency; the last counts all longer ones.
     """
@@ -126,25 +150,34 @@ class PacketState(NamedTuple):
     offered: NDArray[np.int64]
     """int64[2, K + 1], the links that the rule offers a packet, and its tag on each."""
     messages: HostMessages
-    """The messages between hosts. Where there are any, the second column of `slot` has the packet's
-    message, and no packet is made by chance."""
+    """The messages between hosts. If there are any, MADE has the message of a packet, and no packet
+    is made by chance."""
     via: NDArray[np.int32]
-    """int32, the switch that the packet of each slot goes by, or its mark; empty where there is
+    """int32, by slot the switch that the packet goes by, or its mark; empty if packets have
     neither."""
     change: NDArray[np.int32]
-    """int32[F, S·L], by cycles, by how much the flits that wait for an egress will be more, as a
-    switch knows from credits; empty where no packet asks."""
+    """int32[F, S·L], by cycle modulo F the change of BACKLOG in that cycle, as a switch learns it
+    from credits; empty if no packet asks for it."""
 
     @classmethod
     def of(
         cls, net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, load: float, seed: int
     ) -> PacketState:
-        """Nothing is under way; each host knows when its first packet is made."""
+        """The state before the first cycle: each host knows when its first packet is made.
+
+        Args:
+            net: the network.
+            traffic: where the packets of each host go.
+            rules: the settings.
+            load: the offered load, a part of what the hosts' links carry.
+            seed: of the random numbers.
+        """
         ports, order = net.ports, net.switches
         buffers = order * ports * rules.vcs
         longest = rules.depth * rules.vcs * rules.length + 64 + int(net.delay.max())
         turns = CREDIT + int(net.delay.max()) + rules.length
         told = rules.policy >= SHORTEST or len(net.program.onward) > 0 or net.carries
+        adaptive = rules.policy >= ADAPTIVE
         sends = np.flatnonzero(traffic.volume > 0)
         host = sends // net.hosts * ports + net.links + sends % net.hosts
         chance = load * traffic.volume[sends] / rules.length
@@ -168,8 +201,8 @@ class PacketState(NamedTuple):
             dead=np.zeros(0, np.int64),
             offered=np.zeros((2, net.links + 1), np.int64),
             messages=HostMessages.none(),
-            via=np.full(buffers * rules.depth * told, DIRECT, np.int32),
-            change=np.zeros((turns, order * ports * (rules.policy >= ADAPTIVE)), np.int32),
+            via=np.full(buffers * rules.depth if told else 0, DIRECT, np.int32),
+            change=np.zeros((turns, order * ports if adaptive else 0), np.int32),
         )
         compiled(make_first)(state.streams, state.made, state.chance)
         state.due[:] = state.made
@@ -178,9 +211,15 @@ class PacketState(NamedTuple):
 
 @loop
 def made_next(streams: NDArray[np.uint64], host: int, made_at: int, chance: float) -> int:
-    """When the packet after one that was made then is made_at: Bernoulli trials, one a cycle.
+    """The cycle in which a host makes the packet after the one that it made at `made_at`.
 
-    chance: log(1 - p).
+    A host makes a packet in each cycle with probability p.
+
+    Args:
+        streams: the random number generators.
+        host: the number of the host.
+        made_at: a cycle.
+        chance: log(1 - p).
     """
     gap = np.log(1.0 - drawn(streams, host)) / chance
     return int(min(made_at + 1 + gap, NEVER - 1))
@@ -190,7 +229,10 @@ def made_next(streams: NDArray[np.uint64], host: int, made_at: int, chance: floa
 def make_first(
     streams: NDArray[np.uint64], made_at: NDArray[np.int32], chance: NDArray[np.float64]
 ) -> None:
-    """Draw when each host makes its first packet: fields of the state, `made_at` is written."""
+    """Draw when each host makes its first packet, and write it to `made_at`.
+
+    The arguments are `streams`, `made` and `chance` of the state.
+    """
     for h in range(len(made_at)):
         made_at[h] = made_next(streams, h, -1, chance[h])
 
@@ -203,9 +245,14 @@ def still_to_come(
     begin: int,
     end: int,
 ) -> int:
-    """Packets that are made between two cycles, and wait in their hosts: fields of the state.
+    """How many packets are made between two cycles but not sent, as they wait in their hosts.
 
-    streams: a copy, as chance goes on.
+    Args:
+        streams: a copy of the random number generators, as numbers are drawn.
+        made_at: `made` of the state.
+        chance: `chance` of the state.
+        begin: the first cycle.
+        end: the cycle after the last.
     """
     total = 0
     for h in range(len(made_at)):
@@ -218,26 +265,27 @@ def still_to_come(
 
 @loop
 def cut(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int, t: int) -> None:
-    """An arc goes down before cycle t; packets on the link are lost, those before it go elsewhere.
+    """Take an arc down before cycle t.
 
-    That is so at once: the switch sees its port go down.
+    Packets on the link are lost. Packets that wait for it are routed again in cycle t, as the
+    switch sees its port go down at once.
     """
     slot, queue, counts, mask = state.slot, state.queue, state.counts, len(state.wheel) - 1
     depth, vcs = rules.depth, rules.vcs
     for vc in range(net.end[out] * vcs, (net.end[out] + 1) * vcs):
-        while queue[vc, 1]:
-            last = vc * depth + (queue[vc, 0] + queue[vc, 1] - 1) % depth
-            if slot[last, 2] - PIPELINE <= t:
+        while queue[vc, STORED]:
+            last = vc * depth + (queue[vc, FRONT] + queue[vc, STORED] - 1) % depth
+            if slot[last, READY] - PIPELINE <= t:
                 break
-            queue[vc, 1] -= 1
+            queue[vc, STORED] -= 1
             counts[LOST] += 1
-            counts[MEASURED_OUT] += rules.begin <= slot[last, 1] < rules.end
+            counts[MEASURED_OUT] += rules.begin <= slot[last, MADE] < rules.end
     switch = out // (net.links + net.hosts)
     kept = 0
     for i in range(state.waiting[switch]):
         vc = state.ready[switch, i]
-        if queue[vc, 2] == out:
-            queue[vc, 3] = state.wheel[t & mask]
+        if queue[vc, EGRESS] == out:
+            queue[vc, NEXT] = state.wheel[t & mask]
             state.wheel[t & mask] = vc
         else:
             state.ready[switch, kept] = vc
@@ -247,12 +295,20 @@ def cut(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int,
 
 @inlined_loop
 def destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: float) -> int:
-    """The arc of the host that a packet goes to: u of [0, 1) draws the switch, then the host."""
+    """The arc of the host that a packet goes to.
+
+    Args:
+        net: the network.
+        traffic: the flows of each host.
+        arc: the arc of the sending host.
+        u: a random number of [0, 1), which chooses the switch and then the host.
+    """
     ports = net.links + net.hosts
-    mine = arc % ports - net.links
-    row = traffic.row[arc // ports * net.hosts + mine]
+    sender = arc % ports - net.links  # the place of the host at its switch
+    row = traffic.row[arc // ports * net.hosts + sender]
+    # A binary search for the flow with u, after a guess that is right if all flows are alike.
     low, last = traffic.first[row], traffic.first[row + 1] - 1
-    begin, guess = low, min(low + int(u * (last - low + 1)), last)  # right if all are alike
+    begin, guess = low, min(low + int(u * (last - low + 1)), last)
     if guess == last or traffic.below[guess] > u:
         last = guess
         if guess > low and traffic.below[guess - 1] <= u:
@@ -267,7 +323,7 @@ def destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: float)
             low = middle + 1
     place = traffic.place[low]
     if place == SAME_PLACE:
-        place = mine
+        place = sender
     elif place == ANY_HOST:
         base = traffic.below[low - 1] if low > begin else 0.0
         inner = (u - base) / (traffic.below[low] - base)
@@ -284,145 +340,182 @@ def advance(
     start: int,
     end: int,
 ) -> None:
-    """Let the cycles from start to end pass."""
-    slot, queue, port, counts = state.slot, state.queue, state.port, state.counts
-    ports, depth, vcs, length = net.links + net.hosts, rules.depth, rules.vcs, rules.length
-    mask = len(state.wheel) - 1
-    room = depth * vcs * length
-    senders = len(state.host)
-    dead, messages = state.dead, state.messages
-    collective, marks = len(messages.goal) > 0, len(net.program.onward) > 0
-    told, adaptive = len(state.via) > 0, rules.policy >= ADAPTIVE
+    """Let the cycles from start to end pass.
+
+    In each cycle first packets that are ready are routed, then hosts send, and then switches let
+    packets pass. Packets with an odd number of flits may also pass in the middle of a cycle.
+    """
     for t in range(start, end):
-        if adaptive:
+        if rules.policy >= ADAPTIVE:
             change = state.change[t % len(state.change)]
             for out in range(len(change)):
-                port[out, 3] += change[out]
+                state.port[out, BACKLOG] += change[out]
                 change[out] = 0
-        # First packets that are ready now are routed.
-        vc = state.wheel[t & mask]
-        state.wheel[t & mask] = -1
-        while vc >= 0:
-            after = queue[vc, 3]
-            if queue[vc, 1]:
-                here = vc * depth + queue[vc, 0]
-                arc = vc // vcs
-                switch, goal = arc // ports, slot[here, 0]
-                entered = arc - switch * ports >= net.links
-                if rules.policy >= SHORTEST:
-                    out, state.via[here] = without_tables(
-                        net, rules.policy, rules.samples, rules.threshold, switch, goal // ports,
-                        state.via[here], entered, port, state.streams, 2 * senders,
-                    )  # fmt: skip
-                else:
-                    out, via = by_tables(
-                        net, rules.policy, rules.threshold, rules.flows, goal, arc,
-                        state.via[here] if told else DIRECT, dead, state.offered,
-                        port, state.streams, 2 * senders,
-                    )  # fmt: skip
-                    if told:
-                        state.via[here] = via
-                if out == HOME:
-                    out = goal
-                if out < 0 or slot[here, 3] >= MOST_HOPS:
-                    counts[LOST] += 1
-                    counts[MEASURED_OUT] += rules.begin <= slot[here, 1] < rules.end
-                    _leave(slot, queue, state.wheel, vc, rules, 2 * t, net.delay[arc], mask)
-                else:
-                    queue[vc, 2] = out
-                    state.ready[switch, state.waiting[switch]] = vc
-                    state.waiting[switch] += 1
-            vc = after
-        # Hosts send.
-        first = t // length % vcs
-        for h in range(senders):
-            if state.due[h] <= t:
-                arc = state.host[h]
-                for i in range(vcs):
-                    vc = arc * vcs + turned(first + i, vcs)
-                    if queue[vc, 1] < depth:
-                        into = vc * depth + turned(queue[vc, 0] + queue[vc, 1], depth)
-                        if slot[into, 2] <= t:
-                            if collective:
-                                made_at = packet_sent(messages, h, t + length)
-                                goal = messages.goal[made_at]
-                                state.due[h] = due(messages, h)
-                            else:
-                                u = drawn(state.streams, senders + h)
-                                goal = destination(net, traffic, arc, u)
-                                made_at = state.made[h]
-                                after = made_next(state.streams, h, made_at, state.chance[h])
-                                state.made[h] = after
-                                state.due[h] = max(after, t + length)
-                            slot[into, 0], slot[into, 1], slot[into, 3] = goal, made_at, 0
-                            when = t + WIRE + net.delay[arc] + PIPELINE
-                            _arrive(slot, queue, state.wheel, vc, into, when, mask)
-                            counts[INJECTED] += 1
-                            counts[LAST] = t
-                            counts[MEASURED_IN] += rules.begin <= made_at < rules.end
-                            break
-        # Switches match inputs with outputs: packets of odd length also in the middle of a cycle.
-        for turn in range(net.switches * (1 + length % 2)):
-            later = turn >= net.switches
-            switch, half = turn - later * net.switches, 2 * t + later
-            count = state.waiting[switch]
-            if not count:
+        _route_ready(net, rules, state, t)
+        _send(net, traffic, rules, state, t)
+        for later in range(1 + rules.length % 2):
+            for switch in range(net.switches):
+                if state.waiting[switch]:
+                    _match(net, rules, state, switch, t, later)
+
+
+@inlined_loop
+def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, t: int) -> None:
+    """Give an egress to each first packet that is ready in cycle t, and drop those without one."""
+    slot, queue, counts = state.slot, state.queue, state.counts
+    ports, mask, senders = net.links + net.hosts, len(state.wheel) - 1, len(state.host)
+    told = len(state.via) > 0
+    vc = state.wheel[t & mask]
+    state.wheel[t & mask] = -1
+    while vc >= 0:
+        after = queue[vc, NEXT]
+        if queue[vc, STORED]:
+            here = vc * rules.depth + queue[vc, FRONT]
+            arc = vc // rules.vcs
+            switch, goal = arc // ports, slot[here, GOAL]
+            entered = arc - switch * ports >= net.links
+            if rules.policy >= SHORTEST:
+                out, state.via[here] = without_tables(
+                    net, rules.policy, rules.samples, rules.threshold, switch, goal // ports,
+                    state.via[here], entered, state.port, state.streams, 2 * senders,
+                )  # fmt: skip
+            else:
+                out, via = by_tables(
+                    net, rules.policy, rules.threshold, rules.flows, goal, arc,
+                    state.via[here] if told else DIRECT, state.dead, state.offered,
+                    state.port, state.streams, 2 * senders,
+                )  # fmt: skip
+                if told:
+                    state.via[here] = via
+            if out == HOME:
+                out = goal
+            if out < 0 or slot[here, HOPS] >= MOST_HOPS:
+                counts[LOST] += 1
+                counts[MEASURED_OUT] += rules.begin <= slot[here, MADE] < rules.end
+                _leave(slot, queue, state.wheel, vc, rules, 2 * t, net.delay[arc], mask)
+            else:
+                queue[vc, EGRESS] = out
+                state.ready[switch, state.waiting[switch]] = vc
+                state.waiting[switch] += 1
+        vc = after
+
+
+@inlined_loop
+def _send(
+    net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, state: PacketState, t: int
+) -> None:
+    """Let each host send its next packet if that is due and a channel of its port has room."""
+    slot, queue, counts, messages = state.slot, state.queue, state.counts, state.messages
+    depth, vcs, length = rules.depth, rules.vcs, rules.length
+    mask, senders, collective = len(state.wheel) - 1, len(state.host), len(messages.goal) > 0
+    first = t // length % vcs  # channels take turns
+    for h in range(senders):
+        if state.due[h] <= t:
+            arc = state.host[h]
+            for i in range(vcs):
+                vc = arc * vcs + turned(first + i, vcs)
+                if queue[vc, STORED] < depth:
+                    into = vc * depth + turned(queue[vc, FRONT] + queue[vc, STORED], depth)
+                    if slot[into, READY] <= t:
+                        if collective:
+                            made_at = packet_sent(messages, h, t + length)
+                            goal = messages.goal[made_at]
+                            state.due[h] = due(messages, h)
+                        else:
+                            u = drawn(state.streams, senders + h)
+                            goal = destination(net, traffic, arc, u)
+                            made_at = state.made[h]
+                            after = made_next(state.streams, h, made_at, state.chance[h])
+                            state.made[h] = after
+                            state.due[h] = max(after, t + length)
+                        slot[into, GOAL], slot[into, MADE], slot[into, HOPS] = goal, made_at, 0
+                        when = t + WIRE + net.delay[arc] + PIPELINE
+                        _arrive(slot, queue, state.wheel, vc, into, when, mask)
+                        counts[INJECTED] += 1
+                        counts[LAST] = t
+                        counts[MEASURED_IN] += rules.begin <= made_at < rules.end
+                        break
+
+
+@inlined_loop
+def _match(
+    net: SimulatedNetwork,
+    rules: SwitchRules,
+    state: PacketState,
+    switch: int,
+    t: int,
+    later: int,
+) -> None:
+    """Let the first packets of a switch pass whose input, output and next buffer are free.
+
+    Args:
+        net: the network.
+        rules: the settings.
+        state: everything that moves.
+        switch: the switch.
+        t: the cycle.
+        later: 0 at the beginning of the cycle, 1 in the middle.
+    """
+    slot, queue, port, counts = state.slot, state.queue, state.port, state.counts
+    ports, depth, vcs, length = net.links + net.hosts, rules.depth, rules.vcs, rules.length
+    mask, messages = len(state.wheel) - 1, state.messages
+    collective, marks = len(messages.goal) > 0, len(net.program.onward) > 0
+    half, ready, kept = 2 * t + later, state.ready[switch], 0
+    for i in range(state.waiting[switch]):
+        vc = ready[i]
+        arc, out = vc // vcs, queue[vc, EGRESS]
+        ready[kept] = vc  # it stays in the list unless it passes
+        if port[arc, IN_UNTIL] > half or port[out, OUT_UNTIL] > half:
+            kept += 1
+            continue
+        begin = max(t + later, port[out, FREE_FROM])
+        here = vc * depth + queue[vc, FRONT]
+        if out - switch * ports >= net.links:
+            # To a host: the packet is delivered when its last flit comes there.
+            if begin - t > depth * vcs * length:
+                kept += 1
                 continue
-            ready = state.ready[switch]
-            kept = 0
-            for i in range(count):
-                vc = ready[i]
-                arc, out = vc // vcs, queue[vc, 2]
-                ready[kept] = vc
-                if port[arc, 0] > half or port[out, 1] > half:
-                    kept += 1
-                    continue
-                begin = max(t + later, port[out, 2])
-                here = vc * depth + queue[vc, 0]
-                if out - switch * ports >= net.links:
-                    if begin - t > room:
-                        kept += 1
-                        continue
-                    done = begin + WIRE + net.delay[out] + length - 1
-                    made_at = slot[here, 1]
-                    counts[DELIVERED] += 1
-                    counts[ACCEPTED] += rules.begin <= done < rules.end
-                    if collective:
-                        counts[WORST] = max(counts[WORST], done)
-                        host = packet_came(messages, made_at, done)
-                        if host >= 0:
-                            state.due[host] = due(messages, host)
-                    elif rules.begin <= made_at < rules.end:
-                        took = done - made_at
-                        counts[MEASURED_OUT] += 1
-                        counts[LATENCY] += took
-                        counts[WORST] = max(counts[WORST], took)
-                        state.latency[min(took, LONGEST - 1)] += 1
-                        state.hops[slot[here, 3]] += 1
-                else:
-                    into = _room(net, rules, slot, queue, vc, arc, out, t, begin)
-                    if into < 0:
-                        kept += 1
-                        continue
-                    slot[into, 0], slot[into, 1] = slot[here, 0], slot[here, 1]
-                    slot[into, 3] = slot[here, 3] + 1
-                    if rules.policy >= SHORTEST or net.carries:
-                        state.via[into] = state.via[here]
-                    elif marks:  # only over the first link
-                        entered = arc - switch * ports >= net.links
-                        state.via[into] = state.via[here] if entered else DIRECT
-                    when = begin + WIRE + net.delay[out] + PIPELINE
-                    _arrive(slot, queue, state.wheel, into // depth, into, when, mask)
-                if rules.begin <= begin < rules.end:
-                    state.carried[out] += length
-                    counts[HELD] += length * (t - slot[here, 2] + PIPELINE)
-                port[arc, 0] = port[out, 1] = half + length
-                port[out, 2] = begin + length
-                counts[LAST] = t
-                if adaptive:
-                    _waits(net, state.change, port, arc, out, t, slot[here, 2], length)
-                _leave(slot, queue, state.wheel, vc, rules, half, net.delay[arc], mask)
-            state.waiting[switch] = kept
+            done = begin + WIRE + net.delay[out] + length - 1
+            made_at = slot[here, MADE]
+            counts[DELIVERED] += 1
+            counts[ACCEPTED] += rules.begin <= done < rules.end
+            if collective:
+                counts[WORST] = max(counts[WORST], done)
+                host = packet_came(messages, made_at, done)
+                if host >= 0:
+                    state.due[host] = due(messages, host)
+            elif rules.begin <= made_at < rules.end:
+                took = done - made_at
+                counts[MEASURED_OUT] += 1
+                counts[LATENCY] += took
+                counts[WORST] = max(counts[WORST], took)
+                state.latency[min(took, LONGEST - 1)] += 1
+                state.hops[slot[here, HOPS]] += 1
+        else:
+            # To another switch: the packet takes a slot of a buffer behind the link.
+            into = _room(net, rules, slot, queue, vc, arc, out, t, begin)
+            if into < 0:
+                kept += 1
+                continue
+            slot[into, GOAL], slot[into, MADE] = slot[here, GOAL], slot[here, MADE]
+            slot[into, HOPS] = slot[here, HOPS] + 1
+            if rules.policy >= SHORTEST or net.carries:
+                state.via[into] = state.via[here]
+            elif marks:  # a mark lasts for the first link only
+                entered = arc - switch * ports >= net.links
+                state.via[into] = state.via[here] if entered else DIRECT
+            when = begin + WIRE + net.delay[out] + PIPELINE
+            _arrive(slot, queue, state.wheel, into // depth, into, when, mask)
+        if rules.begin <= begin < rules.end:
+            state.carried[out] += length
+            counts[HELD] += length * (t - slot[here, READY] + PIPELINE)
+        port[arc, IN_UNTIL] = port[out, OUT_UNTIL] = half + length
+        port[out, FREE_FROM] = begin + length
+        counts[LAST] = t
+        if rules.policy >= ADAPTIVE:
+            _waits(net, state.change, port, arc, out, t, slot[here, READY], length)
+        _leave(slot, queue, state.wheel, vc, rules, half, net.delay[arc], mask)
+    state.waiting[switch] = kept
 
 
 @inlined_loop
@@ -442,14 +535,26 @@ def _waits(
     ready: int,
     length: int,
 ) -> None:
-    """A packet passes from an arc to an egress: what waits for both changes, flit by flit.
+    """Change the flits that wait for two arcs, as a packet passes from one to the other.
 
-    Two a cycle pass, but none before it came: the first one was ready then, one a cycle follows.
+    Two flits pass in a cycle, but none before it came: the first flit was ready in cycle `ready`,
+    and one a cycle follows.
+
+    Args:
+        net: the network.
+        change: of the state.
+        port: of the state.
+        arc: the arc by which the packet came in; fewer flits wait for its other end when the
+            credit comes there.
+        out: its egress, for which more flits wait.
+        t: the cycle.
+        ready: the cycle in which the packet was ready.
+        length: its flits.
     """
     for flit in range(length):
         cycle = max(t + flit // 2, ready + flit)
         if cycle == t:
-            port[out, 3] += 1
+            port[out, BACKLOG] += 1
         else:
             change[cycle % len(change), out] += 1
         if net.end[arc] >= 0:
@@ -470,17 +575,18 @@ def _room(
 ) -> int:
     """A slot behind an egress that can be filled, of the channel that a packet moves to; or -1.
 
-    begin: when the link takes it; packets behind each other take channels in turn.
+    Packets that follow each other on a link take virtual channels in turn. begin: the cycle in
+    which the link takes the packet.
     """
     depth = rules.depth
     first, count = choices(net, rules, vc, arc, out)
     turn = begin // rules.length % count
     for i in range(count):
         other = first + turned(turn + i, count)
-        held = queue[other, 1]
+        held = queue[other, STORED]
         if held < depth:
-            into = other * depth + turned(queue[other, 0] + held, depth)
-            if slot[into, 2] <= t:
+            into = other * depth + turned(queue[other, FRONT] + held, depth)
+            if slot[into, READY] <= t:
                 return int(into)
     return -1
 
@@ -507,17 +613,25 @@ def blocked(
     waits: NDArray[np.bool_],
     wanted: NDArray[np.int32],
 ) -> None:
-    """Fill in bool[S·L·V], whether all that a virtual channel waits for are full, and which."""
+    """Write which virtual channels cannot move, and what each waits for.
+
+    Args:
+        net: the network.
+        rules: the settings.
+        state: everything that moves.
+        waits: bool[S·L·V], written: whether all next buffers of the first packet are full.
+        wanted: int32[S·L·V, V], written: these buffers.
+    """
     queue, ports = state.queue, net.links + net.hosts
     for switch in range(net.switches):
         for i in range(state.waiting[switch]):
             vc = state.ready[switch, i]
-            out = queue[vc, 2]
+            out = queue[vc, EGRESS]
             if out - switch * ports < net.links:
                 first, count = choices(net, rules, vc, vc // rules.vcs, out)
                 waits[vc] = True
                 for other in range(first, first + count):
-                    waits[vc] &= queue[other, 1] == rules.depth
+                    waits[vc] &= queue[other, STORED] == rules.depth
                     wanted[vc, other - first] = other
 
 
@@ -531,12 +645,12 @@ def _arrive(
     when: int,
     mask: int,
 ) -> None:
-    """A packet takes a slot of a virtual channel, and is ready then."""
-    slot[into, 2] = when
-    if not queue[vc, 1]:
-        queue[vc, 3] = wheel[when & mask]
+    """Let a packet take slot `into` of a virtual channel, and be ready in cycle `when`."""
+    slot[into, READY] = when
+    if not queue[vc, STORED]:
+        queue[vc, NEXT] = wheel[when & mask]
         wheel[when & mask] = vc
-    queue[vc, 1] += 1
+    queue[vc, STORED] += 1
 
 
 @inlined_loop
@@ -550,13 +664,24 @@ def _leave(
     delay: int,
     mask: int,
 ) -> None:
-    """The first packet of a virtual channel leaves it; the next one is ready in a while."""
-    here, depth = queue[vc, 0], rules.depth
-    slot[vc * depth + here, 2] = half // 2 + CREDIT + delay
+    """Let the first packet of a virtual channel leave it, and put the next one into the wheel.
+
+    Args:
+        slot: of the state.
+        queue: of the state.
+        wheel: of the state.
+        vc: the virtual channel.
+        rules: the settings.
+        half: the half cycle.
+        delay: the cycles of the link that a credit goes back over.
+        mask: W - 1.
+    """
+    here, depth = queue[vc, FRONT], rules.depth
+    slot[vc * depth + here, READY] = half // 2 + CREDIT + delay
     here = here + 1 if here + 1 < depth else 0
-    queue[vc, 0] = here
-    queue[vc, 1] -= 1
-    if queue[vc, 1]:
-        when = max(slot[vc * depth + here, 2], (half + rules.length + RELOAD + 1) // 2)
-        queue[vc, 3] = wheel[when & mask]
+    queue[vc, FRONT] = here
+    queue[vc, STORED] -= 1
+    if queue[vc, STORED]:
+        when = max(slot[vc * depth + here, READY], (half + rules.length + RELOAD + 1) // 2)
+        queue[vc, NEXT] = wheel[when & mask]
         wheel[when & mask] = vc

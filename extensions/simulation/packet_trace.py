@@ -1,4 +1,8 @@
-"""Packets as a file has them: when, from which host to which, of how many flits."""
+"""Simulate the packets of a file, whose lines have cycle, source, destination and flits.
+
+`read_trace` reads the file, and `trace_times` lets hosts send its messages through an empty network
+and measures their latencies.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,10 @@ class TraceTimes:
     """The switches along a cycle of full buffers, as in `LoadPoint`."""
 
     def text(self, routing: str) -> str:
-        """What follows its name, of one that ended; routing: of packets, in words."""
+        """The result of a trace that ended, as a sentence after its name.
+
+        routing: how packets are routed, in words.
+        """
         return (
             f"has {self.messages:,} messages in {self.packets:,} packets, all there after "
             f"{self.cycles:,} cycles{routing}\nlatency: mean {self.mean_latency:.1f} cycles, "
@@ -70,18 +77,18 @@ class TraceTimes:
 
 
 def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettings) -> TraceTimes:
-    """Simulate the packets of a file on a network that is empty.
+    """Simulate the packets of a file on an empty network.
 
     A host sends its messages in the order of their cycles, in packets of `settings.packet` flits.
 
     Args:
         build: its tables and cables.
-        file: of lines as `FORM` says; hosts are numbered switch by switch.
-        hosts: a switch; 0 for as built.
+        file: its lines are as `FORM` says; hosts are numbered switch by switch.
+        hosts: how many hosts each switch has; 0 for as many as it was built with.
         settings: of `settings_for`.
 
     Raises:
-        InputError: a line that is none, or too many of them.
+        InputError: a line is wrong, or there are too many.
     """
     network = network_for(build, hosts or max(1, build.wiring.host_port.shape[1]), settings)
     count = int(network.endpoints.sum()) * network.hosts
@@ -95,28 +102,36 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
             arcs, trace.source, trace.goal, numbers, never, packets, ready=trace.cycle
         )
 
-    run, state, cycles = run_messages(build, network, settings, messages, int(packets.sum()))
-    latency = state.messages.done - state.messages.asked
-    none = cycles is None
-    ranked = [None if none else int(np.quantile(latency, q)) for q in (0.5, 0.99, 1.0)]
+    sent = run_messages(build, network, settings, messages, int(packets.sum()))
+    latency = sent.state.messages.done - sent.state.messages.asked
+    ended = sent.cycles is not None
+
+    def quantile(part: float) -> int | None:
+        """The latency that this part of the messages does not exceed."""
+        return int(np.quantile(latency, part)) if ended else None
+
     return TraceTimes(
         messages=len(packets),
         packets=int(packets.sum()),
-        cycles=cycles,
-        mean_latency=None if none else float(latency.mean()),
-        median_latency=ranked[0],
-        p99_latency=ranked[1],
-        worst_latency=ranked[2],
-        lost=run.lost,
-        deadlock=run.deadlock() if none else (),
+        cycles=sent.cycles,
+        mean_latency=float(latency.mean()) if ended else None,
+        median_latency=quantile(0.5),
+        p99_latency=quantile(0.99),
+        worst_latency=quantile(1.0),
+        lost=sent.run.lost,
+        deadlock=() if ended else sent.run.deadlock(),
     )
 
 
 def read_trace(file: TextFile, hosts: int) -> PacketTrace:
-    """The messages of a file; empty lines and those that begin with # are left out.
+    """Read the messages of a file; empty lines and lines that begin with # are left out.
+
+    Args:
+        file: the file.
+        hosts: how many hosts there are.
 
     Raises:
-        InputError: lines that are none, none at all, or too many.
+        InputError: lines are wrong, there are none, or there are too many.
     """
     required = FORM.format(hosts=hosts)
     rows, problems = list[tuple[int, ...]](), list[Problem]()

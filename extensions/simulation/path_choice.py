@@ -1,16 +1,20 @@
-"""The next hop by shortest paths, and by two of them: UGAL and Valiant.
+"""Choose next hops without the tables of a balance: shortest paths, UGAL and Valiant.
 
-UGAL-L (Singh, 2005; PolarStar paper, §9.3): a packet from a host compares the path to its goal with
-paths over a few random switches, and takes the one for which links in all times packets that wait
-at the first link is least. In a fat tree, all of whose shortest paths go up first, that is adaptive
-routing to a nearest common ancestor. Valiant (1982): every packet goes over a random switch.
+The simulation compares the tables of a build with these policies:
 
-UGAL_PF (PolarFly paper, §VII; the authors' program): the path to the goal unless at least
-`threshold` flits wait for it; then over the neighbour for which fewest wait, and to a goal that is
-a neighbour, too, over a random neighbour of that one. Packets go by switches with hosts only.
+- SHORTEST: every packet takes a shortest path.
+- VALIANT (1982): every packet goes over a random switch.
+- UGAL, that is UGAL-L (Singh, 2005; PolarStar paper, §9.3): a packet from a host compares the path
+  to its destination with paths over a few random switches. It takes the path for which its links
+  times the flits that wait for its first link is least. In a fat tree, where all shortest paths go
+  up first, that is adaptive routing to a nearest common ancestor.
+- UGAL_PF (PolarFly paper, §VII; the authors' program): a packet takes the path to its destination
+  unless at least `threshold` flits wait for it. Otherwise it goes over the neighbour for which the
+  fewest wait; to a destination that is a neighbour, over a random neighbour of that one. Packets go
+  over switches with hosts only.
 
-A path is the one of the minimal table, as in BookSim's `anynet`, or any shortest one: so it is
-where the network has distances.
+A path is the one of the minimal table, as in BookSim's `anynet`; or any shortest one, if the
+network has distances (`SimulatedNetwork.with_distances`).
 """
 
 from __future__ import annotations
@@ -21,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import inlined_loop
-from extensions.simulation.hop_choice import drawn
+from extensions.simulation.hop_choice import BACKLOG, drawn
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 SHORTEST, UGAL, VALIANT, UGAL_PF = 3, 4, 5, 6
 """Policies of all packets, after those of `hop_choice`."""
 DIRECT = -1
-"""In the place of a switch that a packet goes by: none."""
+"""In place of the switch that a packet goes by: none."""
 
 
 @inlined_loop
@@ -68,7 +72,7 @@ def shortest_hop(
     for out in range(switch * ports, switch * ports + net.links):
         far = net.end[out]
         if far >= 0 and near[far // ports] == left - 1:
-            waiting = port[out, 3] if adaptive else np.int32(0)
+            waiting = port[out, BACKLOG] if adaptive else np.int32(0)
             if waiting < least:
                 least, alike = waiting, 0
             alike += waiting == least
@@ -76,7 +80,7 @@ def shortest_hop(
     for out in range(switch * ports, switch * ports + net.links):
         far = net.end[out]
         fits = far >= 0 and near[far // ports] == left - 1
-        if fits and (not adaptive or port[out, 3] == least):
+        if fits and (not adaptive or port[out, BACKLOG] == least):
             if not turn:
                 return out
             turn -= 1
@@ -94,7 +98,7 @@ def around(
     ports, best = net.links + net.hosts, hop
     for out in range(switch * ports, switch * ports + net.links):
         far = net.end[out]
-        if far >= 0 and net.endpoints[far // ports] and port[out, 3] < port[best, 3]:
+        if far >= 0 and net.endpoints[far // ports] and port[out, BACKLOG] < port[best, BACKLOG]:
             best = out
     if best == hop:
         return hop, DIRECT
@@ -129,11 +133,20 @@ def without_tables(
     streams: NDArray[np.uint64],
     which: int,
 ) -> tuple[int, int]:
-    """The egress of a packet, and the switch that it goes by, `DIRECT` for none.
+    """The egress arc of a packet, and the switch that it goes by, or `DIRECT`.
 
-    policy: `SHORTEST`, `VALIANT`, `UGAL`, which draws `samples` switches, or `UGAL_PF`, with a
-    threshold of flits. goal, via: switches; a packet comes from a host when `entering`. streams,
-    which: of chance.
+    Args:
+        net: the network.
+        policy: SHORTEST, UGAL, VALIANT or UGAL_PF.
+        samples: how many switches UGAL draws.
+        threshold: of UGAL_PF, the flits that wait for the path when another one is looked for.
+        switch: the switch that the packet is in.
+        goal: the switch of its destination.
+        via: the switch that it goes by so far, or `DIRECT`.
+        entering: whether it comes from a host.
+        port: [S·L, 4], with the column BACKLOG.
+        streams: the random number generators.
+        which: the number of the stream to draw from.
     """
     adaptive = policy in (UGAL, UGAL_PF)
     if via == switch or entering:
@@ -144,13 +157,13 @@ def without_tables(
             via = int(net.turning[int(drawn(streams, which) * len(net.turning))])
     target = via if via != DIRECT else goal
     hop = shortest_hop(net, switch, target, port, adaptive, drawn(streams, which))
-    if not entering or not adaptive or hop < 0 or not port[hop, 3]:
+    if not entering or not adaptive or hop < 0 or not port[hop, BACKLOG]:
         return hop, via
     if policy == UGAL_PF:
-        if port[hop, 3] < threshold:
+        if port[hop, BACKLOG] < threshold:
             return hop, via
         return around(net, switch, goal, hop, port, drawn(streams, which))
-    cost = path_links(net, switch, goal) * port[hop, 3]
+    cost = path_links(net, switch, goal) * port[hop, BACKLOG]
     for _ in range(samples):
         by = net.turning[int(drawn(streams, which) * len(net.turning))]
         if by in (switch, goal):
@@ -158,6 +171,6 @@ def without_tables(
         other = shortest_hop(net, switch, by, port, adaptive, drawn(streams, which))
         if other >= 0:
             links = path_links(net, switch, by) + path_links(net, by, goal)
-            if links * port[other, 3] < cost:
-                hop, via, cost = other, by, links * port[other, 3]
+            if links * port[other, BACKLOG] < cost:
+                hop, via, cost = other, by, links * port[other, BACKLOG]
     return hop, via

@@ -1,4 +1,9 @@
-"""The network that is simulated: the tables of a build joined with its cables and hosts."""
+"""The network that is simulated: tables, cables and hosts of a build, and the traffic of hosts.
+
+`SimulatedNetwork` has the build in arrays that the loops of `packet_kernel` and `flit_kernel` read.
+`HostTraffic` has the destinations of each host's packets. Both number everything by *arcs*: an arc
+is a switch with one of its ports.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +26,16 @@ from compilers.topology.labelled_graph import Topology
 
 Numbers = NDArray[Any]
 DESTINATIONS_AT_ONCE = 256
+"""The destinations whose classes are looked up at once."""
 NOWHERE, HOME = -1, -2
 """In place of an arc: there is none; the packet is delivered."""
 
 
 class SimulatedNetwork(NamedTuple):
-    """S switches with K links and p hosts each, and what their tables do.
+    """S switches with K links and p hosts each, their cables and their tables.
 
-    Arc s·L + k, L = K + p, is switch s and its k-th port, hosts' behind links: an egress of the
-    switch, and a packet that came in by it.
+    A switch has L = K + p ports: first those of links, then those of hosts. Arc s·L + k is port k
+    of switch s. It names an egress of the switch, and the ingress of packets that came in by it.
     """
 
     switches: int
@@ -41,27 +47,29 @@ class SimulatedNetwork(NamedTuple):
     end: NDArray[np.int32]
     """int32[S·L], the arc at the other end of a link, -1 for none and for hosts."""
     delay: NDArray[np.int32]
-    """int32[S·L], cycles that a flit takes along it."""
+    """int32[S·L], the cycles that a flit takes over the link or to the host."""
     number: NDArray[np.uint16]
     """uint16[S, S], the class of each switch for each destination; C delivers, C + 1 drops."""
     hops: NDArray[np.uint8]
     """uint8[S, S], the links from each switch to each destination over minimal paths."""
     order: NDArray[np.int32]
-    """int32[S·(C + 2), 1 + P], egress arcs by class, the minimal one first; `HOME` delivers."""
+    """int32[S·(C + 2), 1 + P], by switch and class the egress arcs of packets in transit, the
+    minimal one first; `HOME` for the class that delivers."""
     ingress: NDArray[np.int32]
-    """int32[S·(C + 2), 1 + A], arcs for packets from hosts."""
+    """int32[S·(C + 2), 1 + A], by switch and class the egress arcs that packets from hosts choose
+    among."""
     weight: NDArray[np.int32]
-    """int32[S·(C + 2), 1 + A], the weight of each of these arcs."""
+    """int32[S·(C + 2), 1 + A], the weights of the arcs of `ingress`."""
     up: NDArray[np.int32]
     """int32[S·L], whether an arc leads to a switch of higher rank."""
     endpoints: NDArray[np.bool_]
     """bool[S], the switches with hosts."""
     distance: NDArray[np.uint8]
-    """uint8[S, S], links of a shortest path; empty where tables are followed."""
+    """uint8[S, S], the links of a shortest path; empty if packets follow tables."""
     turning: NDArray[np.int32]
-    """int32[n], switches that a packet may be sent by."""
+    """int32[n], the switches that packets may be sent over, as intermediates."""
     program: Program
-    """What the switches hold, in the form of which the rule is asked."""
+    """The tables as the rule reads them (`compilers.forwarding.rule`)."""
     carries: bool
     """Whether packets go by one of `turning`, drawn at random."""
 
@@ -77,12 +85,13 @@ class SimulatedNetwork(NamedTuple):
 
     @classmethod
     def of(cls, build: Build, hosts: int) -> SimulatedNetwork:
-        """Join the tables of a build with `hosts` hosts a switch."""
+        """The network of a build with `hosts` hosts at each switch."""
         p, fib = program_of(build), Fib.of(build.tables, build.wiring.cables())
         order, links = p.far.shape
         classes, ports = p.order.shape[1], links + hosts
 
         def by_row(of_links: Numbers) -> NDArray[np.int32]:
+            """Links of classes, [S, C, n], as arcs with a row for each switch and class."""
             first = np.arange(0, order * ports, ports, dtype=np.int32)[:, None, None]
             arcs = np.where(of_links >= 0, first + of_links, NOWHERE)
             arcs = np.pad(arcs, ((0, 0), (0, 2), (0, 0)), constant_values=NOWHERE)
@@ -94,8 +103,9 @@ class SimulatedNetwork(NamedTuple):
         up = np.zeros((order, ports), np.int32)
         up[:, :links] = rising(build)
         weight = np.pad(build.tables.classes.weight, ((0, 0), (0, 2), (0, 0))).astype(np.int32)
-        ingress, ranked, carries = by_row(p.shares), by_row(p.order), build.forwarding.intermediates
-        ranked[classes :: classes + 2, 0] = HOME
+        carries = build.forwarding.intermediates
+        ingress, egress = by_row(p.shares), by_row(p.order)
+        egress[classes :: classes + 2, 0] = HOME  # class C of each switch delivers
         number, hops = _towards(fib, build, classes)
         return cls(
             switches=order,
@@ -105,20 +115,20 @@ class SimulatedNetwork(NamedTuple):
             delay=np.ones(order * ports, np.int32),
             number=number,
             hops=hops,
-            order=ranked,
+            order=egress,
             ingress=ingress,
             weight=np.where(ingress >= 0, weight.reshape(ingress.shape), 0),
             up=up.ravel(),
             endpoints=np.array(build.topology.endpoints),
             distance=np.zeros((0, 0), np.uint8),
-            turning=intermediates(build).astype(np.int32)[: None if carries else 0],
+            turning=(intermediates(build) if carries else np.zeros(0)).astype(np.int32),
             program=p,
             carries=carries,
         )
 
     @property
     def far(self) -> NDArray[np.int32]:
-        """int32[S, K]: the switch behind each link, -1 for none."""
+        """int32[S, K], the switch behind each link; -1: none."""
         end = self.end.reshape(self.switches, self.ports)[:, : self.links]
         return np.where(end >= 0, end // self.ports, NOWHERE)
 
@@ -129,60 +139,94 @@ class SimulatedNetwork(NamedTuple):
 
 
 def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
-    """`SimulatedNetwork.number` and `hops`, of which 255 is where there is no minimal path."""
+    """`SimulatedNetwork.number` and `hops`; 255 hops where there is no minimal path.
+
+    classes: C, how many egress classes a switch has.
+    """
     order = build.tables.switches
     numbers, hops = np.empty((order, order), np.uint16), np.empty((order, order), np.uint8)
     for first in range(0, order, DESTINATIONS_AT_ONCE):
-        some = np.arange(first, min(first + DESTINATIONS_AT_ONCE, order))
-        egress = egress_classes(build, some, fib).T
-        numbers[:, some] = np.where(egress >= 0, egress, classes + (egress == DROP))
-        minimal = minimal_hops(fib, some)
-        hops[:, some] = np.where(minimal >= 0, minimal.astype(np.uint8), np.uint8(255))
+        block = np.arange(first, min(first + DESTINATIONS_AT_ONCE, order))
+        egress = egress_classes(build, block, fib).T
+        no_class = np.where(egress == DROP, classes + 1, classes)
+        numbers[:, block] = np.where(egress >= 0, egress, no_class)
+        minimal = minimal_hops(fib, block)
+        hops[:, block] = np.where(minimal >= 0, minimal.astype(np.uint8), np.uint8(255))
     return numbers, hops
 
 
 ANY_HOST, SAME_PLACE = -1, -2
-"""In the place of a destination's host: any, at random; the one with the sender's own place."""
+"""In place of the number of a destination's host: any host of the switch, at random; the host with
+the number that the sender has at its own switch."""
 
 
 class HostTraffic(NamedTuple):
-    """Where the packets of each host go; hosts are numbered switch by switch, p of each of S."""
+    """The flows of each host. Hosts are numbered switch by switch, p at each of S switches.
+
+    Hosts with the same flows share a *row* of flows.
+    """
 
     row: NDArray[np.int32]
-    """int32[S·p], the row of a host, which those of a switch may share."""
+    """int32[S·p], the row of each host."""
     first: NDArray[np.int64]
-    """int64[R + 1], the flows of each row."""
+    """int64[R + 1], where the flows of each row begin in the three arrays below."""
     destination: NDArray[np.int32]
-    """int32[n], the switch of a flow."""
+    """int32[n], the switch that a flow goes to."""
     place: NDArray[np.int32]
-    """int32[n], which of its hosts, or `ANY_HOST`, or `SAME_PLACE`."""
+    """int32[n], the number of the host there; `ANY_HOST` or `SAME_PLACE`."""
     below: NDArray[np.float64]
-    """float64[n], the share of the row's packets in this and its earlier flows."""
+    """float64[n], the share of the row's packets in this flow and the earlier ones of the row."""
     volume: NDArray[np.float64]
-    """float64[S·p], what a host sends, as a share of the offered load."""
+    """float64[S·p], how much each host sends, as a share of the offered load."""
 
     @classmethod
     def of(cls, traffic: Traffic, switches: int, hosts: int) -> HostTraffic:
-        """Flows of switches. A host sends to its like, or at random to those of several."""
-        flows = _rows(traffic.source, traffic.destination, traffic.amount, switches)
-        first, destination, below, volume = flows
-        alone = np.repeat(np.diff(first) == 1, np.diff(first))
-        place = np.where(alone, SAME_PLACE, ANY_HOST).astype(np.int32)
-        row = np.repeat(np.arange(switches, dtype=np.int32), hosts)
-        return cls(row, first, destination, place, below, np.repeat(volume, hosts))
+        """The traffic between hosts that makes up a traffic between switches.
+
+        If the hosts of a switch send to one switch, each sends to the host with its own number
+        there; else each sends to any host.
+        """
+        rows = _rows(traffic.source, traffic.destination, traffic.amount, switches)
+        single = np.repeat(np.diff(rows.first) == 1, np.diff(rows.first))
+        return cls(
+            row=np.repeat(np.arange(switches, dtype=np.int32), hosts),
+            first=rows.first,
+            destination=rows.destination,
+            place=np.where(single, SAME_PLACE, ANY_HOST).astype(np.int32),
+            below=rows.below,
+            volume=np.repeat(rows.volume, hosts),
+        )
 
     @classmethod
     def of_pairs(cls, one: Numbers, other: Numbers, switches: int, hosts: int) -> HostTraffic:
-        """Hosts that each send to one other; within a switch there is no traffic."""
+        """The traffic of hosts that each send to one other host.
+
+        Pairs of hosts at the same switch are left out.
+
+        Args:
+            one: int[n], the hosts that send.
+            other: int[n], the hosts that they send to.
+            switches: S.
+            hosts: p.
+        """
         one, other = np.array((one, other))[:, one // hosts != other // hosts]
         count = switches * hosts
-        first, goal, below, volume = _rows(one, other, np.ones(len(one)), count)
-        row = np.arange(count, dtype=np.int32)
-        return cls(row, first, goal // hosts, goal % hosts, below, volume)
+        rows = _rows(one, other, np.ones(len(one)), count)
+        return cls(
+            row=np.arange(count, dtype=np.int32),
+            first=rows.first,
+            destination=rows.destination // hosts,
+            place=rows.destination % hosts,
+            below=rows.below,
+            volume=rows.volume,
+        )
 
     @classmethod
     def of_pattern(cls, pattern: str, topology: Topology, hosts: int, seed: int) -> HostTraffic:
-        """A pattern of `PATTERNS`: between hosts where it is of their numbers, else switches."""
+        """The traffic of a pattern of `PATTERNS`.
+
+        A pattern that permutes the numbers of hosts is between hosts, others are between switches.
+        """
         switches = topology.graph.order
         if pattern in HOST_PATTERNS:
             return cls.of_pairs(*host_pairs(pattern, topology, hosts), switches, hosts)
@@ -190,14 +234,31 @@ class HostTraffic(NamedTuple):
 
     @classmethod
     def none(cls, sends: Numbers) -> HostTraffic:
-        """No flows; bool[S·p], which hosts send something else."""
+        """No flows, for hosts that send messages. sends: bool[S·p], which hosts do."""
         empty = np.zeros(len(sends), np.int32)
         first = np.zeros(2, np.int64)
         return cls(empty, first, empty[:0], empty[:0], np.zeros(0), sends.astype(np.float64))
 
 
-def _rows(source: Numbers, destination: Numbers, amount: Numbers, rows: int) -> tuple[Any, ...]:
-    """Flows by their sources: `first`, `destination`, `below`, and what each row sends."""
+class _Rows(NamedTuple):
+    """Flows in rows by their sources, as in `HostTraffic`."""
+
+    first: NDArray[np.int64]
+    destination: NDArray[np.int32]
+    below: NDArray[np.float64]
+    volume: NDArray[np.float64]
+    """float64[R], how much each row sends."""
+
+
+def _rows(source: Numbers, destination: Numbers, amount: Numbers, rows: int) -> _Rows:
+    """Sort flows into rows by their sources.
+
+    Args:
+        source: int[n], the row of each flow.
+        destination: int[n].
+        amount: float[n].
+        rows: R, how many rows there are.
+    """
     order = np.argsort(source, kind="stable")
     source, amount = source[order], amount[order]
     first = np.searchsorted(source, np.arange(rows + 1))
@@ -205,7 +266,7 @@ def _rows(source: Numbers, destination: Numbers, amount: Numbers, rows: int) -> 
     total = np.cumsum(amount)
     before = np.concatenate(([0.0], total))[first[:-1]]
     below = (total - before[source]) / volume[source]
-    return first, destination[order].astype(np.int32), below, volume
+    return _Rows(first, destination[order].astype(np.int32), below, volume)
 
 
 __all__ = ["ANY_HOST", "HOME", "NOWHERE", "SAME_PLACE", "HostTraffic", "SimulatedNetwork"]
