@@ -304,6 +304,7 @@ def shortened(name: str, most: int = LONGEST_NAME) -> str:
 def _nodes(
     topology: Topology, wiring: Wiring, racks: Layout, placement: Positions, at: Floats
 ) -> tuple[DrawnNode, ...]:
+    """The vertices with their texts. at: float[S, 2], their middles in the picture."""
     written = placement.half >= 9
     nodes = []
     for v, name in enumerate(wiring.names):
@@ -324,6 +325,7 @@ def _nodes(
 
 
 def _boxes(racks: Layout, placement: Positions, marked: Marked) -> tuple[Box, ...]:
+    """The boxes of racks or clusters."""
     names = [racks.names[rack] for rack in marked.racks]
     return tuple(
         Box(
@@ -342,6 +344,7 @@ def _boxes(racks: Layout, placement: Positions, marked: Marked) -> tuple[Box, ..
 
 
 def _discs(racks: Layout, placement: Positions, marked: Marked) -> tuple[Disc, ...]:
+    """The discs of supernodes; () in families without supernodes."""
     return tuple(
         Disc(
             x=_tidy(x + PICTURE_MARGIN),
@@ -383,7 +386,7 @@ def _strokes(
 
 
 def _groups(topology: Topology, racks: Layout, placement: Positions) -> NDArray[np.int32]:
-    """int32[N]: the supernode of each vertex, else its rack in families without supernodes."""
+    """The supernode of each vertex, int32[S]; in families without supernodes its rack."""
     if not len(placement.discs):
         return racks.rack
     members = topology.graph.order // len(placement.discs)
@@ -391,28 +394,41 @@ def _groups(topology: Topology, racks: Layout, placement: Positions) -> NDArray[
 
 
 def _bundles(name: str, ends: NDArray[np.int32], middle: Floats) -> Strokes:
-    """One line a cabled pair of groups, from middle to middle; ends int[n, 2]."""
+    """A line for each pair of groups that is joined, from middle to middle.
+
+    Args:
+        name: the style.
+        ends: int32[n, 2], the groups at the ends of each link.
+        middle: float[groups, 2], the middle of each group.
+    """
     ordered = np.sort(ends.astype(np.int64), axis=1)
     pairs = np.stack(np.divmod(np.unique(ordered @ [len(middle), 1]), len(middle)), axis=1)
     return _lines(name, middle[pairs], len(ends))
 
 
 def _lines(name: str, ends: Floats, links: int) -> Strokes:
-    """Straight lines, ends float[n, 2, 2]."""
-    tidy = _rounded(ends).reshape(-1, 4)
-    path = "".join(f"M{x:g} {y:g}L{z:g} {w:g}" for x, y, z, w in tidy.tolist())
-    return Strokes(name=name, path=path, lines=len(tidy), links=links)
+    """Straight lines in one style.
+
+    Args:
+        name: the style.
+        ends: float[n, 2, 2], the places of both ends of each line.
+        links: how many links the lines stand for.
+    """
+    places = _rounded(ends).reshape(-1, 4)
+    path = "".join(f"M{x:g} {y:g}L{x2:g} {y2:g}" for x, y, x2, y2 in places.tolist())
+    return Strokes(name=name, path=path, lines=len(places), links=links)
 
 
 def _cables(topology: Topology, wiring: Wiring, racks: Layout, marked: Marked) -> tuple[str, ...]:
-    """The cables of a group or between two marked racks, `node:port – node:port`."""
+    """The cables of a group, or between two highlighted racks, as `node:port – node:port`."""
     if len(marked.racks) != 2 and not marked.group:
         return ()
     edges = topology.graph.edges()
     texts = []
     for u, v in edges[marked.links(edges, racks.rack)].tolist():
-        turned = len(marked.racks) == 2 and racks.rack[u] != marked.racks[0]
-        first, second = (v, u) if turned else (u, v)
+        # The end in the rack that was named first comes first.
+        swapped = len(marked.racks) == 2 and racks.rack[u] != marked.racks[0]
+        first, second = (v, u) if swapped else (u, v)
         link = int(np.flatnonzero(wiring.far[first] == second)[0])
         first_port = wiring.port_name(first, int(wiring.port[first, link]))
         second_port = wiring.port_name(second, int(wiring.far_port[first, link]))
@@ -421,6 +437,7 @@ def _cables(topology: Topology, wiring: Wiring, racks: Layout, marked: Marked) -
 
 
 def _subtitle(topology: Topology, racks: Layout, placement: Positions, marked: Marked) -> str:
+    """The line below the heading: sizes, the layout, and what is highlighted."""
     graph = topology.graph
     parts = [f"{graph.order:,} nodes, {graph.size:,} links, diameter {topology.diameter}"]
     if len(placement.discs):
@@ -442,7 +459,7 @@ def _subtitle(topology: Topology, racks: Layout, placement: Positions, marked: M
 def _legend(
     topology: Topology, racks: Layout, placement: Positions, marked: Marked, top: float
 ) -> tuple[Key, ...]:
-    """Two rows: kinds of vertices, kinds of lines."""
+    """The legend in two rows: kinds of vertices, and kinds of lines. top: where it begins."""
     counts = np.bincount(topology.kind, minlength=len(topology.kinds))
     vertices = [
         (str(number), kind_words(kind, int(counts[number])))
@@ -470,5 +487,9 @@ def _legend(
 
 
 def kind_words(kind: str, count: int) -> str:
-    """A kind of vertices and how many there are, for a legend."""
+    """A kind of vertices and how many there are, for a legend.
+
+    >>> kind_words("W", 8), kind_words("spine", 4)
+    ('W: quadric (8)', 'spine (4)')
+    """
     return f"{kind}: {KIND_WORDS[kind]} ({count})" if kind in KIND_WORDS else f"{kind} ({count})"

@@ -36,7 +36,7 @@ def weights(build: Build) -> Iterator[Unsound]:
     if forwarding.weights in ("fitted", "any") or not c.alternate.shape[2]:
         return
     w = _class_weights(build)
-    required = weight_pairs(w.count, forwarding.minimal_share).astype(np.int64)
+    required = weight_pairs(w.alternates, forwarding.minimal_share).astype(np.int64)
     right = (w.least == w.most) & (w.minimal * required[..., 1] == w.most * required[..., 0])
 
     def finding(s: int, k: int) -> Finding:
@@ -44,13 +44,13 @@ def weights(build: Build) -> Iterator[Unsound]:
         path = (build.wiring.names[s], "weight", k)
         return Finding(path, words, " ".join(map(str, c.weight[s, k].tolist())))
 
-    yield from where(~right & (w.count > 0), finding)
+    yield from where(~right & (w.alternates > 0), finding)
 
 
 class _ClassWeights(NamedTuple):
     """The weights of all classes, int[S, C] each."""
 
-    count: NDArray[Any]
+    alternates: NDArray[Any]
     """How many alternates the class has."""
     minimal: NDArray[Any]
     """The weight of the minimal port."""
@@ -61,6 +61,7 @@ class _ClassWeights(NamedTuple):
 
 
 def _class_weights(build: Build) -> _ClassWeights:
+    """The weights of all classes of a build with alternates."""
     c = build.tables.classes
     if isinstance(c.alternate, AlternatePorts) and isinstance(c.weight, AlternateWeights):
         ports, packed = c.alternate.packed, c.weight.packed

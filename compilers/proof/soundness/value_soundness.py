@@ -52,8 +52,8 @@ def node_types(build: Build) -> Iterator[Unsound]:
     names, types = w.type_names, w.port_names
 
     def unknown(s: int) -> Finding:
-        given = f"type {w.node_type[s]} of {len(names)}"
-        return Finding((w.names[s], "node_type"), "a node type that is there", given)
+        number = f"type {w.node_type[s]} of {len(names)}"
+        return Finding((w.names[s], "node_type"), "a node type that is there", number)
 
     def alike(t: int) -> Finding:
         path = ("node_types", t, "ports")
