@@ -1,4 +1,9 @@
-"""The tables and figures of the three papers, computed, drawn, and held against what is printed."""
+"""The tables and figures of the three papers: computed, drawn, and compared with the printed
+values.
+
+An *exhibit* is a numbered table or figure (`exhibit`). `catalogue` lists all exhibits; the folders
+`polarfly`, `polarstar` and `projective` compute those of one paper each.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +23,18 @@ ENTRY_POINTS = {
 
 
 def reproduce(figure: str, *, quick: bool = False, folder: str | Path | None = None) -> Evidence:
-    """A table or figure of a paper, computed: `reproduce("polarstar-fig7")`.
+    """Compute a table or figure of a paper, such as `reproduce("polarstar-fig7")`.
 
-    Its `verdict`, and `claims` with the printed and our values; `columns` and `rows` of a table,
-    `panels` and `diagrams` of a figure.
+    The result has a `verdict`, and `claims` with the printed and the computed values; a table also
+    has `columns` and `rows`, a figure `panels` and `diagrams`.
 
     Args:
-        figure: as `polarfab reproduce list` names it.
-        quick: what is simulated of small sizes, without a verdict.
+        figure: its name in `polarfab reproduce list`.
+        quick: whether networks of small sizes are simulated, which gives no verdict.
         folder: where simulated points of whole sizes are kept.
 
     Raises:
-        InputError: there is no such figure.
+        InputError: there is no such table or figure.
     """
     from extensions.papers.catalogue import exhibit
     from extensions.papers.catalogue import reproduce as reproduced

@@ -20,7 +20,7 @@ PAPERS = {
 
 
 def exhibits(paper: str = "") -> list[Exhibit]:
-    """All of them, or those of a paper.
+    """All exhibits, or those of one paper.
 
     Raises:
         InputError: there is no such paper here.
@@ -33,10 +33,10 @@ def exhibits(paper: str = "") -> list[Exhibit]:
 
 
 def exhibit(name: str) -> Exhibit:
-    """The one called so, as `projective-fig7`.
+    """The exhibit of a name, such as `projective-fig7`.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such exhibit.
     """
     by_id = {item.id: item for item in exhibits()}
     if name not in by_id:
@@ -52,13 +52,13 @@ def reproduce(
     workers: Workers = THIS_PROCESS,
     folder: Path | None = None,
 ) -> Iterator[tuple[Exhibit, Evidence]]:
-    """The exhibits with what was computed for each, in their order, as they are done.
+    """Yield exhibits with what was computed for each, in their order, as they are done.
 
     Args:
-        chosen: of `exhibits`.
-        quick: of sizes that take seconds.
-        progress: called with (exhibits done, all).
-        workers: that share them.
+        chosen: some of `exhibits`.
+        quick: whether networks of sizes that take seconds are simulated.
+        progress: called with exhibits done and all.
+        workers: that share the exhibits.
         folder: where simulated points of whole sizes are kept, and looked for.
     """
     evidences = workers.over(_computer, (quick, folder), [item.id for item in chosen])
@@ -69,10 +69,12 @@ def reproduce(
 
 
 def _computer(shared: tuple[bool, Path | None]) -> Callable[[str], Evidence]:
+    """The function that computes an exhibit by its name, for one worker."""
     quick, folder = shared
     by_id = {item.id: item for item in exhibits()}
 
     def computed(name: str) -> Evidence:
+        """Compute an exhibit."""
         with keeping(folder):
             return by_id[name].compute(quick)
 

@@ -1,4 +1,4 @@
-"""Small graphs drawn as circles and lines, as papers draw them."""
+"""Draw small graphs as circles and lines, as papers do; and places and links for such drawings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from templates import environment
 
 MARGIN, SPREAD, HEAD = 34, 300, 34
+"""Pixels around a drawing, of its width, and of its heading."""
 HIDDEN, FAINT, HOST = -1, -2, 4
+"""In place of a colour: not drawn; in the background. HOST is the colour of hosts, white."""
 COLOURS = 7
-"""Of the template: red, green, blue, brown, white, violet, light green."""
+"""The colours of the template: red, green, blue, brown, white, violet, light green."""
 Places = NDArray[np.float64]
+"""float64[n, 2], places of vertices, y downwards, in any unit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,18 +83,19 @@ class Diagram:
 
 
 def _path(ends: Iterable[list[list[float]]]) -> str:
+    """Lines as one SVG path, each with the places of its two ends."""
     return "".join(f"M{a[0]:g} {a[1]:g}L{b[0]:g} {b[1]:g}" for a, b in ends)
 
 
 def ring(count: int, radius: float = 1.0, centre: tuple[float, float] = (0, 0)) -> Places:
-    """float64[count, 2]: on a circle, clockwise from the top."""
+    """Places on a circle, clockwise from the top: float64[count, 2]."""
     turn = 2 * np.pi * np.arange(count) / max(count, 1)
     places: Places = np.stack((np.sin(turn), -np.cos(turn)), axis=1) * radius + np.array(centre)
     return places
 
 
 def columns(*sizes: int, apart: float = 1.6) -> Places:
-    """float64[N, 2]: columns of so many places, each over the same height."""
+    """Places in columns of some sizes, all of the same height: float64[N, 2]."""
     height = max(sizes) - 1
     parts = [
         np.stack((np.full(n, apart * x * max(height, 1) / 3), (np.arange(n) + 0.5) * height / n), 1)
@@ -107,7 +111,15 @@ def with_hosts(
     hosts_of_leaf: int,
     side: int,
 ) -> tuple[Places, NDArray[np.integer]]:
-    """Places and links with compute nodes of leaves, on their left (side -1) or right (1)."""
+    """Places and links with those of hosts added.
+
+    Args:
+        places: float64[N, 2], of the switches.
+        links: int[E, 2], of the switches.
+        leaves: int64[n], the switches with hosts.
+        hosts_of_leaf: how many hosts each has.
+        side: -1 if hosts are drawn on the left, 1 on the right.
+    """
     owner = np.repeat(leaves, hosts_of_leaf)
     across = np.full(len(owner), 1.3 * side)
     along = np.tile(0.28 * (np.arange(hosts_of_leaf) - (hosts_of_leaf - 1) / 2), len(leaves))
@@ -119,5 +131,5 @@ def with_hosts(
 
 
 def matrix_links(adjacent: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """int64[E, 2]: the links of a symmetric matrix."""
+    """The links of a symmetric adjacency matrix, int64[E, 2]."""
     return np.argwhere(np.triu(adjacent, 1))

@@ -1,4 +1,8 @@
-"""A numbered table or figure of a paper: what it says, what we compute, and the verdict."""
+"""The types of an exhibit, a numbered table or figure of a paper, and of its verdict.
+
+An `Exhibit` computes its `Evidence`: tables, curves and drawings, and a `PaperClaim` for each
+statement of the paper, with the printed value, the computed one, and a verdict from `VERDICTS`.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +82,7 @@ class PaperClaim:
 
     @property
     def why(self) -> str:
-        """What has to be known beside the verdict; "" where that says all."""
+        """What a reader has to know beside the verdict; "" where the verdict says all."""
         verdict = self.verdict
         if verdict == "equal":
             return ""
@@ -96,12 +100,14 @@ class PaperClaim:
         return 100 * self.reading_error / (abs(self.printed) or 1.0)
 
     def _within(self, slack: float) -> bool:
-        away = (nan if self.computed is None else self.computed) - self.printed
-        below, above = away >= -slack - 1e-9, away <= slack + 1e-9
-        return {"=": below and above, ">=": below, "<=": above}[self.relation]
+        """Whether the relation holds, if the printed value may be off by `slack`."""
+        excess = (nan if self.computed is None else self.computed) - self.printed
+        large_enough, small_enough = excess >= -slack - 1e-9, excess <= slack + 1e-9
+        holds = {"=": large_enough and small_enough, ">=": large_enough, "<=": small_enough}
+        return holds[self.relation]
 
     def row(self) -> dict[str, Any]:
-        """For JSON."""
+        """The claim for JSON."""
         return {
             "says": self.says,
             "relation": self.relation,
@@ -127,7 +133,7 @@ class Evidence:
     diagrams: tuple[Diagram, ...] = ()
     """The drawings of graphs."""
     setup: tuple[str, ...] = ()
-    """What was simulated, a line each."""
+    """What was simulated, in lines of text."""
     quick: bool = False
     """Whether sizes are smaller than the paper's."""
 
@@ -136,7 +142,10 @@ class Evidence:
 
     @property
     def verdict(self) -> str:
-        """The last of `VERDICTS` among what was computed; else `NOT_COMPUTED`, or `TAKEN`."""
+        """The worst verdict among the claims that were computed.
+
+        If none was: `NOT_COMPUTED`, or `TAKEN` if all claims are taken.
+        """
         counts = self.counts()
         computed = [verdict for verdict in VERDICTS if verdict in counts and verdict not in NEUTRAL]
         if computed:
@@ -145,7 +154,7 @@ class Evidence:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What has to be known beside the verdict, each reason once."""
+        """What a reader has to know beside the verdict, each reason once."""
         if self.quick:
             holding = sum(claim.verdict in HOLDS for claim in self.claims)
             return (f"of smaller sizes, where {holding} of {len(self.claims)} statements hold",)
@@ -183,15 +192,15 @@ class Exhibit:
     what: str
     """Its caption, shortened."""
     compute: Callable[[bool], Evidence]
-    """Computes the evidence; with True, of sizes that take seconds."""
+    """Computes the evidence; with True, networks of sizes that take seconds are simulated."""
 
     @property
     def id(self) -> str:
-        """`polarfly-fig8`."""
+        """The name of the exhibit, such as `polarfly-fig8`."""
         return f"{self.paper}-{self.kind}{self.number}"
 
     def row(self, evidence: Evidence) -> dict[str, Any]:
-        """For a list and JSON."""
+        """The exhibit with its verdict, for a list and JSON."""
         return {
             "id": self.id,
             "paper": self.paper,
@@ -205,7 +214,13 @@ class Exhibit:
 def exhibits_of(
     paper: str, kind: str, captions: dict[Callable[[bool], Evidence], str]
 ) -> list[Exhibit]:
-    """The tables or figures of a paper, in the order of their numbers from 1."""
+    """The tables or figures of a paper, in the order of their numbers from 1.
+
+    Args:
+        paper: its short name.
+        kind: `table` or `fig`.
+        captions: by the function that computes the evidence.
+    """
     numbered = partial(Exhibit, paper, kind)
     return [
         numbered(number, what, compute)

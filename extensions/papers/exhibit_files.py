@@ -1,4 +1,4 @@
-"""What is written of an exhibit: data, pictures, verdict; and a page of all of them."""
+"""Write exhibits: the files of one (data, pictures, verdict), and a Markdown page of all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def picture_names(exhibit: Exhibit, evidence: Evidence) -> list[str]:
 
 
 def pictures(exhibit: Exhibit, evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """Name and SVG of each picture.
+    """Yield name and SVG of each picture of an exhibit.
 
     Raises:
         InputError: there is a plot, and Matplotlib is not installed.
@@ -46,7 +46,10 @@ def pictures(exhibit: Exhibit, evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[str, str]]:
-    """Name and text of each file; the verdict is the last, so where it is written all are."""
+    """Yield name and text of each file of an exhibit.
+
+    The verdict is the last: if it is in a folder, so are all other files.
+    """
     curves = [asdict(panel) for panel in evidence.panels]
     graphs = [
         {"title": diagram.title, "places": diagram.places.tolist(), "links": diagram.links.tolist()}
@@ -64,7 +67,10 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
 
 
 def known_row(folder: Path, exhibit: Exhibit, quick: bool) -> dict[str, Any] | None:
-    """Its row as the same code has written it, with all else and of the same sizes; or None."""
+    """The row of an exhibit in the verdict that a folder has.
+
+    None: there is no such verdict, or other code has computed it, or it is of other sizes.
+    """
     try:
         verdict = json.loads((folder / exhibit.id / VERDICT_FILE).read_text())
         if (verdict.pop("quick"), verdict.pop("code")) != (quick, source_digest()):
@@ -75,12 +81,12 @@ def known_row(folder: Path, exhibit: Exhibit, quick: bool) -> dict[str, Any] | N
 
 
 def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterator[str]:
-    """A Markdown page: the verdicts, then each exhibit with its pictures and values.
+    """Yield a Markdown page: the verdicts, then each exhibit with its pictures and values.
 
     Args:
         reproduced: exhibits with what was computed.
         papers: titles by short name.
-        beside: the folder of the pictures as the page names it.
+        beside: the folder of the pictures, as a prefix of their links in the page.
     """
     yield "| | shows | verdict | |\n| --- | --- | --- | --- |\n"
     for item, evidence in reproduced:
@@ -104,16 +110,27 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
             yield from _table(evidence.columns, evidence.rows)
             yield from _apart(evidence)
         else:
-            heads = ("the paper says", "", "printed", "ours", "")
-            rows = [
-                (c.says, c.relation, c.printed, c.computed, "" if evidence.quick else c.why)
-                for c in evidence.claims
-            ]
-            yield from _table(heads, rows)
+            yield from _claims(evidence)
+
+
+def _claims(evidence: Evidence) -> Iterator[str]:
+    """A table of the claims of an exhibit that is not a table itself."""
+    heads = ("the paper says", "", "printed", "ours", "")
+    rows = [
+        (
+            claim.says,
+            claim.relation,
+            claim.printed,
+            claim.computed,
+            "" if evidence.quick else claim.why,
+        )
+        for claim in evidence.claims
+    ]
+    yield from _table(heads, rows)
 
 
 def counts_of(reproduced: Reproduced) -> tuple[Counter[str], Counter[str]]:
-    """How many exhibits have each verdict, and how many of their statements."""
+    """How many exhibits have each verdict, and how many statements have each."""
     exhibits = Counter(evidence.verdict for _, evidence in reproduced)
     statements = Counter[str]()
     for _, evidence in reproduced:
@@ -122,6 +139,7 @@ def counts_of(reproduced: Reproduced) -> tuple[Counter[str], Counter[str]]:
 
 
 def _counts(reproduced: Reproduced) -> Iterator[str]:
+    """A table of how many exhibits and statements have each verdict."""
     exhibits, statements = counts_of(reproduced)
     rows = [(name, exhibits[name], statements[name]) for name in VERDICTS]
     rows.append(("all", exhibits.total(), statements.total()))
@@ -129,7 +147,7 @@ def _counts(reproduced: Reproduced) -> Iterator[str]:
 
 
 def _mistakes(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
-    """What is wrong in print, each counter-example once, with the statements that it refutes."""
+    """A table of what the papers print wrongly: each counter-example, and what it refutes."""
     yield "\n## Where the papers are wrong\n"
     rows = list[tuple[object, ...]]()
     for item, evidence in reproduced:
@@ -148,12 +166,12 @@ def _mistakes(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
 
 
 def _apart(evidence: Evidence) -> Iterator[str]:
-    """A line for each reason why printed values are others, with the first of its statements."""
-    alike: dict[tuple[str, str], list[PaperClaim]] = {}
+    """Yield a line for each reason why printed values differ, with the first such statement."""
+    by_reason: dict[tuple[str, str], list[PaperClaim]] = {}
     for claim in evidence.claims:
         if claim.verdict not in ("equal", "agrees") and not evidence.quick:
-            alike.setdefault((claim.verdict, claim.why), []).append(claim)
-    for (verdict, why), claims in alike.items():
+            by_reason.setdefault((claim.verdict, claim.why), []).append(claim)
+    for (verdict, why), claims in by_reason.items():
         first, more = claims[0], f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""
         ours = "nothing" if first.computed is None else _cell(first.computed)
         values = f"{_cell(first.printed)} in print, {ours} here"
@@ -161,12 +179,14 @@ def _apart(evidence: Evidence) -> Iterator[str]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    """A Markdown table."""
     yield "\n| " + " | ".join(columns) + " |\n" + "| --- " * len(columns) + "|\n"
     for row in rows:
         yield "| " + " | ".join(_cell(cell) for cell in row) + " |\n"
 
 
 def _cell(cell: object) -> str:
+    """The text of a cell in Markdown; a dash for None."""
     if cell is None:
         return "–"
     text = f"{cell:,.6g}" if isinstance(cell, float) else str(cell)

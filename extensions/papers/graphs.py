@@ -1,4 +1,6 @@
-"""Small graphs that papers show and polarfab does not compile, as bool[N, N]."""
+"""Small graphs that papers show and polarfab does not compile, as adjacency matrices, bool[N,
+N].
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ Adjacency = NDArray[np.bool_]
 
 
 def turan(order: int, parts: int) -> Adjacency:
-    """Complete between parts of equal size, which divides the order."""
+    """The Turán graph: vertices of different parts are joined; all parts have the same size."""
     part = np.arange(order) * parts // order
     return np.asarray(part[:, None] != part)
 
 
 def paley(q: int) -> Adjacency:
-    """Joined where the difference is a square, for a prime q ≡ 1 (mod 4)."""
+    """The Paley graph of a prime q ≡ 1 (mod 4): numbers whose difference is a square are joined."""
     square = np.zeros(q, np.bool_)
     square[np.arange(1, q) ** 2 % q] = True
     number = np.arange(q)
@@ -23,24 +25,24 @@ def paley(q: int) -> Adjacency:
 
 
 def hamming(n: int) -> Adjacency:
-    """Pairs from n x n, joined where they differ in one place."""
+    """The Hamming graph of pairs from n x n: pairs that differ in one place are joined."""
     row, column = np.divmod(np.arange(n * n), n)
     return np.asarray((row[:, None] == row) ^ (column[:, None] == column))
 
 
 def cartesian(one: Adjacency, other: Adjacency) -> Adjacency:
-    """Pairs, joined where they are equal in one place and joined in the other."""
-    same, alike = (np.eye(len(graph), dtype=np.bool_) for graph in (one, other))
-    return np.asarray(np.kron(one, alike) | np.kron(same, other))
+    """The Cartesian product: pairs are joined if one place is equal and the other one joined."""
+    one_equal, other_equal = (np.eye(len(graph), dtype=np.bool_) for graph in (one, other))
+    return np.asarray(np.kron(one, other_equal) | np.kron(one_equal, other))
 
 
 def complement(graph: Adjacency) -> Adjacency:
-    """Joined where the others are not."""
+    """The complement: vertices are joined if they are not joined in the graph."""
     return ~graph & ~np.eye(len(graph), dtype=np.bool_)
 
 
 def diameter_of(graph: Adjacency) -> int:
-    """The largest distance; the graph is connected."""
+    """The largest distance in a connected graph."""
     steps = graph | np.eye(len(graph), dtype=np.bool_)
     reached, count = steps, 1
     while not reached.all():
@@ -49,18 +51,20 @@ def diameter_of(graph: Adjacency) -> int:
 
 
 def mean_distance(graph: Adjacency) -> float:
-    """Over pairs of different vertices, of a graph of diameter 2 at most."""
+    """The mean distance of two different vertices, in a graph of diameter 2 at most."""
     order = len(graph)
     return 2 - float(graph.sum()) / (order * (order - 1))
 
 
 def is_vertex_transitive(graph: Adjacency) -> bool:
-    """Whether each vertex can be mapped onto each other one; by search, for small graphs."""
+    """Whether an automorphism maps the first vertex onto each vertex; by search, for small
+    graphs.
+    """
     return all(_mapped(graph, [vertex]) for vertex in range(len(graph)))
 
 
 def _mapped(graph: Adjacency, images: list[int]) -> bool:
-    """Whether images of the first vertices can be completed to an automorphism."""
+    """Whether some images of the first vertices can be completed to an automorphism."""
     vertex = len(images)
     if vertex == len(graph):
         return True
@@ -71,16 +75,17 @@ def _mapped(graph: Adjacency, images: list[int]) -> bool:
 
 
 def involution_of_rstar(joined: Adjacency) -> list[int] | None:
-    """The image of each vertex under an involution f that has Property R*; None: there is none.
+    """The image of each vertex under an involution f with Property R*; None: there is none.
 
-    Of any two different vertices x and y, x and y are joined, or f(x) and f(y), or y is f(x)
-    (PolarStar paper, §5.1). All involutions are searched, vertex by vertex: the image of a vertex
-    is refused where a pair of vertices whose images are chosen has none of the three.
+    Property R*: for any two different vertices x and y, x and y are joined, or f(x) and f(y) are
+    joined, or y is f(x) (PolarStar paper, §5.1). All involutions are tried, vertex by vertex. An
+    image is refused if the property fails for two vertices whose images are chosen.
     """
     order = len(joined)
     image = [-1] * order
 
     def fits(vertex: int) -> bool:
+        """Whether the property holds for a vertex and every other one with an image."""
         return all(
             other in (vertex, image[vertex])
             or joined[vertex, other]
@@ -90,6 +95,7 @@ def involution_of_rstar(joined: Adjacency) -> list[int] | None:
         )
 
     def complete() -> bool:
+        """Whether the images can be completed; then they are."""
         if -1 not in image:
             return True
         vertex = image.index(-1)

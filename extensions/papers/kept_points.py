@@ -1,7 +1,8 @@
-"""Simulated points in a file, so that a figure of hours can be stopped, begun again, and checked.
+"""Keep simulated points in a file, so that a figure that takes hours can be stopped and resumed.
 
 A line of `points.csv` is one load with one seed: what was simulated, the digest of the code that
-did it, and the point.
+simulated it, and the result. `kept_point` takes a point from the file, or computes and keeps it.
+`checked` simulates some of them again, to see whether they still hold.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ FILE = "points.csv"
 
 
 class PointOf(NamedTuple):
-    """What a kept point is of."""
+    """What was simulated for a kept point."""
 
     fabric: str
     """A `PaperFabric` as JSON."""
@@ -48,7 +49,7 @@ class KeptPoint(NamedTuple):
     """A point of a file, and the digest of the code that simulated it."""
 
     what: PointOf
-    """What the point is of."""
+    """What was simulated."""
     code: str
     """The digest of the code that simulated it."""
     point: LoadPoint
@@ -61,9 +62,9 @@ class _Kept(NamedTuple):
     file: Path
     """The file."""
     points: dict[PointOf, LoadPoint]
-    """What was measured, by what it is of."""
+    """What was measured, by what was simulated."""
     alone: bool = False
-    """Whether a point that the file lacks is refused, and not computed."""
+    """Whether a point that the file lacks is an error; else it is computed."""
 
 
 _KEPT: ContextVar[_Kept | None] = ContextVar("points that are kept", default=None)
@@ -73,14 +74,14 @@ COLUMNS = (*PointOf._fields, "code", *VALUES)
 
 @cache
 def points_digest() -> str:
-    """The digest of the code that points follow from."""
+    """The digest of the code on which points depend."""
     simulator = folder_digest(SOURCES / "extensions" / "simulation")
     return hashlib.sha256(f"{source_digest()}{simulator}".encode()).hexdigest()[:16]
 
 
 @contextmanager
 def keeping(folder: Path | None) -> Iterator[None]:
-    """Keep the points that are computed inside in `points.csv` of a folder, which is read once."""
+    """While this is open, keep computed points in `points.csv` of a folder, which is read once."""
     token = _KEPT.set(_kept(folder / FILE) if folder else None)
     try:
         yield
@@ -90,9 +91,9 @@ def keeping(folder: Path | None) -> Iterator[None]:
 
 @contextmanager
 def from_points(file: Path) -> Iterator[None]:
-    """Take all points from a file, whatever code has computed them.
+    """While this is open, take all points from a file, whatever code has computed them.
 
-    Inside, a point that the file lacks raises an InputError.
+    A point that the file lacks then raises an InputError.
     """
     points = {kept.what: kept.point for kept in kept_points(file)}
     token = _KEPT.set(_Kept(file, points, alone=True))
@@ -103,6 +104,7 @@ def from_points(file: Path) -> Iterator[None]:
 
 
 def _kept(file: Path) -> _Kept:
+    """The points of a file that this code has computed."""
     if not file.exists():
         return _Kept(file, {})
     mine = (kept for kept in kept_points(file) if kept.code == points_digest())
@@ -110,9 +112,9 @@ def _kept(file: Path) -> _Kept:
 
 
 def kept_point(what: PointOf, compute: Callable[[], LoadPoint]) -> LoadPoint:
-    """A point: as it was kept, else computed and, inside `keeping`, kept.
+    """A point from the file, or else computed; within `keeping` it is kept then.
 
-    A point that other code has computed is computed again, but inside `from_points`.
+    A point that other code has computed is computed again, except within `from_points`.
     """
     kept = _KEPT.get()
     if kept is None:
@@ -127,21 +129,22 @@ def kept_point(what: PointOf, compute: Callable[[], LoadPoint]) -> LoadPoint:
 
 
 def _add(file: Path, kept: KeptPoint) -> None:
-    """A line, in one piece; on a line of its own, also behind one that was cut short."""
+    """Append the line of a point at once; a line before it that was cut short is ended first."""
     if not file.exists() or not file.stat().st_size:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(",".join(COLUMNS) + "\n")
     with file.open("a+b") as stream:
         stream.seek(-1, SEEK_END)
-        cut = stream.read() != b"\n"
-        stream.write(("\n" * cut + _line(kept)).encode())
+        cut_short = stream.read() != b"\n"
+        line = "\n" + _line(kept) if cut_short else _line(kept)
+        stream.write(line.encode())
 
 
 def kept_points(file: Path) -> Iterator[KeptPoint]:
-    """The points of a file; lines that are none, as one cut short, are left out.
+    """Yield the points of a file; lines that are no points, such as one cut short, are left out.
 
     Raises:
-        InputError: it has other columns.
+        InputError: the file has other columns.
     """
     head, *lines = read_text(file).text.splitlines() or [""]
     if head not in ("", ",".join(COLUMNS)):
@@ -159,10 +162,12 @@ def kept_points(file: Path) -> Iterator[KeptPoint]:
 
 
 def _numbers(cells: Mapping[str, str], *names: str) -> list[Any]:
+    """The numbers in some cells of a line."""
     return [json.loads(cells[name]) for name in names]
 
 
 def _line(kept: KeptPoint) -> str:
+    """The line of a point."""
     values = (json.dumps(value) for value in asdict(kept.point).values())
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow([*kept.what, kept.code, *values])
@@ -171,24 +176,27 @@ def _line(kept: KeptPoint) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckedPoint:
-    """A kept point, simulated again."""
+    """A kept point that was simulated again."""
 
     what: PointOf
-    """What the point is of."""
+    """What was simulated."""
     kept: float
     """The accepted load that is kept."""
     now: float
     """The accepted load of the new run."""
     within: float | None
-    """How far `now` may be from `kept`. By the same code 0: both have to be equal. Else half of the
-    95 % prediction interval of the runs that are kept of the same load, of which `kept` is then the
-    mean. None where one run is kept, which says nothing of how far."""
+    """How far `now` may be from `kept`.
+
+    By the same code it is 0: both have to be equal. By other code it is half of the 95 % prediction
+    interval of the kept runs of the same load, and `kept` is their mean. None if one run is kept,
+    which does not say how far runs differ.
+    """
     same_code: bool
     """Whether the code is that of the kept point."""
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the point still is what it was; None: undecided."""
+        """Whether the point still holds; None: undecided."""
         return None if self.within is None else abs(self.now - self.kept) <= self.within + 1e-9
 
 
@@ -198,10 +206,10 @@ def checked(
     """Simulate a random sample of the points of a file again.
 
     Args:
-        file: as `keeping` writes it.
-        sample: how many.
+        file: a file that `keeping` has written.
+        sample: how many points are simulated.
         seed: of the sample.
-        simulate: what a point is of.
+        simulate: simulates a point.
 
     Raises:
         InputError: the file has no points.
@@ -213,13 +221,14 @@ def checked(
     for kept in (points[number] for number in sorted(chosen)):
         same = kept.code == points_digest()
         centre, within = kept.point.accepted, 0.0 if same else None
-        runs = [*{o.what: o.point.accepted for o in points if _alike(kept, o)}.values()]
+        by_seed = {run.what: run.point.accepted for run in points if _same_load(kept, run)}
+        runs = list(by_seed.values())
         if not same and len(runs) > 1:
             centre = fmean(runs)
             within = student(len(runs)) * stdev(runs) * sqrt(1 + 1 / len(runs))
         yield CheckedPoint(kept.what, centre, simulate(kept.what).accepted, within, same)
 
 
-def _alike(one: KeptPoint, other: KeptPoint) -> bool:
-    """Whether these are runs of one load, of one code."""
+def _same_load(one: KeptPoint, other: KeptPoint) -> bool:
+    """Whether two points are runs of the same load by the same code."""
     return one.code == other.code and one.what._replace(seed=0) == other.what._replace(seed=0)

@@ -1,4 +1,9 @@
-"""Latency over load for exhibits: fabrics simulated by their emitted tables."""
+"""Latency over load for the figures of papers: compile a network, and simulate it load by load.
+
+A `PaperFabric` names a network and the routes of its packets. `simulated_curve` measures it; at
+whole sizes each point is kept as soon as it is computed (`kept_points`), and loads near saturation
+are added by halving.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +27,19 @@ from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic
 
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""Of whole sizes, up to `BEYOND` that are not sustained."""
+"""The loads of whole sizes, up to the last one that is simulated (`BEYOND`)."""
 BEYOND, NEAR, ENOUGH = 2, 2, 10
-"""Of whole sizes: at least so many more loads lie between the last sustained one and the next, each
-halving the gap, and at least so many are simulated in all."""
+"""At whole sizes: after so many loads that are not sustained no larger one is simulated; at least
+so many loads are added between the largest sustained load and the next, each halving the gap; and
+at least so many loads are simulated in all."""
 DRAIN = 2_000
-"""Most cycles that whole sizes wait for what was measured: no sustained load waits for 800."""
+"""The most cycles that whole sizes wait for measured packets. No sustained load waits for 800."""
 SEEDS = 5
-"""Runs of each load of whole sizes; a load is sustained if it is in each of them."""
+"""The runs of each load at whole sizes. A load is sustained if it is sustained in each run."""
 
 
 class Look(NamedTuple):
-    """Loads and windows of a curve that is simulated quickly, for a look."""
+    """The loads and the measured cycles of a curve that is simulated quickly."""
 
     loads: tuple[float, ...] = (0.1, 0.4, 0.95)
     """The offered loads."""
@@ -47,7 +53,7 @@ class Look(NamedTuple):
     """The most cycles to wait for packets that were measured."""
 
     def windows(self) -> dict[str, Any]:
-        """For `SimulationSettings`."""
+        """The measured cycles, as fields of `SimulationSettings`."""
         return {name: value for name, value in self._asdict().items() if name != "loads"}
 
 
@@ -55,7 +61,7 @@ A_LOOK = Look()
 
 
 FARTHEST = 3
-"""Links between switches of an adversarial pattern: the diameter of the networks that it is for."""
+"""The distance of switches in the adversarial pattern: the diameter of the networks it is for."""
 BY_TABLE, BY_ANY = {"paths": "table"}, {"paths": "shortest"}
 ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     "MIN": ({}, {"routing": "minimal"}),
@@ -68,10 +74,10 @@ ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
         {"routing": "adaptive"},
     ),
 }
-"""By name: the routing of a fabric, and the simulated routing of its packets."""
+"""By name the `routing` of the spec, and settings of the simulation."""
 SPLIT = ("dragonfly", "megafly")
-"""Families whose packets do not take any free channel in the papers: those of BookSim's
-`dragonflynew` change theirs behind a global link, PolarStar's §9.4 counts theirs. Here `valley`."""
+"""Families whose packets change channels in the papers: in BookSim's `dragonflynew` after a global
+link; PolarStar's §9.4 counts the channels. Here the scheme `valley` is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +87,27 @@ class PaperFabric:
     topology: Mapping[str, int | str | None]
     """The family and its parameters, as in a spec."""
     hosts: int
-    """Hosts at each switch that has some."""
+    """How many hosts each switch with hosts has."""
     routes: str
     """How packets are routed, one of `ROUTES`."""
     group: int = 0
-    """Switches of a supernode, group or pod; 0 where there is none."""
+    """How many switches a supernode, group or pod has; 0 if there are none."""
     grown: str = ""
     """The clusters that were added, as for `expand`; "" for none."""
 
     def build(self) -> Build:
-        """Compiled; the last one is held."""
+        """The compiled network; the last one is kept in memory."""
         routing = ROUTES[self.routes][0]
         spec = {"name": "simulated", "topology": dict(self.topology), "routing": dict(routing)}
         build = _compiled(json.dumps(spec))
         return GrowthReport.of_clusters(build, self.grown).build if self.grown else build
 
     def text(self) -> str:
-        """As JSON: `PaperFabric(**json.loads(text))` is it again."""
+        """The network as JSON, which `PaperFabric(**json.loads(text))` reads."""
         return json.dumps(asdict(self))
 
     def title(self) -> str:
-        """`polarfly q=31 16 hosts a switch`."""
+        """The network in words, such as `polarfly q=31 16 hosts a switch`."""
         family, *values = (
             f"{value}" if name == "family" else f"{name}={value}"
             for name, value in self.topology.items()
@@ -110,18 +116,25 @@ class PaperFabric:
         return f"{words} {self.hosts} hosts a switch"
 
     def simulated_routing(self) -> dict[str, str]:
-        """Of packets, for `SimulationSettings`."""
+        """How packets are routed, as fields of `SimulationSettings`."""
         split = {"scheme": "valley"} if self.topology["family"] in SPLIT else {}
         return {**ROUTES[self.routes][1], **split}
 
 
 @lru_cache(maxsize=1)
 def _compiled(spec: str) -> Build:
+    """The build of a spec, which is JSON."""
     return compile_fabric(load_fabric(json.loads(spec)))
 
 
 def setup_of(fabrics: Iterable[PaperFabric], quick: bool) -> tuple[str, ...]:
-    """What was simulated, a line each: switches and windows, then the networks and their routes."""
+    """Lines that say what was simulated: switches, loads and cycles, and networks with their
+    routes.
+
+    Args:
+        fabrics: the networks.
+        quick: whether they were simulated quickly.
+    """
     settings = SimulationSettings(**A_LOOK.windows()) if quick else SimulationSettings()
     loads = A_LOOK.loads if quick else LOADS
     seeds = f"each of the seeds 0 to {SEEDS - 1}"
@@ -145,7 +158,7 @@ def setup_of(fabrics: Iterable[PaperFabric], quick: bool) -> tuple[str, ...]:
 
 
 def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tuple[str, ...]:
-    """A line that names the curves with a deadlock, and from which load on; none without one."""
+    """A line that names the curves with a deadlock, and the first load of each; () without any."""
     first = {
         " ".join(key): next(point.offered for point in curve.points if point.deadlock)
         for key, curve in curves
@@ -156,7 +169,10 @@ def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tupl
 
 
 def panels_of(curves: Mapping[tuple[str, str], LatencyCurve]) -> tuple[Panel, ...]:
-    """Of curves by pattern and name: the latency of each pattern, then what was accepted."""
+    """Panels of the latency of each pattern, and then of the accepted load of each pattern.
+
+    curves: by pattern and name.
+    """
     drawn = {
         pattern: latencies([(name, c) for (p, name), c in curves.items() if p == pattern], pattern)
         for pattern, _ in curves
@@ -171,13 +187,13 @@ def simulated_curve(
     quick: bool,
     look: Look = A_LOOK,
 ) -> LatencyCurve:
-    """The curve of a network; of the whole size, each point is kept as soon as it is there.
+    """Simulate a network at several loads; at the whole size, each point is kept when it is done.
 
     Args:
-        fabric: what is simulated.
-        pattern: of traffic; `adversarial` is between groups.
-        quick: with the loads and windows of `look`.
-        look: fewer loads, shorter windows.
+        fabric: the network.
+        pattern: the traffic pattern; `adversarial` is between groups.
+        quick: whether the loads and cycles of `look` are simulated.
+        look: fewer loads and cycles.
     """
     if quick:
         prepared = _prepared(fabric, pattern, look.loads, look.windows())
@@ -205,7 +221,7 @@ def simulated_curve(
 
 
 def simulated_point(what: PointOf) -> LoadPoint:
-    """One run of the whole size."""
+    """Simulate one load of a network at its whole size, with one seed."""
     network, traffic, settings = _whole(what.fabric, what.pattern)
     one_run = replace(settings, loads=(what.load,), seed=what.seed)
     return simulate(network, traffic, one_run).points[0]
@@ -213,12 +229,21 @@ def simulated_point(what: PointOf) -> LoadPoint:
 
 @lru_cache(maxsize=1)
 def _whole(fabric: str, pattern: str) -> Simulated:
+    """What is simulated of a network at its whole size."""
     return _prepared(PaperFabric(**json.loads(fabric)), pattern, LOADS, {"drain": DRAIN})
 
 
 def _prepared(
     fabric: PaperFabric, pattern: str, loads: tuple[float, ...], windows: Mapping[str, int]
 ) -> Simulated:
+    """The network, traffic and settings of a simulation.
+
+    Args:
+        fabric: the network.
+        pattern: the traffic pattern.
+        loads: the offered loads.
+        windows: fields of `SimulationSettings`.
+    """
     build = fabric.build()
     topology, hosts = build.topology, fabric.hosts
     if pattern == "adversarial" and fabric.group:
@@ -233,17 +258,17 @@ def _prepared(
 
 
 def most_accepted(curve: LatencyCurve) -> float:
-    """The largest throughput of the loads that were simulated, also above saturation."""
+    """The largest accepted load of a curve, also above saturation."""
     return max(point.accepted for point in curve.points)
 
 
 def sustained(curve: LatencyCurve) -> float:
-    """The largest load that is sustained; 0 for none."""
+    """The largest sustained load of a curve; 0 if there is none."""
     return curve.saturation or 0.0
 
 
 def latency_at(curve: LatencyCurve, load: float) -> float:
-    """The mean latency at an offered load; endless where no packet came, or the curve has ended."""
+    """The mean latency at an offered load; infinite if no packet came, or the curve ends before."""
     latency_by_load = {measured.offered: measured.mean_latency for measured in curve.points}
     latency = None if load > max(latency_by_load) else latency_by_load[load]
     return inf if latency is None else latency

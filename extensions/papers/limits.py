@@ -1,9 +1,9 @@
-"""The networks of the Projective Networks paper by formula: N, Δ, k̄ and u of any size.
+"""Formulas for the networks of the Projective Networks paper: their size N, degree Δ, k̄ and u.
 
-Every formula is compared with distances and loads that are measured in graphs of small sizes
-(`extensions.papers.projective.measured_networks`), and a test holds that they are equal. Of the
-generalised hexagons no graph is built: the k̄ of their incidence graphs follows from the definition,
-and u = 1 as their groups are transitive on flags. Nothing is computed of their polarity quotients.
+k̄ is the mean distance, and u the mean use of links in parts of the most used one. A test compares
+every formula with distances and loads that are measured in small graphs. No graph of a generalised
+hexagon is built: the k̄ of its incidence graph follows from the definition, and u = 1 as its group
+is transitive on flags. Its polarity quotients are not computed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class GraphShape:
     """Links in both directions, where the graph is not regular; else 0."""
 
     def quantities(self) -> dict[str, float]:
-        """T, R, N, Δ, Δ0 with Δ0 = 2E·u/(N·k̄); only N and Δ where u is not computed."""
+        """T, R, N, Δ and Δ0 of the paper, with Δ0 = 2E·u/(N·k̄); only N and Δ if u is not
+        computed.
+        """
         sizes: dict[str, float] = {"N": self.order, "Δ": self.degree}
         if isnan(self.utilisation):
             return sizes
@@ -42,31 +44,32 @@ class GraphShape:
 
 
 def moore_mean(order: int, degree: int, diameter: int) -> float:
-    """The k̄ of a generalised Moore graph: all distances below the diameter as full as can be."""
+    """The k̄ of a generalised Moore graph, in which all distances below the diameter are full."""
     near = [degree * int((degree - 1) ** (t - 1)) for t in range(1, diameter)]
     far = order - 1 - sum(near)
     return (sum(t * n for t, n in enumerate(near, 1)) + diameter * far) / (order - 1)
 
 
 def structural(network: str) -> dict[str, float]:
-    """T, R, N, Δ, Δ0 of a row of Table III at its example."""
+    """T, R, N, Δ and Δ0 of the example in a row of Table III."""
     return SHAPES[network]().quantities()
 
 
 def moore_shape(order: int, degree: int, diameter: int) -> GraphShape:
-    """A generalised Moore graph with u = 1."""
+    """The shape of a generalised Moore graph with u = 1."""
     return GraphShape(order, degree, moore_mean(order, degree, diameter))
 
 
 DELORME_UTILISATION = {2: 1.0, 8: 39 / 40}
-"""u of Delorme's graph of quadrangles, measured for these q."""
+"""By q the u of Delorme's graph of quadrangles, measured."""
 
 
 def delorme_shape(q: int) -> GraphShape:
-    """Delorme's graph of the quadrangle W(q), q an odd power of 2.
+    """The shape of Delorme's graph of the quadrangle W(q), for q an odd power of 2.
 
-    It has no triangles and no squares, so all paths of two links lead to different vertices, and
-    the rest is at distance 3. That was measured for q = 2, 8 and 32, u for `DELORME_UTILISATION`.
+    The graph has no triangles and no squares. So all paths of two links lead to different vertices,
+    and all other vertices are at distance 3. That was measured for q = 2, 8 and 32, and u for the q
+    of `DELORME_UTILISATION`.
     """
     absolute, order = q * q + 1, q**3 + q * q + q + 1
     others = order - absolute
@@ -78,14 +81,14 @@ def delorme_shape(q: int) -> GraphShape:
 
 
 def demi_shape(q: int) -> GraphShape:
-    """The modified incidence graph, PolarFly's."""
+    """The shape of the modified incidence graph, which is PolarFly's."""
     order, arcs = q * q + q + 1, q * (q + 1) ** 2
     mean = 2 - arcs / (order * (order - 1))
     return GraphShape(order, q + 1, mean, polarity_utilisation(q), arcs)
 
 
 def baseline_shape(family: str, degree: int, **parameters: int | str) -> GraphShape:
-    """A baseline of this degree, by its formulas."""
+    """The shape of a baseline family, by its formulas."""
     baseline = BASELINES[family]
     mean, used = baseline.mean_distance(parameters), baseline.utilisation(parameters)
     return GraphShape(baseline.order(parameters), degree, mean or 0, used or 0)

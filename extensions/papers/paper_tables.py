@@ -1,6 +1,7 @@
-"""The papers' tables, computed by our formulas and compared with the printed values.
+"""Compute the tables of the papers by our formulas, and compare them with the printed values.
 
-The configurations and printed values are in `papers.yaml`, word for word.
+The networks of each table and its printed values are in `papers.yaml`, word for word.
+`table_evidence` makes each cell a claim of an exhibit.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from inventory.problems import InputError, not_among
 from inventory.yamlfile import read
 
 SOURCE = Path(__file__).with_name("papers.yaml")
+"""The file with the printed tables."""
 
 QUANTITIES: dict[str, tuple[Callable[[Candidate], float | None], float]] = {
     "routers": (lambda c: c.design.nodes, 0),
@@ -36,6 +38,7 @@ QUANTITIES: dict[str, tuple[Callable[[Candidate], float | None], float]] = {
     "cost per host ($)": (lambda c: c.cost.dollars, 0.015),
     "power per host (W)": (lambda c: c.cost.watts, 0.0051),
 }
+"""Of each column: how it is computed, and how far the printed value may be off by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +76,20 @@ class PaperTable:
 
     @property
     def columns(self) -> list[str]:
-        """The heads of the columns: networks if they are fewer than the quantities."""
+        """The heads of the columns: the networks if they are fewer than the quantities."""
         return ["", *self._across()]
 
     @property
     def rows(self) -> list[list[str]]:
         """Text cells: the computed value, and the printed one next to it where they differ."""
         networks, quantities = self._networks(), self._quantities()
-        at = {
+        text_at = {
             (cell.network, cell.quantity): _text(cell) if cell.differs else _computed(cell)
             for cell in self.cells
         }
         if self._across() == networks:
-            return [[q, *(at.get((n, q), "") for n in networks)] for q in quantities]
-        return [[n, *(at.get((n, q), "") for q in quantities)] for n in networks]
+            return [[q, *(text_at.get((n, q), "") for n in networks)] for q in quantities]
+        return [[n, *(text_at.get((n, q), "") for q in quantities)] for n in networks]
 
     def as_dict(self) -> dict[str, Any]:
         """The table for JSON."""
@@ -108,18 +111,21 @@ class PaperTable:
         }
 
     def _networks(self) -> list[str]:
+        """The networks of the cells, each once."""
         return list(dict.fromkeys(cell.network for cell in self.cells))
 
     def _quantities(self) -> list[str]:
+        """The quantities of the cells, each once."""
         return list(dict.fromkeys(cell.quantity for cell in self.cells))
 
     def _across(self) -> list[str]:
+        """Networks or quantities, whichever are fewer: the columns."""
         networks, quantities = self._networks(), self._quantities()
         return networks if len(networks) < len(quantities) else quantities
 
 
 def paper_table(name: str) -> PaperTable:
-    """A table by its name, as `polarfly-5`.
+    """A table by its name, such as `polarfly-5`.
 
     Raises:
         InputError: the name is unknown.
@@ -138,7 +144,12 @@ def names() -> list[str]:
 
 
 def configuration(entry: Mapping[str, Any], like: int | None) -> Candidate:
-    """The candidate of an entry of `papers.yaml`."""
+    """The candidate of a network of `papers.yaml`, with hosts, cables and prices.
+
+    Args:
+        entry: the family, radix and parameters, and what the paper says of hosts and cables.
+        like: the number of hosts that sets the price of optical cables; None for the design's own.
+    """
     design = _design(entry["family"], entry["radix"], entry["parameters"])
     return candidate(
         design, prices(), hosts=entry.get("hosts"), electrical=entry.get("electrical"), like=like
@@ -152,19 +163,20 @@ FOLLOWING = ("optical cables", "cost per host ($)")
 
 
 def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
+    """Yield the cells of a table whose networks are designs, with all that follows from them."""
     for network, entry in data["networks"].items():
         network_values = configuration(entry, data.get("like"))
         words = _put_in(entry, data.get("like"))
         for quantity, printed in entry["printed"].items():
             compute, tolerance = QUANTITIES[quantity]
             value = compute(network_values)
-            away = abs((value or 0) - float(printed))
+            error = abs((value or 0) - float(printed))
             yield Cell(
                 network,
                 quantity,
                 value,
                 str(printed),
-                away > tolerance + 1e-9,
+                error > tolerance + 1e-9,
                 interpretation=words if quantity in FOLLOWING else "",
                 taken=bool(words) and quantity == PUT_IN,
             )
@@ -182,6 +194,7 @@ def _put_in(entry: Mapping[str, Any], like: int | None) -> str:
 
 
 def _structural(data: Mapping[str, Any]) -> Iterator[Cell]:
+    """Yield the cells of the table of formulas, with the numbers that `limits` computes."""
     for network, printed in data["printed"].items():
         computed = structural(network)
         for quantity, (formula, number) in printed.items():
@@ -190,6 +203,7 @@ def _structural(data: Mapping[str, Any]) -> Iterator[Cell]:
 
 
 def _design(family: str, radix: int, parameters: Mapping[str, int | str]) -> Design:
+    """The design of a family that has a radix and all these parameters."""
     if family == "jellyfish":  # any order will do, so the family offers no designs
         nodes = int(parameters["nodes"])
         return BASELINES[family].design(radix, nodes, 3, {"nodes": nodes, "degree": radix})
@@ -198,6 +212,7 @@ def _design(family: str, radix: int, parameters: Mapping[str, int | str]) -> Des
 
 
 def _computed(cell: Cell) -> str:
+    """The computed value with as many digits as the printed one; a dash if there is none."""
     if cell.computed is None:
         return "–"
     digits = len(cell.printed.partition(".")[2]) if not cell.printed.count("=") else 2
@@ -206,17 +221,19 @@ def _computed(cell: Cell) -> str:
 
 
 def _text(cell: Cell) -> str:
+    """The computed value and, beside it, the printed one."""
     return f"{_computed(cell)} (printed {cell.printed})"
 
 
 def table_evidence(name: str) -> Evidence:
-    """Each cell of a table as a claim; name: as in `papers.yaml`."""
+    """Each cell of a table as a claim; `name` is that of the table in `papers.yaml`."""
     table = paper_table(name)
     claims = tuple(_claim(table, cell) for cell in table.cells)
     return Evidence(claims, tuple(table.columns), tuple(map(tuple, table.rows)))
 
 
 def _claim(table: PaperTable, cell: Cell) -> PaperClaim:
+    """The claim that the computed value of a cell is the printed one."""
     text = cell.printed.rpartition("= ")[2].replace(",", "")
     printed = float(text)
     digits = len(text.partition(".")[2])

@@ -101,6 +101,9 @@ def command(
 
 
 def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
+    """Simulate some points of a file again, print a row for each, and exit with 1 if one
+    differs.
+    """
     from extensions.papers.kept_points import checked
     from extensions.papers.latency_curves import PaperFabric, simulated_point
 

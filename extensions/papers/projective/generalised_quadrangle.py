@@ -36,7 +36,7 @@ def points_on_lines(q: int) -> NDArray[np.int32]:
         ValueError: q is not a prime power.
     """
     f = field(q)
-    one, two, three = 1, 1 + q, 1 + q + q * q
+    one, two, three = _first_with_coordinates(q)
     number = np.arange(q, dtype=np.int32)
     table = np.empty((three + q**3, q + 1), np.int32)
     table[0] = np.append(0, one + number)  # [∞]: (∞), and every (a)
@@ -47,11 +47,12 @@ def points_on_lines(q: int) -> NDArray[np.int32]:
     axes = np.meshgrid(number, number, number, indexing="ij")
     k, b, last = (axis.reshape(-1, 1) for axis in axes)
     a = number[None, :]
-    second = f.add[f.mul[a, k], b]
-    twice = f.add[f.mul[a, second], f.mul[a, second]]
+    # of the points (a, l, a') on [k, b, last]: a' = ak + b, and l = last - a²k + 2aa'
+    a_prime = f.add[f.mul[a, k], b]
+    twice = f.add[f.mul[a, a_prime], f.mul[a, a_prime]]
     middle = f.add[f.add[last, f.neg[f.mul[f.mul[a, a], k]]], twice]
     table[three:, :1] = two + k * q + b  # [k, b, k']: (k, b), and the (a, l, a') that fit
-    table[three:, 1:] = three + (a * q + middle) * q + second
+    table[three:, 1:] = three + (a * q + middle) * q + a_prime
     return table
 
 
@@ -86,6 +87,14 @@ def delorme(q: int) -> Topology:
     return router_graph("Delorme quadrangle", q, graph, 3)
 
 
+def _first_with_coordinates(q: int) -> tuple[int, int, int]:
+    """The numbers of the first point (or line) with one, with two, and with three coordinates.
+
+    The only one without, (∞) or [∞], has number 0; q follow with one coordinate, q² with two.
+    """
+    return 1, 1 + q, 1 + q + q * q
+
+
 def polarity(q: int) -> NDArray[np.int32]:
     """int32[N]: the line of each point in the Suzuki–Tits polarity, for q = 2^(2e+1)."""
     f = field(q)
@@ -93,7 +102,7 @@ def polarity(q: int) -> NDArray[np.int32]:
     number = np.arange(q, dtype=np.int32)
     theta = _power(f, number, 2 ** (half + 1))
     inverse = _power(f, number, 2**half)
-    one, two, three = 1, 1 + q, 1 + q + q * q
+    one, two, three = _first_with_coordinates(q)
     line = np.empty(three + q**3, np.int32)
     line[0] = 0
     line[one:two] = one + theta
@@ -104,7 +113,7 @@ def polarity(q: int) -> NDArray[np.int32]:
 
 
 def _power(f: Field, base: NDArray[np.int32], exponent: int) -> NDArray[np.int32]:
-    """Powers of field elements."""
+    """The powers of field elements with one exponent."""
     power = np.ones_like(base)
     for _ in range(exponent):
         power = f.mul[power, base]
@@ -112,7 +121,7 @@ def _power(f: Field, base: NDArray[np.int32], exponent: int) -> NDArray[np.int32
 
 
 def router_graph(family: str, q: int, graph: Graph, diameter: int) -> Topology:
-    """The topology of a graph whose routers all carry hosts; q: its only parameter."""
+    """The topology of a graph whose routers all carry hosts, of a family whose parameter is q."""
     return Topology(
         family=family,
         parameters={"q": q},

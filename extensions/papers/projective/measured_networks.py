@@ -1,6 +1,7 @@
-"""Small members of the Projective Networks paper's families, built and measured.
+"""Build and measure small members of the families of the Projective Networks paper.
 
-What `extensions.papers.limits` says by formula is compared with their distances and loads.
+Their distances and link loads are compared with the values that `extensions.papers.limits`
+computes by formulas.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ class Measured:
 
 
 def measured(family: str) -> Iterator[Measured]:
-    """The small members of a family of `network_growth.GROWTHS`; none where none are built."""
+    """Yield what is measured in the small members of a family of `network_growth.GROWTHS`.
+
+    Families that are not in `BUILT` have none.
+    """
     sizes, build = BUILT.get(family, ((), None))
     for size in sizes:
         topology = build(size) if build else None
@@ -49,23 +53,28 @@ def measured(family: str) -> Iterator[Measured]:
 
 
 def _of_adjacency(joined: Adjacency, diameter: int) -> Topology:
+    """The topology of an adjacency matrix."""
     edges = np.argwhere(np.triu(joined))
     return router_graph("small graph", len(joined), Graph.from_edges(len(joined), edges), diameter)
 
 
 def _complete(n: int) -> Topology:
+    """The complete graph of n vertices."""
     return _of_adjacency(~np.eye(n, dtype=np.bool_), 1)
 
 
 def _hamming(dimensions: int) -> Callable[[int], Topology]:
+    """The function that builds a Hamming graph by its side."""
     return lambda n: build_topology("hyperx", {"sides": "x".join([str(n)] * dimensions)})
 
 
 def _hypercube(n: int) -> Topology:
+    """The hypercube of n dimensions."""
     return build_topology("hyperx", {"sides": "x".join("2" * n)})
 
 
 def _by_q(family: str) -> Callable[[int], Topology]:
+    """The function that builds a member of a family by its parameter q."""
     return lambda q: build_topology(family, {"q": q})
 
 
@@ -82,5 +91,7 @@ BUILT: dict[str, tuple[tuple[int, ...], Callable[[int], Topology]]] = {
     "quadrangle incidence": ((2, 3, 4), quadrangle_incidence),
     "hypercube": ((3, 10), _hypercube),
 }
-"""Parameters and builders. The dragonfly is missing: its k̄ and u are those of its usual routes,
-with one global link, which are not always minimal."""
+"""Of each family: the parameters of members that are built, and the function that builds one.
+
+The dragonfly is missing: its k̄ and u are those of its usual routes, with one global link, which
+are not always minimal."""

@@ -1,4 +1,10 @@
-"""The networks of the Projective Networks paper, of every size: T, R, k̄ and u by formula."""
+"""The network families of the Projective Networks paper, of which members of every size are known
+by formulas.
+
+A member has N vertices of degree Δ, mean distance k̄ and link utilisation u; from these follow the
+hosts T that it carries and the ports R of its routers. Bounds that generalised Moore graphs set
+are here too.
+"""
 
 from __future__ import annotations
 
@@ -71,18 +77,19 @@ def least_diameter(order: int, degree: int) -> int:
 
 
 def ideal_mean(shape: GraphShape) -> float:
-    """The k̄ of a generalised Moore graph of this order and degree, which nothing is below."""
+    """The k̄ of a generalised Moore graph of this order and degree; no graph has a smaller one."""
     return moore_mean(shape.order, shape.degree, least_diameter(shape.order, shape.degree))
 
 
 def ideal_hosts(mean: float) -> float:
-    """T of the generalised Moore graph of this k̄, u = 1 and routers of `LARGEST_ROUTER` ports.
+    """The hosts T of the generalised Moore graph with this k̄, u = 1 and `LARGEST_ROUTER` ports.
 
-    Formula (5), exact: of a real Δ = R·k̄/(k̄ + 1), at every distance below the diameter k as many
-    vertices as can be. Above its T no network has this k̄/u.
+    No network with more hosts has this k̄/u. Formula (5) is used without rounding: the degree
+    Δ = R·k̄/(k̄ + 1) is any real number, and at each distance below the diameter are as many
+    vertices as the degree allows.
     """
     degree = LARGEST_ROUTER * mean / (mean + 1)
-    at, reached = [degree], [degree]
+    at, reached = [degree], [degree]  # vertices at each distance, and within it
     diameter = 2
     while True:
         at.append(at[-1] * (degree - 1))
@@ -95,15 +102,20 @@ def ideal_hosts(mean: float) -> float:
 
 
 def _sum(q: int, powers: int) -> int:
+    """1 + q + q² + … up to a power of q."""
     return sum(int(q**power) for power in range(powers + 1))
 
 
 def _turan(parts: int) -> Callable[[int], GraphShape]:
+    """The shapes of Turán graphs by the vertices of a part."""
     return lambda n: moore_shape(parts * n, (parts - 1) * n, 2)
 
 
 def _hamming(dimensions: int) -> Callable[[int], GraphShape]:
+    """The shapes of Hamming graphs by their side."""
+
     def shape(n: int) -> GraphShape:
+        """The shape of the Hamming graph with side n."""
         sides = "x".join([str(n)] * dimensions)
         return baseline_shape("hyperx", dimensions * (n - 1), sides=sides)
 
@@ -111,23 +123,27 @@ def _hamming(dimensions: int) -> Callable[[int], GraphShape]:
 
 
 def _hypercube(n: int) -> GraphShape:
+    """The shape of the hypercube of n dimensions."""
     return GraphShape(2**n, n, n * 2 ** (n - 1) / (2**n - 1))
 
 
 def _incidence(diameter: int, powers: int) -> Callable[[int], GraphShape]:
+    """The shapes of incidence graphs of generalised polygons with 1 + q + … + q^powers points."""
     return lambda q: moore_shape(2 * _sum(q, powers), q + 1, diameter)
 
 
 def _delorme_hexagon(q: int) -> GraphShape:
-    """Only N and Δ: no such graph is built here."""
+    """The shape without k̄ and u: no such graph is built here."""
     return GraphShape(_sum(q, 5), q + 1, nan, nan)
 
 
 def _mms(q: int) -> GraphShape:
+    """The shape of Slim Fly's McKay–Miller–Širáň graph."""
     return baseline_shape("slimfly", slimfly.degree(q), q=q)
 
 
 def _dragonfly(h: int) -> GraphShape:
+    """The shape of the balanced dragonfly with h global links a router."""
     return baseline_shape("dragonfly", 3 * h - 1, h=h)
 
 
@@ -159,5 +175,5 @@ GROWTHS = (
 
 
 def growth(name: str) -> NetworkGrowth:
-    """One of `GROWTHS`."""
+    """The family of `GROWTHS` with a name."""
     return next(family for family in GROWTHS if family.name == name)

@@ -1,6 +1,7 @@
 """The formulas that Table III of the Projective Networks paper prints for T, R and Δ0.
 
-They are limits for large networks, and are compared with a member that is large.
+They are limits for large networks, so each is compared with the shape of a large member.
+The functions here have one family each: its printed formulas, at a parameter.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from extensions.papers.projective.network_growth import growth
 
 
 class Limit(NamedTuple):
-    """A row of the table."""
+    """The printed formulas of a family, and the large member with which they are compared."""
 
     formulas: Callable[[int], dict[str, float]]
     """T, R and Δ0 by the printed formulas, of a parameter."""
@@ -120,4 +121,4 @@ LIMITS = {
     "hexagon incidence, q=5": Limit(_hexagon, 2048, growth("hexagon incidence").shape),
     "hypercube, n=10": Limit(_hypercube, 512, growth("hypercube").shape),
 }
-"""By the example that the table is computed for (`papers.yaml`)."""
+"""The limits by rows of the table, which have the names of examples in `papers.yaml`."""
