@@ -97,6 +97,9 @@ class Metrics(Collector):
         if self.tls:
             days = [([file], (until - time()) / DAY) for file, until in self.tls.expires.items()]
             yield _gauge("certificate_days", "Days for which a file is good.", days, "file")
+            peers = [([node], (end - time()) / DAY) for node, end in self.tls.peers.items()]
+            what = "Days for which the certificate of a connected switch is good."
+            yield _gauge("switch_certificate_days", what, peers, "switch")
 
     def _ports(self, build: Build) -> Iterator[Metric]:
         """Bytes, errors and drops: of each port, or in a large fabric of each switch."""

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 
 from controller.settings import Address
-from controller.switches.connections.tls_files import TlsFiles
+from controller.switches.connections.tls_files import TlsFiles, handshake_fault
 from controller.switches.events import Kind, PeerMisnamed, PeerRejected, UnnamedPeer
 from controller.switches.framework import Framework
 from controller.switches.peers import RejectedPeers
@@ -150,8 +150,9 @@ class Entrance:
                 self._served[address] = sock
                 sock.do_handshake()  # in two steps: one that is broken off is closed below
                 self._certificates[address] = sock.getpeercert()
+                self.tls.present(self._certificates[address])
         except OSError as error:  # ssl.SSLError, timeouts and resets are
-            reason = getattr(error, "reason", None) or str(error)
+            reason = handshake_fault(error)
             if address in self._served:  # else we have ended it, and said why
                 self._rejected.add(PeerRejected, str(address[0]), reason)
         else:
@@ -161,7 +162,8 @@ class Entrance:
             self._half_open.leave(address)
             self._begun.discard(address)
             self._served.pop(address, None)
-            self._certificates.pop(address, None)
+            if (certificate := self._certificates.pop(address, None)) and self.tls:
+                self.tls.gone(certificate)
 
 
 def half_open_room(switches: int) -> int:

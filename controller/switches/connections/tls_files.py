@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from ssl import SSLCertVerificationError, cert_time_to_seconds
 from typing import TYPE_CHECKING, Any
 
 from controller.settings import Tls
@@ -25,6 +26,7 @@ class TlsFiles:
         api: the context of new connections to the management API.
         revoked: the serial numbers that the revocation list names.
         expires: until when our certificate and the list are good, in seconds since the epoch.
+        peers: until when the certificates of connected switches are good, by node.
 
     Raises:
         InputError: a file cannot be read or is not what it should be.
@@ -32,6 +34,7 @@ class TlsFiles:
 
     def __init__(self, tls: Tls) -> None:
         self.tls = tls
+        self.peers: dict[str, float] = {}
         self._seen = self._read = _stamp(tls)
         self._load()
 
@@ -59,6 +62,16 @@ class TlsFiles:
         self._load()
         return True
 
+    def present(self, certificate: Mapping[str, Any]) -> None:
+        """A peer has shown a certificate, as `SSLSocket.getpeercert` has it."""
+        if end := certificate.get("notAfter"):
+            self.peers |= dict.fromkeys(self.nodes(certificate), float(cert_time_to_seconds(end)))
+
+    def gone(self, certificate: Mapping[str, Any]) -> None:
+        """A peer with this certificate has left."""
+        for node in self.nodes(certificate):
+            self.peers.pop(node, None)
+
     def nodes(self, certificate: Mapping[str, Any]) -> frozenset[str]:
         """The nodes that a certificate names, by the pattern of the settings."""
         start, _, end = self.tls.names.partition("{node}")
@@ -80,6 +93,27 @@ def names(certificate: Mapping[str, Any]) -> frozenset[str]:
         subject = (pair for part in certificate.get("subject", ()) for pair in part)
         named = [value for key, value in subject if key == "commonName"]
     return frozenset(name.partition(" id:")[0] for name in named)
+
+
+ALERTS = {
+    "CERTIFICATE_EXPIRED": "it has expired",
+    "CERTIFICATE_REVOKED": "it was revoked",
+    "UNKNOWN_CA": "its authority is not known there",
+    "BAD_CERTIFICATE": "it is bad, or does not have the name that is expected there",
+    "CERTIFICATE_UNKNOWN": "without saying why",
+}
+"""Why a peer refuses our certificate, by the end of the name that OpenSSL has for its alert."""
+
+
+def handshake_fault(error: OSError) -> str:
+    """Why a TLS handshake has failed, in words that say whose certificate is at fault."""
+    if isinstance(error, SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message}"
+    reason = getattr(error, "reason", None) or str(error)
+    for alert, why in ALERTS.items():
+        if reason.endswith(f"ALERT_{alert}"):
+            return f"it refuses our certificate: {why}"
+    return str(reason)
 
 
 def revocation_lists(file: Path) -> list[CertificateRevocationList]:

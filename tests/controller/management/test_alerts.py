@@ -59,7 +59,8 @@ class Site:
         self.overview = Overview(lambda: replace(State.of(self.fabric, self.ports), **self.parts))
         port = {"port": np.array([1])} | {what: np.array([0], np.uint64) for what in COUNTED}
         self.counters = SimpleNamespace(by_vertex={0: port})
-        self.tls = SimpleNamespace(expires={"certificate": time() + 100 * 86400})
+        later = time() + 100 * 86400
+        self.tls = SimpleNamespace(expires={"certificate": later}, peers={"4": later})
         self.metrics = Metrics(self.overview, self.counters, self.tls)
 
     def series(self):
@@ -127,6 +128,7 @@ CASES = {
     "PortErrors": errors,
     "RepairSlow": told(TablesRepaired(1, 0, 1, 1, 1, 0, 0.1, 20.0)),
     "CertificateEnds": lambda site: site.tls.expires.update(certificate=time() + 86400),
+    "SwitchCertificateEnds": lambda site: site.tls.peers.update({"4": time() + 86400}),
     "TokensGuessed": guessed,
     "LinkFlaps": told(LinkSuppressed(*LINK, 15.0)),
     "Miswired": told(CableMisplaced(1, "swap", "swap", *LINK)),

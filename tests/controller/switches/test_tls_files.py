@@ -2,6 +2,8 @@
 
 import datetime
 import os
+import ssl
+from dataclasses import replace
 
 import pytest
 import trustme
@@ -9,7 +11,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 from controller.settings import Tls
-from controller.switches.connections.tls_files import TlsFiles, names, revocation_lists
+from controller.switches.connections.tls_files import (
+    TlsFiles,
+    handshake_fault,
+    names,
+    revocation_lists,
+)
 from inventory.problems import InputError
 
 
@@ -118,3 +125,66 @@ def test_bad_files_leave_those_before(tls):
     touch(tls.certificate, good + b"\n")
     files.follow()
     assert files.follow()
+
+
+YESTERDAY = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
+
+
+def handshake(tls, authority, certificate):
+    """What fails at our side of a handshake with a peer, or the certificate that it shows.
+
+    authority: the one that the peer takes our certificate from.
+    """
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    authority.configure_trust(client)
+    certificate.configure_cert(client)
+    there, here = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = tls.switches.wrap_bio(here, there, server_side=True)
+    theirs = client.wrap_bio(there, here, server_hostname="controller.example")
+    for _ in range(4):
+        try:
+            theirs.do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError:
+            theirs = None
+        try:
+            ours.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+        except ssl.SSLError as error:
+            return handshake_fault(error)
+        return ours.getpeercert()
+    return "no end"
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("expired", "its certificate is refused: certificate has expired"),
+        ("stranger", "its certificate is refused: unable to get local issuer certificate"),
+        ("knows another authority", "it refuses our certificate: its authority is not known there"),
+        ("ours has expired", "it refuses our certificate: it has expired"),
+    ],
+)
+def test_why_a_handshake_fails_is_said(tls, authority, tmp_path, fault, said):
+    """The log had the name of OpenSSL's error, whatever was wrong with the certificate."""
+    other, end = trustme.CA(), YESTERDAY if fault == "expired" else None
+    if fault == "ours has expired":
+        issued = authority.issue_cert("controller.example", not_after=YESTERDAY)
+        (tmp_path / "key.pem").write_bytes(issued.private_key_pem.bytes())
+        (tmp_path / "cert.pem").write_bytes(issued.cert_chain_pems[0].bytes())
+    shown = (other if fault == "stranger" else authority).issue_cert("3.lab.example", not_after=end)
+    trusted = other if fault == "knows another authority" else authority
+    assert handshake(TlsFiles(replace(tls, revoked=None)), trusted, shown).startswith(said)
+
+
+def test_the_last_days_of_switches_certificates_are_known(tls, authority):
+    files = TlsFiles(replace(tls, revoked=None))
+    end = datetime.datetime(2050, 1, 2, tzinfo=datetime.UTC)
+    certificate = authority.issue_cert("3.lab.example", not_after=end)
+    shown = handshake(files, authority, certificate)
+    files.present(shown)
+    assert files.peers == {"3": end.timestamp()}
+    files.gone(shown)
+    assert files.peers == {}
