@@ -142,6 +142,14 @@ RowsShadowed = Kind(
     "switch {node} does not forward as compiled: {text}",
     "foreign rows over its program ({rows}), one in table {table}, priority {priority}",
 )
+GroupsBorrowed = Kind(
+    "borrowed",
+    "switch; groups integer; numbers",
+    "Rows of others lead to groups whose numbers are ours, 1 to 2,048. Both are kept, but what "
+    "such a group does may change with the next program.",
+    "rows of others at switch {node} use group numbers that are ours: {text}",
+    "{numbers}",
+)
 DriftFound = Kind(
     "drift",
     "switch; added integer; changed integer; removed integer",

@@ -19,6 +19,7 @@ from compilers.readers.openflow.rows import (
     REPORTED_ROW,
     ROW,
     ROW_ENTRY_BYTES,
+    actions_of,
     added_groups,
     added_rows,
     columns,
@@ -47,8 +48,10 @@ from compilers.targets.openflow.protocol import (
     BUNDLED,
     FLOW_MOD,
     GROUP_MOD,
+    Action,
     FlowCommand,
     GroupCommand,
+    Instruction,
     MessageType,
 )
 from controller.openflow import multipart
@@ -56,6 +59,8 @@ from controller.openflow.row_overlap import shadowing
 from controller.settings import ForeignRows
 
 SHIFT = np.uint64(COOKIE_SHIFT)
+WRITE_ACTIONS, ACTIONS_AT = 3, 8
+"""The type of an instruction that has actions, too, and where they begin in both."""
 Surplus = TypeVar("Surplus")
 
 
@@ -101,6 +106,8 @@ class Difference:
     """Table and priority of each foreign row that is kept and takes packets that a row of the
     program is for.
     """
+    borrowed: tuple[int, ...] = ()
+    """The numbers of groups in our range that foreign rows, which are kept, lead to."""
 
 
 COUNTED = multipart.flows_wanted(OURS, COOKIE_MASK)
@@ -167,6 +174,9 @@ def difference(program: FlowProgram, held: Held, foreign: ForeignRows = "keep") 
     row_changes = _row_changes(program.flows, held)
     surplus_rows, surplus_groups = list(row_changes.surplus), list(group_changes.surplus)
     parts = [*group_changes.messages, *row_changes.messages, *map(_delete_flow, surplus_rows)]
+    borrowed = _borrowed(held.foreign) if foreign == "keep" else frozenset[int]()
+    # A switch removes the rows that lead to a group with it (OpenFlow 1.3.5, §6.7).
+    surplus_groups = [number for number in surplus_groups if number not in borrowed]
     if foreign == "remove":
         # First: a foreign row may occupy the place of one of our rows.
         parts = [*map(_delete_flow, sorted(held.foreign)), *parts]
@@ -180,6 +190,20 @@ def difference(program: FlowProgram, held: Held, foreign: ForeignRows = "keep") 
         removed=len(surplus_rows) + len(surplus_groups),
         foreign=len(held.foreign) + len(held.foreign_groups),
         shadowing=_shadowing(program, held) if foreign == "keep" else (),
+        borrowed=tuple(sorted(borrowed)),
+    )
+
+
+def _borrowed(foreign: Iterable[bytes]) -> frozenset[int]:
+    """The numbers of groups in our range that rows of others lead to."""
+    return frozenset(
+        group
+        for row in foreign
+        for instruction in read_row(row).instructions
+        if int.from_bytes(instruction[:2], "big") in (WRITE_ACTIONS, Instruction.APPLY_ACTIONS)
+        for action in actions_of(instruction[ACTIONS_AT:])
+        if int.from_bytes(action[:2], "big") == Action.GROUP
+        if 0 < (group := int.from_bytes(action[4:8], "big")) <= OUR_GROUPS
     )
 
 

@@ -363,6 +363,11 @@ class LiveFabric:
         if switch.shadowing > before and switch.vertex is not None:
             name = self.names[switch.vertex]
             self.tell(events.RowsShadowed(name, switch.shadowing, *difference.shadowing[-1]))
+        known, switch.borrowed = switch.borrowed, difference.borrowed
+        if not {*switch.borrowed} <= {*known} and switch.vertex is not None:
+            numbers = ", ".join(map(str, switch.borrowed[:3]))
+            count = len(switch.borrowed)
+            self.tell(events.GroupsBorrowed(self.names[switch.vertex], count, numbers))
         if not corrects:
             return
         for what in ("added", "changed", "removed"):

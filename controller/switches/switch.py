@@ -116,6 +116,8 @@ class Switch:
     """How many rows and groups of others it holds."""
     shadowing: int = 0
     """How many rows of others are over ours."""
+    borrowed: tuple[int, ...] = ()
+    """The numbers of groups in our range that rows of others lead to."""
     compared: float | None = None
     """When it was last read in full, by the fabric's clock."""
     unread: bool = False

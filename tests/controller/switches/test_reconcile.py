@@ -160,6 +160,20 @@ def test_reordered_fields_and_full_masks_are_the_same_row():
     assert read_row(one) != read_row(form(fields, (goto,)))
 
 
+def test_a_group_that_rows_of_others_lead_to_stays(program):
+    """They were removed with it, under `keep`, and nothing told of it."""
+    action = parts.group(700)
+    body = b"".join(parts.flow_add(1, 5, 9, (), parts.apply_actions(action)).body)
+    (row,) = as_entries(parts.block(rows.bundled_add(14, body, 0)))
+    groups = groups_of(program)
+    groups += [groups[0][:4] + struct.pack("!I", number) + groups[0][8:] for number in (700, 701)]
+    held = reconcile.held(b"".join((*flows_of(program), row)), b"".join(groups))
+    kept = reconcile.difference(program, held)
+    assert (commands(kept), kept.removed, kept.borrowed) == ([(15, 2)], 1, (700,))
+    removed = reconcile.difference(program, held, "remove")
+    assert (commands(removed), removed.borrowed) == ([(14, 4), (15, 2), (15, 2)], ())
+
+
 @settings(max_examples=100)
 @given(st.binary(max_size=300), st.binary(max_size=80), st.randoms(use_true_random=False))
 def test_no_bytes_are_more_than_malformed(program, flows, groups, pick):
