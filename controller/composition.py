@@ -17,6 +17,7 @@ from controller.management.tokens import Tokens
 from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
+from controller.rollout.folder_lock import FolderLock
 from controller.rollout.mover import journalled
 from controller.settings import Settings
 from controller.state import Overview, State
@@ -49,8 +50,8 @@ class Controller:
     of several controllers. api: set while it is served.
 
     Raises:
-        InputError: files that cannot be read or written, too few open files, or an address where we
-            cannot listen.
+        InputError: files that cannot be read or written, another controller of the folder, too few
+            open files, or an address where we cannot listen.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Controller:
         self.settings, self.folder, self._read = settings, folder, read
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
         self.fabric = fabric = LiveFabric(read(), framework.error_names, settings.foreign)
+        self._lock = FolderLock(folder, fabric.tell)
         folder_build = fabric.current
         self.pulse = Pulse(fabric.tell)
         self.keeper = keeper = Keeper(fabric, settings.duties, in_thread)

@@ -123,7 +123,10 @@ def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
     if word.partition(":")[0] in GROUP_KINDS:
         return find_group(wiring, hardware, word)
     todo = did_you_mean(word, names, "polarfab export lists the links")
-    for cut in (i for i, sign in enumerate(word) if sign == "-"):
+    longest = max(map(len, vertex), default=0)
+    # Only where both halves are short enough: a word from outside may be very long.
+    first, last = max(len(word) - 1 - longest, 0), min(len(word), longest + 1)
+    for cut in (i for i in range(first, last) if word[i] == "-"):
         one, other = vertex.get(word[:cut]), vertex.get(word[cut + 1 :])
         if one is None or other is None:
             continue

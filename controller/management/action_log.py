@@ -1,8 +1,10 @@
 """The action log: who asked a controller for what, one line of JSON each, only ever appended.
 
 A request is written and flushed to the disk before it is carried out; what cannot be written is not
-done. If it is refused a second line says why. A full file is numbered 1, those before move up, and
-the oldest goes. The file is opened for each line, so logrotate may move it at any time.
+done, but for a return to an earlier build. If it is refused a second line says why. A full file is
+numbered 1, and those before move up. Of more than `KEPT` the oldest goes, but not before a week has
+passed since its last line: nobody can wash away what was done. The file is opened for each line, so
+logrotate may move it at any time.
 """
 
 from __future__ import annotations
@@ -13,17 +15,19 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from time import time
 from typing import BinaryIO
 
-from controller.switches.events import ActionTaken, Event, TrialOver
+from controller.switches.events import ActionTaken, Event, FileUnwritable, TrialOver
 from inventory.problems import InputError
 
 MOST_BYTES = 8 << 20
 """Size at which the log goes on in another file: some 40,000 lines."""
 KEPT = 12
-"""Full files that are kept."""
+"""Full files that are kept whatever their age."""
+WEEK = 7 * 86400.0
+"""Seconds after its last line for which a full file is kept at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +62,29 @@ class ActionLog:
         self.file, self._tell = place.with_name(f".{place.name}.actions"), tell
 
     @contextmanager
-    def recording(self, actor: Actor, action: str, what: str = "") -> Iterator[None]:
-        """Write down a request before what it asks for is done, and why it was refused."""
-        self.write(actor, action, what, "asked")
+    def recording(
+        self, actor: Actor, action: str, what: str = "", returns: bool = False
+    ) -> Iterator[None]:
+        """Write down a request before what it asks for is done, and why it was refused.
+
+        returns: it goes back to an earlier build, which is done on a full disk, too.
+        """
+        write = self._write_or_tell if returns else self.write
+        write(actor, action, what, "asked")
         try:
             yield
         except InputError as error:
-            self.write(actor, action, what, f"refused: {error}")
+            write(actor, action, what, f"refused: {error}")
             raise
+
+    def _write_or_tell(self, actor: Actor, action: str, what: str, outcome: str) -> None:
+        """Append a line; where that fails, an event alone says who asked for what."""
+        try:
+            self.write(actor, action, what, outcome)
+        except InputError as error:
+            fields = actor.name, actor.role, actor.address, action, what, outcome
+            self._tell(ActionTaken(*fields))
+            self._tell(FileUnwritable(str(self.file), str(error)))
 
     def write(self, actor: Actor, action: str, what: str, outcome: str) -> None:
         """Append a line."""
@@ -85,16 +104,26 @@ class ActionLog:
     def _make_room(self) -> None:
         """Begin another file if this one is full; one that may not be moved is written on."""
         with suppress(OSError):
-            if self.file.stat().st_size >= MOST_BYTES:
-                RotatingFileHandler(self.file, backupCount=KEPT, delay=True).doRollover()
+            if self.file.stat().st_size < MOST_BYTES:
+                return
+            full = 0
+            while self._full(full + 1).exists():
+                full += 1
+            while full >= KEPT and self._full(full).stat().st_mtime < time() - WEEK:
+                self._full(full).unlink()
+                full -= 1
+            for number in range(full, 0, -1):
+                self._full(number).rename(self._full(number + 1))
+            self.file.rename(self._full(1))
+
+    def _full(self, number: int) -> Path:
+        """The full file of this number; the newest has number 1."""
+        return self.file.with_name(f"{self.file.name}.{number}")
 
     def happened(self, event: Event) -> None:
         """Write down that the controller goes back by itself; also where that cannot be written."""
         if event.of is TrialOver:
-            try:
-                self.write(CONTROLLER, "rollback", event.before, "not confirmed")
-            except InputError:
-                return  # a fabric is not left on trial for the sake of a line
+            self._write_or_tell(CONTROLLER, "rollback", event.before, "not confirmed")
 
 
 def _private(path: str, flags: int) -> int:

@@ -204,7 +204,8 @@ class Api:
         build = _body(request).get("build", "")
         if not isinstance(build, str):
             raise BadRequest("build: required the identity of a build")
-        with self.actions.recording(actor, "rollback", build or "to the build before"):
+        what = build or "to the build before"
+        with self.actions.recording(actor, "rollback", what, returns=True):
             self.mover.roll_back(build, actor.name)
         return _json(self.mover.progress(), 202)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
+from shutil import Error as CopyError
 from shutil import copytree, disk_usage
 from time import time
 from typing import Any
@@ -141,13 +142,16 @@ class BuildHistory:
         if _identity(self.folder) == instead_of and _identity(self.place / identity) == identity:
             source = self.place / identity
             with new_build(self.folder) as new:
-                copytree(source, new, dirs_exist_ok=True)
+                try:
+                    copytree(source, new, dirs_exist_ok=True)
+                except CopyError as error:  # it lists every file
+                    raise OSError(error.args[0][0][2]) from error
 
     def entries(self) -> list[HeldBuild]:
         """The builds that the fabric held, the newest last; none if the list cannot be read."""
         try:
             return [HeldBuild(**entry) for entry in json.loads((self.place / LIST).read_text())]
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, RecursionError):
             return []
 
     def past(self) -> list[dict[str, Any]]:

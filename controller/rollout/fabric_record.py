@@ -9,6 +9,7 @@ folder (`MoveJournal`), or that of several controllers (`controller.cluster.shar
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -38,9 +39,17 @@ class Record:
     before: str = ""
     """For a build on trial, the identity of the build that the fabric falls back to."""
     until: float = 0.0
-    """When the trial ends unless it is confirmed, in seconds since the epoch."""
+    """When the trial ends unless it is confirmed, in seconds since the epoch, for people and for
+    versions that know no `left`."""
+    left: float = 0.0
+    """Seconds that were left of the trial when this was written; 0 where that is not known."""
     known: dict[str, Any] = field(default_factory=dict)
     """Dead links, drained switches and the like (`Keeper.known`)."""
+
+    @property
+    def place(self) -> tuple[str, str, int, str]:
+        """Which builds switches hold, and how far a move has come."""
+        return self.build, self.to, self.round, self.direction
 
     @property
     def builds(self) -> set[str]:
@@ -49,9 +58,13 @@ class Record:
 
 
 class FabricRecord:
-    """The record as its store has it; this one is kept nowhere."""
+    """The record as its store has it; this one is kept nowhere.
+
+    needed: whether the next process needs it to know the fabric's build, as the folder has another.
+    """
 
     def __init__(self) -> None:
+        self.needed = False
         self._kept: Record | None = None
         self._writing: Record | None = None
 
@@ -109,7 +122,7 @@ class MoveJournal(FabricRecord):
     move when it starts again. Between moves there is a file where a build is on trial, or links or
     switches are dead.
 
-    damaged: it could not be read, and the switches have not yet said what they hold.
+    damaged: it could not be read or followed, and the switches have not yet said what they hold.
     """
 
     def __init__(self, folder: Path, fabric: LiveFabric) -> None:
@@ -117,6 +130,7 @@ class MoveJournal(FabricRecord):
         place = folder.resolve()
         self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
         self._unwritable = self.damaged = False
+        self._on_disk: Record | None = None
 
     def read(self) -> Record | None:
         """The record that an earlier process left, or None; one that is damaged stays until
@@ -126,13 +140,13 @@ class MoveJournal(FabricRecord):
             InputError: it cannot be read.
         """
         try:
-            self._kept = decoded(self.file.read_bytes())
+            self._kept = self._on_disk = decoded(self.file.read_bytes())
         except FileNotFoundError:
             return None
         except OSError as error:
             given = error.strerror or str(error)
             raise InputError.of("a journal that can be read", given, file=str(self.file)) from error
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             self.fabric.tell(JournalDamaged(str(self.file), str(error)))
             self.damaged = True
         return self._kept
@@ -152,7 +166,7 @@ class MoveJournal(FabricRecord):
     def _write(self, record: Record) -> None:
         """Write it; a failure is reported once, until a record can be written again."""
         try:
-            if record.to or record.before or record.known:
+            if record.to or record.before or record.known or self.needed:
                 replace_file(self.file, [encoded(record)])
                 flush(self.file.parent)
             else:
@@ -161,6 +175,11 @@ class MoveJournal(FabricRecord):
             if not self._unwritable:
                 self.fabric.tell(FileUnwritable(str(self.file), error.strerror or str(error)))
             self._unwritable = True
+            if self._on_disk is not None and record.place != self._on_disk.place:
+                # It names another build or round than switches will hold: then they are asked.
+                with suppress(OSError):
+                    os.truncate(self.file, 0)
+                self._on_disk = None
         else:
-            self._unwritable = False
+            self._unwritable, self._on_disk = False, record
         self._written(not self._unwritable)

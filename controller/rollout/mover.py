@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf
+from math import ceil, inf
 from time import time
 from typing import Any
 
@@ -28,6 +28,9 @@ from inventory.problems import InputError, Problem
 
 FALL_BACK_RETRY = 30.0
 """Seconds after which a fall back that failed is tried again."""
+LEFT_STEP, MOST_LEFT = 5.0, 3600.0
+"""Seconds between two records of what is left of a trial, and the most that one of an earlier
+version has left: those recorded the time of day at which it ends."""
 RETURN_PATIENCE = 30.0
 """Seconds that a fall back waits for switches that are missing, as after a restart."""
 SURVEY_PATIENCE = 30.0
@@ -42,8 +45,10 @@ class Trial:
 
     before: str
     """The identity of the build before it."""
+    ends: float
+    """When that one comes back, by the fabric's clock, which is never set."""
     until: float
-    """When that one comes back, in seconds since the epoch."""
+    """The same in seconds since the epoch, as it was when the trial began."""
 
 
 class Mover:
@@ -57,7 +62,7 @@ class Mover:
         keeper: knows which links and switches are dead.
         history: the builds that the fabric held.
         record: has to agree before each step.
-        wall: the time of day, as trials outlive a process.
+        wall: the time of day, for people, and for records of earlier versions.
 
     Attributes:
         trial: the build on trial that the fabric holds or is moved to.
@@ -79,7 +84,10 @@ class Mover:
         self.by = self.unwritten = ""
         self._record, self._wall = record or FabricRecord(), wall
         self._requested = Record(fabric.identity)
-        self._retry, self._over, self._decides, self._noted = 0.0, inf, inf, False
+        self._retry, self._over, self._decides, self._noted = -inf, inf, inf, False
+        self._lacking, self._install = "", inf
+        """The build that the folder has instead of the fabric's, as it could not be written, and
+        when that is tried again."""
 
     @property
     def busy(self) -> bool:
@@ -93,9 +101,11 @@ class Mover:
     def progress(self) -> dict[str, Any]:
         """The progress of the last move; the state is none if nothing had to move, or never had."""
         still = {"state": "none", "build": self.fabric.identity}
-        trial = self.trial or Trial("", 0.0)
         progress = self.rollout.status() if self.rollout else still
-        kept = {"before": trial.before, "until": trial.until or None}
+        kept: dict[str, Any] = {"before": "", "until": None}
+        if self.trial:
+            left = self.trial.ends - self.fabric.clock()
+            kept = {"before": self.trial.before, "until": round(self._wall() + left)}
         return progress | kept | {"unwritten": self.unwritten}
 
     def require_settled(self) -> None:
@@ -139,14 +149,22 @@ class Mover:
         """
         self.require_settled()
         if target.identity != self.fabric.identity and within:
-            self.trial, self._over = Trial(self.fabric.identity, self._wall() + within), inf
+            self.trial, self._over = self._trial(self.fabric.identity, within), inf
         try:
-            self._move(target, accept_loss, by, all_or_none)
+            self._move(target, accept_loss, by, all_or_none, self._keep)
         except InputError:
             self.trial = None
             raise
 
-    def _move(self, target: Current, accept_loss: bool, by: str, all_or_none: bool) -> None:
+    def _move(
+        self,
+        target: Current,
+        accept_loss: bool,
+        by: str,
+        all_or_none: bool,
+        keep: Callable[[Current, Current], None],
+    ) -> None:
+        """Begin the move; keep: keeps the builds before and after it."""
         self.by = by
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
@@ -156,7 +174,7 @@ class Mover:
         update = plan(old, self.keeper.foresee(new))
         if not accept_loss and not (lost := loss(update)).none:
             raise InputError(refusal(lost))
-        self._keep(self.fabric.current, target)
+        keep(self.fabric.current, target)
         self.agree(Record(self.fabric.identity, target.identity, BEGINNING))
         self.rollout = Rollout(
             self.fabric, SwitchPrograms(update), target, self.agree, all_or_none=all_or_none
@@ -216,7 +234,7 @@ class Mover:
         if trial and chosen != trial.before:
             self.trial = None
         try:
-            self._move(target, accept_loss=True, by=by, all_or_none=False)
+            self._move(target, True, by, all_or_none=False, keep=self._keep_if_room)
         except InputError:
             self.trial = trial
             raise
@@ -226,8 +244,14 @@ class Mover:
         self._requested = record
         record = replace(record, known=self.keeper.known())
         if self.trial:
-            record = replace(record, before=self.trial.before, until=self.trial.until)
+            steps = max(ceil((self.trial.ends - self.fabric.clock()) / LEFT_STEP), 1)
+            before, until = self.trial.before, self.trial.until
+            record = replace(record, before=before, until=until, left=steps * LEFT_STEP)
         return self._record.agree(record)
+
+    def _trial(self, before: str, left: float) -> Trial:
+        """A trial with so many seconds left."""
+        return Trial(before, self.fabric.clock() + left, round(self._wall() + left, 3))
 
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
         """Go on where a controller stopped; call it before switches connect.
@@ -243,8 +267,11 @@ class Mover:
             for name in (record.build, record.to or record.build)
         )
         if record.before:
-            self.trial = Trial(record.before, record.until)
+            # No clock of another machine, or of before a restart, says how much time has passed.
+            left = record.left or min(max(record.until - self._wall(), 0.0), MOST_LEFT)
+            self.trial = self._trial(record.before, left)
         if current.identity not in (record.build, record.to):
+            self._record.needed = True
             self.fabric.tell(events.BuildInherited(record.to or record.build, current.identity))
         if record.to:
             self._resume(old, new, record)
@@ -290,8 +317,7 @@ class Mover:
         self.go_on(Record(build), history.read)
         with self._told():
             history.keep(before)
-            history.note(self.fabric.current, "", spare=before.identity)
-            history.install(build, before.identity)
+        self._held(before.identity, spare=before.identity)
 
     def _resume(self, old: Current, target: Current, record: Record) -> None:
         if old is not self.fabric.current:
@@ -328,13 +354,15 @@ class Mover:
                 self.history.note(self.fabric.current, "")
         if self.trial and self.fabric.identity == self.trial.before:
             self.trial = None
+        if self._lacking and self._record.needed and self.fabric.clock() >= self._install:
+            self._held(self._lacking)  # there may be room by now
         if self.remember() and self.trial:
             self._end(self.trial)
 
     def _end(self, trial: Trial) -> None:
         """Fall back if it is time, in rounds if the switches that are missing come back soon."""
-        now = self._wall()
-        if now < max(trial.until, self._retry):
+        now = self.fabric.clock()
+        if now < max(trial.ends, self._retry):
             return
         self._over = min(self._over, now)
         if not self.fabric.complete and now < self._over + RETURN_PATIENCE:
@@ -354,11 +382,21 @@ class Mover:
         self.history.keep(target)
         self.history.require_room(target.identity)
 
-    def _held(self, before: str) -> None:
-        """The fabric holds another build than before: so does the folder, and the history."""
+    def _keep_if_room(self, old: Current, target: Current) -> None:
+        """The same before a return, which a full disk does not stop: its target is kept."""
         with self._told():
-            self.history.note(self.fabric.current, self.by)
+            self._keep(old, target)
+
+    def _held(self, before: str, spare: str = "") -> None:
+        """The fabric holds another build than before: so does the folder, and the history.
+
+        spare: a build that is kept whatever its age.
+        """
+        with self._told():
+            self.history.note(self.fabric.current, self.by, spare)
             self.history.install(self.fabric.identity, before)
+        self._record.needed = bool(self.unwritten)
+        self._lacking, self._install = before, self.fabric.clock() + FALL_BACK_RETRY
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -412,8 +450,9 @@ def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper) -> Mov
         try:
             mover.go_on(record, history.read)
         except InputError as error:
-            reason = f"the move in {journal.file.name} cannot be continued: {error}"
+            reason = f"what {journal.file.name} says cannot be continued: {error}"
             fabric.tell(events.BuildKept(fabric.identity, reason))
+            mover.trial, journal.damaged = None, True
     if journal.damaged:
         mover.survey()
     return mover

@@ -1,6 +1,7 @@
 """Real Open vSwitch, the 13 switches of ER_3 without hosts, and controllers as users run them."""
 
 import gc
+import shutil
 
 import pytest
 import trustme
@@ -66,8 +67,9 @@ def framework(request):
 @pytest.fixture(scope="module")
 def controller(switches, builds, framework, tmp_path_factory):
     """One controller a framework for the tests that only use it; it must end cleanly."""
-    command = polarfab(builds[0], framework)
-    running = Running(switches, tmp_path_factory.mktemp(framework), command)
+    folder = tmp_path_factory.mktemp(framework)
+    build = shutil.copytree(builds[0], folder / "build")  # one controller a folder
+    running = Running(switches, folder, polarfab(build, framework))
     try:
         yield running
         running.stop()

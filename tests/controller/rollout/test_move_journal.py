@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from random import Random
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,9 +17,17 @@ import pytest
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
-from controller.rollout import build_history
+from controller.rollout import build_history, fabric_record
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE, SURVEY_PATIENCE, journalled
+from controller.rollout.folder_lock import FolderLock
+from controller.rollout.mover import (
+    FALL_BACK_RETRY,
+    LEFT_STEP,
+    MOST_LEFT,
+    RETURN_PATIENCE,
+    SURVEY_PATIENCE,
+    journalled,
+)
 from controller.rollout.rollout import SETTLE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
@@ -33,7 +46,7 @@ class Site:
     """The switches of a fabric, and the process of a controller that can be killed."""
 
     def __init__(self, folder):
-        self.folder, self.now = folder / "build", 1e9
+        self.folder, self.now, self.ahead = folder / "build", 1e9, 0.0
         self.old = save(build(Q3), self.folder)
         self.new = save(build(Q3, POLICY), folder / "new")
         self.update = plan(self.old, self.new)
@@ -48,7 +61,7 @@ class Site:
         history = BuildHistory(self.folder)
         keeper = Keeper(self.fabric) if watched else Unwatched()
         self.mover = journalled(self.fabric, history, keeper)
-        self.mover._wall = lambda: self.now
+        self.mover._wall = lambda: self.now + self.ahead
         for number in self.ends:
             self.fabric.connected(number, number)
         return keeper
@@ -416,14 +429,19 @@ def test_a_rollback_that_is_refused_leaves_the_trial(site):
     site.until(lambda: site.holds(site.old.identity))
 
 
-def test_a_trial_that_ended_while_the_controller_was_away_is_taken_back_in_rounds(site):
+def test_a_trial_whose_controller_was_away_is_taken_back_in_rounds(site):
+    """The time without a controller does not count, as no clock says how long it was."""
     on_trial(site)
-    site.now += WITHIN
+    site.now += WITHIN - 1
+    site.step()
+    site.now += 7200
     site.walking = True
     site.start()
+    site.now += LEFT_STEP
     site.step(only=[3])
     assert site.fabric.identity == site.new.identity, "others are not back yet"
     site.start()
+    site.now += LEFT_STEP
     site.until(lambda: site.holds(site.old.identity))
     assert site.mover.rollout.state == "done"
 
@@ -437,3 +455,99 @@ def test_a_fall_back_does_not_wait_for_ever_for_switches(site):
     assert site.fabric.identity == site.new.identity
     site.now += RETURN_PATIENCE
     site.until(lambda: site.fabric.identity == site.old.identity)
+
+
+@pytest.mark.parametrize("ahead", [7200.0, -7200.0])
+def test_a_trial_lasts_as_long_whatever_the_time_of_day_is_set_to(site, ahead):
+    """Two hours ahead ended it at once, two hours behind left it open."""
+    on_trial(site)
+    site.ahead = ahead
+    site.now += WITHIN / 2
+    site.step()
+    assert site.mover.trial
+    assert site.fabric.identity == site.new.identity
+    shown = site.mover.status()["until"] - site.now - ahead
+    assert 0 < shown < WITHIN
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    assert site.fabric.identity == site.new.identity, "nor for the next process"
+    site.now += WITHIN
+    site.until(lambda: site.holds(site.old.identity))
+
+
+def test_a_trial_of_an_earlier_version_ends_by_the_time_of_day(site):
+    """Its record has no `left`; a clock that is behind does not leave it open."""
+    on_trial(site)
+    record = json.loads(site.journal.read_text())
+    del record["left"]
+    site.journal.write_text(json.dumps(record))
+    site.ahead = -1e6
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    site.now += MOST_LEFT
+    site.until(lambda: site.holds(site.old.identity))
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_return_needs_no_room_on_the_disk(site, monkeypatch, by_hand):
+    """The unconfirmed build still ran a minute later, and a rollback by hand was refused."""
+    on_trial(site)
+    full = InputError.of("room", "none")
+    for name in ("note", "keep", "install", "require_room"):
+        monkeypatch.setattr(BuildHistory, name, Mock(side_effect=full))
+    monkeypatch.setattr(fabric_record, "replace_file", Mock(side_effect=OSError(28, "full")))
+    if by_hand:
+        site.mover.roll_back(by="alice")
+    else:
+        site.now += WITHIN
+    site.until(lambda: site.holds(site.old.identity))
+    site.step()
+    assert load(site.folder).identity == site.new.identity, "it could not be replaced"
+    site.start()
+    site.until(lambda: site.holds(site.old.identity))
+    monkeypatch.undo()
+    site.now += FALL_BACK_RETRY
+    site.until(lambda: load(site.folder).identity == site.old.identity)
+    site.step()
+    assert not site.journal.exists()
+
+
+def test_a_journal_of_brackets_is_damaged_like_any_other(site):
+    """The start ended with a bug."""
+    site.journal.write_text("[" * 200_000)
+    site.start()
+    assert site.fabric.survey == {}
+    site.until(lambda: site.fabric.complete)
+    assert not site.journal.exists()
+
+
+def test_a_journal_that_names_a_build_no_longer_kept_has_switches_asked(site):
+    """The folder's build was loaded on all at once, whatever they held."""
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    site.mover.roll_back()
+    site.until(lambda: site.holds(site.old.identity))
+    record = {"version": 1, "build": "2" * 16, "to": site.new.identity, "round": 1}
+    site.journal.write_text(json.dumps(record))
+    shutil.rmtree(site.folder)
+    save(build(Q3, POLICY), site.folder)
+    site.start()
+    assert "cannot be continued" in site.told("kept")[0]
+    assert site.fabric.survey == {}
+    site.until(lambda: site.holds(site.old.identity))
+
+
+def test_a_second_controller_of_a_folder_is_refused(tmp_path):
+    (folder := tmp_path / "build").mkdir()
+    told, word = [], "from pathlib import Path; from controller.rollout.folder_lock import *; "
+    first = FolderLock(folder, told.append)
+    with pytest.raises(InputError, match=f"one that process {os.getpid()} uses"):
+        FolderLock(folder, told.append)
+    first.file.unlink()
+    words = f"{word}lock = FolderLock(Path({str(folder)!r}), print); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", words], check=False)
+    FolderLock(folder, told.append)
+    assert not told, "the lock of a killed process is gone"
+    (tmp_path / "file").touch()
+    FolderLock(tmp_path / "file" / "build", told.append)
+    assert [event.kind for event in told] == ["status"]

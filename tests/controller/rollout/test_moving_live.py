@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+from contextlib import suppress
 
 import pytest
 
@@ -78,3 +80,55 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
     actions = [json.loads(line) for line in lines]
     asked = [one["action"] for one in actions if one["outcome"] == "asked"]
     assert asked == ["apply"] * 3 + ["rollback"] + ["apply"] * 2 + ["confirm"] * 2
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 4 MB."""
+    (disk := tmp_path / "disk").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], check=True)
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+def fill(disk):
+    """Write until there is no room."""
+    with suppress(OSError):
+        for number in range(2000):
+            (disk / f"filler{number}").write_bytes(bytes(4096))
+    assert shutil.disk_usage(disk).free == 0
+
+
+def test_a_build_that_is_not_confirmed_goes_though_the_disk_is_full(tmp_path, small_disk, run):
+    """A minute later it still ran, and a rollback by hand was refused."""
+    first, then = two_builds(tmp_path)
+    shutil.copytree(first, folder := small_disk / "build")
+    (tokens := tmp_path / "tokens").write_text("a-token-for-this-test\n")
+    tokens.chmod(0o600)
+    url, before, after = f"127.0.0.1:{HTTP + 1}", load(first).identity, load(then).identity
+    controller = run(polarfab(folder, "os-ken", "--http", url, "--token-file", tokens))
+    controller.wait_for(SWITCHES, "complete")
+
+    def apply(*words):
+        address = ("--to", f"http://{url}", "--token-file", tokens)
+        done = subprocess.run(
+            [*map(str, (POLARFAB, "apply", *words, *address))], capture_output=True, text=True
+        )
+        return done.returncode, done.stderr
+
+    def back():
+        status = controller.wait_for(SWITCHES, "complete")
+        return status["build"] == before and load(folder).identity == after
+
+    for within, by_hand in (("3s", False), ("10m", True)):
+        assert apply(then, "--confirm-within", within)[0] == 0
+        fill(small_disk)
+        if by_hand:
+            code, error = apply("--undo")
+            assert (code, "the controller could not write it down" in error) == (1, True)
+            assert len(error) < 1000
+        until(back, f"the fabric is back, and the folder lacks it: {controller.log}", 60)
+        for file in small_disk.glob("filler*"):
+            file.unlink()
+        until(lambda: load(folder).identity == before, "there is room again", 60)
+    controller.stop()

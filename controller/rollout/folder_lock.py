@@ -1,0 +1,43 @@
+"""The lock on a controller's build folder: only one controller keeps a journal next to it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from controller.switches.events import Event, FileUnwritable
+from inventory.problems import InputError
+
+
+class FolderLock:
+    """Held from the start of a controller until its process ends, in whatever way.
+
+    It is a lock of the kernel on `.NAME.lock`, whose content names the process for people. Where
+    that file cannot be written, as on a read-only disk, there is none, and an event says so.
+
+    Raises:
+        InputError: another controller has it.
+    """
+
+    def __init__(self, folder: Path, tell: Callable[[Event], None]) -> None:
+        place = folder.resolve()
+        self.file = place.with_name(f".{place.name}.lock")
+        try:
+            descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                owner = os.read(descriptor, 20).decode(errors="replace").strip()
+                os.close(descriptor)
+                raise InputError.of(
+                    "a build folder that no other controller uses",
+                    f"one that process {owner} uses",
+                    "stop that controller, or give this one a folder of its own",
+                    file=str(folder),
+                ) from error
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            tell(FileUnwritable(str(self.file), error.strerror or str(error)))
