@@ -1,15 +1,17 @@
-"""The check of what was emitted: the text of every switch against the tables, and every pair.
+"""The check of rendered files against the tables of a build, for all switches of a plane.
 
-Each switch is compared by itself (`switch_check`). Next hops are looked up in the addresses that
-the switch at the other end has by its own files. Where every switch tries the ports that the tables
-try, in that order, packets go where the tables lead them, whatever fails; no pair is followed.
+Each switch is compared by itself (`switch_check`). Where every switch tries the ports that its
+tables try, in the same order, packets go where the tables lead them, whatever fails: so no pair of
+switches has to be followed. What one switch cannot tell is checked here: that the next hops of each
+are addresses of the switch at the other end of the link, and that the folder has no files of
+switches that do not exist.
 
-Own prefixes and aggregates are numbered as in `Routes`, those of IPv6 behind those of IPv4.
+Prefixes are numbered as in `Routes`, those of IPv6 behind those of IPv4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import numpy as np
 from compilers.readers.emitted_forwarding import (
     EmittedDifference,
     EmittedSwitch,
+    NextHop,
     OwnAddress,
     Port,
     without_mark,
@@ -28,12 +31,12 @@ from compilers.readers.switch_check import CheckedSwitch, SwitchCheck
 from compilers.tables.build import Build
 
 LINK_LOCAL = "fe80", "169.254."
-"""How addresses begin that a switch has on several ports, and answers for on the one asked."""
+"""How link-local addresses begin: a switch may have the same one on several ports."""
 Reader = Callable[[Path], EmittedSwitch]
 """Reads the folder of a switch.
 
 It raises OSError where a file is not there, and ValueError(file, line, text) where a line makes no
-sense at all.
+sense.
 """
 
 
@@ -41,11 +44,11 @@ class EmittedCheck:
     """The check of one plane's files.
 
     Args:
-        build: ports named as the system names them.
-        folder: that of all switches.
-        reader: of the target.
+        build: the plane, with ports named as the system names them.
+        folder: the folder in which each switch has its own.
+        reader: reads the folder of a switch.
         accept: see `DifferenceList`.
-        able: what each switch can do of the tables, by its vertex; all where that is not given.
+        able: the abilities of each switch, by vertex; () where all switches can do everything.
     """
 
     def __init__(
@@ -71,36 +74,45 @@ class EmittedCheck:
             emitted = self.reader(folder)
         except (OSError, ValueError, RecursionError) as error:
             return CheckedSwitch(vertex, 1, (_unreadable(folder, error),))
-        known = self.build, vertex, emitted, self.numbers, str(folder), self.accept
-        return SwitchCheck(*known, self.able[vertex] if self.able else ALL).result()
+        return SwitchCheck(
+            build=self.build,
+            vertex=vertex,
+            emitted=emitted,
+            numbers=self.numbers,
+            folder=str(folder),
+            accept=self.accept,
+            able=self.able[vertex] if self.able else ALL,
+        ).result()
 
     def report(
         self, target: str, checked: Iterable[CheckedSwitch], whole: bool = True
     ) -> EmittedReport:
-        """Put together what was found at every switch.
+        """Put the results of switches together.
 
         Args:
-            target: whose files they are.
-            checked: the switches, in any order.
-            whole: whether they are all switches, so that pairs are counted.
+            target: the system that the files are for.
+            checked: the results, in any order.
+            whole: whether these are all switches, so that pairs of switches are counted.
         """
-        by_vertex = {each.vertex: each for each in sorted(checked, key=lambda s: s.vertex)}
-        count = sum(each.differences for each in by_vertex.values())
-        # Files that cannot be read are first: others may be wrong for want of them.
-        ordered = sorted(by_vertex.values(), key=lambda each: each.right is not None)
-        examples = [example for each in ordered for example in each.examples]
-        for difference in (*(self._strangers() if whole else ()), *self._neighbours(by_vertex)):
+        results = sorted(checked, key=lambda result: result.vertex)
+        by_vertex = {result.vertex: result for result in results}
+        count = sum(result.differences for result in results)
+        # Files that cannot be read come first: they may be why others are wrong.
+        ordered = sorted(results, key=lambda result: result.right is not None)
+        examples = [example for result in ordered for example in result.examples]
+        strangers = self._strangers() if whole else ()
+        for difference in (*strangers, *self._neighbours(by_vertex)):
             count += 1
             examples.append(difference)
-        elsewhere = sum(each.elsewhere.count for each in by_vertex.values())
+        elsewhere = sum(result.elsewhere.count for result in results)
         if elsewhere and count:
-            # What packets do follows from all that is wrong: to tell it, too, would bury the cause.
+            # Where packets go follows from what is wrong: to report it too would bury the cause.
             count += 1
             text = f"{elsewhere:,} more, of where packets go: they may follow from the others"
             examples = [*examples[: EXAMPLES - 1], EmittedDifference(str(self.folder), 0, text)]
         elif elsewhere:
             count += elsewhere
-            examples += (one for each in by_vertex.values() for one in each.elsewhere.examples)
+            examples += (example for result in results for example in result.elsewhere.examples)
         pairs = delivered = 0
         if whole:
             w, topology = self.build.wiring, self.build.topology
@@ -109,17 +121,17 @@ class EmittedCheck:
             delivered = sum(by_vertex[end].right or 0 for end in ends if end in by_vertex)
         return EmittedReport(
             target,
-            len(by_vertex),
-            pairs,
-            delivered,
-            count,
-            tuple(examples[:EXAMPLES]),
-            sum(each.accepted for each in by_vertex.values()),
-            shares={vertex: each.shares for vertex, each in by_vertex.items() if each.shares},
+            switches=len(by_vertex),
+            pairs=pairs,
+            delivered=delivered,
+            differences=count,
+            examples=tuple(examples[:EXAMPLES]),
+            accepted=sum(result.accepted for result in results),
+            shares={vertex: r.shares for vertex, r in by_vertex.items() if r.shares},
         )
 
     def port_number(self, vertex: int, port: Port) -> int:
-        """The number of a port that a text names, -1 where the switch has none of that name."""
+        """The number of a port that a file names, -1 where the switch has none of that name."""
         w = self.build.wiring
         names = w.port_names[int(w.node_type[vertex])]
         port = without_mark(port)
@@ -128,56 +140,72 @@ class EmittedCheck:
         return names.index(port) + 1 if port in names else -1
 
     def _strangers(self) -> Iterator[EmittedDifference]:
-        """Folders that look like those of switches and are of none."""
-        w, there = self.build.wiring, self.build.topology.present.tolist()
-        known = {name for name, is_there in zip(w.names, there, strict=True) if is_there}
-        one = next((self.folder / n for n in w.names if (self.folder / n).is_dir()), None)
-        files = {file.name for file in one.glob("*")} if one else set()
+        """Folders with files of a switch, by a name that no switch has."""
+        w, present = self.build.wiring, self.build.topology.present.tolist()
+        names = {name for name, exists in zip(w.names, present, strict=True) if exists}
+        folders = (self.folder / name for name in w.names)
+        example = next((folder for folder in folders if folder.is_dir()), None)
+        files = {file.name for file in example.glob("*")} if example else set()
         for folder in sorted(self.folder.glob("*")):
-            if folder.name not in known and any((folder / file).is_file() for file in files):
+            if folder.name not in names and any((folder / file).is_file() for file in files):
                 yield EmittedDifference(
                     str(folder), 0, "files of a switch", "there is none of that name"
                 )
 
     def _neighbours(self, checked: Mapping[int, CheckedSwitch]) -> Iterator[EmittedDifference]:
-        """Next hops that are not the switch at the other end, by what that one's own files say."""
+        """Addresses of two switches, and next hops that are not addresses of the far end."""
+        owners: dict[str, list[tuple[int, OwnAddress]]] = {}
+        for vertex, switch in checked.items():
+            for own in switch.addresses:
+                owners.setdefault(own.address, []).append((vertex, own))
+        for address, having in owners.items():
+            if len({vertex for vertex, _ in having}) > 1:
+                first, last = having[0][1], having[-1][1]
+                says = f"address {address}, which is in {first.file}:{first.line} too"
+                yield EmittedDifference(last.file, last.line, says, "one switch has it")
+        for vertex, switch in checked.items():
+            yield from self._wrong_hops(vertex, switch, checked.keys(), owners)
+
+    def _wrong_hops(
+        self,
+        vertex: int,
+        switch: CheckedSwitch,
+        checked: Collection[int],
+        owners: Mapping[str, Sequence[tuple[int, OwnAddress]]],
+    ) -> Iterator[EmittedDifference]:
+        """The next hops of a switch that are not addresses of the far ends of their ports."""
         w = self.build.wiring
-        owned: dict[str, list[tuple[int, OwnAddress]]] = {}
-        for vertex, each in checked.items():
-            for own in each.addresses:
-                owned.setdefault(own.address, []).append((vertex, own))
-        for address, owners in owned.items():
-            if len({vertex for vertex, _ in owners}) > 1:
-                other = owners[-1][1]
-                first = owners[0][1]
-                where = f"{first.file}:{first.line}"
-                says = f"address {address}, which is in {where} too"
-                yield EmittedDifference(other.file, other.line, says, "one switch has it")
-        for vertex, each in checked.items():
-            ends = {port: (far, far_port) for port, far, far_port in w.ends(vertex)}
-            for hop in each.next_hops:
-                far, far_port = ends.get(self.port_number(vertex, hop.port), (-1, 0))
-                if far >= 0 and far not in checked:
-                    continue
-                there = [
-                    own
-                    for v, own in owned.get(hop.address, ())
-                    if v == far
-                    and (hop.port == without_mark(hop.port)) is (own.port == without_mark(own.port))
-                    and (
-                        not hop.address.startswith(LINK_LOCAL)
-                        or self.port_number(far, own.port) == far_port
-                    )
-                ]
-                if not there:
-                    name = f"{w.names[far]} at the other end" if far >= 0 else "no switch there"
-                    says = f"{hop.address} behind {hop.port or 'no port'}"
-                    yield EmittedDifference(
-                        hop.file, hop.line, says, f"{name}, without that address"
-                    )
+        ends = {port: (far, far_port) for port, far, far_port in w.ends(vertex)}
+        for hop in switch.next_hops:
+            far, far_port = ends.get(self.port_number(vertex, hop.port), (-1, 0))
+            if far >= 0 and far not in checked:
+                continue  # its addresses were not read
+            right = any(
+                owner == far and self._is_at(own, hop, far, far_port)
+                for owner, own in owners.get(hop.address, ())
+            )
+            if not right:
+                name = f"{w.names[far]} at the other end" if far >= 0 else "no switch there"
+                says = f"{hop.address} behind {hop.port or 'no port'}"
+                yield EmittedDifference(hop.file, hop.line, says, f"{name}, without that address")
+
+    def _is_at(self, own: OwnAddress, hop: NextHop, far: int, far_port: int) -> bool:
+        """Whether an address of the far end is where a next hop leads.
+
+        One for marked packets has to be on a port for marked packets. A link-local one has to be on
+        the port of the link.
+        """
+        hop_marked = hop.port != without_mark(hop.port)
+        own_marked = own.port != without_mark(own.port)
+        if hop_marked is not own_marked:
+            return False
+        if not hop.address.startswith(LINK_LOCAL):
+            return True
+        return self.port_number(far, own.port) == far_port
 
 
 def _unreadable(folder: Path, error: Exception) -> EmittedDifference:
+    """The difference that stands for a folder that cannot be read."""
     if isinstance(error, OSError):
         file = str(error.filename or folder)
         return EmittedDifference(

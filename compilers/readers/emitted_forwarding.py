@@ -1,9 +1,11 @@
-"""Emitted forwarding: what the files of one switch say, in one form for every system.
+"""The forwarding of one switch as its files state it, in one form for every system.
 
-A reader makes it from the text alone. Interfaces are as the text names them; whoever compares
-knows which port that is. A *chain* is what happens to a packet: stages tried in order, each the
-ports that share it by weight; a stage without ports drops. The last stage is followed by a drop.
-A port plus `MARKED` is that port, for packets that are marked before.
+The reader of a system makes an `EmittedSwitch` from the text alone, with interfaces by the names in
+the text. `switch_check` compares it with the tables of the build.
+
+A *stage* is a set of ports that share packets by weight. A *chain* is the sequence of stages that a
+switch tries until one has a port that is up; behind the last stage packets are dropped. A stage
+without ports drops as well. A port plus `MARKED` is that port, for packets that get a mark.
 """
 
 from __future__ import annotations
@@ -30,31 +32,37 @@ MARKED = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class EmittedDifference:
-    """A place in a file that says something else than the tables; line 0 is the whole file."""
+    """A place in a file that says something else than the tables.
+
+    >>> print(EmittedDifference("n0/routes.batch", 7, "10.0.0.0/24 again", "one row"))
+    n0/routes.batch:7: 10.0.0.0/24 again; tables: one row
+    """
 
     file: str
     line: int
+    """0: the whole file."""
     says: str
     tables: str = ""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.says}" + f"; tables: {self.tables}" * bool(self.tables)
+        tables = f"; tables: {self.tables}" if self.tables else ""
+        return f"{place}: {self.says}{tables}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmittedRows:
-    """Rows of one lookup table, a column each: numbers of prefixes, numbers of entries, lines.
-
-    names: the prefixes as text, which the tables of a switch may share; prefix: int64[n], the
-    number of each row's; None: row n has name n.
-    """
+    """The rows of one lookup table, as columns."""
 
     file: str
     names: Sequence[str]
+    """Prefixes; the tables of a switch may share this list."""
     entries: NDArray[np.int64]
+    """int64[n]: the entry to which each row leads (`Lookup.number`)."""
     lines: NDArray[np.int64]
+    """int64[n]: the line of each row in the file."""
     prefix: NDArray[np.int64] | None = None
+    """int64[n]: the place of each row's prefix in `names`; None: row n has name n."""
 
     def name(self, row: int) -> str:
         """The prefix of a row."""
@@ -63,38 +71,41 @@ class EmittedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lookup:
-    """A table as packets that come in on some interface see it.
+    """A lookup table with the meaning that it has for packets from one interface.
 
-    chains: all that a switch may do with a packet. number: int64[E], which of them each entry of
-    the rows means. places: the file and the line where each chain is said; () where the rows
-    themselves say it.
+    Tables for several interfaces may have the same rows and differ in what their entries mean.
     """
 
     rows: EmittedRows
     chains: Sequence[Chain]
+    """Everything that the switch may do with a packet."""
     number: NDArray[np.int64]
+    """int64[E]: the place in `chains` of each entry."""
     places: Sequence[tuple[str, int]] = ()
+    """The file and the line where each chain is stated; () where the rows state it."""
 
 
 class Interface(str):
-    """The name of a port, in a claim; whoever compares takes the port's number for it."""
+    """The name of a port in a claim, for which the check puts the port's number."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A plain fact that a line states, such as the port of a host; kinds in `CLAIMS`."""
+    """A plain fact that a line states, such as the port of a host."""
 
     kind: str
+    """A key of `expected_forwarding.CLAIMS`."""
     value: tuple[str | int, ...]
+    """What is stated, in the order that `CLAIMS` has for the kind."""
     file: str
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class NextHop:
-    """The address that a row sends packets to, behind a port."""
+    """The address of a neighbour to which a row sends packets, and the port to it."""
 
     port: Port
     address: str
@@ -104,7 +115,7 @@ class NextHop:
 
 @dataclass(frozen=True, slots=True)
 class OwnAddress:
-    """An address that the switch has on an interface, without its length."""
+    """An address that the switch itself has on an interface, without its length."""
 
     port: Port
     address: str
@@ -114,44 +125,49 @@ class OwnAddress:
 
 @dataclass(frozen=True, slots=True)
 class EmittedSwitch:
-    """What the files of one switch say.
-
-    anywhere: the tables that a packet is looked up in, one after the other until one has a next hop
-    that is up; by_ingress: the same for interfaces that have tables of their own. claimed: the
-    kinds of claims that these files have to make in full. discards: prefixes that are dropped where
-    no longer one is found, with file and line. unread: file, line and text of statements that are
-    not known; unused: of what nothing leads to; wrong: of what is missing, or known and wrong.
-    converged: whether the tables are what a protocol finds by the files of all switches, so that a
-    fault of one is felt at others. numbered: the entry of each class by its number in the tables,
-    which the files state as well; None: they do not. entering: the same for packets from hosts of a
-    switch that has no hosts; None: such a switch has no rows for them.
-    """
+    """The forwarding of one switch, and everything else that its files state."""
 
     anywhere: tuple[Lookup, ...]
+    """The tables in which packets are looked up, one after the other until one has a next hop that
+    is up."""
     by_ingress: Mapping[Port, tuple[Lookup, ...]] = field(default_factory=dict)
+    """The same for packets from interfaces that have tables of their own."""
     claimed: frozenset[str] = frozenset()
+    """The kinds of claims that these files have to make in full."""
     claims: Sequence[Claim] = ()
     next_hops: Sequence[NextHop] = ()
     addresses: Sequence[OwnAddress] = ()
     discards: Sequence[tuple[str, str, int]] = ()
+    """Prefixes that are dropped unless a longer one is found: prefix, file, line."""
     unread: Sequence[tuple[str, int, str]] = ()
+    """Statements that are unknown: file, line, text."""
     unused: Sequence[tuple[str, int, str]] = ()
+    """Tables and groups to which nothing leads: file, line, name."""
     wrong: Sequence[tuple[str, int, str]] = ()
+    """What is missing or wrong: file, line, text."""
     converged: bool = False
+    """Whether the tables are the outcome of a protocol, so that a fault in the files of one switch
+    shows at others."""
     numbered: Mapping[int, int] | None = None
+    """The entry of each egress class by its number in the build's tables; None: the files do not
+    state these numbers."""
     entering: Mapping[int, int] | None = None
+    """The same for packets from hosts, at a switch without hosts; None: it has no rows for them."""
 
 
 @lru_cache(1 << 16)
 def canonical(chain: Chain, in_port: Port) -> Chain:
-    """The chain as short as it can be said: what cannot happen is left out.
+    """The shortest chain with the same effect, so that equal effects are equal values.
 
-    A port that was tried before is down, and the port where a packet came in is up. Weights have
-    no common divisor.
+    What cannot happen is left out: a port that was tried before is down, and the port where a
+    packet came in is up. Weights are divided by their greatest common divisor.
 
     Args:
         chain: stages in order.
-        in_port: where the packet came in, 0 where that is of no use to it: a host's.
+        in_port: where the packet came in; 0 for packets from hosts.
+
+    >>> canonical(((("a", 2), ("b", 4)), (("a", 1),)), 0)
+    ((('a', 1), ('b', 2)),)
     """
     tried: set[Port] = set()
     result: list[Stage] = []
@@ -177,12 +193,12 @@ WITH_A_MARK = " with a mark"
 
 
 def with_mark(port: str) -> str:
-    """An interface, for packets that are marked before: no interface has a blank in its name."""
+    """The name of an interface for packets that get a mark; names of interfaces have no blanks."""
     return f"{port}{WITH_A_MARK}"
 
 
 def without_mark(port: Port) -> Port:
-    """The interface of `with_mark`, or of others."""
+    """The interface, whether packets get a mark or not; the inverse of `with_mark`."""
     return port if isinstance(port, int) else port.removesuffix(WITH_A_MARK)
 
 
@@ -190,37 +206,40 @@ VIA = "via "
 
 
 def found_by(address: str) -> str:
-    """In the place of a port: the one by which another table reaches an address."""
+    """Stands for the port by which another table, such as BGP's, reaches an address."""
     return f"{VIA}{address}"
 
 
 def bare(port: Port) -> Port:
-    """The port, whether packets are marked or not."""
+    """The number of a port, whether packets get a mark or not; names stay as they are."""
     return port % MARKED if isinstance(port, int) else port
 
 
 @lru_cache(1 << 16)
 def address_text(text: str) -> str:
-    """The one text of an address.
+    """An address in its canonical form.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no address.
+
+    >>> address_text("2001:DB8::0:1")
+    '2001:db8::1'
     """
     return str(exact_address(text))
 
 
 @lru_cache(1 << 16)
 def network_text(text: str) -> str:
-    """The one text of a prefix.
+    """A prefix in its canonical form.
 
     Raises:
-        ValueError: it is none, or has bits beyond its length.
+        ValueError: the text is no prefix, or has bits beyond its length.
     """
     return str(exact_network(text))
 
 
 def prefix_text(text: str) -> str:
-    """The one text of a prefix; one that is none stays as it is."""
+    """A prefix in its canonical form; a text that is no prefix stays as it is."""
     try:
         return network_text(text)
     except ValueError:
@@ -229,10 +248,13 @@ def prefix_text(text: str) -> str:
 
 @lru_cache(1 << 16)
 def interface_network(text: str) -> tuple[str, str]:
-    """The address of `10.0.0.1/29`, and its network.
+    """The address and the network of an interface's address.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no address.
+
+    >>> interface_network("10.0.0.9/29")
+    ('10.0.0.9', '10.0.0.8/29')
     """
     interface = exact_interface(text)
     return str(interface.ip), str(interface.network)
@@ -240,7 +262,11 @@ def interface_network(text: str) -> tuple[str, str]:
 
 @lru_cache(1 << 12)
 def covering(text: str) -> tuple[str, ...]:
-    """A prefix, and the shorter ones that it is part of, 0 bits left out; () where it is none."""
+    """A prefix and all shorter ones that contain it, down to one bit; () if it is no prefix.
+
+    >>> covering("192.0.0.0/3")
+    ('192.0.0.0/3', '192.0.0.0/2', '128.0.0.0/1')
+    """
     try:
         network = exact_network(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The report on what was emitted, and the refusal of files that say something else."""
+"""The result of comparing rendered files with the tables, and the error for files that differ."""
 
 from __future__ import annotations
 
@@ -13,27 +13,32 @@ from compilers.readers.exact_text import bare, visible
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EmittedReport:
-    """What the check found: pairs of switches with hosts, those delivered, and what differs.
+    """The result of comparing rendered files with the tables.
 
-    A pair is delivered as the tables do it where its first switch sends all packets for the second
-    as they say, whatever is down; carriers and LIDs are followed to the end.
-
-    differences counts all; examples are the first of them. pairs is 0 where only some switches were
-    checked. accepted: statements of the user's own. unproved: what no reader looked at, "" where
-    all of it was: files may pass without it. shares: by switch and class, the ports that share
-    packets from hosts, with weights, where these are not those of the tables, as some switches
-    cannot do all; None: shares were not read.
+    >>> EmittedReport("ovs", switches=57, pairs=3192, delivered=3192, differences=0)
+    <EmittedReport of ovs: 57 switches, no differences>
     """
 
     target: str
     switches: int
     pairs: int
+    """Ordered pairs of switches with hosts; 0 where only some switches were checked."""
     delivered: int
+    """The pairs whose first switch sends all packets for the second by the ports of the tables,
+    whatever is down. With explicit paths or LIDs, the pairs whose packets arrive."""
     differences: int
+    """How many places differ from the tables."""
     examples: tuple[EmittedDifference, ...] = ()
+    """The first of them."""
     accepted: int = 0
+    """How many statements of the user's own were accepted."""
     unproved: str = ""
+    """What no reader looked at, which does not keep files from passing; "": everything was read."""
     shares: Mapping[int, Mapping[int, Stage]] | None = None
+    """By switch and class, the ports that share packets from hosts, with their weights.
+
+    Only classes where these are not those of the tables, as some switches cannot have all
+    alternates or any weights. None: shares were not read."""
 
     @property
     def passed(self) -> bool:
@@ -41,39 +46,50 @@ class EmittedReport:
         return not self.differences and self.delivered == self.pairs
 
     def also(self, more: DifferenceList) -> EmittedReport:
-        """With what more was found in the same files."""
+        """The report with further differences in the same files."""
         examples = (*self.examples, *more.examples)[:EXAMPLES]
         count = self.differences + more.count
         unproved = "; ".join(filter(None, (self.unproved, more.unproved)))
         return replace(self, differences=count, examples=examples, unproved=unproved)
 
-    def moved(self, there: Path, here: Path) -> EmittedReport:
-        """The same of files that were read in another folder than where they belong."""
+    def moved(self, read_in: Path, folder: Path) -> EmittedReport:
+        """The report with the paths that files have when they are in their place.
+
+        Args:
+            read_in: the folder in which the files were read.
+            folder: their place.
+        """
         examples = (
-            replace(e, file=str(here / Path(e.file).relative_to(there)))
-            if Path(e.file).is_relative_to(there)
-            else e
-            for e in self.examples
+            replace(example, file=str(folder / Path(example.file).relative_to(read_in)))
+            if Path(example.file).is_relative_to(read_in)
+            else example
+            for example in self.examples
         )
         return replace(self, examples=tuple(examples))
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        words = ("target", "switches", "pairs", "delivered", "differences", "accepted", "unproved")
-        examples = [
-            {"file": e.file, "line": e.line, "says": e.says, "tables": e.tables}
-            for e in self.examples
-        ]
-        return {name: getattr(self, name) for name in words} | {"examples": examples}
+        """The report for JSON."""
+        return {
+            "target": self.target,
+            "switches": self.switches,
+            "pairs": self.pairs,
+            "delivered": self.delivered,
+            "differences": self.differences,
+            "accepted": self.accepted,
+            "unproved": self.unproved,
+            "examples": [
+                {"file": e.file, "line": e.line, "says": e.says, "tables": e.tables}
+                for e in self.examples
+            ],
+        }
 
     def __repr__(self) -> str:
-        """`<EmittedReport of ovs: 57 switches, no differences>`."""
-        found = f"{self.differences:,} differences" if self.differences else "no differences"
-        return f"<EmittedReport of {self.target}: {self.switches:,} switches, {found}>"
+        count = f"{self.differences:,} differences" if self.differences else "no differences"
+        return f"<EmittedReport of {self.target}: {self.switches:,} switches, {count}>"
 
 
 class EmittedWrongError(Exception):
-    """What was rendered says something else than the tables, so it does not take its place."""
+    """Rendered files differ from the tables, so they do not replace the earlier ones."""
 
     def __init__(self, report: EmittedReport) -> None:
         self.report = report
@@ -81,11 +97,11 @@ class EmittedWrongError(Exception):
 
 
 UNEXPECTED = "unexpected: "
-"""How a difference begins that is a statement without a place in the tables."""
+"""Begins a difference that is a statement about nothing in the tables."""
 LONGEST = 400
-"""Letters of a text that a difference shows."""
+"""The most characters of a text that a difference shows."""
 EXAMPLES = 10
-"""Differences of which place and text are reported; all are counted."""
+"""How many differences are reported with place and text; all are counted."""
 
 
 def _short(text: str) -> str:
@@ -95,33 +111,39 @@ def _short(text: str) -> str:
 
 @dataclass(slots=True)
 class DifferenceList:
-    """How many places say something else than the tables, and the first ones.
-
-    accept: how statements of the user's own begin, or the names of files, which are only counted.
-    unproved: what was not looked at, "" where everything was.
-    """
+    """Differences between files and tables: all are counted, the first ones kept."""
 
     accept: tuple[str, ...] = ()
+    """Beginnings of statements that the user has added, or names of files; these are accepted."""
     accepted: int = 0
     count: int = 0
     examples: list[EmittedDifference] = field(default_factory=list)
     unproved: str = ""
+    """What no reader looked at; "": everything was read."""
 
     def add(self, file: Path | str, line: int, says: str, tables: str = "", times: int = 1) -> None:
-        """Count a difference, or several of one kind."""
+        """Count a difference.
+
+        Args:
+            file: where it is.
+            line: the line there, 0 for the whole file.
+            says: what the file says.
+            tables: what the tables say.
+            times: how many differences have this text.
+        """
         self.count += times
         if len(self.examples) < EXAMPLES:
             self.examples.append(EmittedDifference(str(file), line, _short(visible(says)), tables))
 
     def statement(self, file: Path | str, line: int, text: str, tables: str = "") -> None:
-        """Count a statement that no reader knows, or a plain fact, unless it is accepted."""
+        """Count a statement that is unknown or states another fact, unless it is accepted."""
         text = bare(text)
-        own = text.startswith(self.accept) or tables.startswith(self.accept)
-        if own or Path(file).name in self.accept:
+        by_user = text.startswith(self.accept) or tables.startswith(self.accept)
+        if by_user or Path(file).name in self.accept:
             self.accepted += 1
         else:
             self.add(file, line, text if tables else f"{UNEXPECTED}{text}", tables)
 
     def unread(self, file: Path | str, line: int, text: str) -> None:
-        """Count a line that makes no sense."""
+        """Count a line that no reader understands, unless it is accepted."""
         self.statement(file, line, text)

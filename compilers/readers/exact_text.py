@@ -1,11 +1,11 @@
-"""Text as devices read it, character by character.
+"""Lines, words, numbers and addresses as devices read them, character by character.
 
-Python reads more than they do: `int` takes digits of all scripts, `017`, `+5` and `1_000`, which a
-device reads as 15 or not at all; `strip` and `split` take no-break spaces for blanks; `splitlines`
-ends a line at eleven characters; reading a file as text hides carriage returns. Here only a blank
-and a tab are blank, `\\n` alone ends a line, and a number is written without a sign and without
-zeros before it. Other characters than printable ASCII are *strange*: nothing here writes them, and
-devices differ in what they do with them.
+Python reads more than devices do. `int` takes digits of all scripts, `+5`, `1_000` and `017`, which
+a device refuses or reads as 15. `strip` and `split` take a no-break space for a blank. `splitlines`
+ends a line at any of eleven characters. Reading a file as text hides carriage returns. In this
+module only blanks and tabs are blank, only `\\n` ends a line, and a number has neither a sign nor
+leading zeros. All characters but printable ASCII, tabs and `\\n` are *strange*: no template writes
+them, and devices differ in what they do with them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ NUMBER = re.compile(r"0|[1-9][0-9]{0,99}")
 STRANGE = re.compile(r"[^\t\n\x20-\x7e]")
 WORD = re.compile(r"[^ \t]+")
 ADDRESS = re.compile(r"[0-9A-Fa-f.:]+(?:/(?:0|[1-9][0-9]{0,2}))?")
-"""An address, perhaps with a length; what Python takes besides, devices may read otherwise."""
+"""An address, perhaps with a length. `ipaddress` takes further forms, which devices may not."""
 
 
 def read_exact(file: Path) -> str:
-    """The text of a file with all its characters; bytes that are no UTF-8 are strange ones.
+    """The text of a file with all its characters; bytes that are not UTF-8 become strange ones.
 
     Raises:
         OSError: it cannot be read.
@@ -58,20 +58,24 @@ def indentation(line: str) -> int:
 
 
 def exact_words(text: str) -> list[str]:
-    """What is between the blanks of a text."""
+    """The words of a text, between blanks."""
     return WORD.findall(text)
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number that every device reads alike."""
+    """Whether a text is a number that every device reads alike.
+
+    >>> [is_number(text) for text in ("17", "017", "+5", "1_000")]
+    [True, False, False, False]
+    """
     return NUMBER.fullmatch(text) is not None
 
 
 def exact_number(text: str) -> int:
-    """A number.
+    """The number that a text is.
 
     Raises:
-        ValueError: the text is none.
+        ValueError: it is no number.
     """
     if not is_number(text):
         raise ValueError(f"{visible(text)}, which is no number")
@@ -85,13 +89,17 @@ def strange(text: str) -> re.Match[str] | None:
 
 def strange_line(text: str) -> int:
     """The line of the first strange character, from 1; 0 where there is none."""
-    found = strange(text)
-    return text.count("\n", 0, found.start()) + 1 if found else 0
+    character = strange(text)
+    return text.count("\n", 0, character.start()) + 1 if character else 0
 
 
 def visible(text: str) -> str:
-    """A text in which strange characters are written as escapes: `\\u00a0`."""
-    return STRANGE.sub(lambda found: _escape(found[0]), text)
+    r"""A text in which strange characters are written as escapes.
+
+    >>> print(visible("10.0.0.1\u00a0/24"))
+    10.0.0.1\xa0/24
+    """
+    return STRANGE.sub(lambda character: _escape(character[0]), text)
 
 
 def _escape(character: str) -> str:
@@ -99,28 +107,28 @@ def _escape(character: str) -> str:
 
 
 def exact_address(text: str) -> IPv4Address | IPv6Address:
-    """An address.
+    """The address that a text is.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no address.
     """
     return ip_address(_plain(text))
 
 
 def exact_network(text: str) -> IPv4Network | IPv6Network:
-    """A prefix.
+    """The prefix that a text is.
 
     Raises:
-        ValueError: it is none, or has bits beyond its length.
+        ValueError: it is no prefix, or has bits beyond its length.
     """
     return ip_network(_plain(text))
 
 
 def exact_interface(text: str) -> IPv4Interface | IPv6Interface:
-    """An address and its network.
+    """The address of an interface with its network, such as `10.0.0.9/29`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no address.
     """
     return ip_interface(_plain(text))
 

@@ -1,8 +1,12 @@
-"""Expected rows for packets that carry their intermediate, from the tables and the addresses alone.
+"""Claims that OpenFlow rows have to make in Valiant routing, where packets carry an intermediate.
 
-A row by an intermediate has to lead where the rows of its prefix lead, to the same class. Classes
-have numbers that mean nothing outside a switch, so a class is known by the lowest of the networks
-whose rows lead to it.
+The switch of the sender draws an intermediate by a hash and writes a MAC address that names it into
+the packet; switches on the way route by that address; the intermediate takes it off. The expected
+claims come from the tables and the addresses alone: no code is shared with the emitter.
+
+A row for an intermediate has to lead to the same egress class as the rows for its prefix. Numbers
+of classes mean nothing outside a switch, so a claim names a class by the lowest network whose rows
+lead to it.
 """
 
 from __future__ import annotations
@@ -19,20 +23,22 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.wiring.addressing import format_mac
 
-FIRST = 0x800000
-"""Turned in the gateway's MAC address, of which then the last two bytes say the intermediate."""
+CARRYING = 0x800000
+"""The bit of the gateway's MAC address that is inverted in addresses that name an intermediate.
+Their last two bytes are its number."""
 
 
-def _ends(build: Build) -> list[int]:
-    """The intermediates: all switches with hosts."""
+def _intermediates(build: Build) -> list[int]:
+    """All switches with hosts; [] where packets carry no intermediate."""
     if not build.forwarding.intermediates:
         return []
-    ends: list[int] = np.flatnonzero(build.topology.endpoints).tolist()
-    return ends
+    vertices: list[int] = np.flatnonzero(build.topology.endpoints).tolist()
+    return vertices
 
 
 def _mac(build: Build, number: int) -> str:
-    return format_mac(((build.addressing.gateway_mac ^ FIRST) & ~0xFFFF) + number)
+    """The MAC address that names an intermediate, by its place among the intermediates."""
+    return format_mac(((build.addressing.gateway_mac ^ CARRYING) & ~0xFFFF) + number)
 
 
 def _families(build: Build) -> tuple[str, ...]:
@@ -46,52 +52,54 @@ def _ports(build: Build, vertex: int) -> list[int]:
 
 def _drawn(build: Build, vertex: int) -> Iterator[Value]:
     gateway = format_mac(build.addressing.gateway_mac)
-    if count := len(_ends(build)):
+    if count := len(_intermediates(build)):
         for family in _families(build):
             for port in _ports(build, vertex):
                 first = _mac(build, 0)
                 yield family, port, gateway, first, str(vertex % 65536), str(count)
 
 
-def _stays(build: Build, vertex: int) -> Iterator[Value]:
+def _own_blocks(build: Build, vertex: int) -> Iterator[Value]:
     a = build.addressing
-    if _ends(build) and _ports(build, vertex):
+    if _intermediates(build) and _ports(build, vertex):
         yield "ip", format_mac(a.gateway_mac), str(a.network(vertex))
         if a.ipv6:
             yield "ipv6", format_mac(a.gateway_mac), str(a.network6(vertex))
 
 
 def _carried(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
-    if _ends(build):
+    if _intermediates(build):
         yield from ((family, _mac(build, 0)) for family in _families(build))
 
 
 def _leads(build: Build, vertex: int) -> Iterator[Value]:
-    ends, w = _ends(build), build.wiring
-    if not ends:
+    intermediates, w = _intermediates(build), build.wiring
+    if not intermediates:
         return
-    rows, lowest = _lowest(build, vertex)
-    cover = build.tables.routes.aggregate
+    egress_of, lowest = _lowest(build, vertex)
+    aggregate = build.tables.routes.aggregate
     port_to = dict(zip(w.far[vertex].tolist(), w.port[vertex].tolist(), strict=True))
-    for number, end in enumerate(ends):
-        if end != vertex:
-            egress = int(rows[end] if rows[end] >= 0 else rows[cover[end]])
-            port = port_to.get(end, 0) if build.forwarding.repairs else 0
+    for number, intermediate in enumerate(intermediates):
+        if intermediate != vertex:
+            own = egress_of[intermediate]
+            egress = int(own if own >= 0 else egress_of[aggregate[intermediate]])
+            port = port_to.get(intermediate, 0) if build.forwarding.repairs else 0
             yield _mac(build, number), str(IPv4Address(lowest[egress])), port
 
 
 def _lowest(build: Build, vertex: int) -> tuple[NDArray[np.int64], dict[int, int]]:
-    """By prefix number the class, -1 without; by class the lowest network that leads there."""
+    """The egress class of each prefix (-1: none), and the lowest network of each class."""
     routes = build.tables.routes
     number, egress = routes.prefixes(vertex), routes.egress[vertex].astype(np.int64)
-    kept = egress < no_route(routes.egress)
+    routed = egress < no_route(routes.egress)
     network = _networks(build.addressing)
-    rows = np.full(len(network), -1, np.int64)
-    rows[number[kept]] = egress[kept]
+    egress_of = np.full(len(network), -1, np.int64)
+    egress_of[number[routed]] = egress[routed]
     lowest = {
-        int(k): int(network[number[kept & (egress == k)]].min()) for k in np.unique(egress[kept])
+        int(k): int(network[number[routed & (egress == k)]].min())
+        for k in np.unique(egress[routed])
     }
-    return rows, lowest
+    return egress_of, lowest
 
 
 @lru_cache(2)
@@ -102,29 +110,33 @@ def _networks(addressing: object) -> NDArray[np.int64]:
 
 
 def _taken_off(build: Build, vertex: int) -> Iterator[Value]:
-    ends = _ends(build)
-    if vertex in ends:
-        yield _mac(build, ends.index(vertex)), format_mac(build.addressing.gateway_mac)
+    intermediates = _intermediates(build)
+    if vertex in intermediates:
+        yield _mac(build, intermediates.index(vertex)), format_mac(build.addressing.gateway_mac)
 
 
 def _given_up(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
-    if _ends(build) and build.forwarding.repairs:
+    if _intermediates(build) and build.forwarding.repairs:
         yield (format_mac(build.addressing.gateway_mac),)
 
 
 CARRIED: dict[str, Facts] = {
     "intermediate drawn": _drawn,
-    "own block": _stays,
+    "own block": _own_blocks,
     "carried": _carried,
     "intermediate": _leads,
     "intermediate reached": _taken_off,
     "intermediate given up": _given_up,
 }
-"""By kind:
+"""The claims of each kind that a switch has to make. Their values are:
 
-intermediate drawn: family, port of a host, gateway's MAC address, the first that carries an
-intermediate, the basis of the hash, how many intermediates. own block: family, gateway's MAC
-address, network to which none is drawn. carried: family, the first such address. intermediate: its
-address, the class to it, the port that has to be up or 0. intermediate reached: the switch's own
-address, the gateway's. intermediate given up: the gateway's address.
+- intermediate drawn: address family, port of a host, the gateway's MAC address, the MAC address of
+  intermediate 0, basis of the hash, number of intermediates
+- own block: address family, the gateway's MAC address, the network of the switch's own hosts, for
+  which no intermediate is drawn
+- carried: address family, the MAC address of intermediate 0
+- intermediate: its MAC address, the class to it (by its lowest network), the port that has to be up
+  or 0
+- intermediate reached: the MAC address of this switch, the gateway's
+- intermediate given up: the gateway's MAC address
 """

@@ -1,6 +1,7 @@
-"""Expected facts of a switch besides forwarding: its name, its ports, management, time and logs.
+"""Facts that a switch's files have to state besides forwarding, from the build alone.
 
-What the inventory does not say of a port no text may say.
+They are names, ports, management, time servers and logs, each by its kind (`FACTS`). A file may
+state nothing about a port that the inventory does not say: a fact with a 0 or a "" is not expected.
 """
 
 from __future__ import annotations
@@ -14,40 +15,47 @@ from compilers.wiring.hardware import CageBlock
 from inventory.asn_range import PRIVATE_AS
 
 Value = tuple[str | int, ...]
+"""The value of a fact, such as a port and its MTU."""
 Facts = Callable[[Build, int], Iterator[Value]]
+"""The facts of one kind that a switch has to state, by its vertex."""
 LAST_NUMBER = re.compile(r"[^0-9]*[0-9]+$")
 NRZ = 25
-"""Gb/s of a lane up to which the Reed-Solomon code is RS(528)."""
+"""The fastest lane in Gb/s with NRZ signals, whose Reed-Solomon code is RS(528); faster ones are
+PAM4, with RS(544) (IEEE 802.3 clauses 91 and 134)."""
 MEGABITS = 1000
+"""Mb/s in a Gb/s."""
 EOS_LANES = 50
-"""Gb/s from which EOS is given the lanes of a speed."""
+"""The speed in Gb/s from which EOS states the number of lanes."""
 USUAL = {"Management1", "mgmt0", "re0:mgmt-0", "eth0"}
 """The ports that systems have for management by default."""
 
 
 def port_text(name: str) -> str:
-    """A port of management, "" for the one that its system has by default."""
+    """The name of a port of management, "" for the one that its system has by default."""
     return "" if name in USUAL else name
 
 
 class UsedPort(NamedTuple):
-    """A port in use; lanes, cage, mode: by SONiC's platform file."""
+    """A port in use."""
 
     number: int
     name: str
     block: CageBlock
+    """The cages like its own: speed, breakout, MTU, error correction."""
     lanes: str
+    """Its lanes by SONiC's platform file, as the next two; "" on other systems."""
     cage: str
     mode: str
+    """How SONiC breaks the cage out."""
 
     @property
     def split(self) -> bool:
-        """Whether it is a part of a cage."""
+        """Whether it is one of several ports of a cage."""
         return self.block.breakout > 1
 
     @property
-    def coded(self) -> str:
-        """Its error correction by the name of the code."""
+    def code(self) -> str:
+        """Its forward error correction by the name of the code; "" where none is stated."""
         lane = self.block.speed / max(self.block.lanes, 1)
         codes = {"rs": "rs-544" if lane > NRZ else "rs-528", "fc": "base-r", "off": "disabled"}
         return codes.get(self.block.fec, "")
@@ -58,16 +66,21 @@ def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
     if build.hardware is None:
         return
     kind = int(w.node_type[vertex])
-    facts = build.hardware.types[kind]
-    blocks = [b for b in facts.blocks for _ in range(b.modules * b.count * b.breakout)]
+    hardware = build.hardware.types[kind]
+    block_of_port = [
+        block
+        for block in hardware.blocks
+        for _ in range(block.modules * block.count * block.breakout)
+    ]
     links = [port for port, _, _ in w.ends(vertex)]
     for port in (*links, *filter(None, w.host_port[vertex].tolist())):
-        more = facts.platform[port - 1][1:4] if facts.platform else ("", "", "")
-        yield UsedPort(port, w.port_names[kind][port - 1], blocks[port - 1], *more)
+        lanes, cage, mode = hardware.platform[port - 1][1:4] if hardware.platform else ("",) * 3
+        name = w.port_names[kind][port - 1]
+        yield UsedPort(port, name, block_of_port[port - 1], lanes, cage, mode)
 
 
 def _of_ports(fact: Callable[[UsedPort], Value]) -> Facts:
-    """A fact of the ports of which it is known, that is, has no 0 and no ""."""
+    """The facts of all ports for which the inventory says it: values without a 0 and a ""."""
 
     def of_switch(build: Build, vertex: int) -> Iterator[Value]:
         yield from filter(all, map(fact, _ports(build, vertex)))
@@ -76,20 +89,37 @@ def _of_ports(fact: Callable[[UsedPort], Value]) -> Facts:
 
 
 def _cage(port: UsedPort) -> str:
-    """The name of a part without its last number."""
-    return LAST_NUMBER.sub("", port.name) * port.split
+    """The name of the cage that a port is a part of; "" for a port with a cage of its own."""
+    return LAST_NUMBER.sub("", port.name) if port.split else ""
+
+
+def _sonic_mode(port: UsedPort) -> str:
+    """The breakout mode of SONiC, where the inventory says the speed."""
+    return port.mode if port.block.speed else ""
+
+
+def _cage_with_speed(port: UsedPort) -> str:
+    """The cage, where the inventory says the speed of its parts."""
+    return _cage(port) if port.block.speed else ""
+
+
+def _speed_of_part(port: UsedPort) -> int:
+    return port.block.speed if port.split else 0
 
 
 def _eos_speed(port: UsedPort) -> str:
+    """The speed of a part of a cage as EOS writes it, such as `100g-2`; "" for other ports."""
     speed, lanes = port.block.speed, port.block.lanes
-    return (f"{speed}g" + f"-{lanes}" * (speed >= EOS_LANES)) * bool(port.split and speed)
+    if not (port.split and speed):
+        return ""
+    return f"{speed}g-{lanes}" if speed >= EOS_LANES else f"{speed}g"
 
 
 def _name(build: Build, vertex: int) -> str:
-    """The host name of a router: letters, digits and -, two or more, a letter first."""
+    """The host name of a router: two or more letters, digits and hyphens, a letter first."""
     text = re.sub("[^A-Za-z0-9-]", "-", build.wiring.names[vertex]).rstrip("-")
-    known = text if len(text) > 1 and text[0].isalpha() else f"sw-{text}"
-    return known[:63].rstrip("-")
+    name = text if len(text) > 1 and text[0].isalpha() else f"sw-{text}"
+    return name[:63].rstrip("-")
 
 
 def _hostname(build: Build, vertex: int) -> Iterator[Value]:
@@ -115,7 +145,7 @@ def _used(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _shared_mtu(build: Build, vertex: int) -> Iterator[Value]:
-    """That of the interface of several hosts."""
+    """The MTU of the interface that several hosts share, the smallest of their ports'."""
     hosts = {port for port in build.wiring.host_port[vertex].tolist() if port}
     sizes = [port.block.mtu for port in _ports(build, vertex) if port.number in hosts]
     if len(sizes) > 1 and min(sizes):
@@ -123,21 +153,21 @@ def _shared_mtu(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _management(build: Build, vertex: int) -> Iterator[Value]:
-    said, own = build.base.get("management"), build.wiring.management[vertex]
-    if said and own:
-        yield port_text(said.get("interface", "")), f"{own}/{said['length']}"
+    network, address = build.base.get("management"), build.wiring.management[vertex]
+    if network and address:
+        yield port_text(network.get("interface", "")), f"{address}/{network['length']}"
 
 
 def _gateway(build: Build, vertex: int) -> Iterator[Value]:
-    said = build.base.get("management", {})
-    if build.wiring.management[vertex] and said.get("gateway"):
-        yield (said["gateway"],)
+    network = build.base.get("management", {})
+    if build.wiring.management[vertex] and network.get("gateway"):
+        yield (network["gateway"],)
 
 
 def _number(build: Build, vertex: int) -> int:
-    """The AS number: the node's own, or that of vertex 0 and as many more."""
-    own: int | None = build.base.get("node_asn", {}).get(build.wiring.names[vertex])
-    return own or build.base.get("asn", PRIVATE_AS) + vertex
+    """The AS number: the inventory's for this node, else counted on from that of vertex 0."""
+    of_node: int | None = build.base.get("node_asn", {}).get(build.wiring.names[vertex])
+    return of_node or build.base.get("asn", PRIVATE_AS) + vertex
 
 
 def _sessions(build: Build, vertex: int) -> Iterator[Value]:
@@ -158,14 +188,14 @@ FACTS: dict[str, Facts] = {
     "mtu": _of_ports(lambda port: (port.number, port.block.mtu)),
     "mtu of the hosts": _shared_mtu,
     "fec": _of_ports(lambda port: (port.number, port.block.fec)),
-    "code": _of_ports(lambda port: (port.number, port.coded)),
+    "code": _of_ports(lambda port: (port.number, port.code)),
     "speed": _of_ports(lambda port: (port.number, port.block.speed * MEGABITS)),
-    "speed of a part": _of_ports(lambda port: (port.number, port.block.speed * port.split)),
+    "speed of a part": _of_ports(lambda port: (port.number, _speed_of_part(port))),
     "speed and lanes": _of_ports(lambda port: (port.number, _eos_speed(port))),
     "lanes": _of_ports(lambda port: (port.number, port.lanes)),
-    "mode": _of_ports(lambda port: (port.cage, port.mode * bool(port.block.speed))),
+    "mode": _of_ports(lambda port: (port.cage, _sonic_mode(port))),
     "cage": _of_ports(lambda port: (_cage(port), port.block.breakout, port.block.speed)),
-    "parts": _of_ports(lambda port: (_cage(port) * bool(port.block.speed), port.block.breakout)),
+    "parts": _of_ports(lambda port: (_cage_with_speed(port), port.block.breakout)),
     "management": _management,
     "gateway of management": _gateway,
     "ntp server": _servers("ntp"),
@@ -175,13 +205,21 @@ FACTS: dict[str, Facts] = {
     "AS number": lambda build, vertex: iter([(_number(build, vertex),)]),
     "session": _sessions,
 }
-"""By kind:
+"""The facts of each kind. Their values are:
 
-hostname: of a router; node: the name itself. description: port, what is behind it. port: one in
-use. mtu: port, bytes of an IP packet. fec: port, rs, fc or off; code: port, the same by the name of
-the code. speed: port, Mb/s; speed of a part: Gb/s, only of parts of cages; speed and lanes: the
-same as EOS says it. lanes: port, their numbers. mode: a cage of SONiC, how it is broken out. cage:
-its name, parts, Gb/s of each; parts: without these. management: port, address with its length.
-session: of BGP: port, address family, the system at the other end. universal id: what a switch
-hashes by whose VRFs share marked packets again.
+- hostname: the node's name in the letters that routers take; node: the name itself
+- description: port, the node or host at the other end
+- port: a port in use
+- mtu: port, bytes of an IP packet; mtu of the hosts: that of the interface that they share
+- fec: port, `rs`, `fc` or `off`; code: port, the same by the name of the code
+- speed: port, Mb/s; speed of a part: port, Gb/s, for parts of cages; speed and lanes: port, the
+  speed as EOS writes it, for parts of cages
+- lanes: port, the numbers of its lanes
+- mode: a cage of SONiC, how it is broken out
+- cage: cage, number of parts, Gb/s of each; parts: cage, number of parts
+- management: port, address with its length; gateway of management: address
+- ntp server, syslog server, syslog by management: address
+- universal id: a number of the switch in the hash of its VRFs for marked packets
+- AS number: of the switch
+- session: port, address family, the neighbour's AS
 """

@@ -1,6 +1,8 @@
-"""Expected forwarding: what the tables say of one switch, in the form that readers have.
+"""The forwarding that the tables of a build give one switch, in the form of `emitted_forwarding`.
 
-This is the rule of `Classes`, spelt out once more: it shares no code with the emitters.
+The check compares it with what the switch's files say. The rule of `Classes` is stated here once
+more, and shares no code with what renders files, so that both have to be wrong for a fault to pass.
+`CLAIMS` has the plain facts that the files have to state besides.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,72 +27,85 @@ Value = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """What a switch can do of the tables: all, or less where that is said.
-
-    repairs: it tries several ports in order; without, a packet has the first one only. most_ports:
-    the most ports that share the packets of a class, the minimal port and the heaviest alternates.
-    """
+    """What a switch can do of the tables."""
 
     repairs: bool = True
+    """Whether it tries several ports in order; if not, it has the first port only."""
     most_ports: int | None = None
+    """How many ports can share the packets of a class: the minimal port, and the alternates with
+    the greatest weights. None: any number."""
 
     def shared(self, ports: list[int], weights: list[int]) -> dict[int, int]:
-        """{port: weight} of packets from hosts, the minimal port first."""
-        weighted = [(p, w) for p, w in zip(ports, weights, strict=True) if p and w]
-        if self.most_ports is not None and len(weighted) > self.most_ports:
-            alternates = [one for one in weighted if one[0] != ports[0]]
-            most = sorted(alternates, key=lambda one: -one[1])[: self.most_ports - 1]
-            weighted = [one for one in weighted if one[0] == ports[0] or one in most]
-        return dict(weighted)
+        """The weight of each port that shares packets from hosts, the minimal port first.
+
+        >>> Ability(most_ports=2).shared([1, 2, 3, 0], [4, 1, 2, 0])
+        {1: 4, 3: 2}
+        """
+        weight_of = {p: weight for p, weight in zip(ports, weights, strict=True) if p and weight}
+        if self.most_ports is None or len(weight_of) <= self.most_ports:
+            return weight_of
+        alternates = [port for port in weight_of if port != ports[0]]
+        heaviest = sorted(alternates, key=lambda port: -weight_of[port])[: self.most_ports - 1]
+        kept = {ports[0], *heaviest}
+        return {port: weight for port, weight in weight_of.items() if port in kept}
 
 
 ALL = Ability()
+"""A switch that can do everything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedSwitch:
-    """One switch by the tables.
+    """The forwarding of one switch by the tables.
 
-    egress: int64[S], its class for each destination, -1 where it has none. order, bounce:
-    int64[C + 1, M], the ports in transit of each class, and those of a packet that came in on the
-    first of them; 0 beyond the last, and in the last row, which is of no class. entering: of
-    each class {port: weight} of packets from hosts. plain: there are no alternates and no repair.
-    weighted: int64[C + 1, 1 + A], where packets in transit are shared, too, the ports of classes
-    with several.
+    S is the number of destinations, C of egress classes, M the most ports that a class tries in
+    order, A the most alternates. Port 0 is none. The last row of arrays by class is of no class,
+    and has no ports.
     """
 
     egress: NDArray[np.int64]
+    """int64[S]: the egress class for each destination, -1: none."""
     order: NDArray[np.int64]
+    """int64[C + 1, M]: the ports that each class tries for packets in transit."""
     bounce: NDArray[np.int64]
+    """int64[C + 1, M]: the same for a packet that came in on the first of these ports."""
     entering: list[dict[int, int]]
+    """For each class, the weight of each port that shares packets from hosts."""
     plain: bool
+    """Whether there are neither alternates nor repair."""
     repairs: bool = True
+    """Whether the switch tries several ports in order."""
     weighted: NDArray[np.int64] | None = None
+    """int64[C + 1, 1 + A]: the ports that share packets in transit, in classes with several; None:
+    packets in transit are not shared."""
 
     @classmethod
     def of(cls, build: Build, vertex: int, able: Ability = ALL) -> ExpectedSwitch:
-        """What the tables say of a switch."""
+        """The forwarding of a switch.
+
+        Args:
+            build: its tables.
+            vertex: of the switch.
+            able: what the switch can do of the tables.
+        """
         c = build.tables.classes
-        used = zip(
-            np.column_stack((c.port[vertex], c.alternate[vertex])).tolist(),
-            c.weight[vertex].tolist(),
-            strict=True,
-        )
+        ports = np.column_stack((c.port[vertex], c.alternate[vertex]))
+        weights = c.weight[vertex]
         order = np.column_stack((c.port[vertex], c.protection[vertex]))
-        order = order if able.repairs else order[:, :1]
+        if not able.repairs:
+            order = order[:, :1]
         width = max(order.shape[1], c.bounce.shape[2])
         return cls(
             egress=_egress(build, vertex),
             order=_to_the_left(_widened(order, width)),
             bounce=_widened(c.bounce[vertex], width),
-            entering=[_marked(build, weighted[0][0], able.shared(*weighted)) for weighted in used],
+            entering=[
+                _marked(build, of_class[0], able.shared(of_class, weight))
+                for of_class, weight in zip(ports.tolist(), weights.tolist(), strict=True)
+            ],
             plain=not (c.alternate.shape[2] or c.protection.shape[2] or c.bounce.shape[2]),
             repairs=able.repairs,
-            weighted=_several(
-                np.column_stack((c.port[vertex], c.alternate[vertex])), c.weight[vertex]
-            )
-            if build.forwarding.every_hop
-            else None,
+            weighted=_several(ports, weights) if build.forwarding.every_hop else None,
         )
 
     def from_hosts(self, egress: int) -> Chain:
@@ -101,30 +116,38 @@ class ExpectedSwitch:
         return chain if self.repairs else chain[:1]
 
     def transit(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[n, M + 1]: the ports that n packets in transit try, 0: none."""
+        """int64[n, M + 1]: the ports that n packets in transit try, 0: none.
+
+        Args:
+            egress: int64[n], the classes.
+            in_port: int64[n], the ports where the packets came in.
+        """
         came = in_port[:, None]
         order = self.order[egress]
         tried = np.where(order[:, :1] == came, self.bounce[egress], order)
+        # A packet that came in on a port of the class goes back there when nothing else is up.
         back = np.where((order == came).any(axis=1), in_port, 0)
         if self.weighted is not None:
-            turned = np.column_stack((self.bounce[egress], order[:, 0]))
-            among = (self.weighted[egress] == came).any(axis=1, keepdims=True)
-            tried = np.where(among, turned, np.pad(tried, ((0, 0), (0, 1))))
+            bounced = np.column_stack((self.bounce[egress], order[:, 0]))
+            from_sharing = (self.weighted[egress] == came).any(axis=1, keepdims=True)
+            tried = np.where(from_sharing, bounced, np.pad(tried, ((0, 0), (0, 1))))
         tries = np.column_stack((np.where(tried == came, 0, tried), back))
         return tries if self.repairs else _to_the_left(tries)[:, :1]
 
     def shares(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool[n]: packets in transit that are shared as those from hosts are."""
+        """bool[n]: whether packets in transit are shared as packets from hosts are.
+
+        They are where every hop shares, unless a packet came in on one of the sharing ports.
+        """
         if self.weighted is None:
             return np.zeros(len(egress), np.bool_)
         weighted = self.weighted[egress]
-        several: NDArray[np.bool_] = (weighted > 0).any(axis=1) & (
-            weighted != in_port[:, None]
-        ).all(axis=1)
-        return several
+        came_elsewhere = (weighted != in_port[:, None]).all(axis=1)
+        shared: NDArray[np.bool_] = (weighted > 0).any(axis=1) & came_elsewhere
+        return shared
 
     def unmet(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool[n]: packets that never come: without repair none is there that would go back."""
+        """bool[n]: packets that never come, as no switch sends them back without repair."""
         if self.plain:
             back: NDArray[np.bool_] = self.order[egress, 0] == in_port
             return back
@@ -135,87 +158,103 @@ class ExpectedSwitch:
 
 
 def _several(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64]:
-    """The weighted ports of classes that have several, and a row of zeros behind them."""
-    weighted = ports * (weight > 0)
-    return _widened(weighted * (np.count_nonzero(weighted, axis=1) > 1)[:, None], weighted.shape[1])
+    """The ports with a weight, in classes that have several; a row of zeros is behind them."""
+    weighted = np.where(weight > 0, ports, 0)
+    several = np.count_nonzero(weighted, axis=1) > 1
+    return _widened(np.where(several[:, None], weighted, 0), weighted.shape[1])
 
 
-def _marked(build: Build, minimal: int, weighted: dict[int, int]) -> dict[int, int]:
-    """The paths of packets from hosts, but the minimal one marked where the balance says so."""
+def _marked(build: Build, minimal: int, weight_of: dict[int, int]) -> dict[int, int]:
+    """The ports for packets from hosts: all but the minimal one mark them, if the balance marks."""
     if not build.forwarding.marks:
-        return weighted
-    return {p if p == minimal else p + MARKED: weight for p, weight in weighted.items()}
+        return weight_of
+    return {p if p == minimal else p + MARKED: weight for p, weight in weight_of.items()}
 
 
 def _widened(ports: NDArray[np.integer[Any]], width: int) -> NDArray[np.int64]:
-    """The rows in a wider array, a row of zeros behind them."""
+    """The rows in a wider array, with a row of zeros behind them."""
     wide = np.zeros((len(ports) + 1, width), np.int64)
     wide[:-1, : ports.shape[1]] = ports
     return wide
 
 
 def _to_the_left(ports: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same with zeros behind all others."""
+    """Rows in which zeros stand behind all ports."""
     return np.take_along_axis(ports, np.argsort(ports == 0, axis=1, kind="stable"), axis=1)
 
 
 def _egress(build: Build, vertex: int) -> NDArray[np.int64]:
+    """int64[S]: the egress class for each destination, by the longest prefix with a route."""
     routes = build.tables.routes
     none = no_route(routes.egress)
     switches = len(routes.egress)
-    rows = np.full(max(switches, int(routes.prefix.max(initial=0)) + 1), -1, np.int64)
+    by_prefix = np.full(max(switches, int(routes.prefix.max(initial=0)) + 1), -1, np.int64)
     egress = routes.egress[vertex].astype(np.int64)
-    rows[routes.prefixes(vertex)] = np.where(egress < none, egress, -1)
-    found = by_destination(rows, routes.aggregate)
-    found[vertex] = rows[vertex]  # connected, whatever aggregate covers it
-    return found
+    by_prefix[routes.prefixes(vertex)] = np.where(egress < none, egress, -1)
+    longest = by_destination(by_prefix, routes.aggregate)
+    longest[vertex] = by_prefix[vertex]  # connected, whatever aggregate covers it
+    return longest
 
 
-def by_destination(rows: NDArray[np.int64], aggregate: NDArray[np.int32]) -> NDArray[np.int64]:
-    """int64[S]: the row of the longest prefix of each destination, of int64[P] by prefix number."""
-    own = rows[: len(aggregate)]
-    covering = np.where(aggregate >= 0, rows[aggregate.clip(0)], -1)
+def by_destination(by_prefix: NDArray[np.int64], aggregate: NDArray[np.int32]) -> NDArray[np.int64]:
+    """int64[S]: the value of the longest prefix of each destination that has one, else -1.
+
+    Args:
+        by_prefix: int64[P], a value for each prefix, -1: none. The first S are of destinations.
+        aggregate: int32[S], the shorter prefix that covers each destination, -1: none.
+    """
+    own = by_prefix[: len(aggregate)]
+    covering = np.where(aggregate >= 0, by_prefix[aggregate.clip(0)], -1)
     return np.where(own >= 0, own, covering)
 
 
 def expected_claims(build: Build, vertex: int, kind: str) -> set[Value]:
-    """What a switch has to state of a kind."""
+    """The claims of a kind that a switch has to make."""
     return set(CLAIMS[kind](build, vertex))
 
 
-def _hosts(build: Build, vertex: int) -> Iterator[tuple[int, str, list[str]]]:
-    """The port, MAC address and addresses of every host of a switch."""
+class _Host(NamedTuple):
+    """A host of a switch."""
+
+    port: int
+    mac: str
+    addresses: list[str]
+    """Its IPv4 address, and the IPv6 one where the fabric has IPv6."""
+
+
+def _hosts(build: Build, vertex: int) -> Iterator[_Host]:
+    """The hosts of a switch."""
     a = build.addressing
     for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
         if port:
             addresses = [str(a.host(vertex, number))]
             if a.ipv6:
                 addresses.append(str(a.host6(vertex, number)))
-            yield port, a.mac(vertex, number), addresses
+            yield _Host(port, a.mac(vertex, number), addresses)
 
 
 def _host_rows(build: Build, vertex: int) -> Iterator[Value]:
     gateway = format_mac(build.addressing.gateway_mac)
-    for port, mac, addresses in _hosts(build, vertex):
-        yield from ((address, mac, gateway, port) for address in addresses)
+    for host in _hosts(build, vertex):
+        yield from ((address, host.mac, gateway, host.port) for address in host.addresses)
 
 
 def _host_addresses(build: Build, vertex: int) -> Iterator[Value]:
-    for port, _, addresses in _hosts(build, vertex):
-        yield from ((address, port) for address in addresses)
+    for host in _hosts(build, vertex):
+        yield from ((address, host.port) for address in host.addresses)
 
 
 def _host_routes(build: Build, vertex: int) -> Iterator[Value]:
-    for _, _, addresses in _hosts(build, vertex):
-        yield from ((address,) for address in addresses)
+    for host in _hosts(build, vertex):
+        yield from ((address,) for address in host.addresses)
 
 
 def _host_blocks(build: Build, vertex: int) -> Iterator[Value]:
     a = build.addressing
-    for port, _, _ in _hosts(build, vertex):
-        yield f"{a.gateway(vertex)}/{a.ipv4_length}", port
+    for host in _hosts(build, vertex):
+        yield f"{a.gateway(vertex)}/{a.ipv4_length}", host.port
         if a.ipv6:
-            yield f"{a.network6(vertex)[1]}/64", port
+            yield f"{a.network6(vertex)[1]}/64", host.port
 
 
 def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
@@ -226,14 +265,15 @@ def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _settings(build: Build, vertex: int) -> Iterator[Value]:
-    again = build.forwarding.marks or build.forwarding.every_hop
-    if again:
+    # Packets that several switches share in turn need another hash at each: seed, fields, policy 3.
+    shared_in_turn = build.forwarding.marks or build.forwarding.every_hop
+    if shared_in_turn:
         yield "net/ipv4/fib_multipath_hash_seed", 0x50460001 + vertex
         yield from ((f"net/{ip}/fib_multipath_hash_fields", 0x37) for ip in ("ipv4", "ipv6"))
     yield "net/ipv4/ip_forward", 1
     yield "net/ipv6/conf/all/forwarding", 1
     yield "net/ipv4/conf/all/rp_filter", 0
-    policy = 3 if again else 1
+    policy = 3 if shared_in_turn else 1
     yield "net/ipv4/fib_multipath_hash_policy", policy
     yield "net/ipv6/fib_multipath_hash_policy", policy
     yield "net/ipv4/conf/all/ignore_routes_with_linkdown", 1
@@ -257,42 +297,48 @@ def _neighbour_answers(build: Build, vertex: int) -> Iterator[Value]:  # noqa: A
 
 def _entries(build: Build, vertex: int) -> Iterator[Value]:
     mac = format_mac(build.addressing.gateway_mac)
-    ports = [0] + [port for port, _, _ in _hosts(build, vertex)] * bool(
-        build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
-    )
-    for family in ("ip", "ipv6")[: 2 if build.addressing.ipv6 else 1]:
+    ports = [0]
+    if build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop:
+        ports += [host.port for host in _hosts(build, vertex)]
+    for family in _families(build):
         yield from ((family, mac, port) for port in ports)
 
 
 def _replies(build: Build, vertex: int) -> Iterator[Value]:
     gateway = format_mac(build.addressing.gateway_mac)
-    hosts = [(port, mac, addresses[0]) for port, mac, addresses in _hosts(build, vertex)]
-    for port, mac, own in hosts:
-        for target in (str(build.addressing.gateway(vertex)), *(each for _, _, each in hosts)):
-            if target != own:
-                yield target, port, mac, own, gateway
+    hosts = list(_hosts(build, vertex))
+    targets = [str(build.addressing.gateway(vertex)), *(host.addresses[0] for host in hosts)]
+    for host in hosts:
+        for target in targets:
+            if target != host.addresses[0]:
+                yield target, host.port, host.mac, host.addresses[0], gateway
+
+
+def _families(build: Build) -> tuple[str, ...]:
+    """The address families of a fabric, as OpenFlow rows name them."""
+    return ("ip", "ipv6") if build.addressing.ipv6 else ("ip",)
 
 
 def _dispatched(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     mac = format_mac(build.addressing.gateway_mac)
-    yield from ((family, mac) for family in ("ip", "ipv6")[: 1 + bool(build.addressing.ipv6)])
+    yield from ((family, mac) for family in _families(build))
 
 
 def _mark_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     if build.forwarding.marks:
         mac = build.addressing.gateway_mac
-        for family in ("ip", "ipv6")[: 1 + bool(build.addressing.ipv6)]:
+        for family in _families(build):
             yield family, format_mac(mac ^ 0x800000), format_mac(mac)
 
 
 def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
-    """Each fabric port, and the ports over which what came in marked there is spread."""
+    """Each fabric port, and the ports over which packets that it brings marked are spread."""
     w = build.wiring
     cabled = [(port, far) for port, far, _ in w.ends(vertex)]
     for port, sender in cabled if build.forwarding.marks else ():
-        nearby = {sender, *w.far[sender].tolist()}
-        nearby |= {f for _, f in cabled if (w.far[f] == w.far[sender]).all()}  # its twin
-        yield port, [p for p, f in cabled if f not in nearby]
+        excluded = {sender, *w.far[sender].tolist()}
+        twins = {far for _, far in cabled if (w.far[far] == w.far[sender]).all()}
+        yield port, [p for p, far in cabled if far not in excluded | twins]
 
 
 def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
@@ -312,7 +358,10 @@ def _stages(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _staged(build: Build, vertex: int) -> Iterator[Value]:
-    """By the port where packets come in marked: the pools onward, neighbours by the links there."""
+    """The routes for marked packets, by the port that brings them.
+
+    The pools are spread over other ports; the networks of neighbours go over the links to these.
+    """
     a, w = build.addressing, build.wiring
     yield from _spread_tables(build, vertex)
     ports = [port for port, _ in _onward(build, vertex)]
@@ -417,23 +466,47 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     **CARRIED,
     **FACTS,
 }
-"""By kind:
+"""The claims of each kind that a switch has to make. Their values are:
 
-host: address, MAC, gateway's MAC, port. address of a host: address, port. host route: an
-address that transit finds in the VRF of the hosts. hosts: gateway with its
-length, the port of one. loopback: gateway. setting: of a Linux kernel, its value. answered block:
-prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for ND.
-answered address: address asked for in ARP, port, MAC and address of the host that asks, gateway's
-MAC. forwarded: family, gateway's MAC, port whose packets are matched (0: any); dispatched: the
-first two of these. marked: family, the MAC address of marked packets, the gateway's. spread: a
-fabric port, what metadata is there, the basis of the hash, the ports that packets marked before go
-on by. neighbour: a prefix to which marked packets are
-not spread. marked device: a fabric port, MAC
-address and address of the device over it; onward: the port, the pool that is spread, the ports;
-thrown on: a prefix that goes as in transit. stage: a fabric port with a VRF of its own for marked
-packets, their VLAN; staged: the port, a prefix of that VRF, the ports that share it; staged host:
-the port, an address that is found in the VRF of the hosts. shared class: one whose next hops
-packets from anywhere share, and the basis of the hash. identity: its first 12 digits. far end:
-port, node, port there. discard: of each family, the smallest network that holds all blocks. Others:
-see `CARRIED` and `FACTS`.
+Hosts:
+
+- host: address, MAC address, the gateway's MAC address, port
+- address of a host: address, port
+- hosts: the gateway's address with its length, the port of one host
+- host route: an address that the default VRF reaches in the VRF of hosts
+- loopback: the gateway's address
+
+ARP and neighbour discovery:
+
+- answered block: prefix, the gateway's MAC address
+- solicited block: prefix; neighbour answer: the gateway's MAC address
+- answered address: the address that is asked for; port, MAC address and address of the host that
+  asks; the gateway's MAC address
+
+Rows of OpenFlow:
+
+- forwarded: address family, the gateway's MAC address, the port whose packets are matched (0: any)
+- dispatched: address family, the gateway's MAC address
+- marked: address family, the MAC address of marked packets, the gateway's
+- spread: a fabric port, the metadata of packets that it brings marked, the basis of the hash, the
+  ports over which they are spread
+- shared class: an egress class whose next hops packets from any port share, the basis of the hash
+
+Marked packets on routers:
+
+- neighbour: a prefix for which they are not spread
+- marked device: a fabric port; MAC address and address of the device over it
+- onward: a fabric port, the pool that is spread, the ports over which
+- thrown on: a prefix for which they are looked up as other packets
+- stage: a fabric port with a VRF for marked packets, their VLAN
+- staged: that port, a prefix in the VRF, the ports that share it
+- staged host, staged block: that port, an address or a network of the switch's own hosts
+
+Others:
+
+- setting: a setting of the Linux kernel, its value
+- identity: the first 12 digits of the build's identity
+- far end: port, node at the other end, port there
+- discard: the smallest network that holds all prefixes of an address family
+- those of `CARRIED` and `FACTS`
 """

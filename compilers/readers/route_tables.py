@@ -1,12 +1,13 @@
-"""Routing tables from routes in any order: rows of one prefix in one table become one entry.
+"""Routing tables from the routes of a configuration, which may stand in any order.
 
-A switch with repair has tens of thousands of routes, so they are columns here, never objects.
+Routes of one prefix in one table become one row of a `Lookup`: those of one metric share, those of
+greater metrics are tried after them. A switch with repair has tens of thousands of routes, so these
+are columns of numbers, never objects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -28,15 +29,20 @@ Integers = NDArray[np.int64]
 
 
 class Numbers(dict[T, int]):
-    """Numbers things from 0 in the order in which they are first asked for."""
+    """Numbers keys from 0, in the order in which they are first looked up.
+
+    >>> numbers = Numbers()
+    >>> numbers["a"], numbers["b"], numbers["a"]
+    (0, 1, 0)
+    """
 
     def __missing__(self, key: T) -> int:
         number = self[key] = len(self)
         return number
 
     def of(self, keys: Collection[T]) -> Integers:
-        """int64[n]: the numbers of things."""
-        if not self:  # so they have their places as numbers, unless one comes twice
+        """int64[n]: the numbers of keys."""
+        if not self:  # fast where no key comes twice: the numbers are the places
             self.update(zip(keys, range(len(keys)), strict=True))
             if len(self) == len(keys):
                 return np.arange(len(keys))
@@ -45,25 +51,27 @@ class Numbers(dict[T, int]):
 
 
 class RouteHop(NamedTuple):
-    """What a route says besides its prefix: its table, its metric, and the ports that share."""
+    """The meaning of the next hop of a route."""
 
     table: int
     metric: int
     stage: Stage
+    """The ports that share packets; () discards."""
 
 
 class RouteLines:
-    """The routes of a router, a prefix, a next hop and a line each; those of one prefix share or
-    follow.
+    """Routes of a router, each with a prefix, a next hop and a line, 0 where that is not known.
 
-    prefixes, next_hops: their texts, numbered; a next hop is all that a route says but its prefix.
-    line is 0 where only the file is known.
+    A next hop is everything that a route states except its prefix, as a text.
     """
 
     def __init__(self) -> None:
         self.prefixes: Numbers[str] = Numbers()
+        """The texts of prefixes, numbered."""
         self.next_hops: Numbers[str] = Numbers()
+        """The texts of next hops, numbered."""
         self._parts: list[Integers] = []
+        """int64[3, n] each: numbers of prefixes, numbers of next hops, lines."""
 
     def columns(self) -> Integers:
         """int64[3, n]: the prefix, the next hop and the line of every route, in order."""
@@ -72,14 +80,18 @@ class RouteLines:
         return self._parts[0]
 
     def extend(self, prefixes: Sequence[str], hops: Sequence[str], lines: Sequence[int]) -> None:
-        """Routes, a prefix, a next hop and a line each."""
+        """Add routes, with a prefix, a next hop and a line each."""
         columns = (self.prefixes.of(prefixes), self.next_hops.of(hops), np.array(lines, np.int64))
         self._parts.append(np.array(columns))
 
     def add(self, lines: TextLines, head: int, six: bool | None) -> None:
-        """Lines of routes: behind so many bytes a prefix, a blank, and the next hop.
+        """Add lines of routes: some bytes, a prefix, a blank, and the next hop.
 
-        A next hop is "" where the prefix is not of this family; None: either.
+        Args:
+            lines: the lines.
+            head: how many bytes are before the prefix.
+            six: whether prefixes have to be IPv6 ones, None: either. The next hop of one of the
+                wrong family becomes "".
         """
         (prefixes, prefix), (hops, hop) = (part.alike() for part in lines.split(head))
         wrong = np.array([six is not None and (":" in text) != six for text in prefixes])
@@ -89,7 +101,7 @@ class RouteLines:
         self._parts.append(np.array((self.prefixes.of(prefixes)[prefix], hop, lines.number)))
 
     def absorb(self, others: RouteLines) -> None:
-        """Add the routes of others."""
+        """Add other routes."""
         prefix, hop, line = others.columns()
         prefixes, hops = (
             self.prefixes.of(list(others.prefixes)),
@@ -109,30 +121,30 @@ class RouteLines:
     def same(self, others: RouteLines) -> bool:
         """Whether the routes are the same, in whatever order."""
         prefix, hop, _ = self.columns()
-        number, which, _ = others.columns()
-        known = (
-            np.array([own.get(text, -1) for text in all_of], np.int64)
-            for own, all_of in (
-                (self.prefixes, others.prefixes),
-                (self.next_hops, others.next_hops),
-            )
-        )
-        codes = prefix * len(self.next_hops) + hop
-        number, which = (named[at] for named, at in zip(known, (number, which), strict=True))
-        if len(codes) != len(number) or (number < 0).any() or (which < 0).any():
+        other_prefix, other_hop, _ = others.columns()
+        # The other routes by the numbers of these, -1 for texts that these do not have.
+        prefixes = np.array([self.prefixes.get(text, -1) for text in others.prefixes], np.int64)
+        hops = np.array([self.next_hops.get(text, -1) for text in others.next_hops], np.int64)
+        other_prefix, other_hop = prefixes[other_prefix], hops[other_hop]
+        if len(prefix) != len(other_prefix) or (other_prefix < 0).any() or (other_hop < 0).any():
             return False
-        return np.array_equal(np.sort(codes), np.sort(number * len(self.next_hops) + which))
+        routes = np.sort(prefix * len(self.next_hops) + hop)
+        return np.array_equal(routes, np.sort(other_prefix * len(self.next_hops) + other_hop))
 
     def first_lines(self) -> dict[str, int]:
-        """The line where each next hop occurs first."""
+        """The first line of each next hop."""
         _, hop, line = self.columns()
         first = np.full(len(self.next_hops), -1, np.int64)
         first[hop[::-1]] = line[::-1]
-        found = zip(self.next_hops, first.tolist(), strict=True)
-        return {text: at for text, at in found if at >= 0}
+        lines = zip(self.next_hops, first.tolist(), strict=True)
+        return {text: number for text, number in lines if number >= 0}
 
     def reworded(self, words: Mapping[str, str]) -> RouteLines:
-        """The routes with these next hops, which are written in other words there."""
+        """The routes with some next hops, under other texts.
+
+        Args:
+            words: the new text of each next hop; routes with others are left out.
+        """
         others = RouteLines()
         others.prefixes = self.prefixes
         number = [others.next_hops[words[hop]] if hop in words else -1 for hop in self.next_hops]
@@ -142,38 +154,46 @@ class RouteLines:
         return others
 
     def without(self, prefixes: Iterable[str]) -> RouteLines:
-        """The routes of other prefixes."""
+        """The routes without those of some prefixes."""
         others, left_out = RouteLines(), frozenset(prefixes)
         if kept := [row for row in self.rows(*self.next_hops) if row[0] not in left_out]:
             others.extend(*zip(*kept, strict=True))
         return others
 
-    def uncovered(self, ends: Collection[str]) -> Iterator[str]:
-        """The first and the last prefix of each family, where none of these networks holds it.
+    def uncovered(self, discarded: Collection[str]) -> Iterator[str]:
+        """The first and the last prefix of each family that no discarded network contains.
 
-        Texts that are no prefixes are left out.
+        The discards of a fabric contain all its prefixes, so these two are enough to tell.
+
+        Args:
+            discarded: networks; a text that is none is left out, as is a prefix that is none.
         """
-        named = list(self.prefixes)
-        there = [named[number] for number in np.unique(self.columns()[0]).tolist()]
-        for six in (False, True):
-            last = [exact_network(end) for end in ends if (":" in end) == six and covering(end)]
-            hops = there, reversed(there)
-            others = (
-                (p for p in hop if (":" in p) == six and p not in ends and covering(p))
-                for hop in hops
-            )
-            for prefix in dict.fromkeys(p for hop in others for p in islice(hop, 1)):
-                if not any(exact_address(prefix.partition("/")[0]) in network for network in last):
+        names = list(self.prefixes)
+        used = [names[number] for number in np.unique(self.columns()[0]).tolist()]
+        for is_ipv6 in (False, True):
+            networks = [
+                exact_network(text)
+                for text in discarded
+                if (":" in text) == is_ipv6 and covering(text)
+            ]
+            of_family = [
+                prefix
+                for prefix in used
+                if (":" in prefix) == is_ipv6 and prefix not in discarded and covering(prefix)
+            ]
+            for prefix in dict.fromkeys((*of_family[:1], *of_family[-1:])):
+                address = exact_address(prefix.partition("/")[0])
+                if not any(address in network for network in networks):
                     yield prefix
 
-    def tables(self, file: str, said: Mapping[str, RouteHop]) -> dict[int, Lookup]:
-        """Every table by its number; routes of one prefix and one metric share.
+    def tables(self, file: str, meanings: Mapping[str, RouteHop]) -> dict[int, Lookup]:
+        """The routing tables, by number.
 
         Args:
             file: where the routes are.
-            said: what next hops say by their texts; routes of others are left out.
+            meanings: of next hops, by their texts; routes with others are left out.
         """
-        hops = {self.next_hops[text]: hop for text, hop in said.items()}
+        hops = {self.next_hops[text]: hop for text, hop in meanings.items()}
         prefix, hop, line = self.columns()
         if len(hops) < len(self.next_hops):
             prefix, hop, line = self.columns()[:, np.isin(hop, list(hops))]
@@ -181,30 +201,41 @@ class RouteLines:
             return {}
         count = len(self.prefixes)
         table = np.zeros(len(self.next_hops), np.int64)
-        table[list(hops)] = [each.table for each in hops.values()]
+        table[list(hops)] = [route_hop.table for route_hop in hops.values()]
         tables, index = np.unique(table, return_inverse=True)
+        # Routes in the order of table, prefix and next hop: those of one row follow each other.
         place = index[hop] * count + prefix
         order = np.argsort(place * len(table) + hop, kind="stable")
         place, hop = place[order], hop[order]
         first = np.flatnonzero(np.diff(place, prepend=-1))
-        entry, examples = _alike(hop, first, np.diff(first, append=len(hop)))
-        chains = [_chain([hops[w] for w in hop[start:end].tolist()]) for start, end in examples]
+        entry, examples = _entries(hop, first, np.diff(first, append=len(hop)))
+        chains = [_chain([hops[h] for h in hop[start:end].tolist()]) for start, end in examples]
         names = list(self.prefixes)
         cuts = np.searchsorted(place[first], np.arange(1, len(tables)) * count)
         columns = entry, np.minimum.reduceat(line[order], first), place[first] % count
-        every = np.arange(len(chains))
+        all_chains = np.arange(len(chains))
         parts = zip(*(np.split(column, cuts) for column in columns), strict=True)
         return {
-            at: Lookup(EmittedRows(file, names, *part), chains, every)
-            for at, part in zip(tables.tolist(), parts, strict=True)
+            number: Lookup(EmittedRows(file, names, *part), chains, all_chains)
+            for number, part in zip(tables.tolist(), parts, strict=True)
             if len(part[0])
         }
 
 
-def _alike(
+def _entries(
     hop: Integers, first: Integers, length: Integers
 ) -> tuple[Integers, list[tuple[int, int]]]:
-    """The number of each run of next hops, the same for equal ones; where one of each is."""
+    """Number the next hops of rows, equal ones alike.
+
+    Args:
+        hop: int64[n], the next hop of each route.
+        first: int64[rows], the first route of each row.
+        length: int64[rows], how many routes it has.
+
+    Returns:
+        int64[rows], the number of each row's next hops; for each number the first route of a row
+        with it, and the route behind the last.
+    """
     entry = np.zeros(len(first), np.int64)
     most = int(hop.max()) + 1
     for step in range(int(length.max())):
@@ -217,6 +248,7 @@ def _alike(
 
 
 def _chain(hops: Sequence[RouteHop]) -> Chain:
+    """The stages of a row, by ascending metric."""
     by_metric: dict[int, list[tuple[Port, int]]] = {}
     for hop in hops:
         by_metric.setdefault(hop.metric, []).extend(hop.stage)

@@ -1,7 +1,8 @@
-"""Scripts, units and settings: their text is the one that the template makes of its few variables.
+"""The check of scripts, systemd units and sysctl settings against their templates.
 
-What varies was read from the files; every other line has to be there as it is, in order. Comments
-and empty lines may differ, but not behind a line that goes on: there they end the command.
+They are rendered once more, with variables that were read from other files of the switch, and have
+to have the same lines in the same order. Comments and empty lines may differ, except behind a line
+that ends in a backslash: there they would end the command.
 """
 
 from __future__ import annotations
@@ -13,10 +14,8 @@ from pathlib import Path
 from compilers.readers.exact_text import bare, exact_lines, read_exact
 from templates import environment
 
-NOTHING = {"identity": "", "protocol": 80}
-"""The variables of all templates; the identity is in comments."""
-
-
+COMMON_VARIABLES = {"identity": "", "protocol": 80}
+"""Variables that all templates use. The identity is only in comments, which may differ."""
 SETTING_COMMENT = "#;"
 """How comments begin in sysctl.d(5) and systemd.syntax(7)."""
 Lines = Iterable[tuple[int, str]]
@@ -24,29 +23,31 @@ Lines = Iterable[tuple[int, str]]
 
 
 def unlike(lines: Lines, template: str, **variables: object) -> Iterator[tuple[int, str]]:
-    """The line and the text of each line that the template does not make, or that is missing.
+    """The lines that differ from the template: number and text, or `no line TEXT`.
 
     Args:
-        lines: of a file, or those that do not vary.
+        lines: those of a file.
         template: the name of its template, TARGET/FILE.j2.
         variables: of the template.
     """
-    made = environment().get_template(template).render(NOTHING | variables)
-    said = list(_telling(lines, template))
-    wanted = [line for _, line in _telling(enumerate(exact_lines(made), 1), template)]
-    if [line for _, line in said] == wanted:
+    rendered = environment().get_template(template).render(COMMON_VARIABLES | variables)
+    actual = list(_effective(lines, template))
+    expected = [line for _, line in _effective(enumerate(exact_lines(rendered), 1), template)]
+    if [line for _, line in actual] == expected:
         return
-    last = said[-1][0] if said else 0
-    match = SequenceMatcher(None, [line for _, line in said], wanted, autojunk=False)
-    for word, begin, end, missing, until in match.get_opcodes():
+    last = actual[-1][0] if actual else 0
+    match = SequenceMatcher(None, [line for _, line in actual], expected, autojunk=False)
+    for word, begin, end, first_missing, last_missing in match.get_opcodes():
         if word != "equal":
-            yield from said[begin:end]
-            at = said[begin][0] if begin < len(said) else last
-            yield from ((at, f"no line {line}") for line in wanted[missing:until])
+            yield from actual[begin:end]
+            number = actual[begin][0] if begin < len(actual) else last
+            yield from (
+                (number, f"no line {line}") for line in expected[first_missing:last_missing]
+            )
 
 
 def unlike_file(file: Path, template: str, **variables: object) -> Iterator[tuple[int, str]]:
-    """The same for a file.
+    """The lines of a file that differ from its template; see `unlike`.
 
     Raises:
         OSError: it cannot be read.
@@ -54,12 +55,12 @@ def unlike_file(file: Path, template: str, **variables: object) -> Iterator[tupl
     yield from unlike(enumerate(exact_lines(read_exact(file)), 1), template, **variables)
 
 
-def _telling(lines: Lines, template: str) -> Iterator[tuple[int, str]]:
-    """Lines that say something; the very first one of a script does, and no other like it."""
+def _effective(lines: Lines, template: str) -> Iterator[tuple[int, str]]:
+    """The lines that have an effect: no comments, but the `#!` of the first line."""
     comment = "#" if template.endswith(".sh.j2") else SETTING_COMMENT
-    goes_on = False
+    continued = False
     for number, line in lines:
         text = bare(line)
-        if goes_on or (text and text[0] not in comment) or (number == 1 and line[:2] == "#!"):
+        if continued or (text and text[0] not in comment) or (number == 1 and line[:2] == "#!"):
             yield number, line
-        goes_on = line.endswith("\\") and not text.startswith(tuple(comment))
+        continued = line.endswith("\\") and not text.startswith(tuple(comment))

@@ -1,7 +1,9 @@
-"""Statements: the lines of a configuration, each behind those of the sections that it is in.
+"""Statements of a configuration, found by templates with fields.
 
-A *template* is a statement with fields: `router bgp <number> / neighbor <peer> remote-as <far>`.
-Templates find statements, and say which ones have to be there; what none of them says is unknown.
+A statement is a line behind the heads of the sections that it is in, with ` / ` between them:
+`router bgp 65001 / neighbor 10.0.0.1 remote-as 65002`. A template is a statement with fields:
+`router bgp <number> / neighbor <peer> remote-as <far>`. Readers of BGP and of SRv6 ask for
+statements by templates. What no template asked for is unknown, and what one needed is missing.
 """
 
 from __future__ import annotations
@@ -18,97 +20,120 @@ NEIGHBOUR = re.compile(r" / neighbor (\S+)")
 GROUP = re.compile(r"peer[- ]group (\S+)$")
 PREFIXES = {"prefix", "pool", "via"}
 """Fields that are prefixes: a statement with another text there is unknown."""
-Found = dict[str, str]
-"""The texts of fields."""
+Fields = dict[str, str]
+"""The texts of fields, by their names."""
 
 
 class Statements:
-    """Those of one file, each with its line; 0 where only the file is known."""
+    """The statements of one file, each with its line, 0 where only the file is known.
 
-    def __init__(self, said: dict[str, int]) -> None:
-        self.said = said
+    >>> statements = Statements({"neighbor 10.0.0.1 remote-as 65002": 7, "shutdown": 8})
+    >>> list(statements.find("neighbor <peer> remote-as <far>", {"peer": "10.0.0.1"}))
+    [({'peer': '10.0.0.1', 'far': '65002'}, 7)]
+    >>> list(statements.unknown())
+    [(8, 'shutdown')]
+    """
+
+    def __init__(self, lines: dict[str, int]) -> None:
+        self.lines = lines
+        """The line of each statement."""
         self.missing: list[str] = []
+        """The statements that were needed and are not there, as templates with known fields."""
         self._understood: set[str] = set()
 
     @classmethod
-    def below(cls, said: dict[str, int], head: str = "", *, tree: bool = False) -> Statements:
-        """Those of a text, without a word that all begin with.
+    def below(cls, lines: dict[str, int], head: str = "", *, tree: bool = False) -> Statements:
+        """The statements of a file without the word that all begin with, as Junos's `set`.
 
         Args:
-            said: statements, each behind those that it is below.
+            lines: the line of each statement.
             head: the word.
-            tree: they are those of JSON or YAML, where only leaves say something.
+            tree: the file is JSON or YAML, where only leaves say something.
         """
+        following = [*list(lines)[1:], ""]
         kept = {
             statement.replace('"', "") if tree else statement.removeprefix(head): line
-            for (statement, line), after in zip(said.items(), [*list(said)[1:], ""], strict=True)
+            for (statement, line), after in zip(lines.items(), following, strict=True)
             if not (tree and after.startswith(f"{statement}{BETWEEN}"))
         }
         return cls(kept)
 
-    def find(self, template: str, known: Found) -> Iterator[tuple[Found, int]]:
-        """The statements of a template where some fields are known: all fields, and the line."""
+    def find(self, template: str, known: Fields) -> Iterator[tuple[Fields, int]]:
+        """The statements that a template fits: their fields, the known ones included, and the line.
+
+        Args:
+            template: a statement with fields.
+            known: the texts that some of the fields have to have.
+        """
         filled = _filled(template, known)
         if "<" not in filled:
-            if filled in self.said:
+            if filled in self.lines:
                 self._understood.add(filled)
-                yield known, self.said[filled]
+                yield known, self.lines[filled]
             return
         start = filled.partition("<")[0]
-        given = {name: known[name] for name in FIELD.findall(template) if name in known}
-        pattern = _pattern(template, frozenset(given.items()))
-        for statement, line in self.said.items():
+        fixed = {name: known[name] for name in FIELD.findall(template) if name in known}
+        pattern = _pattern(template, frozenset(fixed.items()))
+        for statement, line in self.lines.items():
             if statement.startswith(start) and (match := pattern.fullmatch(statement)):
-                found = match.groupdict()
-                if all(covering(found[name]) for name in PREFIXES & found.keys()):
+                fields = match.groupdict()
+                if all(covering(fields[name]) for name in PREFIXES & fields.keys()):
                     self._understood.add(statement)
-                yield known | found, line
+                yield known | fields, line
 
-    def need(self, templates: Iterable[str], known: Found) -> Found:
-        """Fields of statements that have to be there; those of one that is not are "0"."""
+    def need(self, templates: Iterable[str], known: Fields) -> Fields:
+        """The fields of statements that have to be there; the known ones are among them.
+
+        A statement that is not there is noted in `missing`, and its fields are "0".
+        """
         for template in templates:
-            found = next(self.find(template, known), None)
-            if found is None:
+            first = next(self.find(template, known), None)
+            if first is not None:
+                known, _ = first
+            else:
                 filled = _filled(template, known)
                 self.missing.append(filled)
-                found = (known | dict.fromkeys(FIELD.findall(filled), "0"), 0)
-            known = found[0]
+                known = known | dict.fromkeys(FIELD.findall(filled), "0")
         return known
 
     def unknown(self) -> Iterator[tuple[int, str]]:
-        """The line and the text of each statement that was not asked for."""
-        for statement, line in self.said.items():
+        """The line and the text of each statement that no template asked for."""
+        for statement, line in self.lines.items():
             if statement not in self._understood:
                 yield line, statement
 
     def unmade(self, templates: Iterable[str]) -> Iterator[tuple[int, str]]:
-        """Statements about a neighbour or a group above the one that makes it.
+        """Statements about a neighbour or a group that stand above the one that makes it.
 
         Args:
-            templates: of statements that make one, `peer`, perhaps of a `group`; none: any do.
+            templates: of statements that make a `peer`, perhaps of a `group`. None: the system
+                takes statements in any order.
         """
         patterns = [_pattern(template, frozenset()) for template in templates]
-        made: set[str] = set()
-        for statement, line in self.said.items() if patterns else ():
+        peers: set[str] = set()
+        for statement, line in self.lines.items() if patterns else ():
             about = NEIGHBOUR.search(statement)
-            found = next(filter(None, (p.fullmatch(statement) for p in patterns)), None)
+            making = next(filter(None, (p.fullmatch(statement) for p in patterns)), None)
             group = GROUP.search(statement)
-            if (group and group[1] not in made) or (about and not found and about[1] not in made):
+            too_early = about and not making and about[1] not in peers
+            if (group and group[1] not in peers) or too_early:
                 yield line, f"{statement}, above what makes it"
-            if found:
-                made.add(found["peer"])
+            if making:
+                peers.add(making["peer"])
 
     def lacking(self) -> Iterator[str]:
-        """What is missing."""
+        """A text for each statement that is missing."""
         yield from (f"nothing of {statement}" for statement in dict.fromkeys(self.missing))
 
 
-def _filled(template: str, known: Found) -> str:
+def _filled(template: str, known: Fields) -> str:
+    """A template with the texts of its known fields."""
     return FIELD.sub(lambda field: known.get(field[1], field[0]), template)
 
 
 @lru_cache(1 << 12)
 def _pattern(template: str, known: frozenset[tuple[str, str]]) -> re.Pattern[str]:
+    """The regular expression of a template; a field that occurs twice has one text."""
     texts = dict(known)
     literal, fields = FIELD.split(template)[::2], FIELD.findall(template)
     parts = [re.escape(literal[0])]

@@ -1,4 +1,7 @@
-"""JSON in which no key occurs twice: devices and Python would take the last one in silence."""
+"""A parser of JSON that refuses a key that an object has twice, NaN and Infinity.
+
+Python and devices would take the last of two values without a word.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,23 @@ from typing import Any
 
 
 class JsonError(ValueError):
-    """Text that is no JSON, with the line."""
+    """A text that is no JSON."""
 
     def __init__(self, text: str, line: int) -> None:
         super().__init__(text)
         self.line = line
+        """Where it goes wrong, 0 where that is not known."""
 
 
 def parse(text: str) -> Any:
     """The value of a JSON text.
 
     Raises:
-        JsonError: it is none, or a key occurs twice in an object.
+        JsonError: it is no JSON, or a key occurs twice in an object.
+
+    >>> parse('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    compilers.readers.strict_json.JsonError: the key a twice in an object
     """
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
@@ -38,13 +46,13 @@ def parse(text: str) -> Any:
 
 
 def _constant(word: str) -> Any:
-    """NaN and Infinity are Python's."""
+    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
     raise JsonError(f"no JSON: {word}", 0)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
         raise KeyError(next(key for key in keys if keys.count(key) > 1))
-    return found
+    return value

@@ -1,13 +1,14 @@
-"""One switch: what its files say, against its tables.
+"""Compares the files of one switch with its tables.
 
-What a switch does with a packet depends on where it came in, where it goes, and which ports of the
-switch are up; on nothing else. In canonical form a chain *is* that function of the ports that are
-up: two that differ do different things under some failure. So where the chains are equal for every
-ingress and every destination, the text does under every failure, of one link or of many, what the
-tables do, and what `verify --failures` finds by walking the tables is so for the text.
+What a switch does with a packet depends only on where the packet came in, on its destination, and
+on which ports of the switch are up. A chain in canonical form (`emitted_forwarding.canonical`)
+*is* that function of the ports that are up: two chains that differ do different things under some
+failure. So where the chains are equal for every ingress port and destination, the switch does under
+any failures what its tables do, and what `verify --failures` proves of the tables holds for it.
 
-Chains in transit are compared as rows of arrays, all ingress ports and kinds of destination at
-once: two destinations are of a kind if their class and their entries in the text are the same.
+Chains in transit are compared as rows of arrays, for all ingress ports and kinds of destinations
+at once. Two destinations are of one *kind* if their egress class is the same, and their entries in
+the files are.
 """
 
 from __future__ import annotations
@@ -49,60 +50,66 @@ from compilers.tables.build import Build
 
 Integers = NDArray[np.int64]
 ANY_OTHER = -1
-"""In the place of the port where a packet comes in: one of which no class knows."""
+"""Stands for an ingress port that no class tries."""
 DROPPED, SHARED = -1, -2
-"""In the place of a port: the packet is dropped; a stage of several ports, or of an unknown one."""
+"""Stand for a port: of a stage that drops, and of one with several ports or an unknown one."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSwitch:
-    """What is known of a switch once its files were read; small, it comes from another process.
-
-    elsewhere: how many packets go elsewhere, each kind at a place of the text, where a protocol of
-    all switches leads them; else these are among the differences. right: of how many destinations
-    with hosts all packets go as by the tables, in each family; None: files could not be read.
-    shares: by class, the ports that share packets from hosts, with weights, of classes where these
-    are not those of the tables.
-    """
+    """The result for one switch; it is small, as it comes from another process."""
 
     vertex: int
     differences: int
     examples: tuple[EmittedDifference, ...]
     elsewhere: DifferenceList = field(default_factory=DifferenceList)
+    """Where packets go elsewhere than by the tables, if a protocol finds the routes: the cause may
+    be in the files of other switches. With static routes this is among the differences."""
     right: int | None = None
+    """The number of destinations with hosts to which packets of both families go by the tables;
+    None: files could not be read."""
     next_hops: tuple[NextHop, ...] = ()
     addresses: tuple[OwnAddress, ...] = ()
     accepted: int = 0
+    """How many statements of the user's own were accepted."""
     shares: Mapping[int, Stage] = field(default_factory=dict)
+    """By class, the ports that share packets from hosts, with their weights.
+
+    Only classes where these are not those of the tables."""
 
 
-class _Alike(NamedTuple):
+class _IngressGroup(NamedTuple):
     """Ingress ports whose packets are looked up in tables with the same rows.
 
-    entries: int64[T, K], the entry of each kind of destination in each table, -1: none. egress:
-    int64[K], its class. kind: int64[F * S], of each destination. first, times: int64[K], a
-    destination of each kind, and how many there are. rows: int64[T, F * S], for each destination.
+    T is the number of tables, K of kinds of destinations, F of address families, S of switches.
     """
 
     ports: list[int]
     tables: list[tuple[Lookup, ...]]
+    """The tables of each port."""
     entries: Integers
+    """int64[T, K]: the entry of each kind in each table, -1: none."""
     egress: Integers
+    """int64[K]: the egress class of each kind."""
     kind: Integers
+    """int64[F * S]: the kind of each destination."""
     first: Integers
+    """int64[K]: the first destination of each kind."""
     times: Integers
+    """int64[K]: how many destinations are of each kind."""
     rows: Integers
+    """int64[T, F * S]: the row of each destination in each table."""
 
 
 class SwitchCheck:
     """The comparison of one switch.
 
     Args:
-        build: ports named as the system names them.
+        build: the plane, with ports named as the system names them.
         vertex: of the switch.
-        emitted: what its files say.
-        numbers: the number of every prefix of the fabric, those of IPv6 behind those of IPv4; texts
-            that mean the same are added.
+        emitted: the contents of its files.
+        numbers: the number of every prefix of the fabric, those of IPv6 behind those of IPv4; other
+            texts of the same prefixes are added.
         folder: where its files are.
         accept: see `DifferenceList`.
         able: what the switch can do of the tables.
@@ -123,7 +130,7 @@ class SwitchCheck:
         self.families = 1 + (build.addressing.ipv6 is not None)
         self.blocks = len(build.addressing.ipv4_prefixes()[0])
         self.expected = ExpectedSwitch.of(build, vertex, able)
-        self.found = DifferenceList(accept)
+        self.differences = DifferenceList(accept)
         w = build.wiring
         self.names = w.port_names[int(w.node_type[vertex])]
         self.port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
@@ -142,37 +149,34 @@ class SwitchCheck:
         right = self._forwarding()
         elsewhere = DifferenceList()
         if self.emitted.converged:
-            elsewhere, self.found = self.found, DifferenceList(self.found.accept)
+            elsewhere, self.differences = self.differences, DifferenceList(self.differences.accept)
         for file, line, text in self.emitted.unread:
-            self.found.statement(file, line, text)
+            self.differences.statement(file, line, text)
         self._discards()
         self._unmet_classes()
         self._claims()
         for file, line, text in self.emitted.wrong:
-            self.found.add(file, line, text)
+            self.differences.add(file, line, text)
         for file, line, what in self.emitted.unused:
-            self.found.add(file, line, f"{what}, to which nothing leads")
-        unique = dict.fromkeys(self.emitted.next_hops)
-        examples = tuple(self.found.examples)
-        addresses = tuple(self.emitted.addresses)
+            self.differences.add(file, line, f"{what}, to which nothing leads")
         return CheckedSwitch(
-            self.vertex,
-            self.found.count,
-            examples,
-            elsewhere,
-            right,
-            tuple(unique),
-            addresses,
-            self.found.accepted,
-            self._shares,
+            vertex=self.vertex,
+            differences=self.differences.count,
+            examples=tuple(self.differences.examples),
+            elsewhere=elsewhere,
+            right=right,
+            next_hops=tuple(dict.fromkeys(self.emitted.next_hops)),
+            addresses=tuple(self.emitted.addresses),
+            accepted=self.differences.accepted,
+            shares=self._shares,
         )
 
     def _unmet_classes(self) -> None:
-        """Compare what classes do with packets that never come, where the files number classes.
+        """Compare classes for packets that never come, where the files number the classes.
 
-        No route leads to some classes of a switch. At a switch without hosts no packet comes from
-        hosts, and some classes try all fabric ports, so that none comes by another. Their rows and
-        groups are emitted all the same.
+        Such rows and groups exist all the same: of classes to which no route leads; for packets
+        from hosts at a switch without hosts; for packets from ports that a class does not try,
+        where it tries all fabric ports.
         """
         numbered, entering = self.emitted.numbered, self.emitted.entering
         if numbered is None:
@@ -182,7 +186,9 @@ class SwitchCheck:
         for number in sorted(set(numbered) - set(classes.tolist())):
             if numbered[number] not in routed:
                 place = self._class_place(numbered[number], ANY_OTHER)
-                self.found.add(*place, f"class {number}, to which no route leads", "none such")
+                self.differences.add(
+                    *place, f"class {number}, to which no route leads", "none such"
+                )
         unmet = set(np.setdiff1d(classes, self.expected.egress).tolist())
         for number in classes.tolist():
             entry, ports = numbered.get(number), self.fabric if number in unmet else []
@@ -195,7 +201,13 @@ class SwitchCheck:
                 self._class_differs(number, "hosts", port, entry, wanted, of_host=True)
 
     def _class_in_transit(self, number: int, entry: int | None, ports: Sequence[int]) -> bool:
-        """Whether a class does something else with packets in transit; the first port is told."""
+        """Whether a class differs for packets in transit; the first such port is a difference.
+
+        Args:
+            number: of the class.
+            entry: its entry in the files, None: there is none.
+            ports: the ports where packets come in.
+        """
         in_port = np.array(ports, np.int64)
         egress = np.full(len(ports), number)
         shares, unmet = self.expected.shares(egress, in_port), self.expected.unmet(egress, in_port)
@@ -219,14 +231,23 @@ class SwitchCheck:
         *,
         of_host: bool = False,
     ) -> bool:
-        """Whether a class does something else with packets from a port, which is told."""
+        """Whether a class differs for packets from a port, which then is a difference.
+
+        Args:
+            number: of the class.
+            whence: the port in words.
+            port: where the packets come in.
+            entry: the entry of the class in the files, None: there is none.
+            should: what the tables do.
+            of_host: whether hosts are at the port.
+        """
         table = self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
         chain = () if entry is None else table.chains[int(table.number[entry])]
         text = self._chain([self._number(chain)], 0 if of_host else port)
         if differs := text != should:
             place = (self.folder, 0) if entry is None else self._class_place(entry, port)
             says = f"packets of class {number} from {whence} leave {self._words(text)}"
-            self.found.add(*place, says, self._words(should))
+            self.differences.add(*place, says, self._words(should))
         return differs
 
     def _class_place(self, entry: int, port: int) -> tuple[str, int]:
@@ -235,102 +256,116 @@ class SwitchCheck:
         return table.places[int(table.number[entry])]
 
     def _claims(self) -> None:
-        claims = [(c, tuple(self._known(part) for part in c.value)) for c in self.emitted.claims]
+        """Compare the claims: each expected one has to be made, once, and no other."""
+        claims = [(c, tuple(self._numbered(part) for part in c.value)) for c in self.emitted.claims]
         kinds = {*self.emitted.claimed, *(claim.kind for claim, _ in claims)}
-        wanted = {kind: expected_claims(self.build, self.vertex, kind) for kind in kinds}
-        missing = {kind: set(wanted[kind]) for kind in kinds}
+        expected = {kind: expected_claims(self.build, self.vertex, kind) for kind in kinds}
+        missing = {kind: set(expected[kind]) for kind in kinds}
         for claim, value in claims:
             missing[claim.kind].discard(value)
-        place: dict[str | int, tuple[str, int]] = {}
-        seen: set[tuple[str, Value]] = set()
+        place_of_port: dict[str | int, tuple[str, int]] = {}
+        made: set[tuple[str, Value]] = set()
         for claim, value in claims:
             kind, tables = claim.kind, "none such"
-            if claim.kind in ("port", "hosts"):
-                place[value[-1]] = claim.file, claim.line
-            if value in wanted[kind] and (kind, value) not in seen:
-                seen.add((kind, value))
+            if kind in ("port", "hosts"):
+                place_of_port[value[-1]] = claim.file, claim.line
+            if value in expected[kind] and (kind, value) not in made:
+                made.add((kind, value))
                 continue
-            if value in wanted[kind]:
+            if value in expected[kind]:
                 tables = "once"
-            elif instead := [v for v in missing[kind] if v[:-1] == value[:-1]] * (kind in FACTS):
-                missing[kind].discard(instead[0])
-                tables = _said(kind, self._named(instead[0]))
-            self._differ(kind, claim.file, claim.line, _said(kind, claim.value), tables)
+            elif kind in FACTS and (right := _of_same_subject(missing[kind], value)):
+                missing[kind].discard(right)
+                tables = _claim_text(kind, self._named(right))
+            text = _claim_text(kind, claim.value)
+            self._claim_differs(kind, claim.file, claim.line, text, tables)
         for kind in sorted(self.emitted.claimed):
             for value in sorted(missing[kind], key=str):
-                where = place.get(value[0], (self.folder, 0))
-                self._differ(kind, *where, "nothing of it", _said(kind, self._named(value)))
+                file, line = place_of_port.get(value[0], (self.folder, 0))
+                tables = _claim_text(kind, self._named(value))
+                self._claim_differs(kind, file, line, "nothing of it", tables)
 
-    def _differ(self, kind: str, file: str, line: int, says: str, tables: str) -> None:
-        differ = self.found.statement if kind in FACTS else self.found.add
-        differ(file, line, says, tables)
+    def _claim_differs(self, kind: str, file: str, line: int, says: str, tables: str) -> None:
+        """Count a claim that differs; plain facts may be accepted as the user's own."""
+        if kind in FACTS:
+            self.differences.statement(file, line, says, tables)
+        else:
+            self.differences.add(file, line, says, tables)
 
     def _named(self, value: Value) -> Value:
-        """A fact with the name of the port that it begins with."""
+        """The value of a claim with the name of the port that it begins with."""
         port, *more = value
         return (self.names[port - 1], *more) if isinstance(port, int) and more else value
 
-    def _known(self, part: str | int) -> str | int:
+    def _numbered(self, part: str | int) -> str | int:
+        """A part of a claim's value, with the number of a port for its name."""
         return self.port.get(str(part), -1) if isinstance(part, Interface) else part
 
     def _discards(self) -> None:
-        """Discarded prefixes are no part of any that is forwarded."""
+        """Compare discarded prefixes: no forwarded prefix may contain one."""
         for prefix, file, line in self.emitted.discards:
             if not (shorter := covering(prefix)):
-                self.found.add(file, line, f"{prefix} is discarded", "a prefix")
-            elif any(self.number_of(each) >= 0 for each in shorter):
-                self.found.add(file, line, f"{prefix} is discarded", "it is forwarded")
+                self.differences.add(file, line, f"{prefix} is discarded", "a prefix")
+            elif any(self.number_of(containing) >= 0 for containing in shorter):
+                self.differences.add(file, line, f"{prefix} is discarded", "it is forwarded")
 
     def number_of(self, prefix: str) -> int:
-        """The number of a prefix, -1 where the fabric has none such."""
+        """The number of a prefix, -1 where the fabric does not have it."""
         number = self.numbers.get(prefix)
         if number is None:
             number = self.numbers[prefix] = self.numbers.get(prefix_text(prefix), -1)
         return number
 
     def _forwarding(self) -> int:
-        """Compare what every ingress port does with every destination; how many are all right."""
+        """Compare the chains for every ingress port and destination.
+
+        Returns:
+            The number of destinations with hosts for which all chains are right.
+        """
         build = self.build
         self.right = np.ones(self.families * build.tables.switches, np.bool_)
-        self._transit(list(self._alike(self.fabric)))
-        for group in self._alike(self.hosts):
+        self._transit(list(self._ingress_groups(self.fabric)))
+        for group in self._ingress_groups(self.hosts):
             self._from_hosts(group)
         ends = build.topology.endpoints & (build.wiring.host_port > 0).any(axis=1)
         right = self.right.reshape(self.families, -1).all(axis=0) & ends
         right[self.vertex] = False
         return int(np.count_nonzero(right))
 
-    def _alike(self, ports: Sequence[int]) -> Iterator[_Alike]:
-        groups: dict[tuple[int, ...], list[tuple[int, tuple[Lookup, ...]]]] = {}
+    def _ingress_groups(self, ports: Sequence[int]) -> Iterator[_IngressGroup]:
+        """Group ingress ports by the rows of their tables."""
+        groups: dict[tuple[int, ...], dict[int, tuple[Lookup, ...]]] = {}
         for port in ports:
-            by = self.emitted.by_ingress
-            tables = by.get(port) or by.get(self.names[port - 1]) or self.emitted.anywhere
+            by_ingress = self.emitted.by_ingress
+            own = by_ingress.get(port) or by_ingress.get(self.names[port - 1])
+            tables = own or self.emitted.anywhere
             key = tuple(id(table.rows) for table in tables)
-            groups.setdefault(key, []).append((port, tables))
+            groups.setdefault(key, {})[port] = tables
         egress = np.tile(self.expected.egress, self.families)
-        for group in groups.values():
-            tables = group[0][1]
+        for tables_of_port in groups.values():
+            tables = next(iter(tables_of_port.values()))
             rows = np.array([self._by_destination(t) for t in tables], np.int64)
             rows = rows.reshape(len(tables), len(egress))
             entries = np.stack(
                 [np.append(t.rows.entries, -1)[r] for t, r in zip(tables, rows, strict=True)]
                 or [np.full_like(egress, -1)]
             )
+            # A number for each combination of class and entries, which is a kind of destination.
             code = egress + 1
             for entry in entries:
                 code = code * (int(entry.max(initial=0)) + 2) + entry + 1
             _, first, kind, times = np.unique(
                 code, return_index=True, return_inverse=True, return_counts=True
             )
-            yield _Alike(
-                [port for port, _ in group],
-                [each for _, each in group],
-                entries[:, first],
-                egress[first],
-                kind,
-                first,
-                times,
-                rows,
+            yield _IngressGroup(
+                ports=list(tables_of_port),
+                tables=list(tables_of_port.values()),
+                entries=entries[:, first],
+                egress=egress[first],
+                kind=kind,
+                first=first,
+                times=times,
+                rows=rows,
             )
 
     def _by_destination(self, table: Lookup) -> Integers:
@@ -341,48 +376,52 @@ class SwitchCheck:
         return self._rows[id(rows)]
 
     def _destinations(self, table: Lookup) -> Integers:
+        """As `_by_destination`; rows of other prefixes, and second rows of one, are differences."""
         rows, routes = table.rows, self.build.tables.routes
-        if id(rows.names) not in self._prefixes:
-            known = list(map(self.numbers.get, rows.names))
-            if None in known:
-                known = list(map(self.number_of, rows.names))
-            numbers = np.array(known, np.int64)
-            self._prefixes[id(rows.names)] = numbers
-        found = self._prefixes[id(rows.names)]
-        found = found if rows.prefix is None else found[rows.prefix]
-        place = np.full(self.blocks * self.families, -1, np.int64)
-        fitting = np.flatnonzero(found >= 0)
-        place[found[fitting]] = fitting
-        for row in np.flatnonzero(found < 0)[:EXAMPLES].tolist():
+        prefix = self._prefix_numbers(rows.names)
+        prefix = prefix if rows.prefix is None else prefix[rows.prefix]
+        row_of = np.full(self.blocks * self.families, -1, np.int64)
+        fitting = np.flatnonzero(prefix >= 0)
+        row_of[prefix[fitting]] = fitting
+        for row in np.flatnonzero(prefix < 0)[:EXAMPLES].tolist():
             line = int(rows.lines[row])
-            self.found.add(rows.file, line, rows.name(row), "no prefix of the fabric")
-        if np.count_nonzero(place >= 0) < len(fitting):
-            for row in np.setdiff1d(fitting, place)[:EXAMPLES].tolist():
-                self.found.add(
-                    rows.file, int(rows.lines[row]), f"{rows.name(row)} again", "one row"
-                )
-        of_family = place.reshape(self.families, self.blocks)
+            self.differences.add(rows.file, line, rows.name(row), "no prefix of the fabric")
+        if np.count_nonzero(row_of >= 0) < len(fitting):
+            for row in np.setdiff1d(fitting, row_of)[:EXAMPLES].tolist():
+                line = int(rows.lines[row])
+                self.differences.add(rows.file, line, f"{rows.name(row)} again", "one row")
+        of_family = row_of.reshape(self.families, self.blocks)
         by_family = np.stack([by_destination(own, routes.aggregate) for own in of_family])
         # Its own prefix is connected; a row for it, not for its aggregate, would be one too many.
         by_family[:, self.vertex] = of_family[:, self.vertex]
         return by_family.ravel()
 
+    def _prefix_numbers(self, names: Sequence[str]) -> Integers:
+        """int64[n]: the numbers of prefixes, -1 for prefixes that the fabric does not have."""
+        if id(names) not in self._prefixes:
+            numbers = list(map(self.numbers.get, names))
+            if None in numbers:  # a prefix that is written in another way, or another prefix
+                numbers = list(map(self.number_of, names))
+            self._prefixes[id(names)] = np.array(numbers, np.int64)
+        return self._prefixes[id(names)]
+
     def _chains_of(self, table: Lookup) -> Integers:
-        """The number of the chain of every entry of a table, and of no entry behind them."""
+        """The number of the chain of every entry of a table; behind them that of no entry."""
         key = id(table.chains)
         if key not in self._entry_chains:
-            found = [self._number(chain) for chain in table.chains]
-            self._entry_chains[key] = np.array(found, np.int64)
+            numbers = [self._number(chain) for chain in table.chains]
+            self._entry_chains[key] = np.array(numbers, np.int64)
         return np.append(self._entry_chains[key][table.number], 0)
 
     def _port_number(self, port: Port) -> Port:
-        """The number of a port; a text where the switch has none of that name or number."""
-        known = self.port.get(port, port)
-        there = isinstance(known, str) or 0 < int(bare(known)) <= len(self.names)
-        return known if there else f"port {bare(known)}"
+        """The number of a port; a text where the switch has no port of that name or number."""
+        number = self.port.get(port, port)
+        if isinstance(number, str) or 0 < int(bare(number)) <= len(self.names):
+            return number
+        return f"port {bare(number)}"
 
     def _number(self, chain: Chain) -> int:
-        """Equal chains have one number."""
+        """The number of a chain with its ports by their numbers; equal chains have one number."""
         by_number = tuple(
             tuple((self._port_number(port), weight) for port, weight in stage) for stage in chain
         )
@@ -391,127 +430,160 @@ class SwitchCheck:
             self.chains.append(by_number)
         return number
 
-    def _transit(self, groups: Sequence[_Alike]) -> None:
+    def _transit(self, groups: Sequence[_IngressGroup]) -> None:
         """Compare packets in transit; every fabric port is in one of the groups."""
+        # For each group int64[ports, K, T]: the chain of each kind of destination in each table.
         chosen = [
             np.stack([self._of_group(group, tables) for tables in group.tables]) for group in groups
         ]
-        most = max((ids.shape[2] for ids in chosen), default=1)
-        flat = [_padded(ids.reshape(-1, ids.shape[2]), most) for ids in chosen]
-        number = np.concatenate(flat) if flat else np.zeros((0, most), np.int64)
-        came = [np.repeat(g.ports, len(g.egress)) for g in groups]
-        in_port = np.concatenate(came).astype(np.int64) if came else np.zeros(0, np.int64)
-        egress = np.concatenate(
-            [np.tile(g.egress, len(g.ports)) for g in groups] or [np.zeros(0, np.int64)]
-        )
+        most = max((numbers.shape[2] for numbers in chosen), default=1)
+        # All combinations of ingress port and kind of destination, as rows of arrays.
+        rows = [_padded(numbers.reshape(-1, numbers.shape[2]), most) for numbers in chosen]
+        number = np.concatenate([np.zeros((0, most), np.int64), *rows])
+        none = np.zeros(0, np.int64)
+        in_port = np.concatenate([none, *(np.repeat(g.ports, len(g.egress)) for g in groups)])
+        egress = np.concatenate([none, *(np.tile(g.egress, len(g.ports)) for g in groups)])
+        in_port = in_port.astype(np.int64)
+        wrong = self._wrong_transit(number, egress, in_port)
+        begin = 0
+        for group, numbers in zip(groups, chosen, strict=True):
+            shape = numbers.shape[:2]
+            end = begin + shape[0] * shape[1]
+            wrong_here = wrong[begin:end].reshape(shape)
+            begin = end
+            self.right &= ~np.logical_or.reduce(wrong_here)[group.kind]
+            if wrong_here.any():
+                self._add_differences(group, numbers, wrong_here, of_host=False)
+
+    def _wrong_transit(
+        self, number: Integers, egress: Integers, in_port: Integers
+    ) -> NDArray[np.bool_]:
+        """bool[n]: whether packets in transit differ from the tables.
+
+        Args:
+            number: int64[n, T], their chains in the tables where they are looked up.
+            egress: int64[n], their egress classes.
+            in_port: int64[n], where they come in.
+        """
         text = self._ports()[number].reshape(len(number), -1)
-        odd = np.flatnonzero((text == SHARED).any(axis=1))
+        with_sharing = np.flatnonzero((text == SHARED).any(axis=1))
         text = _in_order(text, in_port)
         should = _in_order(self.expected.transit(egress, in_port), in_port)
         width = max(text.shape[1], should.shape[1])
-        wrong = (_padded(text, width) != _padded(should, width)).any(axis=1)
-        for at in odd.tolist():
-            chain = self._chain(number[at].tolist(), int(in_port[at]))
-            wrong[at] = chain != tuple(((port, 1),) for port in should[at].tolist() if port)
-        for at in np.flatnonzero(self.expected.shares(egress, in_port)).tolist():
-            chain = self._chain(number[at].tolist(), int(in_port[at]))
-            wrong[at] = chain != canonical(self.expected.from_hosts(int(egress[at])), 0)
+        wrong: NDArray[np.bool_] = (_padded(text, width) != _padded(should, width)).any(axis=1)
+        for row in with_sharing.tolist():  # arrays have only one port for a stage
+            chain = self._chain(number[row].tolist(), int(in_port[row]))
+            wrong[row] = chain != tuple(((port, 1),) for port in should[row].tolist() if port)
+        for row in np.flatnonzero(self.expected.shares(egress, in_port)).tolist():
+            chain = self._chain(number[row].tolist(), int(in_port[row]))
+            wrong[row] = chain != canonical(self.expected.from_hosts(int(egress[row])), 0)
         wrong &= ~self.expected.unmet(egress, in_port)
-        begin = 0
-        for group, ids in zip(groups, chosen, strict=True):
-            shape = ids.shape[:2]
-            part = slice(begin, begin := begin + shape[0] * shape[1])
-            self.right &= ~np.logical_or.reduce(wrong[part].reshape(shape))[group.kind]
-            if wrong[part].any():
-                self._tell(group, ids, wrong[part].reshape(shape), of_host=False)
+        return wrong
 
-    def _from_hosts(self, group: _Alike) -> None:
+    def _from_hosts(self, group: _IngressGroup) -> None:
         """Compare packets from hosts."""
-        wanted = [
+        expected = [
             canonical(self.expected.from_hosts(egress), 0) if egress >= 0 else ()
             for egress in group.egress.tolist()
         ]
-        ids = np.stack([self._of_group(group, tables) for tables in group.tables])
-        wrong = np.zeros(ids.shape[:2], np.bool_)
-        done: dict[bytes, NDArray[np.bool_]] = {}
-        for at, numbers in enumerate(ids):
-            key = numbers.tobytes()
-            if key not in done:
-                text = [self._chain(each, 0) for each in numbers.tolist()]
-                self._keep_shares(group.egress.tolist(), text)
-                done[key] = np.array([a != b for a, b in zip(text, wanted, strict=True)])
-            wrong[at] = done[key]
+        numbers = np.stack([self._of_group(group, tables) for tables in group.tables])
+        wrong = np.zeros(numbers.shape[:2], np.bool_)
+        compared: dict[bytes, NDArray[np.bool_]] = {}
+        for port, of_port in enumerate(numbers):
+            key = of_port.tobytes()  # most ports of hosts have the same chains
+            if key not in compared:
+                chains = [self._chain(of_kind, 0) for of_kind in of_port.tolist()]
+                self._keep_shares(group.egress.tolist(), chains)
+                compared[key] = np.array([a != b for a, b in zip(chains, expected, strict=True)])
+            wrong[port] = compared[key]
         self.right &= ~np.logical_or.reduce(wrong)[group.kind]
         if wrong.any():
-            self._tell(group, ids, wrong, of_host=True)
+            self._add_differences(group, numbers, wrong, of_host=True)
 
-    def _keep_shares(self, egress: Sequence[int], text: Sequence[Chain]) -> None:
+    def _keep_shares(self, egress_classes: Sequence[int], chains: Sequence[Chain]) -> None:
         """Keep the shares of packets from hosts that are not those of the tables."""
-        for number, chain in zip(egress, text, strict=True):
-            if number >= 0 and chain and chain[0] != self._table_shares(number):
-                self._shares[number] = chain[0]
+        for egress, chain in zip(egress_classes, chains, strict=True):
+            if egress >= 0 and chain and chain[0] != self._table_shares(egress):
+                self._shares[egress] = chain[0]
 
     def _table_shares(self, egress: int) -> Stage:
         """The ports of a class and their weights, as `canonical` writes them."""
-        c = self.build.tables.classes
-        ports = [int(c.port[self.vertex, egress]), *c.alternate[self.vertex, egress].tolist()]
-        weighted = ALL.shared(ports, c.weight[self.vertex, egress].tolist())
+        classes = self.build.tables.classes
+        main = int(classes.port[self.vertex, egress])
+        ports = [main, *classes.alternate[self.vertex, egress].tolist()]
+        weighted = ALL.shared(ports, classes.weight[self.vertex, egress].tolist())
         if self.build.forwarding.marks:
-            weighted = {p if p == ports[0] else p + MARKED: w for p, w in weighted.items()}
+            # Packets that leave by an alternate are marked.
+            weighted = {p if p == main else p + MARKED: w for p, w in weighted.items()}
         shared = canonical((tuple(weighted.items()),), 0)
         return shared[0] if shared else ()
 
-    def _of_group(self, group: _Alike, tables: Sequence[Lookup]) -> Integers:
+    def _of_group(self, group: _IngressGroup, tables: Sequence[Lookup]) -> Integers:
         """int64[K, T]: the number of the chain of each kind of destination in each table."""
         numbers = [self._chains_of(t)[e] for t, e in zip(tables, group.entries, strict=False)]
         return np.stack(numbers or [np.zeros_like(group.egress)], axis=1)
 
     def _ports(self) -> Integers:
-        """int64[chains, L]: the ports of every chain in order; see DROPPED and SHARED."""
+        """int64[chains, L]: the port of every stage of every chain; see DROPPED and SHARED."""
         rows = [[_only_port(stage) for stage in chain] for chain in self.chains]
         ports = np.zeros((len(rows), max(map(len, rows))), np.int64)
-        for row, found in enumerate(rows):
-            ports[row, : len(found)] = found
+        for row, of_chain in enumerate(rows):
+            ports[row, : len(of_chain)] = of_chain
         return ports
 
     def _chain(self, numbers: Iterable[int], in_port: int) -> Chain:
-        """What is tried in tables one after the other, in canonical form."""
+        """The canonical form of chains of several tables, which are tried one after the other."""
         return canonical(tuple(stage for n in numbers for stage in self.chains[n]), in_port)
 
-    def _tell(
-        self, group: _Alike, ids: Integers, wrong: NDArray[np.bool_], *, of_host: bool
+    def _add_differences(
+        self, group: _IngressGroup, numbers: Integers, wrong: NDArray[np.bool_], *, of_host: bool
     ) -> None:
-        """Tell each kind of destination that something is wrong about, by the first ingress port.
+        """Add a difference for each kind of destination that is wrong, by its first ingress port.
 
-        Where the same entry is right for no other kind, the place is that of the entry.
+        Args:
+            group: the ingress ports.
+            numbers: int64[ports, K, T], the chain of each kind in each table.
+            wrong: bool[ports, K].
+            of_host: whether hosts are at the ports.
         """
-        good = set(group.entries[0, ~wrong.any(axis=0)].tolist())
+        right_entries = set(group.entries[0, ~wrong.any(axis=0)].tolist())
         for kind in np.flatnonzero(wrong.any(axis=0)).tolist():
             at = int(wrong[:, kind].argmax())
             port, egress = group.ports[at], int(group.egress[kind])
-            came = 0 if of_host else port
-            text = self._chain(ids[at, kind].tolist(), came)
-            should: Chain = ()
-            if egress >= 0:
-                one = np.array([egress]), np.array([port])
-                ports = self.expected.transit(*one)[0].tolist()
-                should = tuple(((p, 1),) for p in ports if p)
-                shared = of_host or self.expected.shares(*one)[0]
-                should = canonical(self.expected.from_hosts(egress) if shared else should, came)
+            text = self._chain(numbers[at, kind].tolist(), 0 if of_host else port)
+            should = self._expected_chain(egress, port, of_host) if egress >= 0 else ()
             destination = int(group.first[kind])
-            file, line = self._place(group, at, kind, destination, good)
+            file, line = self._place(group, at, kind, destination, right_entries)
             whence = f"from {'host port' if of_host else 'port'} {self.names[port - 1]}"
             says = f"packets for {self._block(destination)} {whence} leave {self._words(text)}"
-            self.found.add(file, line, says, self._words(should), int(group.times[kind]))
+            self.differences.add(file, line, says, self._words(should), int(group.times[kind]))
+
+    def _expected_chain(self, egress: int, port: int, of_host: bool) -> Chain:
+        """What a class does with packets from a port."""
+        one = np.array([egress]), np.array([port])
+        if of_host or self.expected.shares(*one)[0]:
+            chain = self.expected.from_hosts(egress)
+        else:
+            chain = tuple(((to, 1),) for to in self.expected.transit(*one)[0].tolist() if to)
+        return canonical(chain, 0 if of_host else port)
 
     def _place(
-        self, group: _Alike, at: int, kind: int, destination: int, good: set[int]
+        self, group: _IngressGroup, at: int, kind: int, destination: int, right: set[int]
     ) -> tuple[str, int]:
+        """The file and the line of a difference: of the entry, unless it is right elsewhere.
+
+        Args:
+            group: the ingress ports.
+            at: the place of the port in the group.
+            kind: the kind of destination.
+            destination: one of that kind.
+            right: entries that are right for other kinds, so that the row has to be wrong.
+        """
         tables = group.tables[at]
         for table, entry, row in zip(
             tables, group.entries[:, kind].tolist(), group.rows[:, destination], strict=False
         ):
-            if entry >= 0 and table.places and entry not in good:
+            if entry >= 0 and table.places and entry not in right:
                 file, line = table.places[int(table.number[entry])]
                 return file, line
             if entry >= 0:
@@ -519,15 +591,22 @@ class SwitchCheck:
         return (tables[0].rows.file if tables else self.folder), 0
 
     def _block(self, destination: int) -> str:
-        six, vertex = divmod(destination, self.build.tables.switches)
+        """The prefix of a destination, by its place among those of all families."""
+        family, vertex = divmod(destination, self.build.tables.switches)
         a = self.build.addressing
-        return str(a.network6(vertex) if six else a.network(vertex))
+        return str(a.network6(vertex) if family else a.network(vertex))
 
     def _words(self, chain: Chain) -> str:
         return ", else ".join(_stage(stage, self.names) for stage in chain) or "by no port"
 
 
+def _of_same_subject(values: Iterable[Value], value: Value) -> Value | None:
+    """The value that differs from another in the last part only, as two MTUs of one port do."""
+    return next((v for v in values if v[:-1] == value[:-1]), None)
+
+
 def _only_port(stage: Sequence[tuple[Port, int]]) -> int:
+    """The port of a stage; see DROPPED and SHARED."""
     if not stage:
         return DROPPED
     port = stage[0][0]
@@ -535,11 +614,16 @@ def _only_port(stage: Sequence[tuple[Port, int]]) -> int:
 
 
 def _in_order(ports: Integers, in_port: Integers) -> Integers:
-    """int64[n, L]: what chains of one port a stage come to; see `canonical`."""
+    """int64[n, L]: chains whose stages have one port, in canonical form; see `canonical`.
+
+    Args:
+        ports: int64[n, L], the ports of the stages in order.
+        in_port: int64[n], where packets come in.
+    """
     keep, port = ports > 0, ports % MARKED
     keep &= ~np.logical_or.accumulate(ports == DROPPED, axis=1)
-    hit = (port == in_port[:, None]) & keep
-    keep[:, 1:] &= ~np.logical_or.accumulate(hit, axis=1)[:, :-1]
+    is_ingress = (port == in_port[:, None]) & keep
+    keep[:, 1:] &= ~np.logical_or.accumulate(is_ingress, axis=1)[:, :-1]
     for later in range(1, ports.shape[1]):
         keep[:, later] &= (port[:, :later] != port[:, later, None]).all(axis=1)
     kept = np.where(keep, ports, 0)
@@ -566,5 +650,5 @@ def _port_words(port: Port, names: Sequence[str]) -> str:
     return f"{port or 'no port'}"
 
 
-def _said(kind: str, value: Iterable[str | int]) -> str:
+def _claim_text(kind: str, value: Iterable[str | int]) -> str:
     return f"{kind} {' '.join(map(str, value))}"

@@ -1,6 +1,7 @@
-"""The lines of a file as places in its bytes, so that millions of routes are read by numpy.
+"""The lines of a file as places in its bytes, so that numpy reads millions of routes.
 
-Texts are compared as numbers of eight bytes each.
+No line becomes a text of Python until it is asked for. Texts are compared eight bytes at once, as
+numbers.
 """
 
 from __future__ import annotations
@@ -15,28 +16,36 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 WORD = 8
 MASKS = np.array([(1 << 8 * count) - 1 for count in range(WORD + 1)], np.uint64)
-"""The first bytes of a word, by their count."""
+"""Masks of the first bytes of a word, by how many bytes."""
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number near 2^64 / golden ratio, by which hashes of words are multiplied (Knuth, TAOCP
+volume 3, section 6.4)."""
 BLANK, TAB, NEWLINE, LAST = ord(" "), ord("\t"), ord("\n"), ord("~")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextLines:
-    """Some lines of a text: their numbers in it from 1, where each starts and ends.
-
-    data: the text, zeros behind it. words: uint64, the eight bytes from each place on.
-    """
+    """Some lines of a text."""
 
     data: bytes
+    """The text, with zeros behind it."""
     words: NDArray[np.uint64]
+    """uint64: the eight bytes from each place on."""
     number: Integers
+    """int64[n]: the numbers of the lines, from 1."""
     start: Integers
     end: Integers
+    """int64[n]: the place of a line's first byte, and of the byte behind its last."""
 
     @classmethod
     def of(cls, text: bytes) -> TextLines:
-        """All lines of a text."""
-        data = text + b"\n" * (text[-1:] not in (b"", b"\n")) + bytes(WORD)
+        r"""All lines of a text.
+
+        >>> list(TextLines.of(b"hostname leaf-1\nrouter bgp 65001"))
+        [(1, 'hostname leaf-1'), (2, 'router bgp 65001')]
+        """
+        unfinished = text[-1:] not in (b"", b"\n")
+        data = text + (b"\n" if unfinished else b"") + bytes(WORD)
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == NEWLINE)
         starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))[: len(ends)]
         words = np.ndarray((len(data) - WORD + 1,), "<u8", data, strides=(1,))
@@ -51,17 +60,18 @@ class TextLines:
         """
         return cls.of(file.read_bytes())
 
-    def __getitem__(self, some: Integers | NDArray[np.bool_]) -> TextLines:
-        """Some of the lines."""
-        columns = self.number[some], self.start[some], self.end[some]
-        return TextLines(self.data, self.words, *columns)
+    def __getitem__(self, places: Integers | NDArray[np.bool_]) -> TextLines:
+        """The lines at some places, or those that a mask selects."""
+        return TextLines(
+            self.data, self.words, self.number[places], self.start[places], self.end[places]
+        )
 
     def numbered(self, number: Integers) -> TextLines:
         """The same lines with other numbers."""
         return TextLines(self.data, self.words, number, self.start, self.end)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        """The number and the text of each line; bytes that are no UTF-8 are U+FFFD."""
+        """The number and the text of each line; bytes that are not UTF-8 become U+FFFD."""
         for number, start, end in zip(
             self.number.tolist(), self.start.tolist(), self.end.tolist(), strict=True
         ):
@@ -76,7 +86,7 @@ class TextLines:
         return [text[start:end] for start, end in places]
 
     def strange(self) -> NDArray[np.bool_]:
-        """bool[n]: the lines with other characters than printable ones of ASCII and tabs."""
+        """bool[n]: whether a line has characters other than printable ASCII and tabs."""
         data = np.frombuffer(self.data, np.uint8)[:-WORD]
         odd = (data < BLANK) & (data != TAB) & (data != NEWLINE) | (data > LAST)
         places = np.flatnonzero(odd)
@@ -85,17 +95,22 @@ class TextLines:
         return inside
 
     def beginning(self, head: str) -> NDArray[np.bool_]:
-        """bool[n]: which lines begin with a text."""
-        wanted = head.encode()
-        fits = self.end - self.start >= len(wanted)
-        for step in range(0, len(wanted), WORD):
-            part = wanted[step : step + WORD]
-            found = self._words(self.start + step, np.int64(len(part)))
-            fits &= found == int.from_bytes(part, "little")
-        return fits
+        """bool[n]: whether a line begins with a text."""
+        prefix = head.encode()
+        begins = self.end - self.start >= len(prefix)
+        for step in range(0, len(prefix), WORD):
+            part = prefix[step : step + WORD]
+            words = self._words(self.start + step, np.int64(len(part)))
+            begins &= words == int.from_bytes(part, "little")
+        return begins
 
     def split(self, head: int) -> tuple[TextLines, TextLines]:
-        """What is between the first `head` bytes and the next blank, and behind that."""
+        """Cut `head` bytes off each line, and the rest at its first blank: before it, and behind.
+
+        >>> before, behind = TextLines.of(b"ip route 10.0.0.0/8 eth1").split(len("ip route "))
+        >>> before.texts(), behind.texts()
+        (['10.0.0.0/8'], ['eth1'])
+        """
         data = np.frombuffer(self.data, np.uint8)
         blanks = np.append(np.flatnonzero(data == BLANK), len(self.data))
         start = self.start + head
@@ -107,20 +122,21 @@ class TextLines:
         )
 
     def alike(self) -> tuple[list[str], Integers]:
-        """The different texts, and int64[n], which of them each line is."""
+        """The different texts, and int64[n], the place of each line's text among them."""
         length = self.end - self.start
         steps = range(0, int(length.max(initial=0)), WORD)
         words = [self._words(self.start + step, length - step) for step in steps]
-        mixed = length.astype(np.uint64)
+        hashed = length.astype(np.uint64)
         for word in words:
-            mixed = (mixed ^ word) * FACTOR
-            mixed ^= mixed >> np.uint64(29)
-        _, example, which = np.unique(mixed, return_index=True, return_inverse=True)
+            hashed = (hashed ^ word) * FACTOR
+            hashed ^= hashed >> np.uint64(29)
+        _, example, which = np.unique(hashed, return_index=True, return_inverse=True)
+        # Different texts with one hash: compare the texts themselves.
         if any((word != word[example][which]).any() for word in words):
             _, example, which = np.unique(self.texts(), return_index=True, return_inverse=True)
         return self[example].texts(), which
 
     def _words(self, start: Integers, length: Integers | np.int64) -> NDArray[np.uint64]:
-        """uint64[n]: the first bytes from each place on, at most eight, zeros behind them."""
-        found: NDArray[np.uint64] = self.words[np.minimum(start, len(self.words) - 1)]
-        return found & MASKS[np.clip(length, 0, WORD)]
+        """uint64[n]: some bytes from each place on, at most eight, with zeros behind them."""
+        words: NDArray[np.uint64] = self.words[np.minimum(start, len(self.words) - 1)]
+        return words & MASKS[np.clip(length, 0, WORD)]

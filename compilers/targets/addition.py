@@ -1,8 +1,9 @@
-"""What a package adds to a system: options, and what the system's class prints where they ask.
+"""Additions: configuration that a package adds to what a system's target prints.
 
-A package registers an addition by an entry point of the group `polarfab.additions`, an extension by
-`ENTRY_POINTS` of its `__init__.py`. The name of the entry point is SYSTEM.WHAT. The class of the
-system stays what it is. It prints what additions return, in a form that its folder defines.
+Lossless Ethernet and SRv6 on SONiC are additions. A package registers one by an entry point of the
+group `polarfab.additions`, an extension of polarfab by `ENTRY_POINTS` in its `__init__.py`; its
+name is SYSTEM.WHAT. The class of the system stays as it is: it prints what its additions return,
+in a form that the folder of the system defines.
 """
 
 from __future__ import annotations
@@ -22,55 +23,55 @@ if TYPE_CHECKING:
     from compilers.tables.build import Build
 
 Routers = TypeVar("Routers")
-"""All routers of a build, as the class of the system has them."""
+"""All routers of a build, in the form of the system's class."""
 Printed = TypeVar("Printed")
-"""What a system prints for an addition at a switch; the folder of the system has the type."""
+"""What the system prints for an addition at one switch; the folder of the system defines it."""
 
 
 class Addition(ABC, Generic[Routers, Printed]):
     """An addition to a system."""
 
     options: ClassVar[Options]
-    """What `--set` takes besides the system's own options."""
+    """Further options for `--set`."""
     option: ClassVar[str]
-    """Which of them asks for the addition, unless it is `off`."""
+    """The option that asks for the addition, unless its value is `off`."""
     capabilities: ClassVar[Capabilities | None] = None
-    """What the system can do with it; None: what it can do without."""
+    """What the system can do with the addition; None: it changes nothing."""
     hosts_choose: ClassVar[bool] = False
     """Whether hosts choose among paths, so that the port of a host needs no table of its own."""
     grammar_facts: ClassVar[tuple[str, ...]] = ()
-    """What the system's grammars take for defined."""
+    """Names that the system's grammars take for defined."""
 
     def wanted(self, chosen: Chosen) -> bool:
-        """Whether the options ask for it."""
+        """Whether the options ask for the addition."""
         return chosen.get(self.option, OFF) != OFF
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:  # noqa: ARG002
-        """The options of a plane of several, from 0; see `Target.options_in`."""
+        """The options of one plane of several, numbered from 0."""
         return options
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
-        """Pass when it can be had with this build and these options.
+        """Check that the addition works with the build and the options.
 
         Raises:
-            InputError: it cannot.
+            InputError: it does not.
         """
         return
 
     def require_rounds(self, chosen: Chosen) -> None:  # noqa: ARG002
-        """Pass when a push may go from one build to another in rounds.
+        """Check that a push may go from one build to another in rounds.
 
         Raises:
-            InputError: what the addition promises does not hold in between.
+            InputError: between rounds the addition would not hold what it promises.
         """
         return
 
     @abstractmethod
     def printed(self, fabric: Routers, chosen: Chosen) -> Callable[[int], Printed]:
-        """What is printed at a switch, by its vertex.
+        """A function from a vertex to what is printed at the switch.
 
         Raises:
-            InputError: the build cannot have it.
+            InputError: the build cannot have the addition.
         """
 
     def others_lines(self, text: str) -> str:
@@ -84,33 +85,33 @@ class Addition(ABC, Generic[Routers, Printed]):
         folder: Path,  # noqa: ARG002
         only: Collection[int] | None,  # noqa: ARG002
     ) -> DifferenceList | None:
-        """What rendered files say otherwise than they should of the addition.
+        """The differences between rendered files and what the addition has them say.
 
         Args:
             fabric: the routers of the build.
             chosen: the value of every option.
-            folder: of all switches.
-            only: vertices of the switches that are there; None for all.
+            folder: the folder that `render` wrote.
+            only: vertices of the switches to read; None for all.
         """
         return None
 
 
 @cache
 def additions(system: str) -> tuple[Addition[Any, Any], ...]:
-    """What packages add to a system, in the order of the names.
+    """The additions of a system, in the order of their names.
 
     Raises:
         InputError: a package that registers an addition is broken.
     """
     names = sorted(name for name in registered(ADDITIONS) if name.startswith(f"{system}."))
-    found: list[Addition[Any, Any]] = []
-    taken: set[str] = set()
+    loaded: list[Addition[Any, Any]] = []
+    options: set[str] = set()
     for entry in (entry for name in names for entry in registered(ADDITIONS)[name]):
         kind = load(entry)
         if not (isinstance(kind, type) and issubclass(kind, Addition)):
             raise broken(entry, f"{entry.value} is no subclass of polarfab.Addition")
-        if twice := sorted(taken.intersection(kind.options)):
+        if twice := sorted(options.intersection(kind.options)):
             raise broken(entry, f"target {system} has an option {twice[0]} already")
-        taken |= kind.options.keys()
-        found.append(kind())
-    return tuple(found)
+        options |= kind.options.keys()
+        loaded.append(kind())
+    return tuple(loaded)

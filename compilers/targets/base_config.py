@@ -1,4 +1,4 @@
-"""Configuration of a switch besides forwarding: management, time, logs."""
+"""The base configuration of a switch for templates of routers: management, time, logs."""
 
 from __future__ import annotations
 
@@ -10,37 +10,39 @@ from compilers.tables.build import Build
 
 @dataclass(frozen=True, slots=True)
 class BaseConfig:
-    """What a switch needs besides forwarding; "" and () where it is not given.
-
-    interface, vrf: of management, which is separate from forwarding on every system. address: with
-    its length. gateway: the default route of the VRF. ntp, syslog: addresses of servers.
-    """
+    """The base configuration of a switch; "" and () where the spec says nothing."""
 
     interface: str
+    """The port of management, which every system keeps apart from forwarding."""
     vrf: str
+    """The VRF of management."""
     address: str
+    """The address of management, with its length."""
     gateway: str
+    """The next hop of the default route in that VRF."""
     ntp: tuple[str, ...]
+    """The addresses of time servers."""
     syslog: tuple[str, ...]
+    """The addresses of log servers."""
 
     @classmethod
     def of(cls, build: Build, vertex: int, interface: str, vrf: str) -> BaseConfig:
-        """That of a switch.
+        """The base configuration of a switch.
 
         Args:
             build: what is rendered.
-            vertex: the switch.
-            interface: the usual one of the system.
-            vrf: that of management on the system.
+            vertex: of the switch.
+            interface: the usual port of management on the system.
+            vrf: the system's VRF of management.
         """
-        said: dict[str, Any] = build.base.get("management", {})
-        own = build.wiring.management[vertex]
-        there = bool(said and own)
+        network: dict[str, Any] = build.base.get("management", {})
+        address = build.wiring.management[vertex]
+        managed = bool(network and address)
         return cls(
-            interface=said.get("interface", interface) if there else "",
-            vrf=vrf if there else "",
-            address=f"{own}/{said['length']}" if there else "",
-            gateway=said.get("gateway", "") if there else "",
+            interface=network.get("interface", interface) if managed else "",
+            vrf=vrf if managed else "",
+            address=f"{address}/{network['length']}" if managed else "",
+            gateway=network.get("gateway", "") if managed else "",
             ntp=tuple(build.base.get("ntp", ())),
             syslog=tuple(build.base.get("syslog", ())),
         )
@@ -52,5 +54,5 @@ class BaseConfig:
 
     @property
     def everywhere(self) -> str:
-        """The prefix of the default route of management."""
+        """The prefix of the default route, in the family of the address of management."""
         return "::/0" if self.six else "0.0.0.0/0"

@@ -1,4 +1,4 @@
-"""Limits and abilities of a target, and the refusal of a build that needs more."""
+"""What a target can do and hold, and the refusal of a build that needs more."""
 
 from __future__ import annotations
 
@@ -27,28 +27,27 @@ Numbers = NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """A target's limits a switch; None is no limit of its own.
-
-    features: its abilities, in the words of `compilers.spec.features`. rows counts route rows
-    of one address family, groups the classes, or whatever the target makes of them. why: by ability
-    the reason for which it is missing.
-    """
+    """The abilities of a target, and its limits for each switch."""
 
     features: frozenset[str] = frozenset()
+    """Its abilities, in the words of `compilers.spec.features`."""
     rows: int | None = None
+    """The most routes of one address family; None: no limit."""
     groups: int | None = None
+    """The most groups; None: no limit."""
     why: Mapping[str, str] = field(default_factory=dict)
+    """Reasons why an ability is missing, for messages."""
 
     def require(self, build: Build, target: str, groups: int | None = None) -> None:
-        """Pass when the target can do all that the build asks for.
+        """Check that the target can do all that the build asks for.
 
         Args:
             build: what is to be emitted.
             target: its name, for messages.
-            groups: how many it needs of these, None for one a class.
+            groups: how many groups a switch needs at most; None: one for each class.
 
         Raises:
-            InputError: it cannot; every reason at once, with what remains.
+            InputError: it cannot; all reasons at once, with what remains possible.
         """
         if problems := [
             *self._policies(build, target),
@@ -58,7 +57,7 @@ class Capabilities:
             raise InputError(problems)
 
     def _policies(self, build: Build, target: str) -> list[Problem]:
-        problems = []
+        """The keys of the policy whose values need abilities that are missing."""
         forwarding = build.forwarding
         by_balance = {
             name: balance_named(name).forwarding.needs
@@ -66,32 +65,46 @@ class Capabilities:
             if not _refused(name, build)
         }
         by_balance[build.balance] = forwarding.needs
-        for key, given, needs in (
-            ("routing.balance", build.balance, by_balance),
-            ("routing.protect", build.forwarding.protect, PROTECT_NEEDS),
-            ("routing.adjacent", "bounce" if forwarding.bounces else "minimal", ADJACENT_NEEDS),
-            ("routing.transit", "ecmp" if forwarding.every_hop else "minimal", TRANSIT_NEEDS),
-        ):
-            if missing := needs[given] - self.features:
-                able = [
-                    name for name, need in needs.items() if need <= self.features and name != given
-                ]
-                reasons = [self.why[each] for each in sorted(missing) if each in self.why]
-                problems.append(
-                    Problem(
-                        key=key,
-                        required=f"{' or '.join(able)}, as target {target} cannot do "
-                        f"{' and '.join(sorted(missing))}"
-                        + f" ({'; '.join(reasons)})"
-                        * bool(reasons),
-                        given=given,
-                        todo="change the fabric's policy or choose another target",
-                    )
-                )
-        return problems
+        bounce = "bounce" if forwarding.bounces else "minimal"
+        transit = "ecmp" if forwarding.every_hop else "minimal"
+        problems = [
+            self._policy("balance", build.balance, by_balance, target),
+            self._policy("protect", forwarding.protect, PROTECT_NEEDS, target),
+            self._policy("adjacent", bounce, ADJACENT_NEEDS, target),
+            self._policy("transit", transit, TRANSIT_NEEDS, target),
+        ]
+        return [problem for problem in problems if problem]
+
+    def _policy(
+        self, key: str, value: str, needs: Mapping[str, frozenset[str]], target: str
+    ) -> Problem | None:
+        """The problem with a value of a policy's key; None: the target can do it.
+
+        Args:
+            key: of the policy.
+            value: of the key.
+            needs: the abilities that each possible value needs.
+            target: its name, for messages.
+        """
+        missing = needs[value] - self.features
+        if not missing:
+            return None
+        possible = [
+            other for other, need in needs.items() if need <= self.features and other != value
+        ]
+        required = f"{' or '.join(possible)}, as target {target} cannot do "
+        required += " and ".join(sorted(missing))
+        if reasons := [self.why[feature] for feature in sorted(missing) if feature in self.why]:
+            required += f" ({'; '.join(reasons)})"
+        return Problem(
+            key=f"routing.{key}",
+            required=required,
+            given=value,
+            todo="change the fabric's policy or choose another target",
+        )
 
     def _weights(self, build: Build, target: str) -> list[Problem]:
-        """Only where the target shares traffic at all; otherwise that is the message."""
+        """Unequal weights that the target cannot do, if it shares traffic at all."""
         if SHARES in self.features or WEIGHTS not in self.features:
             return []
         if not _unequal(build.tables.classes):

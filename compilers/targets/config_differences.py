@@ -1,6 +1,6 @@
-"""Differences between the configurations of two builds, file by file, and remediation.
+"""Differences between the rendered files of two builds, for `diff`, with remediation.
 
-Remediation is what to type on the device to get from one configuration to the other; the library
+Remediation is what to type on a device to get from one configuration to the other. The library
 hier_config computes it for the systems that it knows.
 """
 
@@ -15,20 +15,23 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file of a switch that differs, by its path below the output folder.
-
-    difference: unified, "" for a file that is no text. remediation: "" where the target has none.
-    """
+    """A file that differs."""
 
     file: str
+    """Its path below the output folder."""
     difference: str
+    """A unified diff, "" for a file that is no text."""
     remediation: str = ""
+    """What to type on the device, "" where hier_config does not know the system."""
 
 
 def differences(old: Path, new: Path, platforms: Mapping[str, str]) -> Iterator[FileChange]:
     """The files that differ between two folders that `render` wrote.
 
-    platforms: those of hier_config by the name of a file that it reads (`Target.hier_config`).
+    Args:
+        old: one folder.
+        new: the other.
+        platforms: the platform of hier_config for each file that it reads (`Target.hier_config`).
     """
     files = {
         path.relative_to(folder)
@@ -66,11 +69,11 @@ def _text(data: bytes) -> str | None:
 
 
 def _remediation(before: str, after: str, platform: str) -> str:
-    """What to type on the device; "" where nothing computes it, or it has no configuration yet."""
+    """What to type on the device; "" without hier_config or a configuration before."""
     if not platform or not before or not find_spec("hier_config"):
         return ""
     from hier_config import Platform, WorkflowRemediation, get_hconfig
 
     running, wanted = (get_hconfig(Platform[platform], text) for text in (before, after))
-    found = WorkflowRemediation(running, wanted).remediation_config
-    return "".join(f"{line.cisco_style_text()}\n" for line in found.all_children_sorted())
+    lines = WorkflowRemediation(running, wanted).remediation_config.all_children_sorted()
+    return "".join(f"{line.cisco_style_text()}\n" for line in lines)

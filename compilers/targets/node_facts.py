@@ -1,4 +1,8 @@
-"""Facts about nodes, for templates: all that a build knows about each; and names of variables."""
+"""What every template can print besides the variables of its target: facts about the nodes.
+
+A template of a switch has the variables `facts` (`NodeFacts`), `fabric` (`FabricFacts`) and `vars`
+(`UserVariables`); one for the whole fabric has the last two.
+"""
 
 from __future__ import annotations
 
@@ -16,48 +20,58 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeLink:
-    """A link at a node: number and name of its port, and the same at the other end."""
+    """A link at a node."""
 
     number: int
+    """The number of the node's port."""
     port: str
+    """The name of the node's port."""
     far: str
+    """The node at the other end."""
     far_number: int
     far_port: str
+    """The number and the name of its port."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeHost:
-    """A host at a node: number and name of the node's port; ipv6 is "" without a pool."""
+    """A host at a node."""
 
     name: str
     number: int
+    """The number of the node's port."""
     port: str
+    """The name of the node's port."""
     mac: str
     ipv4: str
     ipv6: str
+    """"" where the fabric has no IPv6."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A node of a build; "" and 0 for what is not known.
-
-    kind: of the vertex, in the topology's words. datapath_id: 16 hexadecimal digits. unit: the
-    lowest that the node fills. ipv4, ipv6: the gateway of its hosts, with the length. links: in the
-    order of the neighbours.
-    """
+    """A node of a build; "" and 0 for what is not known."""
 
     name: str
     vertex: int
     kind: str
+    """The kind of the vertex, in the topology's words."""
     type: str
+    """The node type in the inventory."""
     datapath_id: str
+    """16 hexadecimal digits."""
     management: str
+    """The address of management."""
     rack: str
     unit: int
+    """The lowest rack unit that the node fills."""
     serial: str
     ipv4: str
+    """The gateway of its hosts, with the length."""
     ipv6: str
+    """The same of IPv6, "" where the fabric has none."""
     links: tuple[NodeLink, ...]
+    """In the order of the neighbours."""
     hosts: tuple[NodeHost, ...]
 
     @classmethod
@@ -81,14 +95,12 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FabricFacts:
-    """A fabric: what its build is called, and its nodes.
-
-    _build: a template in the sandbox does not see it: the methods of its arrays write files.
-    """
+    """A fabric: the name and the identity of its build, and its nodes."""
 
     name: str
     identity: str
     _build: Build
+    """Hidden from templates: arrays have methods that write files."""
 
     @property
     def nodes(self) -> Iterator[NodeFacts]:
@@ -98,22 +110,28 @@ class FabricFacts:
 
 
 def _place(build: Build, vertex: int) -> dict[str, Any]:
-    known = build.hardware
-    if known is None:
+    """The rack, the unit and the serial number of a node."""
+    hardware = build.hardware
+    if hardware is None:
         return {"rack": "", "unit": 0, "serial": ""}
-    rack = int(known.rack[vertex])
+    rack = int(hardware.rack[vertex])
     return {
-        "rack": known.rack_names[rack] if rack >= 0 else "",
-        "unit": int(known.unit[vertex]),
-        "serial": known.serial[vertex],
+        "rack": hardware.rack_names[rack] if rack >= 0 else "",
+        "unit": int(hardware.unit[vertex]),
+        "serial": hardware.serial[vertex],
     }
 
 
 def _links(build: Build, vertex: int) -> Iterator[NodeLink]:
     w = build.wiring
     for port, far, far_port in w.ends(vertex):
-        ends = w.port_name(vertex, port), w.port_name(far, far_port)
-        yield NodeLink(port, ends[0], w.names[far], far_port, ends[1])
+        yield NodeLink(
+            number=port,
+            port=w.port_name(vertex, port),
+            far=w.names[far],
+            far_number=far_port,
+            far_port=w.port_name(far, far_port),
+        )
 
 
 def _hosts(build: Build, vertex: int) -> Iterator[NodeHost]:
@@ -132,21 +150,26 @@ def _hosts(build: Build, vertex: int) -> Iterator[NodeHost]:
 
 
 FABRIC_FACTS = frozenset({"fabric", "vars"})
+"""The variables that every template has besides those of its target."""
 SWITCH_FACTS = FABRIC_FACTS | {"facts"}
-"""The variables that every template of a switch has besides (`compilers.targets.node_facts`);
-vars: the user's own."""
+"""The variables that every template of a switch has."""
 
 
 class UserVariables(dict[str, Any]):
-    """`vars` of a template: the user's own variables, of fabric, group and node."""
+    """The user's own variables, of the fabric, of groups and of the node."""
 
 
 def shown(values: DataclassInstance) -> dict[str, Any]:
-    """The variables of a template by name."""
+    """The fields of a dataclass as variables of a template."""
     return {field.name: getattr(values, field.name) for field in fields(values)}
 
 
 def names_by_file(files: Mapping[str, type], whole_fabric: bool) -> dict[str, frozenset[str]]:
-    """The names of the variables of each file's template."""
+    """The names of the variables of each file's template.
+
+    Args:
+        files: the dataclass of each file's variables.
+        whole_fabric: whether the files are for the whole fabric.
+    """
     facts = FABRIC_FACTS if whole_fabric else SWITCH_FACTS
     return {file: facts | {field.name for field in fields(kind)} for file, kind in files.items()}

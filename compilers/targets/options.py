@@ -1,4 +1,4 @@
-"""Options of a target: what `polarfab render --set NAME=VALUE` takes, and the messages about it."""
+"""Options of targets, `polarfab render --set NAME=VALUE`: their values, defaults and messages."""
 
 from __future__ import annotations
 
@@ -14,34 +14,43 @@ OFF = "off"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of a target; values are texts.
-
-    what: what it is for, for people. default: its value where none is given. required: which
-    values there are, in words. accepts: whether a text is one of them.
-    """
+    """An option of a target; values are texts."""
 
     what: str
+    """What it is for, in the manual."""
     default: str
+    """Its value where the user gives none."""
     required: str
+    """Its possible values in words."""
     accepts: Callable[[str], bool]
+    """Whether a text is a possible value."""
 
     @classmethod
     def choice(cls, what: str, *values: str) -> Option:
-        """An option that is one of these words; the first is the default."""
+        """An option with a few possible words, the first of which is the default."""
         return cls(what, values[0], " or ".join(values), values.__contains__)
 
 
 Options = Mapping[str, Option]
+"""Options by name."""
 Chosen = Mapping[str, str]
+"""The values of options by name."""
 NO_OPTIONS: Options = MappingProxyType({})
-"""Of targets without options."""
+"""A target without options."""
 
 
 def read(words: Iterable[str], key: str = SET) -> Chosen:
-    """{name: value} of words NAME=VALUE, the values of the option `key` of the command line.
+    """The values of options from words NAME=VALUE.
+
+    Args:
+        words: from the command line.
+        key: the option of the command line that takes them, for messages.
 
     Raises:
-        InputError: a word is none, or a name comes twice.
+        InputError: a word is not NAME=VALUE, or a name comes twice.
+
+    >>> read(["routing=bgp", "bfd=on"])
+    {'routing': 'bgp', 'bfd': 'on'}
     """
     chosen: dict[str, str] = {}
     problems = []
@@ -58,11 +67,16 @@ def read(words: Iterable[str], key: str = SET) -> Chosen:
 
 
 def choose(target: str, options: Options, given: Chosen | None) -> Chosen:
-    """The value of every option of a target: the given one, or the default.
+    """The value of every option of a target: the user's, or the default.
+
+    Args:
+        target: its name, for messages.
+        options: of the target.
+        given: the user's values.
 
     Raises:
-        InputError: a name that the target has not, or a value that the option does not take; all
-            of them at once.
+        InputError: the target has no such option, or the option does not take the value; all
+            problems at once.
     """
     given = given or {}
     if problems := list(_problems(target, options, given)):

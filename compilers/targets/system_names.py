@@ -1,7 +1,7 @@
-"""The names that a system has for nodes and ports: what is rendered, and what devices print.
+"""The names that a system has for nodes and ports, in configurations and in what devices print.
 
-One table for every direction: `render` and `explain --target` write its names, `check wiring`,
-`check routes` and `push` understand them.
+`render` and `explain --target` write these names; `check wiring`, `check routes` and `push`
+understand them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
 from compilers.wiring.wiring import Wiring
 
 HOSTNAME = 63
+"""The most characters of a host name (RFC 1123, section 2.1)."""
 PORT = "{node} {port}"
+"""The usual description of a port, by what is at the other end."""
 
 
 def hostname(node: str) -> str:
-    """A host name that every system takes: letters, digits and -, two or more, a letter first."""
+    """A host name that every system takes: two or more letters, digits and -, a letter first.
+
+    >>> hostname("7_leaf")
+    'sw-7-leaf'
+    """
     text = re.sub(r"[^A-Za-z0-9-]", "-", node).rstrip("-")
     if len(text) == 1 or not text[:1].isalpha():
         text = f"sw-{text}"
@@ -29,19 +35,18 @@ def hostname(node: str) -> str:
 
 @dataclass(frozen=True)
 class SystemNames:
-    """What a system calls the nodes and the ports of a build.
-
-    wiring: ports named as the system names them. nodes: host names by vertex. physical: the ports
-    of each node type by number, with cage, part and alias. short: how names of ports begin, and
-    what devices print in its place. form: the description of a port by what is at the other end,
-    its node and port.
-    """
+    """The names that a system has for the nodes and the ports of a build."""
 
     wiring: Wiring
+    """The wiring with ports named as the system names them."""
     nodes: tuple[str, ...]
+    """The host name of each vertex."""
     physical: tuple[tuple[PhysicalPort, ...], ...] = ()
+    """The ports of each node type by number, with cage, part and alias."""
     short: tuple[str, str] = ("", "")
+    """The beginning of names of ports, and its abbreviation that devices print."""
     form: str = PORT
+    """The description of a port, with fields `node` and `port` for the other end."""
 
     @classmethod
     def of(
@@ -52,14 +57,14 @@ class SystemNames:
         form: str = PORT,
         target: str = "",
     ) -> SystemNames:
-        """Those of a build.
+        """The names for a build.
 
         Args:
             build: what is rendered.
-            host: makes a host name of a node's.
+            host: makes the host name of a node from its name.
             interfaces: how the system names its ports; None: as the build does.
             form: see the class.
-            target: whose names go before the system's.
+            target: a target whose names in node types are preferred to the system's.
         """
         nodes = tuple(map(host, build.wiring.names))
         if interfaces is None:
@@ -70,31 +75,24 @@ class SystemNames:
 
     def ports(self, kind: int) -> list[tuple[str, ...]]:
         """All names of each port of a node type by number, the one in configurations first."""
-        word, other = self.short
+        beginning, abbreviation = self.short
         aliases = [port.alias for port in self.physical[kind]] if self.physical else []
-        names = self.wiring.port_names[kind]
-        return [
-            tuple(
-                dict.fromkeys(
-                    text
-                    for text in (
-                        name,
-                        name.replace(word, other, 1) if word and name.startswith(word) else "",
-                        *aliases[number : number + 1],
-                    )
-                    if text
-                )
-            )
-            for number, name in enumerate(names)
-        ]
+        all_names = []
+        for number, name in enumerate(self.wiring.port_names[kind]):
+            names = [name]
+            if beginning and name.startswith(beginning):
+                names.append(name.replace(beginning, abbreviation, 1))
+            names += aliases[number : number + 1]
+            all_names.append(tuple(dict.fromkeys(filter(None, names))))
+        return all_names
 
     def description(self, far: int, far_port: int) -> str:
-        """That of a port whose cable leads to a port of a vertex."""
+        """The description of a port whose cable leads to a port of vertex `far`."""
         port = self.wiring.port_name(far, far_port)
         return self.form.format(node=self.nodes[far], port=port)
 
     def descriptions(self, vertex: int) -> Iterator[tuple[str, int]]:
-        """Those of the ports of a vertex that have a cable to another switch, and their numbers."""
+        """The descriptions of a switch's ports to other switches, with the ports' numbers."""
         w = self.wiring
         columns = (column[vertex].tolist() for column in (w.port, w.far, w.far_port))
         for port, far, far_port in zip(*columns, strict=True):
@@ -102,10 +100,14 @@ class SystemNames:
                 yield self.description(far, far_port), port
 
     @cached_property
-    def _known(self) -> dict[str, int]:
+    def _vertices(self) -> dict[str, int]:
+        """The vertex of each host name, in small letters."""
         return {hostname(name).lower(): vertex for vertex, name in enumerate(self.wiring.names)}
 
-    def vertex(self, said: str) -> int | None:
-        """The vertex that a device means by its own name, in any case, with or without a domain."""
-        forms = (hostname(said).lower(), hostname(said.partition(".")[0]).lower())
-        return next((self._known[form] for form in forms if form in self._known), None)
+    def vertex(self, name: str) -> int | None:
+        """The vertex of a device by its own name, in any case, with or without a domain."""
+        without_domain = name.partition(".")[0]
+        for host_name in (hostname(name).lower(), hostname(without_domain).lower()):
+            if host_name in self._vertices:
+                return self._vertices[host_name]
+        return None

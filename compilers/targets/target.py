@@ -1,4 +1,9 @@
-"""The base class of targets: it checks options and abilities, and renders the templates."""
+"""The base class of targets: systems and tools for which polarfab renders files.
+
+A target is a class in `compilers/targets/NAME/target.py` and a folder `templates/NAME/`. The class
+says what the system can do and computes the variables of the templates; the templates print them;
+the reader of the target reads the files back, so that they are compared with the tables.
+"""
 
 from __future__ import annotations
 
@@ -37,66 +42,63 @@ if TYPE_CHECKING:
     FabricCheck = staticmethod[[Build, Chosen, Path, "Progress", tuple[str, ...]], EmittedReport]
 Progress = Callable[[int, int], None] | None
 NEEDS_ALL = "only the files of all switches together can be read back"
-"""Why those of some switches cannot."""
+"""Why the files of some switches cannot be read back."""
 Page = tuple[str, "DataclassInstance"]
 """A folder below OUT, and the variables of the templates that print into it."""
 
 
 class Target(ABC):
-    """A system, and the files that configure it.
-
-    Attributes:
-        name: of the target, and of its folder of templates.
-        summary: what it writes, in a line.
-        files: of every file that it writes, the dataclass whose fields are the variables of its
-            template; those of a switch first.
-        capabilities: what the system can do, with the options' defaults.
-        options: what `--set` takes, by name.
-        whole_fabric: whether it writes once for the whole fabric, not for every switch.
-        hier_config: the platform of hier_config, by file, for files that it reads.
-        interfaces: how the system names its ports; None: as the build does.
-        host_name: makes a host name of a node's.
-        description: of a port, by the node and the port at the other end.
-        usual: whether it is the system that tools take where none is named.
-        policy_rules: whether rules lead packets to tables, by where they come in.
-        neighbours: reads the neighbour tables that devices print; None: they print none.
-        routing_tables: reads the routing tables that devices print.
-        device: what `push` speaks to; None: it cannot reach such devices.
-        ansible: how Ansible reaches devices.
-        container: how containerlab runs the system.
-        route_maps: how lines of route maps are written, for `drain`; None: it writes none.
-        fabric_check: compares the files of all switches together, where no switch's can be read
-            alone: by the build, the options, the folder, progress, and what to accept.
-    """
+    """A system or a tool, and the files that configure it."""
 
     name: ClassVar[str]
+    """The name of the target, and of its folder of templates."""
     summary: ClassVar[str]
+    """What it writes, in a line."""
     files: ClassVar[Mapping[str, type]]
+    """The files that it writes, those of a switch first: for each the dataclass whose fields are
+    the variables of its template."""
     capabilities: ClassVar[Capabilities] = Capabilities()
+    """What the system can do with the defaults of its options."""
     options: ClassVar[Options] = NO_OPTIONS
+    """The system's own options for `--set`."""
     whole_fabric: ClassVar[bool] = False
+    """Whether it writes files for the whole fabric, and none for each switch."""
     hier_config: ClassVar[Mapping[str, str]] = {}
+    """The platform of hier_config for each file that this library can read."""
     interfaces: ClassVar[Interfaces | None] = None
+    """How the system names its ports; None: as the build does."""
     host_name: ClassVar[staticmethod[[str], str]] = staticmethod(str)
+    """Makes the host name of a node from its name."""
     description: ClassVar[str] = PORT
+    """The description of a port, with fields for the node and the port at the other end."""
     usual: ClassVar[bool] = False
+    """Whether tools take this system where the user names none."""
     policy_rules: ClassVar[bool] = False
+    """Whether policy rules lead packets to tables by their ingress interface."""
     neighbours: ClassVar[NeighbourTables | None] = None
+    """Reads the neighbour tables that devices print; None: they print none."""
     routing_tables: ClassVar[RoutingTables | None] = None
+    """Reads the routing tables that devices print."""
     device: ClassVar[type[RouterDevice] | None] = None
+    """What `push` talks to; None: it cannot reach such devices."""
     ansible: ClassVar[AnsibleConnection | None] = None
+    """How Ansible reaches devices."""
     container: ClassVar[ContainerKind | None] = None
+    """How containerlab runs the system."""
     route_maps: ClassVar[RouteMapWords | None] = None
+    """How the system writes route maps, for `drain`; None: it has none."""
     fabric_check: ClassVar[FabricCheck | None] = None
+    """Compares the files of all switches at once, where those of one switch say too little. Its
+    arguments are the build, the options, the folder, progress, and what to accept."""
 
     @property
     def additions(self) -> tuple[Addition[Any, Any], ...]:
-        """What packages add to the system."""
+        """The additions that installed packages register for the system."""
         return additions(self.name)
 
     @property
     def all_options(self) -> Options:
-        """What `--set` takes: the system's own options, and those of its additions."""
+        """The options for `--set`: the system's own, and those of its additions."""
         added = (addition.options.items() for addition in self.additions)
         return MappingProxyType({**self.options, **dict(chain.from_iterable(added))})
 
@@ -114,40 +116,40 @@ class Target(ABC):
         return self.interfaces.named(build, self.name) if self.interfaces else build
 
     def names(self, build: Build) -> SystemNames:
-        """What the system calls the nodes and ports of a build."""
+        """The names that the system has for the nodes and ports of a build."""
         return SystemNames.of(build, self.host_name, self.interfaces, self.description, self.name)
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
-        """The options of a plane of several, from 0: those of all but for what additions change."""
+        """The options of one plane of several, numbered from 0, as additions may change them."""
         for addition in self.additions:
             options = addition.options_in(plane, options)
         return options
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
-        """Pass when the system can do all that the build and the options ask for.
+        """Check that the system can do all that the build and the options ask for.
 
         Raises:
-            InputError: it cannot; every reason at once.
+            InputError: it cannot; all reasons at once.
         """
         self.capabilities.require(build, self.name)
 
     @abstractmethod
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], DataclassInstance]:
-        """The variables of a switch's templates, by its vertex.
+        """A function from a vertex to the variables of the switch's templates.
 
-        What all switches share is computed here, once. A target for the whole fabric has the same
-        variables at every vertex.
+        What all switches share is computed here, once. For a target that writes for the whole
+        fabric the function has the same result at every vertex.
 
         Args:
             build: what is rendered, ports named as the system names them.
             chosen: the value of every option.
 
         Raises:
-            InputError: the system cannot have what the build has.
+            InputError: the system cannot express something in the build.
         """
 
     def pages(self, build: Build, chosen: Chosen) -> Callable[[int], Iterable[Page]]:
-        """All that is written for a switch, by its vertex: here its own folder only."""
+        """A function from a vertex to all folders of the switch: here its own only."""
         of_switch = self.variables(build, chosen)
         return lambda vertex: [(build.wiring.names[vertex], of_switch(vertex))]
 
@@ -156,7 +158,7 @@ class Target(ABC):
 
         Args:
             build: what is to be rendered.
-            options: values of `options` by name; defaults for those that are not there.
+            options: values by name; others have their defaults.
 
         Raises:
             InputError: an option is wrong, or the build asks for what the system cannot do.
@@ -175,16 +177,18 @@ class Target(ABC):
         options: Chosen | None = None,
         only: Collection[int] | None = None,
     ) -> Written:
-        """Write the files of every switch of the build in OUT/<node>/; returns how much.
+        """Write the files of every switch into OUT/<node>/.
 
         Args:
             build: what to render.
-            out: the folder; files in it are replaced one by one, each whole or not at
-                all.
+            out: the folder; files in it are replaced one by one, each as a whole or not at all.
             templates: a folder with templates of the user's own, TARGET/FILE.j2.
             progress: called with (switches done, all switches).
-            options: values of `options` by name; defaults for those that are not there.
+            options: values by name; others have their defaults.
             only: vertices of the switches to write; None for all.
+
+        Returns:
+            How many files and bytes were written.
 
         Raises:
             InputError: an option is wrong, the build asks for what this target cannot do, a
@@ -202,27 +206,27 @@ class Target(ABC):
             self.write_fabric(renderer, build, chosen, out, progress)
         else:
             vertices = np.flatnonzero(build.topology.present).tolist()
-            wanted = [v for v in vertices if only is None or v in only]
+            selected = [v for v in vertices if only is None or v in only]
             write = self.switch_writer(renderer, build, chosen)
-            renderer.each(wanted, partial(write, out), progress)
+            renderer.each(selected, partial(write, out), progress)
         return renderer.written
 
     def renderer(self, templates: Path | None) -> Renderer:
-        """The templates, those of a folder of the user's first.
+        """The templates; those in a folder of the user's come before the target's.
 
         Raises:
-            InputError: one of the user's is wrong.
+            InputError: a template of the user's is wrong.
         """
         return Renderer(self.name, self.templates, templates, self.files, self.whole_fabric)
 
     def reader(self, chosen: Chosen) -> Reader | None:  # noqa: ARG002
-        """Reads the folder of a switch back, from the text alone; None: there is no such reader."""
+        """The reader of a switch's folder; None: the target has none."""
         return None
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables] | None:  # noqa: ARG002
-        """The routes that a switch has in its own tables, by its vertex, once it is configured.
+        """A function from a vertex to the routes that the configured switch holds.
 
-        None where the system has no tables of prefixes that it could be asked for.
+        None: the system has no tables of prefixes that it could be asked for.
 
         Args:
             build: what is configured, ports named as the system names them.
@@ -235,10 +239,11 @@ class Target(ABC):
 
         Args:
             chosen: the value of every option.
-            part: whether only some switches are there.
+            part: whether there are files of some switches only.
         """
         reader = self.reader(chosen)
-        if self.fabric_check or isinstance(reader, BgpReader):  # what BGP finds all decide
+        # All switches together decide what BGP finds.
+        if self.fabric_check or isinstance(reader, BgpReader):
             return NEEDS_ALL if part else ""
         return "" if reader else f"there is no reader for target {self.name}"
 
@@ -255,15 +260,15 @@ class Target(ABC):
 
         Args:
             build: what was rendered.
-            folder: where to, the same as for `render`.
+            folder: the folder that `render` wrote.
             options: those that it was rendered with.
-            only: vertices of the switches that are there; None for all.
+            only: vertices of the switches to read; None for all.
             progress: called with (switches done, all switches).
-            accept: how statements of the user's own begin, or names of files, that no reader knows.
+            accept: beginnings of statements that the user has added, or names of files.
 
         Raises:
-            InputError: an option is wrong, the build asks for what this target cannot do, or the
-                files cannot be read back, or an empty text is to be accepted.
+            InputError: an option is wrong, the build asks for what this target cannot do, the files
+                cannot be read back, or a text to accept is empty.
         """
         if not all(map(str.strip, accept)):
             raise InputError.of(
@@ -285,18 +290,20 @@ class Target(ABC):
         progress: Progress,
         accept: tuple[str, ...],
     ) -> EmittedReport:
-        """See `check_emitted`: the options are all there, the ports named as the system does."""
+        """As `check_emitted`, after `check`: all options have values, ports the system's names."""
         if self.fabric_check:
             return self.fabric_check(build, chosen, folder, progress, accept)
         check = self.emitted_check(build, chosen, folder, accept)
         vertices = np.flatnonzero(build.topology.present).tolist()
-        wanted = [v for v in vertices if only is None or v in only]
-        reader = check.reader
-        found = reader.failures(folder) if only is None and isinstance(reader, BgpReader) else None
-        checked = list(on_all_cores(check.switch, wanted, progress))  # by what was read for that
-        report = check.report(self.name, checked, whole=len(wanted) == len(vertices))
-        if found:
-            report = report.also(found.differences(folder))
+        selected = [v for v in vertices if only is None or v in only]
+        failures = None
+        if only is None and isinstance(check.reader, BgpReader):
+            # Before the switches: it reads all folders, and worker processes inherit the result.
+            failures = check.reader.failures(folder)
+        checked = list(on_all_cores(check.switch, selected, progress))
+        report = check.report(self.name, checked, whole=len(selected) == len(vertices))
+        if failures:
+            report = report.also(failures.differences(folder))
         for more in self.more_differences(build, chosen, folder, only):
             report = report.also(more)
         return report
@@ -316,7 +323,7 @@ class Target(ABC):
         folder: Path,  # noqa: ARG002
         only: Collection[int] | None,  # noqa: ARG002
     ) -> Iterator[DifferenceList]:
-        """Of what the files of switches say besides where packets go; see `check_emitted`."""
+        """Differences in what files say besides forwarding; see `check_emitted`."""
         yield from ()
 
     def write_fabric(
@@ -327,12 +334,12 @@ class Target(ABC):
         Raises:
             InputError: a template is wrong, or OUT cannot be written.
         """
-        values = shown(of_fabric := self.variables(build, chosen)(0))
+        variables = self.variables(build, chosen)(0)
         facts = {
             "fabric": FabricFacts(build.name, build.identity, build),
             "vars": UserVariables(build.vars),
         }
-        renderer.write(out, type(of_fabric), values | facts)
+        renderer.write(out, type(variables), shown(variables) | facts)
         if progress:
             nodes = int(build.topology.present.sum())
             progress(nodes, nodes)
@@ -340,7 +347,7 @@ class Target(ABC):
     def switch_writer(
         self, renderer: Renderer, build: Build, chosen: Chosen
     ) -> Callable[[Path, int], None]:
-        """Writes the files of a switch below a folder, by its vertex.
+        """A function that writes the files of a switch, by a folder and the vertex.
 
         Args:
             renderer: of this target.
@@ -352,8 +359,8 @@ class Target(ABC):
 
         def write(out: Path, vertex: int) -> None:
             facts = {"fabric": fabric, "facts": NodeFacts.of(build, vertex)}
-            own = build.node_vars.get(build.wiring.names[vertex], {})
-            facts["vars"] = UserVariables({**build.vars, **own})
+            of_node = build.node_vars.get(build.wiring.names[vertex], {})
+            facts["vars"] = UserVariables({**build.vars, **of_node})
             for folder, values in pages(vertex):
                 renderer.write(out / folder, type(values), shown(values) | facts)
 

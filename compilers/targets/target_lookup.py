@@ -1,7 +1,7 @@
-"""The target of a name: a class of polarfab, or one that an installed package registers.
+"""Finds targets by name: classes of polarfab, and those that installed packages register.
 
-There is no list to add to: a new system is a folder of this one with a module `target`, and a
-folder of templates of its name (`compilers.spec.target_names` finds it).
+There is no list to add to. A new system is a folder here with a module `target`, and a folder of
+templates of the same name (`compilers.spec.target_names` finds it).
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 DECLARED = ("name", "summary", "files")
-"""What every class of a target says of itself."""
+"""The attributes that every class of a target has to define."""
 
 
 def target(name: str) -> Target:
-    """The target of that name.
+    """The target of a name.
 
     Raises:
-        InputError: there is none, or there are several, or the package that registers it is broken.
+        InputError: there is none or there are several, or the package that registers it is broken.
+
+    >>> target("eos").summary
+    'EOS commands, and data for AVD'
     """
     entries = registered(TARGETS).get(name, ())
     if len(entries) + (name in BUILT_IN) > 1:
@@ -42,26 +45,26 @@ def target(name: str) -> Target:
 
 @cache
 def installed_systems() -> tuple[Target, ...]:
-    """Every system that is installed, in the order of the names; tools are left out."""
+    """The targets that are systems, in the order of their names; tools are left out."""
     return tuple(map(target, system_names()))
 
 
 def usual_first() -> list[Target]:
-    """The systems that are installed, first the one that is taken where none is named."""
+    """The installed systems, first the one that tools take where the user names none."""
     return sorted(installed_systems(), key=lambda system: not system.usual)
 
 
 def _built_in(module: str) -> Target:
-    """The one class of a target that the module defines."""
-    found = import_module(f"{__package__}.{module}")
-    classes = (value for value in vars(found).values() if isinstance(value, type))
-    (kind,) = (c for c in classes if issubclass(c, Target) and c.__module__ == found.__name__)
-    made: Target = kind()
-    return made
+    """The target whose class a module of polarfab defines."""
+    imported = import_module(f"{__package__}.{module}")
+    classes = (value for value in vars(imported).values() if isinstance(value, type))
+    (kind,) = (c for c in classes if issubclass(c, Target) and c.__module__ == imported.__name__)
+    instance: Target = kind()
+    return instance
 
 
 def _load(entry: EntryPoint) -> Target:
-    """The target of another package, as far as it can be checked before it is used.
+    """The target of another package, checked as far as it can be before it is used.
 
     Raises:
         InputError: it cannot be imported, or is no target.
@@ -70,30 +73,33 @@ def _load(entry: EntryPoint) -> Target:
     if not (isinstance(kind, type) and issubclass(kind, Target)):
         raise broken(entry, f"{entry.value} is no subclass of polarfab.Target")
     try:
-        made: Target = kind()
-        mistakes = "; ".join(_mistakes(made, entry.name))
+        instance: Target = kind()
+        mistakes = "; ".join(_mistakes(instance, entry.name))
     except Exception as error:  # the package may be anybody's: anything can happen
         raise broken(entry, f"{type(error).__name__}: {error}") from error
     if mistakes:
         raise broken(entry, mistakes)
-    return made
+    return instance
 
 
-def _mistakes(made: Target, name: str) -> Iterator[str]:
-    if missing := [word for word in DECLARED if not hasattr(made, word)]:
+def _mistakes(instance: Target, name: str) -> Iterator[str]:
+    """What is wrong with a target of another package that is registered under a name."""
+    if missing := [word for word in DECLARED if not hasattr(instance, word)]:
         yield f"the class has no {' and no '.join(missing)}"
         return
-    if made.name != name:
-        yield f"the class calls itself {made.name}"
-    if unknown := sorted(made.capabilities.features - FEATURES):
+    if instance.name != name:
+        yield f"the class calls itself {instance.name}"
+    if unknown := sorted(instance.capabilities.features - FEATURES):
         yield f"no capability is called {', '.join(unknown)}"
-    for file in made.files:
-        if not (made.templates / f"{file}.j2").is_file():
-            yield f"there is no template {made.templates / file}.j2"
+    for file in instance.files:
+        if not (instance.templates / f"{file}.j2").is_file():
+            yield f"there is no template {instance.templates / file}.j2"
 
 
 def _clash(name: str, entries: tuple[EntryPoint, ...]) -> Problem:
-    owners = ["polarfab itself"] * (name in SHIPPED) + [package(entry) for entry in entries]
+    owners = [package(entry) for entry in entries]
+    if name in SHIPPED:
+        owners.insert(0, "polarfab itself")
     return Problem(
         key=f"target {name}",
         required="one installed target of that name",

@@ -1,9 +1,9 @@
-"""The user's own templates: which files they add, and every mistake that shows before rendering.
+"""Checks the templates that a user puts before those of a target, and says which files they add.
 
-A template that no other needs and that the target has not is a file more for every switch. Wrong
-are names that are a slip away from one of the target's, syntax, filters, templates that another
-one needs, and variables that the target has not. What only a value shows (an attribute that an
-object has not) is an error when it is rendered.
+A template of the user replaces the target's of the same name. One of another name, which no
+template includes, adds a file to every switch. Mistakes are found before anything is rendered: a
+name that is nearly one of the target's, wrong syntax, unknown filters and variables, and templates
+that do not exist. Only what depends on a value, such as an unknown attribute, is found later.
 """
 
 from __future__ import annotations
@@ -26,71 +26,73 @@ SEE = "see Options and variables of targets in the manual"
 def own_templates(
     target: str, own: Path, environment: Environment, shipped: Environment, variables: Variables
 ) -> list[str]:
-    """The files that the templates in the folder `own` add to those of a target.
+    """The files that the templates of a user add to those of a target.
 
     Args:
-        target: whose templates.
-        own: the folder; those of other targets in it are left alone.
-        environment: of these templates, before the target's.
-        shipped: of the target's only.
+        target: its name.
+        own: the user's folder; templates of other targets in it are left alone.
+        environment: finds the user's templates before the target's.
+        shipped: finds the target's only.
         variables: of each file of the target, those of a switch first; added files have these.
 
     Raises:
-        InputError: every mistake, with file and line.
+        InputError: all mistakes, with file and line.
     """
-    mine = _shipped(target, shipped)
-    ours = set(mine)
-    there = {path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file()}
+    trees_of_target = _shipped(target, shipped)
+    of_target = set(trees_of_target)
+    files = {path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file()}
     check = _Check(own, environment)
-    check.read(there & ours)
-    unread = {name for name in there - check.read_already if _may_add(name, target)}
-    slips = {name: near for name in unread if (near := _slip(name, ours))}
+    check.read(files & of_target)
+    unread = {name for name in files - check.read_already if _may_add(name, target)}
+    slips = {name: near for name in unread if (near := _nearly(name, of_target))}
     check.read(unread - slips.keys())
     added = sorted(unread - slips.keys() - check.needed)
-    problems = [*check.problems, *_strays(target, own, there - check.read_already, ours, slips)]
+    unused = files - check.read_already
+    problems = [*check.problems, *_strays(target, own, unused, of_target, slips)]
     if not check.read_already and not problems:
         problems.append(
             Problem(
                 file=str(own),
-                required=f"templates of target {target}: {', '.join(sorted(ours))}",
+                required=f"templates of target {target}: {', '.join(sorted(of_target))}",
                 given="none of them",
             )
         )
-    trees = (*mine.values(), *check.trees.values())
-    everywhere = frozenset().union(*variables.values(), *map(_assigned, trees))
-    known = {f"{target}/{file}.j2": words for file, words in variables.items()}
-    known |= dict.fromkeys(added, next(iter(variables.values())))
+    trees = (*trees_of_target.values(), *check.trees.values())
+    # An included template is not known to have the variables of one file only.
+    all_variables = frozenset().union(*variables.values(), *map(_assigned, trees))
+    of_template = {f"{target}/{file}.j2": words for file, words in variables.items()}
+    of_template |= dict.fromkeys(added, next(iter(variables.values())))
     for name in check.trees:
-        problems += check.unknown(name, known.get(name, everywhere))
+        problems += check.unknown(name, of_template.get(name, all_variables))
     if problems:
         raise InputError(few(problems))
     return [_file(name) for name in added]
 
 
 def _may_add(name: str, target: str) -> bool:
-    """Whether a file of the user's, if no other needs it, is one more to be rendered."""
+    """Whether a template of the user adds a file, unless another template includes it."""
     folder, _, file = name.rpartition("/")
     return folder == target and file.endswith(".j2") and not file.startswith(".")
 
 
 def _file(name: str) -> str:
-    """What a template prints: `FILE` for `TARGET/FILE.j2`."""
+    """The file that a template prints: `FILE` for `TARGET/FILE.j2`."""
     return name.rpartition("/")[2].removesuffix(".j2")
 
 
-def _slip(name: str, ours: set[str]) -> str:
-    """The template of the target whose name this one nearly has; "" where there is none.
+def _nearly(name: str, of_target: set[str]) -> str:
+    """The template of the target that the user probably meant by a name; "" for none.
 
-    A slip has the same text before the first dot, or the same ending behind nearly that text, or is
-    nearly the same as a whole.
+    The names are the same before the first dot, or nearly so with the same ending, or nearly the
+    same as a whole.
     """
     file = _file(name)
     stem, _, ending = file.partition(".")
-    for other in sorted(ours):
-        its, _, last = _file(other).partition(".")
+    for other in sorted(of_target):
+        other_stem, _, other_ending = _file(other).partition(".")
         if (
-            stem == its
-            or (ending == last and get_close_matches(stem, [its]))
+            stem == other_stem
+            or (ending == other_ending and get_close_matches(stem, [other_stem]))
             or get_close_matches(file, [_file(other)], cutoff=0.8)
         ):
             return other
@@ -98,7 +100,7 @@ def _slip(name: str, ours: set[str]) -> str:
 
 
 def _source(environment: Environment, name: str) -> str | None:
-    """The text of a template; None where there is none."""
+    """The text of a template; None where it does not exist."""
     assert environment.loader is not None, "ours have one"  # noqa: S101
     try:
         return environment.loader.get_source(environment, name)[0]
@@ -107,28 +109,31 @@ def _source(environment: Environment, name: str) -> str | None:
 
 
 def _shipped(target: str, shipped: Environment) -> dict[str, nodes.Template]:
-    """The templates of a target and those that they include, by name."""
+    """The templates of a target, and those that they include, by name."""
     trees = {}
-    wanted = {name for name in shipped.list_templates(["j2"]) if name.rpartition("/")[0] == target}
-    while wanted:
-        name = wanted.pop()
+    names = {name for name in shipped.list_templates(["j2"]) if name.rpartition("/")[0] == target}
+    while names:
+        name = names.pop()
         trees[name] = shipped.parse(_source(shipped, name) or "")
-        wanted |= {other for other in meta.find_referenced_templates(trees[name]) if other}
+        names |= {other for other in meta.find_referenced_templates(trees[name]) if other}
     return trees
 
 
 class _Check:
-    """The user's templates that a target uses, as trees by name, and what is wrong with them."""
+    """The user's templates that a target uses, and what is wrong with them."""
 
     def __init__(self, own: Path, environment: Environment) -> None:
         self.trees: dict[str, nodes.Template] = {}
+        """The templates that could be parsed, by name."""
         self.read_already: set[str] = set()
+        """The names of all that were read."""
         self.needed: set[str] = set()
+        """The names of those that another includes, imports or extends."""
         self.problems: list[Problem] = []
         self._own, self._environment = own, environment
 
     def read(self, names: set[str]) -> None:
-        """Parse these templates, and those that they need."""
+        """Parse templates, and those that they need."""
         for name in sorted(names - self.read_already):
             self.read_already.add(name)
             try:
@@ -148,7 +153,7 @@ class _Check:
                 self.read(needed)
 
     def _needed(self, name: str) -> Iterator[str]:
-        """The user's templates that one of them includes, imports or extends."""
+        """The user's templates that a template includes, imports or extends."""
         for node in self.trees[name].find_all(REFERENCES):
             wanted = getattr(node, "template", None)
             if not isinstance(wanted, nodes.Const) or not isinstance(wanted.value, str):
@@ -160,7 +165,12 @@ class _Check:
                 yield wanted.value
 
     def unknown(self, name: str, known: frozenset[str]) -> Iterator[Problem]:
-        """The variables of a template that are not known."""
+        """The variables of a template that it does not get.
+
+        Args:
+            name: of the template.
+            known: the variables that it gets.
+        """
         tree = self.trees[name]
         undeclared = meta.find_undeclared_variables(tree)
         for word in sorted(undeclared - known - set(self._environment.globals)):
@@ -179,24 +189,32 @@ class _Check:
 
 
 def _assigned(tree: nodes.Template) -> frozenset[str]:
-    """Names that a template gives values, and that one which it includes may use."""
+    """The names to which a template assigns values, which included templates may use."""
     return frozenset(node.name for node in tree.find_all(nodes.Name) if node.ctx != "load")
 
 
 def _strays(
-    target: str, own: Path, unused: set[str], ours: set[str], slips: Mapping[str, str]
+    target: str, own: Path, unused: set[str], of_target: set[str], slips: Mapping[str, str]
 ) -> Iterator[Problem]:
-    """Files that nothing would read, though they look like templates."""
+    """Files that look like templates, and that nothing would read.
+
+    Args:
+        target: its name.
+        own: the user's folder.
+        unused: its files that were not read.
+        of_target: the templates of the target.
+        slips: files that nearly have the name of one.
+    """
     others = set(target_names()) - {target}
     for name in sorted(unused):
         folder, _, file = name.rpartition("/")
-        near = slips.get(name) or nearest(name, ours)
+        near = slips.get(name) or nearest(name, of_target)
         if file.startswith(".") or file.endswith("~") or folder.partition("/")[0] in others:
             continue
         if name.endswith(".j2") or (folder == target and near):
             yield Problem(
                 file=str(own / name),
-                required=f"a template of target {target}: {', '.join(sorted(ours))}",
+                required=f"a template of target {target}: {', '.join(sorted(of_target))}",
                 given=shown(name),
                 todo=f"did you mean {near}?" if near else "rename it, or take it away",
             )

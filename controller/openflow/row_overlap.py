@@ -12,13 +12,13 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.openflow.rows import Field, Match, Row, read_row
+from compilers.readers.openflow.rows import Field, FlowRow, Match, read_row
 
 WORD = 8
 """Bytes of a word, by which matches are compared."""
 
 
-def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[Row]:
+def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[FlowRow]:
     """The foreign rows that a packet may match instead of our own.
 
     They are in its table with the same priority or a higher one, and some packet matches both
@@ -39,7 +39,7 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[Row]:
         table: (np.array([priority for priority, _ in some]), np.array([one for _, one in some]))
         for table, some in rows.items()
     }
-    over: list[Row] = []
+    over: list[FlowRow] = []
     for row in map(read_row, sorted(foreign)):
         if row.table in tables:
             value, mask = _words(row.match, starts, width)

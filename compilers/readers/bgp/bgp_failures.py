@@ -1,9 +1,10 @@
-"""Shares whose next hops BGP finds, under every failure of a link or a switch.
+"""Static routes whose next hops BGP resolves, followed under every failure of a link or a switch.
 
-By the text alone: the sessions, policies and static routes of all switches. In every case BGP's
-outcome is computed (the shortest AS path that is left, then the metric, then the router id), every
-next hop of every share is found by it, and every packet is followed to the end. Both families are
-followed, each link and each switch is down in turn.
+A switch with alternates shares packets from hosts by static routes (`routed.bgp.control_plane`).
+Their next hops are addresses that neighbours announce, so BGP says by which port each one leaves.
+Here every such next hop is called a *share*. For each failure the outcome of BGP is computed from
+the configurations (`bgp_outcome`), each share is resolved by it, and its packets are followed to
+the destination, in both address families.
 """
 
 from __future__ import annotations
@@ -12,135 +13,193 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.bgp.bgp_outcome import NO_PATH, SpeakerFamily
+from compilers.readers.bgp.bgp_outcome import NO_PATH, Outcome, SpeakerFamily
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
 from compilers.readers.emitted_forwarding import VIA
 from compilers.readers.emitted_report import DifferenceList
 
 MOST_SWITCHES = 200
-"""Of more only what holds with nothing down is followed: a case of 183 switches takes .1 s."""
+"""Larger fabrics are followed without failures only: a failure takes .1 s with 183 switches."""
 Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class ShareFailures:
-    """What was tried: cases, paths of shares followed in all of them, and the links of the longest.
-
-    faults: what went wrong, a text each, at most one a case. unproved: what was not tried, "" where
-    everything was.
-    """
+    """The result of following shares under failures."""
 
     cases: int
+    """How many failures were tried in each family, that of nothing included."""
     followed: int
+    """How many shares were followed, in all cases together."""
     longest: int
+    """The most links that a packet took."""
     faults: tuple[str, ...]
+    """A text for each case in which packets are lost."""
     unproved: str = ""
+    """What was not tried, "" where everything was."""
 
     def differences(self, folder: Path) -> DifferenceList:
         """The faults as differences of the files of a folder."""
-        found = DifferenceList(unproved=self.unproved)
+        differences = DifferenceList(unproved=self.unproved)
         for text in self.faults:
-            found.add(str(folder), 0, text, "it arrives")
-        return found
+            differences.add(str(folder), 0, text, "it arrives")
+        return differences
+
+
+class Share(NamedTuple):
+    """A next hop of a static route, by its number in `SpeakerFamily.prefixes`."""
+
+    switch: int
+    prefix: int
+    next_hop: int
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedCase:
+    """The shares of one address family, followed under one failure."""
+
+    followed: int
+    """How many shares BGP resolves."""
+    longest: int
+    """The most links that a packet took."""
+    fault: str = ""
+    """The first share that is lost, and how many others are; "" without any."""
 
 
 def share_failures(
     speakers: Sequence[BgpSwitch], families: Sequence[SpeakerFamily]
 ) -> ShareFailures:
-    """Follow every path of every share of these speakers, before and under each failure.
+    """Follow every share of all switches: with nothing down, then under each failure.
 
-    Of more than `MOST_SWITCHES` no failure is tried, which `unproved` says.
+    With more than `MOST_SWITCHES` switches no failure is tried, and `unproved` says so.
 
     Args:
         speakers: all switches.
-        families: what they say in each address family.
+        families: their address families.
     """
-    each = [_FamilyCases(speakers, f) for f in families if f.vias.any()]
-    many = len(speakers) > MOST_SWITCHES
-    found = [out for one in each for out in islice(one.outcomes(), 1 if many else None)]
-    faults = [fault for *_, fault in found if fault]
-    longest = max((links for _, links, _ in found), default=0)
-    followed = sum(count for count, *_ in found)
+    too_many = len(speakers) > MOST_SWITCHES
+    most_cases = 1 if too_many else None
+    cases = [
+        case
+        for family in families
+        if family.vias.any()
+        for case in islice(_FamilyCases(speakers, family).cases(), most_cases)
+    ]
     unproved = (
         f"shares with a link or a switch down: tried up to {MOST_SWITCHES} switches, these are"
         f" {len(speakers):,}; with nothing down every path was followed"
     )
-    return ShareFailures(len(found), followed, longest, tuple(faults), unproved * many)
+    return ShareFailures(
+        cases=len(cases),
+        followed=sum(case.followed for case in cases),
+        longest=max((case.longest for case in cases), default=0),
+        faults=tuple(case.fault for case in cases if case.fault),
+        unproved=unproved if too_many else "",
+    )
 
 
 class _FamilyCases:
-    """A family of all speakers: sessions, and paths of shares, as columns."""
+    """The shares of all switches in one address family, as columns of arrays."""
 
     def __init__(self, speakers: Sequence[BgpSwitch], family: SpeakerFamily) -> None:
         self.family = family
         self.names = [Path(speaker.file).parent.name for speaker in speakers]
-        self.through = np.array([speaker.falls_through for speaker in speakers], np.bool_)
-        self.source, self.far, self.metric = family.columns
-        self.own = np.zeros(family.away.shape, np.bool_)
-        for at, own in enumerate(family.own):
-            self.own[at, [family.place[prefix] for prefix in own]] = True
-        rows = np.array(sorted(self._shares(speakers)), np.int64).reshape(-1, 3)
-        self.at, self.prefix, self.via = rows.T
+        self.falls_through = np.array([speaker.falls_through for speaker in speakers], np.bool_)
+        self.sessions = family.columns
+        self.announces = np.zeros(family.away.shape, np.bool_)
+        for switch, prefixes in enumerate(family.own):
+            self.announces[switch, [family.place[prefix] for prefix in prefixes]] = True
+        shares = np.array(sorted(self._shares(speakers)), np.int64).reshape(-1, 3)
+        self.switch, self.prefix, self.next_hop = shares.T
 
-    def _shares(self, speakers: Sequence[BgpSwitch]) -> Iterator[tuple[int, int, int]]:
-        """Each path of each share: the switch, the prefix, and the next hop."""
-        place = self.family.place
-        hop = {f"{VIA}{p.partition('/')[0]}": place[p] for p in place if self.family.vias[place[p]]}
-        for at, speaker in enumerate(speakers):
+    def _shares(self, speakers: Sequence[BgpSwitch]) -> Iterator[Share]:
+        """Every share that the configurations state."""
+        place, vias = self.family.place, self.family.vias
+        next_hops = {f"{VIA}{p.partition('/')[0]}": place[p] for p in place if vias[place[p]]}
+        for switch, speaker in enumerate(speakers):
             lookups = {id(t): t for ts in speaker.rest.by_ingress.values() for t in ts}
             for table in lookups.values():
-                chains = [[hop.get(str(p), -1) for p, _ in c[0]] if c else [] for c in table.chains]
+                chains = [
+                    [next_hops.get(str(port), -1) for port, _ in chain[0]] if chain else []
+                    for chain in table.chains
+                ]
                 for row, entry in enumerate(table.rows.entries.tolist()):
                     if (prefix := place.get(table.rows.name(row), -1)) >= 0:
-                        next_hops = chains[int(table.number[entry])]
-                        yield from (
-                            (at, prefix, next_hop) for next_hop in next_hops if next_hop >= 0
-                        )
+                        for next_hop in chains[int(table.number[entry])]:
+                            if next_hop >= 0:
+                                yield Share(switch, prefix, next_hop)
 
-    def outcomes(self) -> Iterator[tuple[int, int, str]]:
-        """Of each case the paths that were followed, the most links of one, and a fault or ""."""
-        everything = np.ones(len(self.names), np.bool_)
-        sessions = np.ones(len(self.source), np.bool_)
-        yield self._case("nothing", everything, sessions)
-        ends = np.sort(np.stack((self.source, self.far)), axis=0)
+    def cases(self) -> Iterator[FollowedCase]:
+        """Follow the shares with nothing down, with each link down, and with each switch down."""
+        all_switches = np.ones(len(self.names), np.bool_)
+        source, far = self.sessions.source, self.sessions.far
+        all_sessions = np.ones(len(source), np.bool_)
+        yield self._case("nothing", all_switches, all_sessions)
+        ends = np.sort(np.stack((source, far)), axis=0)
         for u, v in np.unique(ends, axis=1).T.tolist():
-            left = sessions & ~((ends[0] == u) & (ends[1] == v))
-            yield self._case(f"link {self.names[u]} - {self.names[v]}", everything, left)
+            up = ~((ends[0] == u) & (ends[1] == v))
+            yield self._case(f"link {self.names[u]} - {self.names[v]}", all_switches, up)
         for dead, name in enumerate(self.names):
-            alive = everything.copy()
+            alive = all_switches.copy()
             alive[dead] = False
-            left = alive[self.source] & alive[self.far]
-            yield self._case(f"switch {name}", alive, left)
+            yield self._case(f"switch {name}", alive, alive[source] & alive[far])
 
-    def _case(self, down: str, alive: Bools, left: Bools) -> tuple[int, int, str]:
-        family = self.family
-        cabled, away, hop = family.converged(alive, left)
-        reached = alive[self.at] & cabled[self.at, self.prefix]
-        first = hop[self.at, self.via]
-        used = reached & (first >= 0)
-        # Without any next hop that is found, packets of some systems are looked up as others are.
-        pair = self.at * len(family.prefixes) + self.prefix
-        left_alone = reached & ~np.isin(pair, pair[used])
-        found = self.through[self.at] & (away[self.at, self.prefix] < NO_PATH)
-        lost = left_alone & ~found
-        at, to = self.far[first[used]], self.prefix[used]
+    def _case(self, down: str, alive: Bools, sessions: Bools) -> FollowedCase:
+        """Follow the shares while something is down.
+
+        Args:
+            down: what is, in words.
+            alive: bool[S], the switches that are up.
+            sessions: bool[E], the sessions that are up.
+        """
+        outcome = self.family.converged(alive, sessions)
+        connected = alive[self.switch] & outcome.cabled[self.switch, self.prefix]
+        session = outcome.session[self.switch, self.next_hop]
+        resolved = connected & (session >= 0)
+        arrived, links = self._walk(outcome, self.sessions.far[session[resolved]], resolved)
+        # With no next hop resolved, some systems look a packet up in the table of BGP's own routes.
+        pair = self.switch * len(self.family.prefixes) + self.prefix
+        unresolved = connected & ~np.isin(pair, pair[resolved])
+        has_route = outcome.away[self.switch, self.prefix] < NO_PATH
+        lost = unresolved & ~(self.falls_through[self.switch] & has_route)
+        lost[resolved] = ~arrived
+        return FollowedCase(
+            followed=int(np.count_nonzero(resolved)),
+            longest=int(links.max(initial=0)),
+            fault=self._fault(down, lost) if lost.any() else "",
+        )
+
+    def _walk(
+        self, outcome: Outcome, first_switch: NDArray[np.int64], resolved: Bools
+    ) -> tuple[Bools, NDArray[np.int64]]:
+        """Whether packets arrive, and over how many links.
+
+        Args:
+            outcome: what BGP converged to.
+            first_switch: int64[n], the neighbours to which packets of resolved shares leave.
+            resolved: bool[shares], these shares.
+        """
+        at, prefix = first_switch.copy(), self.prefix[resolved]
         links = np.ones(len(at), np.int64)
         for _ in range(len(self.names)):
-            going = np.flatnonzero(~self.own[at, to] & (hop[at, to] >= 0))
+            going = np.flatnonzero(~self.announces[at, prefix] & (outcome.session[at, prefix] >= 0))
             if not len(going):
                 break
-            at[going] = self.far[hop[at[going], to[going]]]
+            at[going] = self.sessions.far[outcome.session[at[going], prefix[going]]]
             links[going] += 1
-        lost[used] = ~self.own[at, to]
-        fault = ""
-        if lost.any():
-            row = int(lost.argmax())
-            names = self.names[self.at[row]], family.prefixes[self.prefix[row]]
-            hop_text = family.prefixes[self.via[row]].partition("/")[0]
-            fault = f"with {down} down packets of {names[0]} for {names[1]} by {hop_text} are lost"
-            fault += f", and {np.count_nonzero(lost) - 1:,} more paths"
-        return int(np.count_nonzero(used)), int(links.max(initial=0)), fault
+        return self.announces[at, prefix], links
+
+    def _fault(self, down: str, lost: Bools) -> str:
+        first = int(lost.argmax())
+        source = self.names[self.switch[first]]
+        prefix = self.family.prefixes[self.prefix[first]]
+        next_hop = self.family.prefixes[self.next_hop[first]].partition("/")[0]
+        return (
+            f"with {down} down packets of {source} for {prefix} by {next_hop} are lost"
+            f", and {np.count_nonzero(lost) - 1:,} more paths"
+        )

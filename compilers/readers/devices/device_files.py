@@ -1,4 +1,4 @@
-"""Files that people collect from devices: outputs of their commands."""
+"""Finds and reads the files that people collect from devices: the outputs of commands."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PROMPT = re.compile(
     )""",
     re.M | re.X,
 )
-"""A line with a prompt, a comment, or the word that Junos has below its outputs: no JSON."""
+"""A line that is no output: a prompt, a comment, or what Junos prints below outputs."""
 START = re.compile(r"^[ \t]*(?=\{\s*[\"}]|\[\s*[\]{\[\"])", re.M)
-"""Where JSON may begin."""
+"""A place where JSON may begin."""
 INSIDE = re.compile(r"""\{\s*"|\[\s*[{"]|[{\[]\s*$|^\s*(?:[}\]"]|\S*"\s*:)""", re.M)
-"""What a banner never has, and what is left of JSON whose beginning is not there does."""
+"""A part of JSON, which tells a rest of JSON without its beginning from a banner."""
 SAID = re.compile(
     r"^[ \t]*(?:%|error\b|syntax error|invalid |.*(?:command not found|no such file"
     r"|permission denied|unknown command|invalid (?:input|command|token))).*",
@@ -41,27 +41,27 @@ class DeviceFile:
 
     path: Path
     folders: tuple[str, ...] = ()
-    """The folders that it is in below the one that was given, the outermost first.
+    """The folders between the one that the user named and the file, the outermost first.
 
     Ansible's `fetch` makes `FOLDER/n0/tmp/lldp.json`: there the outermost one names the device.
     """
 
 
 def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> Iterator[DeviceFile]:
-    """The files, and those in folders and in folders of these.
+    """The files among some paths, and all files in folders, at any depth.
 
     Args:
         paths: files and folders.
-        what: is in them, for messages.
-        problems: where paths that do not exist and folders without a file are noted.
+        what: their contents, for messages.
+        problems: gets paths that do not exist, and folders without a file.
     """
     for path in paths:
         if not path.is_dir():
             if path.exists():
                 yield DeviceFile(path)
             else:
-                there = "no such file or folder"
-                problems.append(Problem(f"a file or folder of {what}", there, "", file_name(path)))
+                required = f"a file or folder of {what}"
+                problems.append(Problem(required, "no such file or folder", "", file_name(path)))
             continue
         inside = sorted(
             file
@@ -78,7 +78,7 @@ def device_text(path: Path) -> str:
     """The text of a file.
 
     Raises:
-        InputError: it cannot be read, or is no text.
+        InputError: it cannot be read, or is not UTF-8.
     """
     file = file_name(path)
     required = "a readable text file"
@@ -92,19 +92,19 @@ def device_text(path: Path) -> str:
 
 
 def without_prompts(text: str) -> str:
-    """A text as it was copied from a terminal, with empty lines for prompts and comments.
+    """A text from a terminal, with empty lines in the place of prompts and comments.
 
-    A text of nothing else stays, so that it is not taken for an empty table.
+    A text of prompts alone stays as it is, so that it is not taken for an empty table.
     """
-    found = PROMPT.sub("", text)
-    return found if found.strip() else text
+    outputs = PROMPT.sub("", text)
+    return outputs if outputs.strip() else text
 
 
 def behind_banner(text: str, at: int) -> int:
-    """Where JSON goes on behind lines that are none: a banner, `:`, words of a shell.
+    """The place behind lines that are no JSON: a banner, or words of a shell.
 
-    The same place, if what is there may be JSON, or what is left of such; the end of the text, if
-    there is no more.
+    It is `at` itself where JSON, or a rest of JSON, is there; the end of the text where none
+    follows.
     """
     start = START.search(text, at)
     end = start.end() if start else len(text)

@@ -1,7 +1,7 @@
-"""The routes of a device by table and prefix, in words that all systems share.
+"""The routes that a device holds, in one form for all systems.
 
-A prefix leads to choices in order of preference; a choice is the next hops that share the traffic.
-Plain tuples, equal for equal routes: a fabric has millions.
+A prefix leads to choices in the order of preference; a choice is the next hops that share traffic.
+These are plain tuples that are equal for equal routes: a fabric has millions of them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from math import gcd
 from typing import Any
 
 Hop = tuple[str, str, int]
-"""Gateway, interface, weight. The gateway is "" where there is none, ANY where it is not known."""
+"""Gateway, interface, weight. The gateway is "" for none, ANY where it is not known."""
 Hops = tuple[Hop, ...]
+"""The next hops that share traffic."""
 Choices = tuple[Hops, ...]
+"""What a prefix leads to, the most preferred choice first."""
 Place = tuple[str, str]
 """Table and prefix. The main table is MAIN; prefixes are as `ip_network` writes them."""
 RouteTables = dict[str, dict[str, Choices]]
@@ -28,23 +30,22 @@ MAIN = "main"
 ANY = "*"
 DISCARD: Hops = (("discard", "", 1),)
 THROW: Hops = (("throw", "", 1),)
-"""Of a Linux kernel: the packet is looked up in the table of the next rule."""
+"""A `throw` route of a Linux kernel: the packet is looked up by the next policy rule."""
 RULES = IPV4_RULES, IPV6_RULES = "rules of IPv4", "rules of IPv6"
 """Tables of policy rules: `iif eth1` leads to `table 5001`."""
 
 
 @dataclass(slots=True)
 class HeldRoutes:
-    """The routes of a device while they are read.
-
-    whole: whether all choices are shown, not the best one alone.
-    """
+    """The routes of a device while they are read."""
 
     whole: bool = False
+    """Whether the device prints all choices, and not only the best one."""
     rows: dict[str, dict[str, dict[int, Hops]]] = field(default_factory=dict)
+    """By table, prefix and preference."""
 
     def add(self, table: str, prefix: str, preference: int, hops: Hops) -> None:
-        """A route; a lower preference is tried first, routes of one preference share."""
+        """Add a route: those of lower preference are tried first, those of one share."""
         rows = self.rows.get(table)
         if rows is None:
             rows = self.rows[table] = {}
@@ -55,50 +56,50 @@ class HeldRoutes:
             choices[preference] = shared((*choices[preference], *hops))
 
     def tables(self, known: AbstractSet[str] = frozenset()) -> RouteTables:
-        """Everything that was read.
+        """The tables, with prefixes as `ip_network` writes them.
 
         Args:
-            known: prefixes that are as `ip_network` writes them.
+            known: prefixes that are written so.
 
         Raises:
             ValueError: a prefix is none.
         """
-        return {
-            table: {
-                prefix if prefix in known or table in RULES else prefix_text(prefix): tuple(
-                    choices.values()
-                )
-                if len(choices) == 1
-                else tuple(hops for _, hops in sorted(choices.items()))
-                for prefix, choices in rows.items()
-            }
-            for table, rows in self.rows.items()
-        }
+        tables: RouteTables = {}
+        for table, rows in self.rows.items():
+            tables[table] = {}
+            for prefix, choices in rows.items():
+                canonical = prefix in known or table in RULES
+                text = prefix if canonical else prefix_text(prefix)
+                tables[table][text] = tuple(choices[preference] for preference in sorted(choices))
+        return tables
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingTables:
-    """A form of routing tables, as the devices of a system print them."""
+    """A form in which the devices of a system print their routing tables."""
 
     commands: str
-    """What prints it."""
+    """The commands that print it."""
     fits: Callable[[Any], bool]
-    """Whether a document looks like this."""
+    """Whether a JSON document has this form."""
     read: Callable[[Iterable[Any]], HeldRoutes]
     """The routes of a device, from its documents."""
     rules_key: str = ""
-    """A key that policy rules alone have, which may be given with the tables of another system; ""
-    for none."""
+    """A key of policy rules, which may be collected with the tables of another system; "" for
+    none."""
     text: re.Pattern[str] | None = None
-    """How the same tables begin as text, which is not read."""
+    """How the same tables begin where a device prints them as text, which is refused."""
 
 
 @lru_cache(1 << 16)
 def shared(hops: Hops) -> Hops:
-    """Next hops in one order, each once, by weights without a common divisor.
+    """Next hops in canonical form: sorted, each once, with weights of no common divisor.
 
     Raises:
         TypeError: a gateway or an interface is no text.
+
+    >>> shared((("10.0.0.9", "eth2", 4), ("10.0.0.1", "eth1", 2)))
+    (('10.0.0.1', 'eth1', 1), ('10.0.0.9', 'eth2', 2))
     """
     for gateway, interface, _ in hops:
         if not isinstance(gateway, str) or not isinstance(interface, str):
@@ -109,16 +110,20 @@ def shared(hops: Hops) -> Hops:
 
 
 def comparable(table: Mapping[str, Choices]) -> dict[str, Choices]:
-    """A table whose next hops are in any order in that in which tables are compared."""
-    known: dict[int, Choices] = {}
-    for choices in table.values():
-        if id(choices) not in known:
-            known[id(choices)] = tuple(map(shared, choices))
-    return {prefix: known[id(choices)] for prefix, choices in table.items()}
+    """A table with its next hops in canonical form; see `shared`."""
+    canonical: dict[int, Choices] = {}
+    for choices in table.values():  # many prefixes have the same object
+        if id(choices) not in canonical:
+            canonical[id(choices)] = tuple(map(shared, choices))
+    return {prefix: canonical[id(choices)] for prefix, choices in table.items()}
 
 
 def whole_prefix(text: str) -> str:
-    """The prefix with its length: systems leave out that of a single address."""
+    """A prefix with its length, which systems leave out for a single address.
+
+    >>> whole_prefix("10.0.0.1")
+    '10.0.0.1/32'
+    """
     if "/" in text:
         return text
     return f"{text}/128" if ":" in text else f"{text}/32"
@@ -126,20 +131,20 @@ def whole_prefix(text: str) -> str:
 
 @lru_cache(1 << 16)
 def prefix_text(text: str) -> str:
-    """The one text of a prefix.
+    """A prefix in its canonical form, without bits beyond its length.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no prefix.
     """
     return str(ip_network(text, strict=False))
 
 
 @lru_cache(1 << 16)
 def inside(prefix: str, pools: tuple[str, ...]) -> bool:
-    """Whether a prefix is in one of these networks.
+    """Whether a prefix is part of one of some networks.
 
     Raises:
-        ValueError: one of them is none.
+        ValueError: a text is no prefix.
     """
     network = ip_network(prefix, strict=False)
     return any(
@@ -149,24 +154,33 @@ def inside(prefix: str, pools: tuple[str, ...]) -> bool:
 
 
 def choices_text(choices: Choices) -> str:
-    """`10.0.0.9 eth1 weight 2 and 10.0.0.17 eth2, then discard`; "nothing" without a choice."""
+    """The choices of a prefix in words.
+
+    >>> choices_text(((("10.0.0.9", "eth1", 2), ("10.0.0.17", "eth2", 1)), DISCARD))
+    '10.0.0.9 eth1 weight 2 and 10.0.0.17 eth2, then discard'
+    """
     return ", then ".join(" and ".join(map(_hop_text, hops)) for hops in choices) or "nothing"
 
 
 def _hop_text(hop: Hop) -> str:
     gateway, interface, weight = hop
-    words = [gateway.replace(ANY, "any gateway"), interface, f"weight {weight}" * (weight != 1)]
+    words = [gateway.replace(ANY, "any gateway"), interface]
+    if weight != 1:
+        words.append(f"weight {weight}")
     return " ".join(filter(None, words))
 
 
 def as_dicts(choices: Choices) -> list[list[dict[str, str | int]]]:
     """The choices for JSON."""
     return [
-        [dict(zip(("gateway", "interface", "weight"), hop, strict=True)) for hop in hops]
+        [
+            {"gateway": gateway, "interface": interface, "weight": weight}
+            for gateway, interface, weight in hops
+        ]
         for hops in choices
     ]
 
 
 def hops_of(hops: Iterable[Hop]) -> Hops:
-    """These next hops as a choice."""
+    """Next hops of any order as a choice; see `shared`."""
     return shared(tuple(hops))

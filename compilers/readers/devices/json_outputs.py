@@ -1,4 +1,4 @@
-"""Texts with the outputs of several commands in JSON, one after the other."""
+"""Reader of files with the JSON outputs of several commands, one after the other."""
 
 from __future__ import annotations
 
@@ -19,10 +19,17 @@ _decoder = json.JSONDecoder()
 
 
 def json_outputs(text: str, path: str = "") -> Iterator[Any]:
-    """The outputs in a text that are not empty: an IPv6 table without a route is `{}`.
+    """The outputs in a text; empty ones, such as a table without routes, are left out.
+
+    Args:
+        text: as it was copied from a terminal, with prompts and banners.
+        path: of the file, for messages.
 
     Raises:
-        InputError: it is not JSON; with this path.
+        InputError: it is not JSON.
+
+    >>> list(json_outputs('leaf-1# show routes | json\\n{"a": 1}\\n{}'))
+    [{'a': 1}]
     """
     text = without_prompts(text)
     at = _begin(text, 0, path)
@@ -43,7 +50,7 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
 
 
 def unwrapped(output: Any) -> Any:
-    """What a device says in the envelope of JSON-RPC: eAPI's first result, the body of NX-API."""
+    """An output without the envelope of JSON-RPC that EOS's eAPI or NX-OS's NX-API puts around."""
     if not isinstance(output, dict) or not {"jsonrpc", "result"} <= output.keys():
         return output
     result = output["result"]
@@ -78,5 +85,5 @@ def _no_json(text: str, error: json.JSONDecodeError, path: str) -> InputError:
 
 
 def _behind_blanks(text: str, at: int) -> int:
-    found = BLANKS.match(text, at)
-    return found.end() if found else at
+    blanks = BLANKS.match(text, at)
+    return blanks.end() if blanks else at

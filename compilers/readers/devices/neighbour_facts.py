@@ -1,4 +1,8 @@
-"""Neighbour facts as values, the same for every tool, and the file that each was read from."""
+"""Which device sees which neighbour at which port, in one form for all systems and tools.
+
+Readers of LLDP tables and of other forms (`NeighbourTables`) yield `Seen` facts; the audit resolves
+their words to nodes and ports of the plan.
+"""
 
 from __future__ import annotations
 
@@ -12,47 +16,48 @@ from inventory.problems import InputError
 
 
 class End(NamedTuple):
-    """One end of a cable: words that may name the node and its port, the surest first.
-
-    A port word `#7` is the port with the number 7, other words are names or labels.
-    """
+    """One end of a cable, by words that may name it, the surest first."""
 
     nodes: tuple[str, ...]
+    """Names of the node: its host name, MAC addresses, a serial number."""
     ports: tuple[str, ...]
+    """Names and labels of its port; `#7` is the port with the number 7."""
 
 
 class Seen(NamedTuple):
-    """The node of `near` sees `far` at its port."""
+    """A device sees a neighbour at one of its ports."""
 
     near: End
+    """The device, and its port."""
     far: End
+    """The neighbour, and its port."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that was seen.
-
-    reporters: words for the nodes whose own tables were read. forms: of such nodes, the form of the
-    table.
-    """
+    """Everything that a set of tables says."""
 
     seen: tuple[Seen, ...]
     reporters: frozenset[tuple[str, ...]]
+    """The nodes whose own tables were read, each by words that may name it."""
     forms: tuple[tuple[tuple[str, ...], str], ...] = ()
+    """The form of each reporter's table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One table: the file that it is from, its text, its JSON where it is such, and its node."""
+    """The text of one table, and where it comes from."""
 
     file: str
     text: str
     node: str
+    """The device that printed it."""
     data: Any = None
+    """The value of the text, where it is JSON."""
 
     @property
     def output(self) -> str:
-        """The text, with empty lines for prompts and comments."""
+        """The text, with empty lines in the place of prompts and comments."""
         return without_prompts(self.text)
 
     @property
@@ -67,44 +72,44 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class OtherOutput:
-    """An output that is recognised only to say what to collect in its place."""
+    """An output that is not read, with the command to collect in its place."""
 
     looks: re.Pattern[str]
-    """What its text has."""
+    """Matches its text."""
     name: str
-    """What it is, in words."""
+    """Its name in messages."""
     instead: str
     """The command to type."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeighbourTables:
-    """A form of neighbour tables, as the devices of a system print them."""
+    """A form in which the devices of a system print their neighbours."""
 
     form: str
-    """What the form is called where a user names it."""
+    """Its name on the command line."""
     printed_by: str
-    """What prints it, in words."""
+    """The command that prints it."""
     fits: Callable[[Source], bool]
-    """Whether a table looks like this."""
+    """Whether a table has this form."""
     read: Callable[[Source], Iterator[Seen]]
-    """What a table says; an InputError where it is of this form, but wrong."""
+    """Reads a table of this form; raises InputError where it is wrong."""
     of_one_node: bool = True
-    """Whether a table is of one node, which the file's name tells."""
+    """Whether a table is of one node, which the name of the file tells."""
     not_read: tuple[OtherOutput, ...] = ()
-    """Other outputs of the same system that people collect, and that are refused."""
+    """Other outputs of the same system that people collect by mistake."""
 
 
 NAMELESS, UNNAMED_PORT = "a device without a name", "a port without a name"
-"""What stands for the names that a neighbour does not send."""
+"""In the place of names that a neighbour does not send."""
 NeighbourRow = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-"""Names of the local port, of the neighbour, and of its port, the surest first."""
+"""Names of the local port, of the neighbour, and of the neighbour's port, the surest first."""
 
 
 def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
-    """A fact per row of a table of one node.
+    """The facts of a table of one node, a row each.
 
-    A neighbour that sends no name, or none of its port, is there all the same.
+    A neighbour that sends no name, or none of its port, is a fact as well.
 
     Raises:
         InputError: a row without a local port, which no form has.
@@ -119,18 +124,22 @@ def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
 
 
 def mapping(value: object) -> dict[str, Any]:
-    """The value where it is a mapping, else an empty one: neighbours may send anything."""
+    """A value if it is a mapping, else an empty one: neighbours may send anything."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: object) -> list[Any]:
-    """The members of a list; a single value alone, as tools print lists of one."""
+    """The members of a list; a single value is a list of one, as some tools print it."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
 
 
 def words(*values: object) -> tuple[str, ...]:
-    """The texts among the values that are not empty, each once, in order."""
+    """The texts among some values that are not empty, each once, in order.
+
+    >>> words("leaf-1", None, " leaf-1 ", "00:11:22:33:44:55")
+    ('leaf-1', '00:11:22:33:44:55')
+    """
     texts = (v.strip() for v in values if isinstance(v, str))
     return tuple(dict.fromkeys(text for text in texts if text))

@@ -1,6 +1,6 @@
-"""A plain CSV with a line per neighbour: node, port, neighbour, neighbour_port.
+"""Reader of neighbours in CSV, with a line for each: node, port, neighbour, neighbour_port.
 
-Spreadsheets separate values by semicolons where a comma is the decimal point, and some by tabs.
+Spreadsheets separate values by semicolons where the decimal point is a comma, and some by tabs.
 """
 
 from __future__ import annotations
@@ -22,23 +22,22 @@ TABLE_HEADERS = (
     ("a_node", "a_port", "b_node", "b_port"),
     ("side_a_device", "side_a_name", "side_b_device", "side_b_name"),
 )
-
-
+"""The names that the four columns may have, the last by NetBox."""
 DELIMITERS = ",;\t"
 
 
 def fits(source: Source) -> bool:
-    """Whether the table looks like this; a cable schedule and NetBox's cables do, too."""
+    """Whether a table has these columns; cable schedules and NetBox's cables have them too."""
     first = source.text.lstrip("\ufeff").partition("\n")[0]
     try:
         columns = next(_rows(first), list[str]())
     except csv.Error:
         return False
-    return _header(_heads(columns)) is not None
+    return _places(_heads(columns)) is not None
 
 
 def _rows(text: str) -> CsvReader:
-    """The rows, separated by the sign that the first line has most."""
+    """The rows of a text, whose delimiter is the one that its first line has most often."""
     first = text.partition("\n")[0]
     return csv.reader(io.StringIO(text), delimiter=max(DELIMITERS, key=first.count))
 
@@ -47,7 +46,8 @@ def _heads(columns: list[str]) -> list[str]:
     return [cell.strip().lower() for cell in columns]
 
 
-def _header(columns: list[str]) -> tuple[int, ...] | None:
+def _places(columns: list[str]) -> tuple[int, ...] | None:
+    """The places of node, port, neighbour and its port among the columns; None without these."""
     for header in TABLE_HEADERS:
         if set(header) <= set(columns):
             return tuple(columns.index(word) for word in header)
@@ -55,20 +55,24 @@ def _header(columns: list[str]) -> tuple[int, ...] | None:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact per line; a line without a neighbour says nothing."""
+    """The facts of a table, a line each; lines without a neighbour are left out.
+
+    Raises:
+        InputError: a column is missing, or a line has too few values.
+    """
     rows = _rows(source.text.lstrip("\ufeff"))
     try:
         columns = _heads(next(rows, []))
-        where = _header(columns)
-        if where is None:
+        places = _places(columns)
+        if places is None:
             raise source.wrong(PRINTED_BY, ", ".join(columns[:6]) or "an empty file", "", 1)
         for row in rows:
-            if len(row) <= max(where):
+            if len(row) <= max(places):
                 if any(row):
                     given = f"{len(row)} values"
                     raise source.wrong(f"{len(columns)} values", given, "", rows.line_num)
                 continue
-            node, port, far, far_port = (words(row[i]) for i in where)
+            node, port, far, far_port = (words(row[place]) for place in places)
             if node and port and far and far_port:
                 yield Seen(End(node, port), End(far, far_port))
     except csv.Error as error:

@@ -1,8 +1,10 @@
-"""Grammars as data: the statements that a system understands, and what each of them means.
+"""Grammars of configuration files, as data: which statements there are, and what each means.
 
-A grammar is a text next to the templates of its target, `templates/TARGET/FILE.grammar`. A line is
-a rule: the pattern of a statement, and behind `=>` what it does, verbs with `;` between them. Rules
-that are below another, further to the right, are those of its section. `#` begins a comment.
+The grammar of a file is a text next to its template, `templates/TARGET/FILE.grammar`. `Grammar.of`
+parses it; `text_engine` reads configurations by it; *actors* carry out what statements mean.
+
+A line is a rule: the pattern of a statement, and behind `=>` its meaning, verbs with `;` between
+them. Rules that are indented below another are those of its section. `#` begins a comment.
 
 Patterns have fields: `<a>` is a word, `<a#>` a number of at most ten digits (without zeros before
 it, which `ip` takes for octal), `<a.>` an IPv4, `<a:>` an IPv6 and `<a@>` a MAC address, `<a...>`
@@ -27,11 +29,14 @@ Verbs of the engine, about order:
 All others are methods of the actor (`engine.GrammarActor`), with a place and the arguments: words,
 `#<a>` a number, `@<a>` a port.
 
-Directives: `%comment CHARS` say nothing at the beginning of a line; `%close WORD [SECTION]` ends a
-section, and with it every section has to be ended so. `%facts [if D] KIND…` are the facts that the
-file has to state in full. `%tree json|yaml`: the lines are those of a tree (`trees`), and a line is
-part of what it is further right than; `%whole KEY…`: keys whose entries are one line each; `%keys
-LIST=KEY…`: what names the entries of a list, where it is not `name`.
+Directives are lines that begin with `%`:
+
+    %comment CHARS              a line that begins with one of these is a comment
+    %close WORD [SECTION]       WORD ends a section; then every section has to be ended by a word
+    %facts [if D] KIND…         the kinds of facts that the file has to state in full
+    %tree json|yaml             the file is a tree, read as lines (`trees`)
+    %whole KEY…                 keys of a tree whose entries are one line each
+    %keys LIST=KEY…             the key that names the entries of a list, where it is not `name`
 """
 
 from __future__ import annotations
@@ -64,34 +69,40 @@ KINDS = {
     ".": r"[0-9.]+",
     ":": r"[0-9a-f.]*:[0-9a-f:.]*",
 }
-"""What fields fit, by what follows their names."""
+"""The regular expressions of fields, by the characters behind their names."""
 DEEP = " **"
+"""Ends a rule whose section is taken whole."""
 ENGINE_VERBS = {
     *("say", "define", "needs", "wants", "absent", "range"),
     *("must", "only", "iff", "last"),
 }
 Verb = tuple[str, ...]
+"""A verb and its arguments."""
 Fields = dict[str, str]
+"""The texts of fields, by their names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrammarRule:
-    """A statement that is understood.
-
-    text: its pattern as it is written. checks, verbs: what it does: those of the engine, and those
-    of the actor. inside: the rules of its section. six: of a rule of routes, whether its prefixes
-    are IPv6 ones, None: either. deep: its section is taken whole. indent: where it begins.
-    """
+    """The rule for one kind of statement."""
 
     text: str
+    """The pattern as it is written."""
     pattern: re.Pattern[str]
     checks: tuple[Verb, ...]
+    """The verbs of the engine."""
     verbs: tuple[Verb, ...]
+    """The verbs of the actor."""
     inside: tuple[GrammarRule, ...]
+    """The rules of its section."""
     indent: int
+    """The blanks before the rule, and before its statements."""
     six: bool | None = None
+    """For routes: whether their prefixes are IPv6 ones; None: either."""
     routes: bool = False
+    """Whether it is a rule of routes, with a field `prefix`."""
     deep: bool = False
+    """Whether all lines of its section are taken as statements."""
 
     @property
     def head(self) -> str:
@@ -104,49 +115,52 @@ class GrammarRule:
         return bool(self.inside) or self.deep
 
     def fields(self, statement: str) -> Fields | None:
-        """The texts of the fields of a statement; None: it is another one."""
-        found = self.pattern.fullmatch(statement)
-        return {k: v for k, v in found.groupdict().items() if v is not None} if found else None
+        """The texts of a statement's fields; None where the pattern does not fit it."""
+        match = self.pattern.fullmatch(statement)
+        if match is None:
+            return None
+        return {name: text for name, text in match.groupdict().items() if text is not None}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RouteHead:
-    """How lines of routes begin, the rules that read what is behind their prefix, and where.
-
-    section: the rule whose section they are in; None: none.
-    """
+    """The beginning that lines of routes share, up to their prefix."""
 
     text: str
     section: GrammarRule | None
+    """The rule in whose section they are; None: in no section."""
     rules: tuple[GrammarRule, ...]
+    """The rules that read what is behind the prefix."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grammar:
-    """The statements of a file.
-
-    comment: characters that begin lines that say nothing. closes: the section that a word ends, ""
-    any; where there is such a word every section ends so. rules: of statements in no section.
-    heads: those of routes. plain: how other statements begin that begin as routes do. facts: kinds
-    of facts that are stated in full, and what has to hold for that. tree: json, yaml, or "" for a
-    text of lines; whole, keys: of `tree_lines`.
-    """
+    """The grammar of a file."""
 
     comment: str
+    """Characters that begin comments."""
     closes: dict[str, str]
+    """The words that end sections, each with the section that it ends, "" for any. Where there are
+    such words, every section has to be ended by one."""
     rules: tuple[GrammarRule, ...]
+    """The rules of statements in no section."""
     heads: tuple[RouteHead, ...]
     plain: tuple[str, ...]
+    """Beginnings of other statements that begin as routes do."""
     facts: tuple[tuple[str, str], ...] = ()
+    """The kinds of facts that are stated in full, each with the definition on which that depends,
+    "" for none."""
     tree: str = ""
+    """`json`, `yaml`, or "" for a text of lines."""
     whole: tuple[str, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict)
+    """This and `whole` are arguments of `tree_lines`."""
 
     def lines(self, text: str) -> TextLines:
-        """The lines of a file.
+        """The lines of a file; of a tree, those of `tree_lines`.
 
         Raises:
-            ValueError: (line, text) it is no such tree.
+            ValueError: (line, text) it is no JSON or YAML.
         """
         if self.tree:
             return tree_lines(text, self.whole, self.keys, in_yaml=self.tree == "yaml")
@@ -154,10 +168,14 @@ class Grammar:
 
     @classmethod
     def of(cls, text: str) -> Grammar:
-        """Read a grammar.
+        """Parse a grammar.
 
         Raises:
             ValueError: a line is no rule.
+
+        >>> hostname, = Grammar.of("hostname <name> => fact hostname <name>").rules
+        >>> hostname.fields("hostname leaf-1"), hostname.verbs
+        ({'name': 'leaf-1'}, (('fact', 'hostname', '<name>'),))
         """
         comment, tree, whole = "#", "", tuple[str, ...]()
         closes, keys, facts = dict[str, str](), dict[str, str](), list[tuple[str, str]]()
@@ -190,31 +208,33 @@ class Grammar:
 
 @lru_cache
 def grammar(target: str, file: str) -> Grammar:
-    """That of a file of a target."""
+    """The grammar of a file of a target."""
     return Grammar.of(read_exact(TEMPLATES / target / f"{file}.grammar"))
 
 
 def _all(rules: tuple[GrammarRule, ...]) -> list[GrammarRule]:
-    return [each for rule in rules for each in (rule, *_all(rule.inside))]
+    """The rules, and those of their sections."""
+    return [inner for rule in rules for inner in (rule, *_all(rule.inside))]
 
 
 def _rules(lines: list[tuple[int, str]]) -> list[GrammarRule]:
-    """The rules of lines with their indentation; those further right than the first are inside."""
-    found: list[GrammarRule] = []
+    """The rules of lines, each with its indentation; indented ones are in the section above."""
+    rules: list[GrammarRule] = []
     while lines:
         indent, line = lines[0]
-        end = next((n for n, (far, _) in enumerate(lines[1:], 1) if far <= indent), len(lines))
-        found.append(_rule(indent, line, tuple(_rules(lines[1:end]))))
+        following = enumerate(lines[1:], 1)
+        end = next((n for n, (blanks, _) in following if blanks <= indent), len(lines))
+        rules.append(_rule(indent, line, tuple(_rules(lines[1:end]))))
         lines = lines[end:]
-    return found
+    return rules
 
 
 def _rule(indent: int, line: str, inside: tuple[GrammarRule, ...]) -> GrammarRule:
-    text, _, does = line.partition("=>")
+    text, _, meaning = line.partition("=>")
     text = bare(text)
     deep = text.endswith(DEEP)
     text = text.removesuffix(DEEP)
-    verbs = [tuple(shlex.split(verb)) for verb in does.split(";") if bare(verb)]
+    verbs = [tuple(shlex.split(verb)) for verb in meaning.split(";") if bare(verb)]
     prefix = PREFIX.search(text)
     return GrammarRule(
         text=text,
@@ -235,8 +255,8 @@ def _regex(text: str) -> str:
     for token in TOKEN.finditer(text):
         parts.append(re.escape(text[last : token.start()]))
         last = token.end()
-        if found := FIELD.fullmatch(token[0]):
-            name, kind = found.groups()
+        if named := FIELD.fullmatch(token[0]):
+            name, kind = named.groups()
             inner = KINDS.get(kind or "", (kind or "")[1:])
             parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>{inner})")
             seen.add(name)
@@ -247,11 +267,11 @@ def _regex(text: str) -> str:
 
 def _heads(rules: tuple[GrammarRule, ...], section: GrammarRule | None) -> list[RouteHead]:
     """The heads of routes among rules, the longest first."""
-    by_head: dict[str, list[GrammarRule]] = {}
-    found: list[RouteHead] = []
+    by_text: dict[str, list[GrammarRule]] = {}
+    heads: list[RouteHead] = []
     for rule in rules:
         if rule.routes:
-            by_head.setdefault(" " * rule.indent + rule.head, []).append(rule)
-        found += _heads(rule.inside, rule)
-    found += [RouteHead(head, section, tuple(some)) for head, some in by_head.items()]
-    return sorted(found, key=lambda head: -len(head.text))
+            by_text.setdefault(" " * rule.indent + rule.head, []).append(rule)
+        heads += _heads(rule.inside, rule)
+    heads += [RouteHead(text, section, tuple(of_text)) for text, of_text in by_text.items()]
+    return sorted(heads, key=lambda head: -len(head.text))

@@ -1,14 +1,17 @@
-"""The engine: reads a text from its first line to its last, as the device does.
+"""Reads a configuration by its grammar, from the first line to the last, as a device does.
 
-What is above decides what a line means: the section that is open, and what was defined. Every
-statement that no rule of that place reads is unknown. Routes, of which a file may have tens of
-thousands, are taken in runs: a run has a place as a line has one.
+The meaning of a line depends on what is above it: on the section that is open, and on what was
+defined. A statement for which the grammar has no rule in its section is unknown. The engine checks
+order and completeness, and calls the verbs of an *actor* for everything else.
+
+A file may have tens of thousands of routes. So lines of routes that follow each other are a *run*:
+its section is looked up once, and its lines are split by numpy.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -32,58 +35,66 @@ from compilers.readers.text_lines import TextLines
 
 ARGUMENT = re.compile(r"<([a-z]+\d?)>")
 NEVER = 1 << 60
+"""The line of a definition that the file does not have."""
 
 
 class Place(NamedTuple):
-    """A statement: its line, its text, and the texts of its fields and of its sections'."""
+    """A statement in a file."""
 
     line: int
     text: str
     fields: Fields
+    """The texts of its fields, and of the fields of the sections that it is in."""
 
 
 class GrammarActor(Protocol):
-    """What the verbs of a grammar do: methods by their names, with a place and arguments."""
+    """Carries out the verbs of a grammar.
+
+    The name of a verb is that of a method, which takes the place of the statement and the verb's
+    arguments. The methods below are needed by the engine itself.
+    """
 
     def wrong(self, line: int, text: str) -> None:
-        """Note what is missing, or understood and wrong."""
+        """Note something that is missing, or understood and wrong."""
 
     def unknown(self, line: int, text: str) -> None:
-        """Note a statement that no rule reads."""
+        """Note a statement for which there is no rule."""
 
     def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
-        """The table of a route and its one text; None where it makes no sense.
+        """The table of a route, and a text that equal next hops share; None: it makes no sense.
 
         Args:
-            place: where such a route occurs first; the text is that behind its prefix.
-            kind: of the route.
-            words: the other arguments of its rule.
+            place: the first route with this next hop; its text is what follows the prefix.
+            kind: the first argument of the rule's verb.
+            words: the other arguments.
         """
 
 
 @dataclass(slots=True)
 class _Open:
-    """A line below which others may follow; rule is None where none fits.
-
-    path: of a statement, behind those of the sections that it is in. used: whether any do.
-    ends: whether a word is there that ends it and no other. key: what tells it from others: its
-    text, its line if there are several of one text, behind those of its sections.
-    """
+    """A line below which other lines may follow."""
 
     indent: int
     line: int
     text: str
     rule: GrammarRule | None
+    """The rule that reads it; None: there is none."""
     fields: Fields
     path: str = ""
-    used: bool = False
-    ends: bool = False
+    """In a section that is taken whole: the statement, behind the sections that it is in."""
+    has_lines: bool = False
+    """Whether lines of its section were read."""
+    has_close: bool = False
+    """Whether the grammar has a word that closes sections of its kind only."""
     key: str = ""
+    """What tells it from other sections: its text, or its line where many have that text, behind
+    the keys of the sections that it is in."""
 
     @property
     def section(self) -> bool:
-        """Whether it has an end of its own, where sections are ended by a word."""
-        return self.rule is not None and (self.used or self.ends or self.path == self.text)
+        """Whether a word has to end it, where sections are ended by words."""
+        is_outermost = self.path == self.text
+        return self.rule is not None and (self.has_lines or self.has_close or is_outermost)
 
 
 _Section: TypeAlias = tuple[tuple[str, str], ...]
@@ -91,59 +102,68 @@ _Section: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class _Run(NamedTuple):
-    """Lines of routes that follow each other: of a head, the first and the last of the text."""
+    """Lines that follow each other and begin with the same head of routes."""
 
     head: int
+    """The place of the head in the grammar; -1: these are lines of other statements."""
     first: int
     last: int
+    """The places of the first line, and of the line behind the last."""
 
 
 @dataclass(slots=True)
 class TextEngine:
-    """The reading of one text.
-
-    defined: the line of each definition. said: the statements of sections that are taken whole,
-    with their lines. routes: by table.
-    """
+    """The reading of one text."""
 
     grammar: Grammar
     actor: GrammarActor
     defined: dict[str, int] = field(default_factory=dict)
-    said: dict[str, int] = field(default_factory=dict)
+    """The line of each definition."""
+    statements: dict[str, int] = field(default_factory=dict)
+    """The statements that are for other readers, with their lines: those of sections that are taken
+    whole, and those of the verb `say`."""
     routes: dict[str, RouteLines] = field(default_factory=dict)
+    """The routes of each table."""
     _open: list[_Open] = field(default_factory=list)
+    """The open sections, the outermost first."""
     _sections: dict[tuple[GrammarRule, str], _Open] = field(default_factory=dict)
+    """All sections, by rule and key."""
     _seen: set[tuple[GrammarRule, str]] = field(default_factory=set)
+    """The rules that read a statement, each with the key of the section."""
     _only: list[tuple[Verb, Place]] = field(default_factory=list)
+    """Statements that are right under a condition, which the whole text decides."""
     _wanted: list[tuple[str, Place]] = field(default_factory=list)
+    """Definitions that have to be anywhere in the text."""
     _last: str = ""
+    """The statement that nothing may follow, once it was read."""
     _single: dict[tuple[RouteHead, _Section], list[tuple[int, str]]] = field(default_factory=dict)
+    """Routes that are not in a run, as they have other blanks before them."""
 
     def read(self, lines: TextLines, *, whole: bool = True) -> None:
-        """Read all lines, and tell the actor what they say.
+        """Read lines, and have the actor carry out what they mean.
 
         Args:
             lines: of a file.
-            whole: whether they are all of it, so that what it has to say can be missing.
+            whole: whether these are all lines of the file, so that statements can be missing.
         """
-        taken: dict[tuple[RouteHead, _Section], list[np.ndarray[Any, Any]]] = {}
+        runs: dict[tuple[RouteHead, _Section], list[np.ndarray[Any, Any]]] = {}
         for run in _runs(self._labels(lines)):
-            at = np.arange(run.first, run.last)
-            part = lines[at]
+            places = np.arange(run.first, run.last)
+            part = lines[places]
             if run.head < 0 or not (head := self._head(self.grammar.heads[run.head], part)):
                 for number, text in part:
                     self._line(number, text)
             else:
-                taken.setdefault((head, self._section()), []).append(at)
-        for head, section in dict.fromkeys((*taken, *self._single)):
+                runs.setdefault((head, self._section()), []).append(places)
+        for head, section in dict.fromkeys((*runs, *self._single)):
             none = np.zeros(0, np.int64)
-            of_head = lines[np.concatenate((none, *taken.get((head, section), ())))]
+            of_head = lines[np.concatenate((none, *runs.get((head, section), ())))]
             self._routes(head, of_head, section)
         if whole:
             self._end()
 
     def _labels(self, lines: TextLines) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """int64[n]: the head of routes that each line begins with, -1: it is another one."""
+        """int64[n]: the place of the head of routes that a line begins with; -1: none."""
         label = np.full(len(lines.number), -1, np.int64)
         for number, head in reversed(list(enumerate(self.grammar.heads))):
             label[lines.beginning(head.text)] = number
@@ -154,7 +174,12 @@ class TextEngine:
         return label
 
     def _head(self, head: RouteHead, part: TextLines) -> RouteHead | None:
-        """The head of this text in the section that a run of routes is in, None: there is none."""
+        """The head of a run in the section that is open; None where no routes belong there.
+
+        Args:
+            head: a head with the text that the lines begin with.
+            part: the lines.
+        """
         number, text = next(iter(part))
         self._leave(number, text)
         if head.section is None and self._last:
@@ -170,6 +195,7 @@ class TextEngine:
         return tuple(self._open[-1].fields.items()) if self._open else ()
 
     def _line(self, number: int, line: str) -> None:
+        """Read one line."""
         text = bare(line)
         if not text or text[0] in self.grammar.comment:
             return
@@ -185,12 +211,7 @@ class TextEngine:
         self._leave(number, line)
         above = self._open[-1] if self._open else None
         if above and above.rule and above.rule.deep:
-            path = f"{above.path}{BETWEEN}{text}"
-            above.used = True
-            self.said.setdefault(path, number)
-            own = any(text.startswith(f"{kind} ") for kind in self.grammar.closes.values() if kind)
-            opened = _Open(depth, number, text, above.rule, above.fields, path, ends=own)
-            self._open.append(opened)
+            self._take_whole(number, text, depth, above)
             return
         rule, fields = None, dict[str, str]()
         if above is None and not depth:
@@ -200,14 +221,35 @@ class TextEngine:
         if rule is None:
             self._unread(number, text, above)
             self._open.append(_Open(depth, number, text, None, {}))
-            return
-        fields = (above.fields if above else {}) | fields
-        place = Place(number, text, fields)
+        else:
+            fields = (above.fields if above else {}) | fields
+            self._statement(Place(number, text, fields), rule, depth, above)
+
+    def _take_whole(self, number: int, text: str, depth: int, above: _Open) -> None:
+        """Take a line as a statement, with its sections before it, in a section taken whole."""
+        path = f"{above.path}{BETWEEN}{text}"
+        above.has_lines = True
+        self.statements.setdefault(path, number)
+        kinds = [kind for kind in self.grammar.closes.values() if kind]
+        has_close = any(text.startswith(f"{kind} ") for kind in kinds)
+        self._open.append(
+            _Open(depth, number, text, above.rule, above.fields, path, has_close=has_close)
+        )
+
+    def _statement(self, place: Place, rule: GrammarRule, depth: int, above: _Open | None) -> None:
+        """Carry out what a statement means, and open its section.
+
+        Args:
+            place: the statement.
+            rule: that reads it.
+            depth: its indentation.
+            above: the section that it is in.
+        """
+        number, text, fields = place
         self._seen.add((rule, above.key if above else ""))
         if rule.routes:
             head = next(head for head in self.grammar.heads if rule in head.rules)
-            single = self._single.setdefault((head, self._section()), [])
-            single.append((number, text))  # with other blanks before it than a run has
+            self._single.setdefault((head, self._section()), []).append((number, text))
             return
         try:
             self._check(rule.checks, place)
@@ -222,10 +264,10 @@ class TextEngine:
             self._open.append(opened)
             self._sections.setdefault((rule, opened.key), opened)
             if rule.deep:
-                self.said.setdefault(text, number)
+                self.statements.setdefault(text, number)
 
     def _leave(self, number: int, line: str) -> None:
-        """End the sections that a line is no longer in."""
+        """Leave the sections that are not above a line, by its indentation."""
         depth, text = indentation(line), bare(line)
         while self._open and self._open[-1].indent >= depth:
             left = self._open.pop()
@@ -238,7 +280,7 @@ class TextEngine:
                 self.actor.wrong(number, f"{text}, which is read as part of {left.text}")
 
     def _close(self, number: int, text: str, indent: int) -> None:
-        """A word that ends a section."""
+        """End a section by a word."""
         while self._open and self._open[-1].indent > indent:
             left = self._open.pop()
             if left.section:
@@ -246,25 +288,27 @@ class TextEngine:
         kind = self.grammar.closes[text]
         if self._open and self._open[-1].indent == indent:
             left = self._open.pop()
-            if f"{left.text} ".startswith(f"{kind} "[not kind :]):
+            if not kind or f"{left.text} ".startswith(f"{kind} "):
                 return
         self.actor.wrong(number, f"{text}, where no section {kind} is open".replace("  ", " "))
 
     def _unread(self, number: int, text: str, above: _Open | None) -> None:
+        """Note a statement without a rule; one that negates a statement with a rule is wrong."""
         rules = above.rule.inside if above and above.rule else self.grammar.rules
-        without = text.removeprefix("no ")
-        if without != text and _read(rules, without)[0]:
-            self.actor.wrong(number, text)  # it takes away what is needed
+        negated = text.removeprefix("no ")
+        if negated != text and _read(rules, negated)[0]:
+            self.actor.wrong(number, text)
         else:
             self.actor.unknown(number, text)
 
     def _check(self, checks: Sequence[Verb], place: Place) -> None:
+        """Carry out the verbs of the engine; see `rules`."""
         for verb, *words in checks:
             name = _filled(words, place.fields)
             if verb == "define":
                 self.defined.setdefault(name, place.line)
             elif verb == "say":
-                self.said.setdefault(place.text, place.line)
+                self.statements.setdefault(place.text, place.line)
             elif verb == "last":
                 self._last = place.text
             elif verb == "wants":
@@ -277,66 +321,89 @@ class TextEngine:
                 low, high, *value = name.split(" ")
                 if any(value) and not int(low) <= exact_number(value[0]) <= int(high):
                     self.actor.wrong(place.line, f"{place.text}, not from {low} to {high}")
-            elif verb in ("only", "iff"):
-                self._only.append(((verb, *["if"] * (verb == "iff"), *words), place))
+            elif verb == "only":
+                self._only.append(((verb, *words), place))
+            elif verb == "iff":
+                self._only.append(((verb, "if", *words), place))
 
     def _routes(self, head: RouteHead, lines: TextLines, section: _Section) -> None:
-        """The routes of a head in a section, each next hop understood once."""
-        parts = [(lines, len(head.text))] if len(lines.number) else []
+        """Read the routes of a head in a section.
+
+        Args:
+            head: the beginning of the lines.
+            lines: those in runs.
+            section: its fields.
+        """
+        if len(lines.number):
+            self._read_routes(head, lines, len(head.text), section)
         if single := self._single.get((head, section)):
-            alone = TextLines.of("".join(f"{line}\n" for _, line in single).encode())
+            others = TextLines.of("".join(f"{line}\n" for _, line in single).encode())
             numbers = np.array([number for number, _ in single], np.int64)
-            parts.append((alone.numbered(numbers), len(head.text) - head.rules[0].indent))
-        for part, width in parts:
-            found = RouteLines()
-            families = {rule.six for rule in head.rules}
-            found.add(part, width, None if families - {head.rules[0].six} else head.rules[0].six)
-            keys: dict[str, dict[str, str]] = {}
-            six: dict[str, bool | None] = {}
-            for text, line in found.first_lines().items():
-                for rule in head.rules if text else ():
-                    if match := _behind_prefix(rule)[0].fullmatch(text):
-                        if key := self._next_hop(rule, match, line, section):
-                            keys.setdefault(key[0], {})[text], six[text] = key[1], rule.six
-                        break
-            odd = found.next_hops if len(families) > 1 else found.next_hops.keys() - six.keys()
-            for prefix, text, line in found.rows(*odd):
-                if six.get(text, ":" not in prefix) not in (None, ":" in prefix):
-                    self.actor.wrong(line, f"{bare(head.text)} {prefix} {text}")
-            for table, texts in keys.items():
-                self.routes.setdefault(table, RouteLines()).absorb(found.reworded(texts))
+            width = len(head.text) - head.rules[0].indent
+            self._read_routes(head, others.numbered(numbers), width, section)
+
+    def _read_routes(
+        self, head: RouteHead, lines: TextLines, width: int, section: _Section
+    ) -> None:
+        """Read lines of routes: each different next hop is understood once.
+
+        Args:
+            head: the beginning of the lines.
+            lines: the lines.
+            width: bytes before the prefix.
+            section: the fields of the section.
+        """
+        routes = RouteLines()
+        families = {rule.six for rule in head.rules}
+        routes.add(lines, width, head.rules[0].six if len(families) == 1 else None)
+        texts_of_table: dict[str, dict[str, str]] = {}
+        family_of: dict[str, bool | None] = {}
+        for next_hop, line in routes.first_lines().items():
+            for rule in head.rules if next_hop else ():
+                if match := _behind_prefix(rule)[0].fullmatch(next_hop):
+                    if understood := self._next_hop(rule, match, line, section):
+                        table, text = understood
+                        texts_of_table.setdefault(table, {})[next_hop] = text
+                        family_of[next_hop] = rule.six
+                    break
+        # Wrong are next hops that no rule reads, and prefixes of the other family than the rule's.
+        suspects: Collection[str] = routes.next_hops
+        if len(families) == 1:
+            suspects = routes.next_hops.keys() - family_of.keys()
+        for prefix, next_hop, line in routes.rows(*suspects):
+            is_ipv6 = ":" in prefix
+            if family_of.get(next_hop, not is_ipv6) not in (None, is_ipv6):
+                self.actor.wrong(line, f"{bare(head.text)} {prefix} {next_hop}")
+        for table, texts in texts_of_table.items():
+            self.routes.setdefault(table, RouteLines()).absorb(routes.reworded(texts))
 
     def _next_hop(
         self, rule: GrammarRule, match: re.Match[str], line: int, section: _Section
     ) -> tuple[str, str] | None:
-        """The table and the one text of a next hop."""
-        own = {k: v for k, v in match.groupdict().items() if v is not None}
+        """The table of a route, and a text that equal next hops share; None: it makes no sense."""
+        own = {name: text for name, text in match.groupdict().items() if text is not None}
         fields = dict(section) | own
         place = Place(line, match[0], fields)
-        kind, *more = (_filled([word], fields) for word in _behind_prefix(rule)[1])
+        kind, *words = (_filled([word], fields) for word in _behind_prefix(rule)[1])
         try:
             self._check(rule.checks, place)
-            return self.actor.next_hop(place, kind, *more)
+            return self.actor.next_hop(place, kind, *words)
         except ValueError as error:
             self.actor.wrong(line, f"{match[0]}: {error}")
             return None
 
     def _end(self) -> None:
-        """What the whole text has to have, and the ends of its sections."""
+        """Note what only the end of the text shows: open sections, and statements that miss."""
         for left in self._open if self.grammar.closes else ():
             if left.section:
                 self.actor.wrong(left.line, f"{left.text}, which is never ended")
-        for above in (None, *self._sections.values()):
-            inside = above.rule.inside if above and above.rule else self.grammar.rules
-            for rule in inside:
-                wanted = [v for v in rule.checks if v[0] in ("must", "iff")]
-                fields, text = (above.fields, above.text) if above else ({}, "")
-                if not wanted or (rule, above.key if above else "") in self._seen:
-                    continue
-                verb, *words = wanted[0]
-                if self._holds(["if", *words] if verb == "iff" else words, fields):
-                    missing = f"{text} without {rule.text}" if above else f"no line {rule.text}"
-                    self.actor.wrong(above.line if above else 1, missing)
+        for rule in self.grammar.rules:
+            if self._misses(rule, "", {}):
+                self.actor.wrong(1, f"no line {rule.text}")
+        for section in self._sections.values():
+            for rule in section.rule.inside if section.rule else ():
+                if self._misses(rule, section.key, section.fields):
+                    self.actor.wrong(section.line, f"{section.text} without {rule.text}")
         for name, place in self._wanted:
             if name not in self.defined:
                 self.actor.wrong(place.line, f"{place.text}, without {name}")
@@ -344,8 +411,16 @@ class TextEngine:
             if not self._holds(words, place.fields):
                 self.actor.unknown(place.line, place.text)
 
+    def _misses(self, rule: GrammarRule, key: str, fields: Fields) -> bool:
+        """Whether a section, by its key and fields, has no statement that a rule demands."""
+        demands = [verb for verb in rule.checks if verb[0] in ("must", "iff")]
+        if not demands or (rule, key) in self._seen:
+            return False
+        verb, *words = demands[0]
+        return self._holds(["if", *words] if verb == "iff" else words, fields)
+
     def _holds(self, words: Sequence[str], fields: Fields) -> bool:
-        """Whether `if D`, `unless D` or nothing holds."""
+        """Whether a condition holds: `if D`, `unless D`, or none."""
         if not words:
             return True
         names = _filled(words[1:], fields).split(" & ")
@@ -353,7 +428,11 @@ class TextEngine:
 
 
 def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
-    """Lines of one head that follow each other; all others between them."""
+    """Lines of one head that follow each other, and the lines of no head between them.
+
+    Args:
+        label: int64[n], the head of each line, -1: none.
+    """
     starts = np.flatnonzero(np.diff(label, prepend=-2))
     for first, last in pairwise([*starts.tolist(), len(label)]):
         yield _Run(int(label[first]), first, last)
@@ -363,7 +442,7 @@ def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
 def _read(
     rules: tuple[GrammarRule, ...], text: str
 ) -> tuple[GrammarRule, Fields] | tuple[None, Fields]:
-    """The first rule that reads a statement, and its fields."""
+    """The first rule that reads a statement, and the statement's fields; None: there is no rule."""
     for rule in rules:
         fields = rule.fields(text)
         if fields is not None:
@@ -373,7 +452,7 @@ def _read(
 
 @lru_cache
 def _behind_prefix(rule: GrammarRule) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """The pattern of what follows the prefix of a rule of routes, and its arguments."""
+    """For a rule of routes: the pattern of what follows the prefix, and the verb's arguments."""
     whole = rule.pattern.pattern
     name = f"(?P<prefix{(PREFIX.search(rule.text) or ('', ''))[1]}>\\S+)\\ "
     (_, *words), *_ = rule.verbs
@@ -381,14 +460,16 @@ def _behind_prefix(rule: GrammarRule) -> tuple[re.Pattern[str], tuple[str, ...]]
 
 
 def _filled(words: Sequence[str], fields: Mapping[str, str]) -> str:
+    """Words of a rule as one text, with the texts of fields."""
     text = " ".join(words)
     return ARGUMENT.sub(lambda name: fields.get(name[1], ""), text) if "<" in text else text
 
 
 def _argument(word: str, fields: Mapping[str, str]) -> str | int:
+    """An argument of a verb: a text, a number where it is `#<…>`, a port where it is `@<…>`."""
     kind = word[0] if word[:2] in ("#<", "@<") else ""
-    if found := ARGUMENT.fullmatch(word, len(kind)):
-        text = fields.get(found[1], "")
+    if name := ARGUMENT.fullmatch(word, len(kind)):
+        text = fields.get(name[1], "")
     else:
         text = _filled([word[len(kind) :]], fields)
     return exact_number(text) if kind == "#" else Interface(text) if kind else text

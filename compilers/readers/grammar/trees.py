@@ -1,9 +1,12 @@
-"""Trees of JSON and YAML as lines for the engine: a key a line, what it holds below, more right.
+"""JSON and YAML as indented lines, so that the engine for configurations can read them.
 
-An entry of a list of mappings is `KEY NAME`, its name what it has at the key of the list, `name`
-unless a grammar has another; one that is no mapping is `KEY - VALUE`; other values follow
-their key as JSON writes them. Below a key that a grammar takes whole each entry is one line,
-`KEY NAME {…}`, whose mapping has its keys in order.
+Each key has a line, and what it holds is below it, indented by one blank:
+
+- a plain value: `KEY VALUE`, the value as JSON writes it
+- an entry of a list of mappings: `KEY NAME`, by the value that the entry has at `name` or at
+  another key that the grammar states
+- another entry of a list: `KEY - VALUE`
+- an entry below a key that the grammar takes whole: `KEY NAME {…}`, all of it, with sorted keys
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import TextLines
 
 DEEPEST = 64
-"""Levels of YAML: files here have fewer than ten."""
+"""The most levels of YAML; rendered files have fewer than ten."""
 NUMBERS = "sequence", "id", "index"
-"""Keys of lists that are numbers, where all of their text is digits."""
+"""Keys that name entries by numbers: there digits in quotes are another value."""
 _encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 BLANK = re.compile(r"[^\x21-\x7e]")
 DIGITS = re.compile("[0-9]+")
@@ -33,7 +36,7 @@ FLOW = re.compile(r' *"([^"]+)": (\{.*\})')
 
 
 class LineKey(str):
-    """A key, and the line where it is."""
+    """A key of YAML that knows its line."""
 
     line: int = 0
 
@@ -45,19 +48,22 @@ def tree_lines(
     *,
     in_yaml: bool = False,
 ) -> TextLines:
-    """The lines of a tree, each with the number that its key has in the text.
+    r"""The lines of a tree, each with the number of the line in which the text has its key.
 
     Args:
         text: JSON, or YAML.
-        whole: keys whose entries are one line each, or `ABOVE/KEY` where it is below another.
-        keys: by list, likewise, what names its entries.
-        in_yaml: which of the two.
+        whole: keys whose entries are one line each, as KEY or ABOVE/KEY.
+        keys: the key that names the entries of a list, by the key of the list, as KEY or ABOVE/KEY.
+        in_yaml: whether the text is YAML.
 
     Raises:
-        ValueError: (line, text) it is neither, has a strange character, or a key twice.
+        ValueError: (line, text) it cannot be parsed, has a strange character, or a key twice.
+
+    >>> list(tree_lines('{"interfaces": [\n {"name": "eth1", "mtu": 9000}]}', ()))
+    [(2, 'interfaces eth1'), (2, ' mtu 9000')]
     """
-    if found := strange(text):  # of YAML some end lines, even those of comments
-        raise ValueError(strange_line(text), f"the character {visible(found[0])}")
+    if character := strange(text):  # some end a line of YAML, and with it a comment
+        raise ValueError(strange_line(text), f"the character {visible(character[0])}")
     tree = _yaml(text) if in_yaml else parse(text)
     writer = _TreeWriter(text, frozenset(whole), keys)
     writer.below(tree if isinstance(tree, dict) else {"no mapping": tree}, 0)
@@ -66,7 +72,11 @@ def tree_lines(
 
 
 class _TreeWriter:
-    """Writes lines in the order of the text, so that one pass over it finds where keys are."""
+    """Writes the lines of a tree, with their numbers in the text.
+
+    JSON's parser does not tell lines. So keys are searched for in the order of the text, in one
+    pass over it.
+    """
 
     def __init__(self, text: str, whole: frozenset[str], keys: Mapping[str, str]) -> None:
         self.text, self.whole, self.keys = text, whole, keys
@@ -76,56 +86,66 @@ class _TreeWriter:
         self._entries: dict[object, str] = {}
 
     def below(self, tree: dict[str, Any], depth: int, unnamed: str = "", above: str = "") -> None:
-        """What a mapping holds, below a key, but for the key that names it."""
+        """Write the entries of a mapping.
+
+        Args:
+            tree: the mapping.
+            depth: its level.
+            unnamed: the key that names the mapping, and stands in the line above.
+            above: the key that holds the mapping.
+        """
         for key, value in tree.items():
-            line = self._found(key)
+            line = self._line_of(key)
             if key == unnamed:
                 continue
-            name, known = _name(key), self.keys.get(f"{above}/{key}", self.keys.get(key))
+            name, name_key = _name(key), self.keys.get(f"{above}/{key}", self.keys.get(key))
             whole = key in self.whole or f"{above}/{key}" in self.whole
-            listed = isinstance(value, list) and all(isinstance(each, dict) for each in value)
-            if whole and (listed if known else isinstance(value, dict)):
-                self._whole(name, value, depth, known or "")
+            of_mappings = isinstance(value, list) and all(isinstance(e, dict) for e in value)
+            if whole and (of_mappings if name_key else isinstance(value, dict)):
+                self._whole(name, value, depth, name_key or "")
             elif isinstance(value, dict):
                 self._put(depth, name, line)
                 self.below(value, depth + 1, above=key)
             elif isinstance(value, list) and value:
-                self._entries_of(name, value, depth, line, known or "name")
+                self._list(name, value, depth, line, name_key or "name")
             else:
                 self._put(depth, f"{name} {_text(value)}", line)
 
-    def _entries_of(self, name: str, entries: list[Any], depth: int, line: int, known: str) -> None:
-        seen: set[str] = set()
+    def _list(self, name: str, entries: list[Any], depth: int, line: int, name_key: str) -> None:
+        """Write the entries of a list; one with the name of an earlier one gets `again`."""
+        names: set[str] = set()
         for entry in entries:
             if not isinstance(entry, dict):
-                self._put(depth, f"{name} - {_text(entry)}", self._found(entry))
+                self._put(depth, f"{name} - {_text(entry)}", self._line_of(entry))
                 continue
-            word = _name(entry[known]) if known in entry else "without a name"
-            if known in NUMBERS and entry.get(known) == word and DIGITS.fullmatch(word):
+            word = _name(entry[name_key]) if name_key in entry else "without a name"
+            if name_key in NUMBERS and entry.get(name_key) == word and DIGITS.fullmatch(word):
                 word = _text(word)  # in quotes it is no number
-            again = " again" * (word in seen)
-            seen.add(word)
-            self._put(depth, f"{name} {word}{again}", self._found(next(iter(entry), "")) or line)
-            self.below(entry, depth + 1, known)
+            again = " again" if word in names else ""
+            names.add(word)
+            entry_line = self._line_of(next(iter(entry), "")) or line
+            self._put(depth, f"{name} {word}{again}", entry_line)
+            self.below(entry, depth + 1, name_key)
 
     def _whole(
-        self, name: str, entries: dict[str, Any] | list[Any], depth: int, known: str
+        self, name: str, entries: dict[str, Any] | list[Any], depth: int, name_key: str
     ) -> None:
+        """Write each entry in one line, by its key, or in a list by the key that names it."""
         if isinstance(entries, dict):
             for key, entry in entries.items():
-                line = self._found(key)
+                line = self._line_of(key)
                 self._put(depth, f"{name} {_name(key)} {self._entry(entry)}", line)
             return
-        seen: set[str] = set()
+        written: set[str] = set()
         for entry in entries:
-            line = self._found(word := entry.get(known, "without a name"))
-            words = f"{name} {_name(word)} {self._entry(entry, known)}"
-            self._put(depth, words + " again" * (words in seen), line)
-            seen.add(words)
+            line = self._line_of(word := entry.get(name_key, "without a name"))
+            words = f"{name} {_name(word)} {self._entry(entry, name_key)}"
+            self._put(depth, f"{words} again" if words in written else words, line)
+            written.add(words)
 
-    def _entry(self, entry: Any, known: str = "") -> str:
-        """The text of an entry without a key; those of a file are few."""
-        rest = {k: value for k, value in entry.items() if k != known} if known else entry
+    def _entry(self, entry: Any, name_key: str = "") -> str:
+        """The text of an entry without its name. Entries of a file are few, so texts are kept."""
+        rest = {k: value for k, value in entry.items() if k != name_key} if name_key else entry
         plain = isinstance(entry, dict) and all(type(value) is str for value in rest.values())
         key = tuple(rest.items()) if plain else id(entry)
         if key not in self._entries:
@@ -136,8 +156,8 @@ class _TreeWriter:
         self.lines.append(" " * depth + words)
         self.numbers.append(line)
 
-    def _found(self, word: object) -> int:
-        """The line of a key, or of a text in a list, behind what was found before."""
+    def _line_of(self, word: object) -> int:
+        """The line of a key, or of a text in a list, behind the word that was searched for last."""
         if isinstance(word, LineKey):
             return word.line
         plain = isinstance(word, str) and "\\" not in word and '"' not in word
@@ -149,7 +169,7 @@ class _TreeWriter:
 
 
 def _name(word: object) -> str:
-    """A word on its line; with blanks or line ends in it, as JSON writes it."""
+    """A name as it stands in a line; one with blanks or line ends is written as JSON writes it."""
     return json.dumps(word) if BLANK.search(str(word)) else str(word)
 
 
@@ -158,26 +178,27 @@ def _text(value: object) -> str:
 
 
 def _yaml(text: str) -> Any:
-    """The commands of NVUE's file: what is below the one `set`.
+    """The commands of NVUE's startup.yaml, which are below its only key `set`.
 
-    A YAML parser takes half a second for a thousand lines of routes, so the mappings of lines such
-    as `FLOW` are parsed once each, where the last lines of the file are all such.
+    A YAML parser takes half a second for a thousand lines of routes, and routes are the last lines
+    of the file, each a key with a mapping (`FLOW`). So equal mappings are parsed once, and the
+    parser gets the lines above with one key "" in the place of the routes.
     """
     rows = exact_lines(text)
     matches = [FLOW.fullmatch(line) for line in rows]
     first = next((n for n in range(len(rows), 0, -1) if matches[n - 1] is None), 0)
     try:
-        tail: dict[str, Any] = {}
-        known: dict[str, Any] = {}
+        routes: dict[str, Any] = {}
+        parsed: dict[str, Any] = {}
         for number, match in enumerate(filter(None, matches[first:]), first + 1):
-            if match[2] not in known:
-                known[match[2]] = _value(yaml_node(match[2]))
-            _enter(tail, match[1], number, known[match[2]])
+            if match[2] not in parsed:
+                parsed[match[2]] = _value(yaml_node(match[2]))
+            _enter(routes, match[1], number, parsed[match[2]])
         depths = {indentation(line) for line in rows[first:]}
-        if not tail or len(depths) != 1 or not rows[first - 1].endswith(":"):
-            return _set(_value(yaml_node(text)))
+        if not routes or len(depths) != 1 or not rows[first - 1].endswith(":"):
+            return _commands(_value(yaml_node(text)))
         head = "\n".join([*rows[:first], " " * depths.pop() + '"": {}'])
-        return _set(_value(yaml_node(head), tail))
+        return _commands(_value(yaml_node(head), routes))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark.line + 1 if error.problem_mark else 0
         raise ValueError(mark, f"{error.problem}") from error
@@ -186,9 +207,10 @@ def _yaml(text: str) -> Any:
 
 
 def yaml_node(text: str) -> yaml.Node | None:
-    """The node of a text.
+    """The node of a text of YAML.
 
-    libyaml composes by recursion in C, which a deep text ends with a signal; its events have none.
+    libyaml composes nodes by recursion in C, which crashes on a deep text. So depth is counted by
+    its events before, which need no recursion.
 
     Raises:
         ValueError: (line, text) it is too deep.
@@ -206,8 +228,8 @@ def yaml_node(text: str) -> yaml.Node | None:
     return yaml.compose(text, yaml.CSafeLoader)
 
 
-def _set(tree: Any) -> Any:
-    """The mapping below `set`, the only command."""
+def _commands(tree: Any) -> Any:
+    """The mapping below `set`, the only key that the file may have."""
     match tree:
         case [{"set": dict(commands), **more}] if not more:
             return commands
@@ -215,25 +237,30 @@ def _set(tree: Any) -> Any:
 
 
 def _value(node: yaml.Node | None, tail: dict[str, Any] | None = None) -> Any:
-    """Mappings, lists and texts of YAML; `tail` is in the place of the key "".
+    """The mappings, lists and texts of a node; all plain values are texts.
+
+    Args:
+        node: of YAML.
+        tail: entries to put in the place of the key "".
 
     Raises:
         ValueError: (line, text) a key is twice in a mapping.
     """
     if isinstance(node, yaml.MappingNode):
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for word, inner in node.value:
             if tail is not None and word.value == "":
-                found |= tail
+                mapping |= tail
             else:
-                _enter(found, word.value, word.start_mark.line + 1, _value(inner, tail))
-        return found
+                _enter(mapping, word.value, word.start_mark.line + 1, _value(inner, tail))
+        return mapping
     if isinstance(node, yaml.SequenceNode):
         return [_value(inner, tail) for inner in node.value]
     return node.value if node else {}
 
 
 def _enter(tree: dict[str, Any], word: object, line: int, value: Any) -> None:
+    """Put a key with its line into a mapping, which may not have it yet."""
     key = LineKey(word)
     key.line = line
     if key in tree:

@@ -1,8 +1,12 @@
-"""Reader of rows and groups as `ovs-ofctl -O OpenFlow13` takes them: flows.txt and groups.txt.
+"""Reader of flows.txt and groups.txt, rows and groups as `ovs-ofctl -O OpenFlow13` takes them.
 
-Open vSwitch never sends a packet back to where it came in unless the output says `in_port`. A
-fast-failover group takes the first bucket that is up, and a select group shares by weight among
-those that are.
+It reads the pipeline of `compilers/targets/openflow`: table 1 has routes, from a prefix to an
+egress class, which is written into metadata; table 2 has a row of each class, and of each ingress
+port that the class treats in another way; these lead to groups.
+
+A fast-failover group uses the first bucket that is up. A select group shares by weight among the
+buckets that are up. Open vSwitch sends no packet back to its ingress port unless the action is
+`in_port` (OpenFlow Switch Specification 1.3.5, §5.6.1 and §4.5).
 """
 
 from __future__ import annotations
@@ -42,15 +46,15 @@ Entry = tuple[int, str]
 Fact = tuple[str, tuple[str | int, ...]]
 """The kind and the value of a claim."""
 CLASS, INGRESS, CAME_MARKED = 0xFFFF, 0x10000, 0x20000
-"""Bits of metadata: the class, what tells packets from hosts, and those that came marked."""
+"""Bits of metadata: the class, packets from hosts, and packets that a link brought marked."""
 DIRECT = 0x4000
-"""Where packets are marked: the bit of classes to a neighbour, to which they are not spread."""
+"""The bit of classes to neighbours, for which marked packets are not spread."""
 SPREAD_PRIORITY = 3
-"""Of the rows that spread marked packets: above all classes."""
+"""The priority of rows that spread marked packets, above those of all classes."""
 FROM_HOSTS = "from hosts"
-"""In the place of the family: packets from hosts, at a switch that has none."""
+"""In the place of a family: packets from hosts at a switch without hosts."""
 ALL = (1 << 64) - 1
-"""The mask of metadata that is matched whole."""
+"""The mask of metadata that is matched as a whole."""
 LARGEST_WEIGHT = (1 << 16) - 1
 NUMBER = "(0|[1-9][0-9]*)"
 GROUP = re.compile(
@@ -65,16 +69,16 @@ BUCKET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ProgramText:
-    """The rows and groups of a switch as ovs-ofctl writes them, and the names of their files."""
+    """The rows and groups of a switch, a line each."""
 
     flows: Sequence[str]
     groups: Sequence[str]
     files: tuple[str, str]
-    """Of the rows, and of the groups."""
+    """The names of the files of rows and of groups."""
 
     @classmethod
     def read(cls, folder: Path) -> ProgramText:
-        """What is in the folder of a switch.
+        """Read the folder of a switch.
 
         Raises:
             OSError: a file is not there.
@@ -86,68 +90,74 @@ class ProgramText:
 
 @dataclass(frozen=True, slots=True)
 class PipelineParts:
-    """The parts of OpenFlow on which the rows of a switch depend.
-
-    moves: ARP and ND are answered by moves, not in constants. masks: metadata tells packets from
-    hosts, and not their port.
-    """
+    """The optional features of OpenFlow that a switch has, and on which its rows depend."""
 
     moves: bool = True
+    """ARP and ND replies are made from the request by `move`; else they are constants."""
     masks: bool = True
+    """A bit of metadata tells packets from hosts; else rows match the ports of hosts."""
 
     @property
     def form(self) -> str:
-        """The word of the grammar for such switches."""
+        """The word in the grammar for rows of such switches."""
         return "moves" if self.moves else "constants"
 
     @property
     def claimed(self) -> frozenset[str]:
-        """The kinds of claims that are made in full."""
+        """The kinds of claims that the rows have to make in full."""
         kinds = claimed_by(self.form) | {"neighbour", "intermediate", "shared class"}
         return kinds if self.masks else kinds - {"forwarded"} | {"dispatched"}
 
 
 WHOLE = PipelineParts()
-"""Those of Open vSwitch."""
+"""The features of Open vSwitch."""
 
 
 class ReadCarried(NamedTuple):
-    """A row by an intermediate: its address, the class, the port that has to be up or 0."""
+    """A row that routes packets to their intermediate."""
 
     mac: str
+    """The address that names the intermediate."""
     egress: int
     port: int
+    """The port that has to be up, or 0."""
 
 
 class ReadPrefix(NamedTuple):
-    """A row of the only table; in_port 0: any. right: whether its priority follows its length."""
+    """A row of a single table, from a prefix to a group."""
 
     family: str
     mac: str
     prefix: str
     in_port: int
+    """0: any port."""
     group: int
     right: bool
+    """Whether the priority is that of the prefix's length."""
 
 
 class ReadRoute(NamedTuple):
-    """A row of table 1 that sends a prefix to a class; masked: it keeps other bits of metadata."""
+    """A row of table 1, from a prefix to an egress class."""
 
     prefix: str
     entry: Entry
     masked: bool
+    """Whether it keeps the other bits of metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadClass:
-    """A row of table 2; in_port 0: any; group 0: over the members, by a hash of this basis."""
+    """A row of table 2, from an egress class to a group, or to ports by a hash."""
 
     priority: int
     in_port: int
+    """0: any port."""
     metadata: int
     mask: int
     group: int
+    """0: packets go to one of `members`."""
     basis: str = ""
+    """The basis of the hash that chooses a member."""
     members: tuple[int, ...] = ()
 
 
@@ -155,37 +165,39 @@ ReadRow = ReadRoute | ReadClass | ReadCarried | ReadPrefix | Fact
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
-    """A bucket: its weight, the port or group that it watches, where it sends; 0 is IN_PORT.
-
-    mark: the MAC address that it sets before, "": none.
-    """
+class BucketText:
+    """A bucket in the words of groups.txt."""
 
     weight: int
     watch: tuple[str, int]
+    """What it watches: `port` or `group`, and the number; ("", 0): nothing."""
     kind: str
+    """What its action is: `output`, `group` or `in_port`."""
     to: int
+    """The port or the group to which it sends."""
     mark: str = ""
+    """The MAC address that it sets before, "": none."""
 
 
 @dataclass(frozen=True, slots=True)
 class OvsProgram:
-    """Classes and groups of a switch with their lines, and what tells packets from hosts.
-
-    rows: those of each class, by the port where packets come in, 0: any. matched: the ports whose
-    packets are distinguished from others, by family.
-    """
+    """The egress classes and groups of a switch."""
 
     rows: dict[int, dict[int, list[ReadClass]]] = field(default_factory=dict)
-    groups: dict[int, tuple[str, tuple[Bucket, ...]]] = field(default_factory=dict)
+    """The rows of each class, by ingress port, 0: any."""
+    groups: dict[int, tuple[str, tuple[BucketText, ...]]] = field(default_factory=dict)
+    """The type and the buckets of each group."""
     matched: dict[str, set[int]] = field(default_factory=dict)
+    """The ports whose packets have the bit `INGRESS`, by address family."""
     row_lines: dict[ReadClass, int] = field(default_factory=dict)
     group_lines: dict[int, int] = field(default_factory=dict)
 
     def row(self, entry: Entry, in_port: int) -> ReadClass | None:
-        """The row that a packet of a class meets."""
+        """The row that packets of a class from a port meet."""
         egress, family = entry
-        metadata = egress | INGRESS * (in_port in self.matched.get(family, ()))
+        metadata = egress
+        if in_port in self.matched.get(family, ()):
+            metadata |= INGRESS
         of_class = self.rows.get(egress, {})
         rows = [
             row
@@ -194,15 +206,15 @@ class OvsProgram:
         ]
         return max(rows, key=lambda row: row.priority, default=None)
 
-    def led(self, row: ReadClass, in_port: int) -> Chain:
-        """What a row does with a packet."""
+    def row_chain(self, row: ReadClass, in_port: int) -> Chain:
+        """What a row does with a packet from a port."""
         if not row.members:
             return self.chain(row.group, in_port)
         back = f"port {in_port}, where it came in"
         return (tuple((port if port != in_port else back, 1) for port in row.members),)
 
     def chain(self, number: int, in_port: int, depth: int = 0) -> Chain:
-        """What a group does with a packet."""
+        """What a group does with a packet from a port."""
         kind, buckets = self.groups.get(number, ("indirect", ()))
         if kind == "select":
             return (tuple((self._port(b, in_port), b.weight) for b in buckets),)
@@ -220,7 +232,8 @@ class OvsProgram:
         return tuple(stages)
 
     @staticmethod
-    def _port(bucket: Bucket, in_port: int) -> int | str:
+    def _port(bucket: BucketText, in_port: int) -> int | str:
+        """The port of a bucket; words where no port of the tables does the same."""
         to = in_port if bucket.kind == "in_port" else bucket.to
         if bucket.kind == "group":
             return f"group {to}"
@@ -231,69 +244,95 @@ class OvsProgram:
         return to + MARKED if bucket.mark else to
 
     def aware(self, number: int, depth: int = 0) -> set[int]:
-        """The ports whose packets a group may treat otherwise than those of other ports."""
-        found: set[int] = set()
+        """The ports whose packets a group may treat in another way than those of other ports."""
+        ports: set[int] = set()
         for bucket in self.groups.get(number, ("", ()))[1]:
             if bucket.kind == "group":
-                found |= self.aware(bucket.to, depth + 1) if depth < 2 else set()
+                ports |= self.aware(bucket.to, depth + 1) if depth < 2 else set()
             else:
-                found.add(bucket.to or bucket.watch[1])
-        return found
+                ports.add(bucket.to or bucket.watch[1])
+        return ports
+
+
+@dataclass(frozen=True, slots=True)
+class FlowsText:
+    """The rows of flows.txt, by what they are for."""
+
+    file: str
+    routes: list[tuple[int, ReadRoute]] = field(default_factory=list)
+    carried: list[tuple[int, ReadCarried]] = field(default_factory=list)
+    """Like `routes`: the line, and the row."""
+    claims: list[Claim] = field(default_factory=list)
+    wrong: list[tuple[str, int, str]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, text: ProgramText, parts: PipelineParts, program: OvsProgram) -> FlowsText:
+        """Read the rows of a switch; those of classes are added to its program."""
+        flows = cls(text.files[0])
+        for line, statement in statements(text.flows):
+            row = read_row(statement, parts.form)
+            if isinstance(row, ReadCarried) and parts.masks:
+                flows.carried.append((line, row))
+            elif isinstance(row, ReadRoute) and row.masked == parts.masks:
+                flows.routes.append((line, row))
+            elif isinstance(row, ReadClass) and flows._add_class(row, line, parts, program):
+                pass
+            elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried | ReadPrefix):
+                flows.claims.append(Claim(*row, flows.file, line))
+            else:
+                flows.wrong.append((flows.file, line, statement))
+        return flows
+
+    def _add_class(
+        self, row: ReadClass, line: int, parts: PipelineParts, program: OvsProgram
+    ) -> bool:
+        """Add the row of a class to the program; False: it is a row of no single class."""
+        if (row.mask != ALL) is not parts.masks:
+            return False
+        of_several_classes = row.mask & CLASS != CLASS
+        marked = parts.masks and row.mask & CAME_MARKED
+        if of_several_classes or marked or row.priority >= SPREAD_PRIORITY:
+            return False
+        program.row_lines[row] = line
+        if row.members:
+            value = str(row.metadata & CLASS), row.basis
+            self.claims.append(Claim("shared class", value, self.file, line))
+        of_class = program.rows.setdefault(row.metadata & CLASS, {})
+        of_class.setdefault(row.in_port, []).append(row)
+        return True
 
 
 def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
-    """The program of a switch of several tables.
+    """The forwarding of a switch with several tables.
 
     Args:
-        text: of the switch.
-        parts: of OpenFlow that it has.
+        text: its rows and groups.
+        parts: the features of OpenFlow that it has.
 
     Raises:
         ValueError: an address makes no sense.
     """
     files = text.files
     program, wrong = read_groups(text)
-    claims = list[Claim]()
-    entries: Numbers[Entry] = Numbers()
-    routes: list[tuple[int, ReadRoute]] = []
-    carried: list[tuple[int, ReadCarried]] = []
-    for line, said in statements(text.flows):
-        row = read_row(said, parts.form)
-        if isinstance(row, ReadCarried) and parts.masks:
-            carried.append((line, row))
-        elif isinstance(row, ReadRoute) and row.masked == parts.masks:
-            routes.append((line, row))
-        elif isinstance(row, ReadClass) and (row.mask != ALL) == parts.masks:
-            several = row.mask & CLASS != CLASS
-            marked = parts.masks and row.mask & CAME_MARKED
-            if several or marked or row.priority >= SPREAD_PRIORITY:
-                wrong.append((files[0], line, said))
-                continue
-            program.row_lines[row] = line
-            if row.members:
-                value = str(row.metadata & CLASS), row.basis
-                claims.append(Claim("shared class", value, files[0], line))
-            of_class = program.rows.setdefault(row.metadata & CLASS, {})
-            of_class.setdefault(row.in_port, []).append(row)
-        elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried | ReadPrefix):
-            claims.append(Claim(*row, files[0], line))
-        else:
-            wrong.append((files[0], line, said))
+    flows = FlowsText.read(text, parts, program)
+    claims, routes = flows.claims, flows.routes
+    wrong += flows.wrong
     _marks(program, claims, routes, files, wrong)
     wrong += [
         (files[0], line, f"group {row.group}, which is not there: Open vSwitch takes no such row")
         for row, line in program.row_lines.items()
         if not row.members and row.group not in program.groups
     ]
-    if carried:
-        known = ((row.prefix, row.entry[0]) for _, row in routes if row.entry[1] == "ip")
-        claims += carried_claims(carried, known, files[0])
+    if flows.carried:
+        ipv4_routes = ((row.prefix, row.entry[0]) for _, row in routes if row.entry[1] == "ip")
+        claims += carried_claims(flows.carried, ipv4_routes, files[0])
     if parts.masks:
         for claim in claims:
             if claim.kind == "forwarded" and claim.value[2]:
                 program.matched.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
     else:
         claims = [_dispatched(claim) if claim.kind == "forwarded" else claim for claim in claims]
+    entries: Numbers[Entry] = Numbers()
     rows = EmittedRows(
         files[0],
         [row.prefix for _, row in routes],
@@ -321,17 +360,17 @@ def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
 def carried_claims(
     rows: Iterable[tuple[int, ReadCarried]], routes: Iterable[tuple[str, int]], file: str
 ) -> Iterator[Claim]:
-    """The rows by an intermediate as claims, which tell a class by the lowest of its networks.
+    """The claims of rows to intermediates, which name a class by the lowest of its networks.
 
     Args:
-        rows: with their lines.
-        routes: prefixes of IPv4, and their classes.
-        file: of the rows.
+        rows: lines and rows.
+        routes: prefixes of IPv4 and their classes.
+        file: where the rows are.
     """
     lowest: dict[int, int] = {}
     for prefix, egress in routes:
         if not covering(prefix):
-            continue  # it is no prefix, and a difference as such
+            continue  # no prefix: the check of the routes reports it
         first = int(IPv4Network(prefix).network_address)
         lowest[egress] = min(first, lowest.get(egress, first))
     for line, row in rows:
@@ -346,7 +385,7 @@ def _marks(
     files: tuple[str, str],
     wrong: list[tuple[str, int, str]],
 ) -> None:
-    """Add the prefixes that marked packets are not spread to, and buckets with other marks."""
+    """Claim the prefixes for which marked packets are not spread; unknown marks are wrong."""
     marks = {str(claim.value[1]) for claim in claims if claim.kind == "marked"}
     if marks:
         claims += [
@@ -361,20 +400,21 @@ def _marks(
 
 
 def read_groups(text: ProgramText) -> tuple[OvsProgram, list[tuple[str, int, str]]]:
-    """The groups of a switch, and the lines that are none."""
+    """The groups of a switch, and the lines that are no groups, or groups with a number again."""
     program = OvsProgram()
     wrong: list[tuple[str, int, str]] = []
-    for line, said in statements(text.groups):
-        if (group := _group(said)) and group[0] not in program.groups:
-            program.groups[group[0]] = group[1:]
-            program.group_lines[group[0]] = line
+    for line, statement in statements(text.groups):
+        if (group := _group(statement)) and group[0] not in program.groups:
+            number, kind, buckets = group
+            program.groups[number] = kind, buckets
+            program.group_lines[number] = line
         else:
-            wrong.append((text.files[1], line, said))
+            wrong.append((text.files[1], line, statement))
     return program, wrong
 
 
 def _dispatched(claim: Claim) -> Claim:
-    """A row for packets of all ports; one for those of a host's port has no place there."""
+    """A claim `forwarded` as one of `dispatched`, which has no port unless the row is wrong."""
     family, mac, port = claim.value
     value = (family, mac, port) if port else (family, mac)
     return replace(claim, kind="dispatched", value=value)
@@ -383,49 +423,50 @@ def _dispatched(claim: Claim) -> Claim:
 def lookups(
     program: OvsProgram, rows: EmittedRows, entries: Sequence[Entry], files: tuple[str, str]
 ) -> tuple[Lookup, dict[Port, tuple[Lookup, ...]]]:
-    """What packets from any port meet, and what those from ports that are matched do.
+    """The table for packets from any port, and those for packets from ports that differ.
 
     Args:
         program: classes and groups.
         rows: the routes.
-        entries: the class and the family to which their entries lead.
+        entries: the class and the family to which each entry leads.
         files: of flows and of groups.
     """
-    led = Counter(row.group for row in program.row_lines)
+    rows_to_group = Counter(row.group for row in program.row_lines)
     chains: list[Chain] = []
     places: list[tuple[str, int]] = []
-    known: Numbers[tuple[ReadClass | None, int]] = Numbers()
+    numbers: Numbers[tuple[ReadClass | None, int]] = Numbers()
 
-    def behaviour(entry: Entry, in_port: int) -> int:
+    def chain_number(entry: Entry, in_port: int) -> int:
+        """The number of the chain of an entry for packets from a port."""
         row = program.row(entry, in_port)
-        number = known[row, in_port]
+        number = numbers[row, in_port]
         if number < len(chains):
             return number
         if row is None:
             chains.append(())
             places.append((files[0], 0))
             return number
-        # A group to which another row leads, too, is hardly what is wrong.
-        own = led[row.group] == 1 and row.group in program.group_lines
-        line = program.group_lines[row.group] if own else program.row_lines[row]
-        chains.append(program.led(row, in_port))
-        places.append((files[own], line))
+        # Where a difference is: in the group, unless other rows lead there, and are right.
+        in_group = rows_to_group[row.group] == 1 and row.group in program.group_lines
+        line = program.group_lines[row.group] if in_group else program.row_lines[row]
+        chains.append(program.row_chain(row, in_port))
+        places.append((files[1] if in_group else files[0], line))
         return number
 
-    usual = np.array([behaviour(entry, 0) for entry in entries], np.int64)
+    usual = np.array([chain_number(entry, 0) for entry in entries], np.int64)
     by_port: dict[int, NDArray[np.int64]] = {}
     for at, (egress, family) in enumerate(entries):
         ports = {*program.matched.get(family, ())}
         of_class = program.rows.get(egress, {})
         ports.update(of_class)
         for row in of_class.get(0, ()):
-            # Those of packets from hosts are met by packets of ports that are matched.
-            aware = program.aware(row.group).union(row.members)
-            ports |= set() if row.metadata & INGRESS else aware
+            # Rows for packets from hosts are met from matched ports, which are counted above.
+            if not row.metadata & INGRESS:
+                ports |= program.aware(row.group).union(row.members)
         for port in ports - {0}:
             if port not in by_port:
                 by_port[port] = usual.copy()
-            by_port[port][at] = behaviour((egress, family), port)
+            by_port[port][at] = chain_number((egress, family), port)
     by_ingress: dict[Port, tuple[Lookup, ...]] = {
         port: (Lookup(rows, chains, numbers, places),) for port, numbers in by_port.items()
     }
@@ -433,7 +474,7 @@ def lookups(
 
 
 def statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers."""
+    """The lines that are neither empty nor comments, with their numbers."""
     for number, line in enumerate(lines, 1):
         if (text := bare(line)) and text[0] != "#":
             yield number, text
@@ -441,7 +482,11 @@ def statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 @lru_cache
 def _rules(form: str) -> tuple[tuple[str, re.Pattern[str], Verb], ...]:
-    """How rows of a form of pipeline (moves, constants or single) begin, are, and what they say."""
+    """The rules for rows of a form of pipeline: beginning, pattern, and meaning.
+
+    Args:
+        form: moves, constants or single.
+    """
     rules = grammar("ovs", "flows.txt").rules
     return tuple((r.head, r.pattern, r.verbs[1]) for r in rules if form in r.verbs[0][1:])
 
@@ -453,82 +498,112 @@ def claimed_by(form: str) -> frozenset[str]:
 
 @lru_cache(1 << 17)
 def read_row(text: str, form: str) -> ReadRow | None:
-    """What a row of flows.txt says; switches share most of their rows, so most are known."""
-    for head, pattern, does in _rules(form) if not strange(text) else ():
-        if text.startswith(head) and (found := pattern.fullmatch(text)):
-            said = {name: word for name, word in found.groupdict().items() if word is not None}
+    """A row of flows.txt; None: there is no such row. Switches share most of their rows."""
+    for head, pattern, meaning in _rules(form) if not strange(text) else ():
+        if text.startswith(head) and (match := pattern.fullmatch(text)):
+            fields = {name: word for name, word in match.groupdict().items() if word is not None}
             try:
-                return _said(does, said)
+                return _row(meaning, fields)
             except ValueError:  # an address or a prefix that is none
                 return None
     return None
 
 
-def _said(does: Verb, said: Mapping[str, str]) -> ReadRow | None:
-    """What a rule with these fields says."""
-    port, metadata = _number(said.get("port")), _number(said.get("metadata"))
-    match does:
+def _row(meaning: Verb, fields: Mapping[str, str]) -> ReadRow | None:
+    """The row by the meaning of its rule.
+
+    Args:
+        meaning: a verb of the grammar, with its arguments.
+        fields: the fields of the row.
+    """
+    port, metadata = _number(fields.get("port")), _number(fields.get("metadata"))
+    match meaning:
         case ["route"]:
-            entry = metadata, said["f"]
-            return ReadRoute(f"{said['a']}/{said['length']}", entry, "mask" in said)
+            entry = metadata, fields["f"]
+            return ReadRoute(f"{fields['a']}/{fields['length']}", entry, "mask" in fields)
         case ["class"]:
-            bits = int(said["mask"], 16) if "mask" in said else ALL
-            ports = (
-                tuple(map(exact_number, said["members"].split(","))) if "members" in said else ()
+            members = fields["members"].split(",") if "members" in fields else []
+            return ReadClass(
+                priority=_number(fields["priority"]),
+                in_port=port,
+                metadata=metadata,
+                mask=int(fields["mask"], 16) if "mask" in fields else ALL,
+                group=_number(fields.get("group")),
+                basis=fields.get("basis", ""),
+                members=tuple(map(exact_number, members)),
             )
-            ingress, group = (_number(said["priority"]), port), _number(said.get("group"))
-            return ReadClass(*ingress, metadata, bits, group, said.get("basis", ""), ports)
         case ["carried"]:
-            return ReadCarried(said["mac"], metadata, port)
+            return ReadCarried(fields["mac"], metadata, port)
         case ["prefix"]:
-            right = _number(said["priority"]) == 2 * _number(said["length"]) + bool(port)
-            prefix = f"{said['a']}/{said['length']}"
-            return ReadPrefix(said["f"], said["mac"], prefix, port, _number(said["group"]), right)
+            length = _number(fields["length"])
+            return ReadPrefix(
+                family=fields["f"],
+                mac=fields["mac"],
+                prefix=f"{fields['a']}/{fields['length']}",
+                in_port=port,
+                group=_number(fields["group"]),
+                right=_number(fields["priority"]) == 2 * length + (1 if port else 0),
+            )
         case [_, kind, *names]:
-            return kind, tuple(_value(name, said.get(name, "")) for name in names)
+            return kind, tuple(_value(name, fields.get(name, "")) for name in names)
     return None
 
 
 def _value(name: str, text: str) -> str | int:
+    """A part of a claim's value, by the name of its field; addresses in their canonical form."""
     if name == "port":
         return _number(text)
     return {"a": address_text, "own": address_text, "n": network_text}.get(name, str)(text)
 
 
 def _number(text: str | None) -> int:
-    """A number; 0 where it is not said."""
+    """The number that a text is; 0 without a text."""
     return exact_number(text) if text else 0
 
 
 @lru_cache(1 << 14)
-def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
-    found = GROUP.fullmatch(text)
-    if not found or strange(text):
+def _group(text: str) -> tuple[int, str, tuple[BucketText, ...]] | None:
+    """The number, the type and the buckets of a group; None: it is no such line."""
+    match = GROUP.fullmatch(text)
+    if not match or strange(text):
         return None
-    number, kind, rest = found.groups()
-    buckets = [BUCKET.fullmatch(part) for part in rest.split(",bucket=")[1:]]
-    made = []
-    for bucket in buckets:
-        if not bucket:
-            return None
-        weight, watch, watched, mark, to, where, back = bucket.groups()
-        if (kind == "select") != (weight is not None) or _number(weight) > LARGEST_WEIGHT:
-            return None
-        if (kind != "indirect") != (watch is not None):
-            return None
-        watches = watch or "", _number(watched)
-        made.append(Bucket(_number(weight or "1"), watches, to or back, _number(where), mark or ""))
-    return exact_number(number), kind, tuple(made)
+    number, kind, rest = match.groups()
+    buckets = [_bucket(part, kind) for part in rest.split(",bucket=")[1:]]
+    if None in buckets:
+        return None
+    return exact_number(number), kind, tuple(bucket for bucket in buckets if bucket)
+
+
+def _bucket(text: str, kind: str) -> BucketText | None:
+    """A bucket of a group of some type; None: it is no bucket of such a group.
+
+    Only buckets of select groups have weights, and all but those of indirect groups watch a port.
+    """
+    match = BUCKET.fullmatch(text)
+    if not match:
+        return None
+    weight, watch, watched, mark, action, number, in_port = match.groups()
+    if (kind == "select") != (weight is not None) or _number(weight) > LARGEST_WEIGHT:
+        return None
+    if (kind != "indirect") != (watch is not None):
+        return None
+    return BucketText(
+        weight=_number(weight or "1"),
+        watch=(watch or "", _number(watched)),
+        kind=action or in_port,
+        to=_number(number),
+        mark=mark or "",
+    )
 
 
 def _unused(
     program: OvsProgram, files: tuple[str, str], masks: bool
 ) -> Iterator[tuple[str, int, str]]:
-    """Groups that nothing leads to, and rows of one match and priority.
+    """Groups to which nothing leads, and second rows of one match and priority.
 
-    Without masks a switch without hosts has no rows that lead to groups for packets from hosts. A
-    class may have rows without a route that leads to it, as those of ports to switches without
-    hosts: they do nothing.
+    Two things are right without a use. A class may have rows and no route, as classes to switches
+    without hosts have. Without masks, a switch without hosts has groups for packets from hosts, and
+    no rows that lead there.
     """
     seen = set()
     for row, line in program.row_lines.items():
@@ -536,8 +611,8 @@ def _unused(
         if match in seen:
             yield files[0], line, "a second row of one match"
         seen.add(match)
-    led = {row.group for row in program.row_lines}
-    led |= {b.to for _, buckets in program.groups.values() for b in buckets if b.kind == "group"}
+    used = {row.group for row in program.row_lines}
+    used |= {b.to for _, buckets in program.groups.values() for b in buckets if b.kind == "group"}
     for number, line in program.group_lines.items():
-        if number not in led and masks:
+        if number not in used and masks:
             yield files[1], line, f"group {number}"

@@ -1,6 +1,7 @@
-"""Rows and groups as `ovs-ofctl -O OpenFlow13` writes them.
+"""Writes rows and groups as `ovs-ofctl -O OpenFlow13` does, from the values of `rows`.
 
-Numbers of fields and actions are those of OpenFlow 1.3.5, §7.2, and of Open vSwitch's
+The texts become flows.txt and groups.txt, and what a switch is compared by. Numbers of fields and
+actions are those of the OpenFlow Switch Specification 1.3.5, §7.2, and of Open vSwitch's
 ovs-fields(7), ovs-actions(7) and nicira-ext.h.
 """
 
@@ -17,10 +18,10 @@ from compilers.readers.openflow.rows import (
     TYPED,
     Bucket,
     Field,
+    FlowRow,
     Group,
     Malformed,
     Match,
-    Row,
     actions_of,
     read_row,
 )
@@ -36,7 +37,7 @@ FAMILIES: dict[tuple[int | None, int | None], str] = {
     (0x86DD, None): "ipv6",
     (0x86DD, 58): "icmp6",
 }
-"""What is said of the Ethernet type and the protocol of a packet."""
+"""The word for an Ethernet type and an IP protocol, None: any."""
 
 
 def _decimal(value: bytes) -> str:
@@ -92,13 +93,13 @@ MOVED = {
     (NXM_1, 20, 16): "ipv6_dst",
     (NXM_1, 23, 16): "nd_target",
 }
-"""Fields that are copied whole."""
+"""Fields that `move` copies whole."""
 WRITTEN = {
     (NXM_0, 0, 2): "NXM_OF_IN_PORT",
     (NXM_0, 1, 6): "NXM_OF_ETH_DST",
     (NXM_1, 0, 4): "NXM_NX_REG0",
 }
-"""Fields of which some bits are written."""
+"""Fields of which `load` and others write some bits."""
 GROUP_TYPES = {1: "select", 2: "indirect", 3: "fast_failover"}
 LOW_16 = 0xFFFF
 ALL_METADATA = (1 << 64) - 1
@@ -107,24 +108,24 @@ HASHED = "symmetric_l3l4+udp"
 """NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP, which is 3."""
 SYMMETRIC_L3L4_UDP, OFPORT = 3, 2
 AS_IT_CAME = 0xFFF8
-"""The port of a resubmit, where that stays what it was."""
+"""The port of a `resubmit` that leaves the ingress port as it is."""
 
 
 @lru_cache(1 << 17)
 def row_line(form: bytes) -> str:
-    """A line of flows.txt, from the one form; switches share most of their rows.
+    """A line of flows.txt, from the bytes of `rows.ROW`; switches share most of their rows.
 
     Raises:
-        Malformed: the row has what no line here has, or cannot be read.
+        Malformed: the row has a part that no row of polarfab has, or cannot be read.
     """
     return row_text(read_row(form))
 
 
-def row_text(row: Row) -> str:
+def row_text(row: FlowRow) -> str:
     """A line of flows.txt.
 
     Raises:
-        Malformed: the row has what no line here has.
+        Malformed: the row has a part that no row of polarfab has.
     """
     if row.idle_timeout or row.hard_timeout or row.flags:
         raise Malformed("required a row that stays, and without flags")
@@ -136,7 +137,7 @@ def group_text(group: Group) -> str:
     """A line of groups.txt.
 
     Raises:
-        Malformed: the group has what no line here has.
+        Malformed: the group has a part that no group of polarfab has.
     """
     kind = GROUP_TYPES.get(group.type)
     if kind is None:
@@ -157,9 +158,11 @@ def _match(match: Match) -> str:
     """The fields of a match, each with a comma before it."""
     value = {field: (value, mask) for field, value, mask in match}
     kind, protocol = value.pop(ETH_TYPE, None), value.pop(IP_PROTO, None)
-    numbers = [part and int.from_bytes(part[0], "big") for part in (kind, protocol)]
-    family = FAMILIES.get((numbers[0], numbers[1]))
+    kind_number = kind and int.from_bytes(kind[0], "big")
+    protocol_number = protocol and int.from_bytes(protocol[0], "big")
+    family = FAMILIES.get((kind_number, protocol_number))
     if family is None:
+        numbers = [kind_number, protocol_number]
         raise Malformed(f"required IP, ARP or ICMPv6, given types {numbers}")
     words = [family] if family else []
     for field, (name, form) in FIELDS.items():
@@ -171,7 +174,7 @@ def _match(match: Match) -> str:
 
 
 def _masked(name: str, form: Words, value: bytes, mask: bytes) -> str:
-    """The value of a field of a match; under a mask, addresses of IP as prefixes."""
+    """The value of a field of a match with its mask; an IP address with its length."""
     if not any(byte != 0xFF for byte in mask):
         return form(value)
     bits = int.from_bytes(mask, "big")
@@ -186,7 +189,7 @@ def _masked(name: str, form: Words, value: bytes, mask: bytes) -> str:
 
 @lru_cache(1 << 16)
 def _instructions(instructions: tuple[bytes, ...]) -> str:
-    """In the order in which a switch carries them out, which is that of descending types."""
+    """The instructions of a row, in the order of `ovs-ofctl`: by descending types."""
     return ",".join(map(_instruction, reversed(instructions))) or "drop"
 
 
@@ -305,7 +308,12 @@ def _members(data: bytes, count: int) -> str:
 
 
 def _bits(place: int, target: int) -> str:
-    """Bits of a field: the first one times 64, plus how many there are less one."""
+    """Bits of a field, such as `NXM_NX_REG0[0..15]`.
+
+    Args:
+        place: 64 times the first bit, plus the number of bits less one.
+        target: the header of the field as a number.
+    """
     field = _header(target)
     if field not in WRITTEN:
         raise Malformed(f"required a known field, given bits of {_field_name(field)}")

@@ -119,10 +119,10 @@ FIELD = Struct(">HBB")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row, as a switch holds it.
+class FlowRow:
+    """A row of a flow table, as a switch holds it.
 
-    Two rows that do the same are equal, in whatever order a switch reports fields and instructions.
+    Rows that do the same are equal, in whatever order a switch reports fields and instructions.
     """
 
     table: int
@@ -133,7 +133,7 @@ class Row:
     cookie: int
     match: Match
     instructions: tuple[bytes, ...]
-    """Each as it is on the wire, by ascending type."""
+    """The bytes of each on the wire, by ascending type."""
 
     @property
     def place(self) -> tuple[int, int, Match]:
@@ -143,21 +143,24 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket of a group: its weight, the port and the group that it watches or `ANY`."""
+    """A bucket of a group, as a switch holds it."""
 
     weight: int
     watch_port: int
+    """The port on which its liveness depends, or `ANY`."""
     watch_group: int
+    """The group on which its liveness depends, or `ANY`."""
     actions: tuple[bytes, ...]
-    """Each as it is on the wire, in their order."""
+    """The bytes of each on the wire, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group: its number, its type (1: select, 2: indirect, 3: fast failover) and its buckets."""
+    """A group, as a switch holds it."""
 
     number: int
     type: int
+    """1: select, 2: indirect, 3: fast failover."""
     buckets: tuple[Bucket, ...]
 
 
@@ -165,11 +168,11 @@ class Group:
 
 
 def runs(data: bytes, least: int, length_at: int = 0) -> Iterator[Block]:
-    """The entries of a list, those of one length and one after the other together, in their order.
+    """Cut a list of entries into blocks of entries of one length that follow each other.
 
     Args:
-        data: entries that have their own length, of two bytes.
-        least: bytes of the shortest entry.
+        data: the entries, each with its length in two of its bytes.
+        least: the bytes of the shortest entry.
         length_at: the place of the length in an entry.
 
     Raises:
@@ -190,7 +193,7 @@ def runs(data: bytes, least: int, length_at: int = 0) -> Iterator[Block]:
 
 
 def columns(block: Block, layout: np.dtype[np.void]) -> NDArray[np.void]:
-    """layout[n]: the members of the structure that each entry begins with."""
+    """layout[n]: the members of the structure at the beginning of each entry."""
     return block[:, : layout.itemsize].view(layout)[:, 0]
 
 
@@ -226,7 +229,7 @@ def _groups(block: Block, layout: np.dtype[np.void]) -> Iterator[tuple[int, byte
 
 
 def _in_form(block: Block, layout: np.dtype[np.void], form: np.dtype[np.void]) -> Block:
-    """Entries with another structure at their beginning; what follows stays."""
+    """Entries with the structure `form` in the place of `layout`; the bytes behind it stay."""
     members, rest = columns(block, layout), block[:, layout.itemsize :]
     result = np.empty((len(block), form.itemsize + rest.shape[1]), np.uint8)
     head = columns(result, form)
@@ -277,7 +280,7 @@ def _require_members(
 # Values of a single entry
 
 
-def read_row(form: bytes) -> Row:
+def read_row(form: bytes) -> FlowRow:
     """A row, from the one form.
 
     Raises:
@@ -285,7 +288,7 @@ def read_row(form: bytes) -> Row:
     """
     head, fields, instructions = split_row(form)
     table, priority, idle_timeout, hard_timeout, flags, cookie, _, match_length = head
-    return Row(
+    return FlowRow(
         table=table,
         priority=priority,
         idle_timeout=idle_timeout,
@@ -343,7 +346,8 @@ def match_fields(fields: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _match(fields: bytes) -> Match:
-    found = []
+    """The fields of a match, sorted, each with its value under its mask."""
+    match = []
     for header, value in match_fields(fields):
         space, number, _ = FIELD.unpack(header)
         mask = b"\xff" * len(value)
@@ -353,8 +357,8 @@ def _match(fields: bytes) -> Match:
             value, mask = value[: len(value) // 2], value[len(value) // 2 :]
             value = bytes(a & b for a, b in zip(value, mask, strict=True))
         if any(mask):
-            found.append(((space, number >> 1, len(value)), value, mask))
-    return tuple(sorted(found))
+            match.append(((space, number >> 1, len(value)), value, mask))
+    return tuple(sorted(match))
 
 
 def _instructions(data: bytes) -> tuple[bytes, ...]:
@@ -362,7 +366,16 @@ def _instructions(data: bytes) -> tuple[bytes, ...]:
 
 
 def _listed(data: bytes, layout: Struct, length_at: int) -> Iterator[bytes]:
-    """The structures of a list; each begins with a layout that has its length."""
+    """The structures of a list.
+
+    Args:
+        data: the list.
+        layout: the structure that each begins with.
+        length_at: the member of the layout that is the length of the whole.
+
+    Raises:
+        Malformed: one is cut off.
+    """
     place = 0
     while place < len(data):
         if len(data) < place + layout.size:

@@ -1,8 +1,9 @@
-"""Reader of what a Linux kernel does with marked packets.
+"""Reader of what a Linux kernel does with marked packets, from files for `ip -batch`.
 
-A packet is marked by the address of its next hop, which the neighbour has on a macvlan device over
-its port. What comes in there is looked up in the table of the device's first rule. That spreads
-the fabric's addresses, or throws the packet on to the tables that others of the port meet.
+A switch marks a packet by the next hop that it sends it to: the neighbour has that address on a
+macvlan device over its port. Packets that come in on the device are looked up in the table of its
+first policy rule. This table spreads packets for the fabric's addresses over the other ports; for
+other prefixes it has `throw` routes, so that they are looked up as the port's other packets are.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from compilers.readers.emitted_forwarding import (
+    Chain,
     Claim,
     Interface,
     Lookup,
@@ -38,83 +41,105 @@ def port_to(port: str, address: str) -> str:
     return with_mark(port) if is_marked(address) else port
 
 
+class MarkedDevice(NamedTuple):
+    """A macvlan device for marked packets."""
+
+    port: str
+    """The port that it is over."""
+    mac: str
+    line: int
+    """The line that makes it."""
+
+
 @dataclass(slots=True)
 class MarkedDevices:
-    """The devices of a router for marked packets, while its files are read.
-
-    over: by device, its port, its MAC address and the line. rules: by device the tables by
-    preference. thrown: by table the prefixes that it throws on.
-    """
+    """The devices of a router for marked packets, while its files are read."""
 
     folder: Path
-    over: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    devices: dict[str, MarkedDevice] = field(default_factory=dict)
+    """By name."""
     rules: dict[str, dict[int, int]] = field(default_factory=dict)
+    """The table of each policy rule, by device and preference."""
     thrown: dict[int, list[str]] = field(default_factory=dict)
+    """The prefixes of `throw` routes, by table."""
     addresses: list[tuple[OwnAddress, Claim]] = field(default_factory=list)
+    """The addresses of devices, each with the claim that it makes."""
 
-    def address(self, file: str, line: int, device: str, text: str, scope: str) -> bool:
-        """An address of a device; False where it is none for marked packets.
+    def address(self, file: str, line: int, name: str, text: str, scope: str) -> bool:
+        """Note an address of a device; False: it is no address for marked packets.
 
         Raises:
-            ValueError: it is no address.
+            ValueError: it is no address at all.
         """
         own, _ = interface_network(text)
-        port, mac, _ = self.over[device]
+        device = self.devices[name]
         wanted = ("/32", "host") if "." in own else ("/64", "")
         if not is_marked(own) or (text[text.find("/") :], scope) != wanted:
             return False
-        claim = Claim("marked device", (Interface(port), mac, own), file, line)
-        self.addresses.append((OwnAddress(port, own, file, line), claim))
+        claim = Claim("marked device", (Interface(device.port), device.mac, own), file, line)
+        self.addresses.append((OwnAddress(device.port, own, file, line), claim))
         return True
 
-    def known(self) -> dict[str, object] | None:
-        """The variables of templates."""
-        ports = [{"device": d, "interface": port} for d, (port, *_) in self.over.items()]
+    def template_variables(self) -> dict[str, object] | None:
+        """The variable `marks` of the templates of scripts; None without devices."""
+        ports = [{"device": d, "interface": device.port} for d, device in self.devices.items()]
         ipv4 = any("." in own.address for own, _ in self.addresses)
         return {"ports": ports, "ipv4": ipv4} if ports else None
 
     def tables(self) -> set[int]:
-        """Those of its rules."""
-        return {table for by in self.rules.values() for table in by.values()}
+        """The tables that rules of devices lead to."""
+        return {table for rules in self.rules.values() for table in rules.values()}
 
     def claims(self, tables: Mapping[int, Lookup]) -> Iterator[Claim]:
-        """What is said of marked packets, but for what `faults` finds."""
+        """The claims about marked packets: addresses, and the ports over which they are spread.
+
+        Args:
+            tables: the routing tables of the router.
+        """
         yield from (claim for own, claim in self.addresses if "." not in own.address)
-        rules = str(self.folder / "rules.batch")
-        for device, (port, *_) in self.over.items():
-            if lookup := tables.get(self._first(device)):
+        for name, device in self.devices.items():
+            if lookup := tables.get(self._first_table(name)):
                 for row, entry in enumerate(lookup.number[lookup.rows.entries].tolist()):
-                    stages = [dict(stage) for stage in lookup.chains[entry]]
-                    next_hops = sorted(map(str, stages[0])) if len(stages) == 1 else []
-                    equal = bool(next_hops) and len(set(stages[0].values())) == 1
-                    ports = map(Interface, next_hops * equal)
-                    value = (Interface(port), lookup.rows.name(row), *ports)
+                    ports = map(Interface, _equal_ports(lookup.chains[entry]))
+                    value = (Interface(device.port), lookup.rows.name(row), *ports)
                     yield Claim("onward", value, lookup.rows.file, int(lookup.rows.lines[row]))
+        rules = str(self.folder / "rules.batch")
         for prefix in next(iter(self._thrown()), []):
             yield Claim("thrown on", (network_text(prefix),), rules, 0)
 
     def faults(self, up: Collection[str], rules: Mapping[str, int]) -> Iterator[tuple[int, str]]:
-        """What is wrong: the line of links.batch, 0 elsewhere, and the text.
+        """What is wrong: a line of links.batch, or 0 for rules.batch, and the text.
 
         Args:
             up: the interfaces that are set up.
             rules: the table of each port, by interface.
         """
-        for device, (port, _, line) in self.over.items():
-            if device not in up:
-                yield line, f"{device}, which is not set up"
-            found = [table for _, table in sorted(self.rules.get(device, {}).items())]
-            if found[1:] != ([rules[port]] if port in rules else []):
-                yield 0, f"{device}, whose packets are not looked up as others of {port} behind"
-        if any(sorted(each) != sorted(next(iter(self._thrown()))) for each in self._thrown()):
+        for name, device in self.devices.items():
+            if name not in up:
+                yield device.line, f"{name}, which is not set up"
+            tables = [table for _, table in sorted(self.rules.get(name, {}).items())]
+            if tables[1:] != ([rules[device.port]] if device.port in rules else []):
+                text = f"whose packets are not looked up as others of {device.port} behind"
+                yield 0, f"{name}, {text}"
+        thrown = [sorted(prefixes) for prefixes in self._thrown()]
+        if any(prefixes != thrown[0] for prefixes in thrown):
             yield 0, "tables of marked packets, which do not throw on the same prefixes"
-        for table in self.thrown.keys() - {self._first(device) for device in self.over}:
+        for table in self.thrown.keys() - {self._first_table(name) for name in self.devices}:
             yield 0, f"table {table}, which throws on and is for no marked packets"
 
     def _thrown(self) -> list[list[str]]:
-        return [self.thrown.get(self._first(device), []) for device in self.over]
+        """The prefixes of `throw` routes, for each device."""
+        return [self.thrown.get(self._first_table(name), []) for name in self.devices]
 
-    def _first(self, device: str) -> int:
-        """The table that its packets meet first."""
-        by_preference = self.rules.get(device, {})
+    def _first_table(self, name: str) -> int:
+        """The table in which packets of a device are looked up first, 0 without a rule."""
+        by_preference = self.rules.get(name, {})
         return by_preference[min(by_preference)] if by_preference else 0
+
+
+def _equal_ports(chain: Chain) -> list[str]:
+    """The ports that share packets evenly; none where weights differ or a choice follows."""
+    weights = [dict(stage) for stage in chain]
+    if len(weights) != 1 or len(set(weights[0].values())) != 1:
+        return []
+    return sorted(map(str, weights[0]))

@@ -1,7 +1,8 @@
-"""Reader of files for `ip -batch` and `sysctl`, and of the routing tables that they make.
+"""Reader of a Linux router: files for `ip -batch` and `sysctl`, and the routing tables they make.
 
-A packet is looked up in the tables of the rules for the interface where it came in, then in main.
-In a table the route of the least metric whose next hop is up is taken.
+The kernel looks a packet up in the tables of the policy rules for the interface where it came in,
+then in table main. In a table it takes the route of the least metric whose next hop is up
+(ip-rule(8), ip-route(8)). The systems linux, frr and bird share these files.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from compilers.readers.emitted_forwarding import (
     Claim,
@@ -33,7 +35,12 @@ from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import CLAIMED as MARKS_CLAIMED
-from compilers.readers.routers.iproute_marks import MarkedDevices, is_marked, port_to
+from compilers.readers.routers.iproute_marks import (
+    MarkedDevice,
+    MarkedDevices,
+    is_marked,
+    port_to,
+)
 from compilers.readers.script_text import unlike_file
 from compilers.readers.text_lines import TextLines
 
@@ -42,9 +49,9 @@ MAIN_RULE = 32766
 """The preference of the rule that leads to table main."""
 LARGEST_WEIGHT = 256
 STEERING = ("routes.batch", "rules.batch")
-"""Files of which every line steers packets."""
+"""The files in which every line changes where packets go."""
 LAST = 4_000_000_000
-"""The metric of routes that discard."""
+"""The metric of routes that discard, behind all others."""
 SETTINGS = (
     "net/ipv4/ip_forward",
     "net/ipv6/conf/all/forwarding",
@@ -57,26 +64,41 @@ SETTINGS = (
     "net/ipv4/conf/all/ignore_routes_with_linkdown",
     "net/ipv6/conf/all/ignore_routes_with_linkdown",
 )
-"""What forwarding depends on."""
+"""The settings of the kernel on which forwarding depends."""
 THROWN = -1
-"""In the place of the metric of a route that throws on."""
+"""In the place of the metric: a `throw` route, which ends the lookup in its table."""
 CLAIMED = MARKS_CLAIMED | {"hosts", "loopback", "far end", "setting", "mtu"}
+
+
+class HostNetwork(NamedTuple):
+    """The address of a gateway of hosts, with the length of their network."""
+
+    interface: str
+    address: str
+    file: str
+    line: int
 
 
 @dataclass(slots=True)
 class RouterFiles:
-    """What the files of one router say, while they are read."""
+    """The contents of one router's files, while they are read."""
 
     folder: Path
     claims: list[Claim] = field(default_factory=list)
     addresses: list[OwnAddress] = field(default_factory=list)
     unread: list[tuple[str, int, str]] = field(default_factory=list)
+    """Statements that no rule reads: file, line, text."""
     faults: list[tuple[str, int, str]] = field(default_factory=list)
+    """What is missing or wrong: file, line (0: only the file is known), text."""
     members: dict[str, list[str]] = field(default_factory=dict)
+    """The ports of each bridge."""
     up: dict[str, int] = field(default_factory=dict)
+    """The interfaces that are set up, with the line of each."""
     rules: dict[str, int] = field(default_factory=dict)
+    """The table of each interface's policy rule."""
     discards: list[tuple[str, str, int]] = field(default_factory=list)
-    blocks: list[tuple[str, str, str, int]] = field(default_factory=list)
+    """Discarded prefixes: prefix, file, line."""
+    host_networks: list[HostNetwork] = field(default_factory=list)
     marks: MarkedDevices = field(init=False)
 
     def __post_init__(self) -> None:
@@ -86,13 +108,12 @@ class RouterFiles:
         """Read a file by the grammar next to its template.
 
         Args:
-            target: whose file it is.
+            target: the system that the file is for.
             name: of the file.
-            actor: what its statements do.
+            actor: carries out the verbs of its grammar; None: those of a kernel.
 
         Raises:
             OSError: there is no such file.
-            UnicodeDecodeError: it is no text in UTF-8.
         """
         engine = TextEngine(grammar(target, name), actor or KernelActor(self, name))
         engine.read(TextLines.read(self.folder / name))
@@ -107,11 +128,19 @@ class RouterFiles:
         self.faults.append((str(self.folder / name), line, text))
 
     def address(self, name: str, line: int, interface: str, text: str, scope: str = "") -> None:
-        """An address with its length, on an interface."""
+        """Note an address of an interface.
+
+        Args:
+            name: of the file.
+            line: the line there.
+            interface: a port, a bridge, `lo`, or a device for marked packets.
+            text: the address with its length.
+            scope: the scope that the line states, "" for none.
+        """
         file = str(self.folder / name)
         try:
             own, _ = interface_network(text)
-            if interface in self.marks.over:
+            if interface in self.marks.devices:
                 if not self.marks.address(file, line, interface, text, scope):
                     self.wrong(name, line, text)
                 return None
@@ -119,61 +148,78 @@ class RouterFiles:
             return self.wrong(name, line, text)
         if scope or is_marked(own):
             return self.wrong(name, line, text)
-        six = ":" in own
+        is_ipv6 = ":" in own
         for other in self.addresses:
-            if (other.port, ":" in other.address) == (interface, six) and other.address != own:
+            same_family = (":" in other.address) == is_ipv6
+            if other.port == interface and same_family and other.address != own:
                 self.wrong(name, line, f"{text} on {interface}, which has {other.address}")
         self.addresses.append(OwnAddress(interface, own, file, line))
+        length = text.rpartition("/")[2]
         if interface == "lo":
             self.claims.append(Claim("loopback", (own,), file, line))
-            if not text.endswith(("/32", "/128")[":" in own]):
-                self.wrong(name, line, text)  # else all of the block would be the switch's own
+            # With a shorter length the whole network of the hosts would be the switch's own.
+            if not text.endswith("/128" if is_ipv6 else "/32"):
+                self.wrong(name, line, text)
         elif not exact_address(own).is_link_local:
-            self.blocks.append((interface, f"{own}/{text.rpartition('/')[2]}", file, line))
+            self.host_networks.append(HostNetwork(interface, f"{own}/{length}", file, line))
         elif not text.endswith("/64"):
             self.wrong(name, line, text)
         return None
 
-    def led(self, interface: str, preference: int, table: int) -> bool:
-        """Note a rule; False where there is one already."""
-        if interface not in self.marks.over:
-            new = interface not in self.rules
+    def add_rule(self, interface: str, preference: int, table: int) -> bool:
+        """Note a policy rule; False: there is one for the same packets already."""
+        if interface not in self.marks.devices:
+            is_new = interface not in self.rules
             self.rules.setdefault(interface, table)
-            return new
+            return is_new
         of_device = self.marks.rules.setdefault(interface, {})
-        new = preference not in of_device
+        is_new = preference not in of_device
         of_device.setdefault(preference, table)
-        return new
+        return is_new
 
     def read_settings(self, target: str) -> None:
-        """sysctl.conf, and the script and the unit of a target: their text is known."""
+        """Read sysctl.conf, the script that loads all files, and its systemd unit.
+
+        Their texts have to be those that the templates of the target make of what was read before.
+        """
         links = [{"interface": str(c.value[0])} for c in self.claims if c.kind == "far end"]
-        hosts = next((interface for interface, *_ in self.blocks), "")
-        ports = self.members.get(hosts, ())
-        fixed = [own.address for own in self.addresses if own.address.startswith("fe80")]
-        known = {"node": self.folder.name, "links": links, "hosts": hosts, "host_ports": ports}
-        known["link_local"] = "".join(fixed[:1])
-        seed, name = 0, "sysctl.conf"
-        for line, text in enumerate(exact_lines(read_exact(self.folder / name)), 1):
+        hosts = self.host_networks[0].interface if self.host_networks else ""
+        link_local = [own.address for own in self.addresses if own.address.startswith("fe80")]
+        switch = {
+            "node": self.folder.name,
+            "links": links,
+            "hosts": hosts,
+            "host_ports": self.members.get(hosts, ()),
+            "link_local": link_local[0] if link_local else "",
+        }
+        seed = self._read_sysctl()
+        variables = {"switch": switch, "marks": self.marks.template_variables(), "seed": seed}
+        for name in ("sysctl.conf", "load.sh", "polarfab.service"):
+            template = f"{target}/{name}.j2"
+            for line, text in unlike_file(self.folder / name, template, **variables):
+                self.unknown(name, line, text)
+
+    def _read_sysctl(self) -> int:
+        """Note the settings of sysctl.conf; the seed of the kernel's hash among them, 0 without."""
+        file, seed = self.folder / "sysctl.conf", 0
+        for line, text in enumerate(exact_lines(read_exact(file)), 1):
             key, _, value = text.partition(" = ")
             if key in SETTINGS and is_number(value):
-                file = str(self.folder / name)
-                self.claims.append(Claim("setting", (key, exact_number(value)), file, line))
-                seed = exact_number(value) if key.endswith("seed") else seed
-        all_known = {"switch": known, "marks": self.marks.known(), "seed": seed}
-        for name in ("sysctl.conf", "load.sh", "polarfab.service"):
-            for line, said in unlike_file(self.folder / name, f"{target}/{name}.j2", **all_known):
-                self.unknown(name, line, said)
+                number = exact_number(value)
+                self.claims.append(Claim("setting", (key, number), str(file), line))
+                if key.endswith("seed"):
+                    seed = number
+        return seed
 
     def tables(
         self, name: str, engine: TextEngine, next_hops: Mapping[str, RouteHop]
     ) -> dict[int, Lookup]:
-        """The tables of routes; those that discard or throw on are noted.
+        """The routing tables of a file, by number; `throw` routes and discards are noted.
 
         Args:
-            name: of the file where they are.
-            engine: that read it.
-            next_hops: what the text of each says, without ports if it discards.
+            name: of the file.
+            engine: the engine that read it.
+            next_hops: the meaning of each next hop's text; without ports it discards.
         """
         file, routes = str(self.folder / name), engine.routes.get("", RouteLines())
         last = {text for text, next_hop in next_hops.items() if _ends(next_hop)}
@@ -191,32 +237,20 @@ class RouterFiles:
     def switch(
         self, file: str, tables: Mapping[int, Lookup], hops: Collection[NextHop]
     ) -> EmittedSwitch:
-        """All of it, once every file was read.
+        """The forwarding of the router, once every file was read.
 
         Args:
             file: where the routes are.
-            tables: made of them.
-            hops: the addresses to which they lead.
+            tables: the routing tables.
+            hops: the next hops in them.
         """
-        for line, what in self.marks.faults(self.up, self.rules):
-            self.wrong("links.batch" if line else "rules.batch", line, what)
+        for line, text in self.marks.faults(self.up, self.rules):
+            self.wrong("links.batch" if line else "rules.batch", line, text)
         self.claims += self.marks.claims(tables)
-        for own in self.addresses:
-            if own.port not in self.up:
-                what = f"{own.address} on {own.port}, which is not set up"
-                self.faults.append((own.file, own.line, what))
-        known = {"lo", *self.members, *self.marks.over, *(own.port for own in self.addresses)}
-        known |= {port for ports in self.members.values() for port in ports}
-        known |= {claim.value[0] for claim in self.claims if claim.kind == "far end"}
-        for interface in self.up.keys() - known:
-            self.wrong("links.batch", self.up[interface], f"{interface}, which is not there")
-        for claim in self.claims:
-            if claim.kind == "far end" and claim.value[0] not in self.up:
-                what = f"far end of {claim.value[0]}, which is not set up"
-                self.faults.append((claim.file, claim.line, what))
-        for interface, block, place, line in self.blocks:
+        self._check_interfaces()
+        for interface, address, place, line in self.host_networks:
             for port in self.members.get(interface, [interface]):
-                self.claims.append(Claim("hosts", (block, Interface(port)), place, line))
+                self.claims.append(Claim("hosts", (address, Interface(port)), place, line))
         main = (tables[MAIN],) if MAIN in tables else ()
         by_ingress: dict[Port, tuple[Lookup, ...]] = {
             port: (tables[table], *main)
@@ -224,41 +258,59 @@ class RouterFiles:
             for port in self.members.get(interface, [interface])
             if table in tables
         }
-        led = {MAIN, *self.rules.values(), *self.marks.tables()}
+        looked_up = {MAIN, *self.rules.values(), *self.marks.tables()}
         unused = [
             (file, int(tables[table].rows.lines.min()), f"table {table}")
-            for table in tables.keys() - led
+            for table in tables.keys() - looked_up
         ]
         rules = str(self.folder / "rules.batch")
-        for table in sorted(led - tables.keys() - {MAIN}):
+        for table in sorted(looked_up - tables.keys() - {MAIN}):
             self.faults.append((rules, 0, f"table {table}, in which nothing is"))
         return EmittedSwitch(
-            main,
-            by_ingress,
-            CLAIMED,
-            self.claims,
-            list(hops),
-            [*self.addresses, *(own for own, _ in self.marks.addresses)],
-            self.discards,
-            self.unread,
-            unused,
-            self.faults,
+            anywhere=main,
+            by_ingress=by_ingress,
+            claimed=CLAIMED,
+            claims=self.claims,
+            next_hops=list(hops),
+            addresses=[*self.addresses, *(own for own, _ in self.marks.addresses)],
+            discards=self.discards,
+            unread=self.unread,
+            unused=unused,
+            wrong=self.faults,
         )
+
+    def _check_interfaces(self) -> None:
+        """Note interfaces that are used and not set up, and such as are set up and do not exist."""
+        for own in self.addresses:
+            if own.port not in self.up:
+                text = f"{own.address} on {own.port}, which is not set up"
+                self.faults.append((own.file, own.line, text))
+        far_ends = [claim for claim in self.claims if claim.kind == "far end"]
+        existing = {"lo", *self.members, *self.marks.devices}
+        existing |= {str(own.port) for own in self.addresses}
+        existing |= {port for ports in self.members.values() for port in ports}
+        existing |= {str(claim.value[0]) for claim in far_ends}
+        for interface in self.up.keys() - existing:
+            self.wrong("links.batch", self.up[interface], f"{interface}, which is not there")
+        for claim in far_ends:
+            if claim.value[0] not in self.up:
+                text = f"far end of {claim.value[0]}, which is not set up"
+                self.faults.append((claim.file, claim.line, text))
 
 
 @dataclass(slots=True)
 class KernelActor:
-    """What the statements of a file do: the verbs of the grammars of routers on a kernel.
-
-    next_hops: of each text behind a prefix, what such a route does. hops: by number of a nexthop
-    object.
-    """
+    """The verbs of the grammars of routers on a Linux kernel, for one file."""
 
     files: RouterFiles
     name: str
+    """The name of the file."""
     next_hops: dict[str, RouteHop] = field(default_factory=dict)
+    """The meaning of what follows the prefix of a route, by its text."""
     hops: dict[int, NextHop] = field(default_factory=dict)
+    """The address of each nexthop object, by its number."""
     stages: dict[int, Stage] = field(default_factory=dict)
+    """The ports and weights of each nexthop object, by its number."""
 
     @property
     def file(self) -> str:
@@ -271,7 +323,10 @@ class KernelActor:
 
     def unknown(self, line: int, text: str) -> None:
         """See `GrammarActor.unknown`: any rule or route changes where packets go."""
-        (self.files.wrong if self.name in STEERING else self.files.unknown)(self.name, line, text)
+        if self.name in STEERING:
+            self.files.wrong(self.name, line, text)
+        else:
+            self.files.unknown(self.name, line, text)
 
     def refuse(self, place: Place) -> None:
         """A statement that is known, and never right."""
@@ -297,7 +352,7 @@ class KernelActor:
 
     def device(self, place: Place, device: str, port: str, mac: str) -> None:
         """A device for marked packets over a port."""
-        self.files.marks.over[device] = port, mac, place.line
+        self.files.marks.devices[device] = MarkedDevice(port, mac, place.line)
 
     def address(self, place: Place, interface: str, address: str, scope: str) -> None:
         """An address of an interface."""
@@ -314,8 +369,8 @@ class KernelActor:
 
     def rule(self, place: Place, interface: str, table: int, preference: int) -> None:
         """The table of what comes in on an interface."""
-        right = interface in self.files.up and 0 < preference < MAIN_RULE
-        if not right or not self.files.led(interface, preference, table):
+        valid = interface in self.files.up and 0 < preference < MAIN_RULE
+        if not valid or not self.files.add_rule(interface, preference, table):
             self.wrong(place.line, place.text)
 
     def nexthop(self, place: Place, number: int, address: str, port: str) -> None:
@@ -331,21 +386,23 @@ class KernelActor:
         """A nexthop object that shares packets among others."""
         parts = [member.partition(",") for member in members.split("/")]
         numbers = [
-            (exact_number(to), exact_number(weight))
-            for to, _, weight in parts
-            if is_number(to) and is_number(weight)
+            (exact_number(nexthop), exact_number(weight))
+            for nexthop, _, weight in parts
+            if is_number(nexthop) and is_number(weight)
         ]
-        known = [(to, w) for to, w in numbers if to in self.hops and 0 < w <= LARGEST_WEIGHT]
-        if len(known) < len(parts):
+        valid = [
+            (n, weight) for n, weight in numbers if n in self.hops and 0 < weight <= LARGEST_WEIGHT
+        ]
+        if len(valid) < len(parts):
             self.wrong(place.line, f"{place.text}, not of nexthops above with weights up to 256")
-        self.stages[number] = tuple((self.stages[to][0][0], w) for to, w in known)
+        self.stages[number] = tuple((self.stages[n][0][0], weight) for n, weight in valid)
 
     def throw(self, place: Place, table: int, network: str) -> None:  # noqa: ARG002
         """A prefix that a table throws on."""
         self.files.marks.thrown.setdefault(table, []).append(network)
 
     def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
-        """A route: `discard [TABLE]`, `throw TABLE`, `hop TABLE METRIC NUMBER`, or one of FRR."""
+        """A route: `discard [TABLE]`, `throw TABLE`, `hop TABLE METRIC NUMBER`, or a static one."""
         next_hop: RouteHop | None
         if kind == "discard":
             next_hop = RouteHop(exact_number(words[0]) if words else MAIN, LAST, ())
@@ -364,10 +421,10 @@ class KernelActor:
         return "", text
 
     def static(self, place: Place) -> RouteHop | None:  # noqa: ARG002
-        """A route of FRR."""
+        """A static route of a daemon, in its own words; None: it would not be installed."""
         return None
 
 
 def _ends(next_hop: RouteHop) -> bool:
-    """Whether a route throws on, or discards behind all tables."""
+    """Whether a route ends a lookup: a `throw` route, or one of table main that discards."""
     return not next_hop.stage and (next_hop.metric == THROWN or next_hop.table == MAIN)

@@ -1,10 +1,16 @@
-"""What the statements of routers do: the verbs of the grammars of EOS, NX-OS, Junos and others."""
+"""The verbs of the grammars of routers (EOS, NX-OS, Junos, SR Linux, SONiC, NVUE).
+
+A rule of a grammar, such as `ip address <address> => address <name> ipv4 <address>`, names a verb
+behind `=>`. The engine calls the method of `RouterActor` with that name. Each method notes one
+statement in the `RouterText` of the file; `finish` adds what only the whole text says.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
 from socket import AF_INET6, inet_pton
+from typing import NamedTuple
 
 from compilers.readers.emitted_forwarding import Interface
 from compilers.readers.exact_text import exact_number, exact_words
@@ -15,38 +21,57 @@ from compilers.readers.routers.router_forwarding import far_ends
 from compilers.readers.routers.router_text import DISCARD, RouterText
 
 TRANSIT, ENTERING, STAGE = "transit", "entering", "stage "
-"""The tables of packets from anywhere, of those that come in in the VRF of hosts, and of marked
-ones, in front of the name of their VRF."""
+"""Tables in grammars: of the default VRF, of packets from hosts, and, before the name of a VRF, of
+packets that a link brings marked."""
 GROUP, ENDS, LAST = "group ", "discard", "last"
-"""A route by a group of next hops; two lines of one route that discards, behind all others."""
+"""Next hops in grammars. `group NAME` is a group. A route that discards, behind all others of its
+prefix, takes two lines on some systems: `discard` and `last`."""
 INSIDE = " default"
-"""The VRF of the next hops of a route in that of the hosts."""
+"""Behind a next hop: a route of the VRF of hosts looks it up in the default VRF."""
 ETHERNET_HEADER = 14
-"""Counted in the MTU of some systems' ports, not in that of IP."""
+"""Bytes that some systems count in the MTU of a port, which that of IP does not count."""
 TWO_TAGS = 8
+"""Bytes of two VLAN tags."""
 SEGMENT_BLOCK = 4
+"""Bytes of an address that tell the SRv6 uSID block."""
+
+
+class StagedRoute(NamedTuple):
+    """A route of a VRF for marked packets that is a statement of its own."""
+
+    vrf: str
+    prefix: str
+    next_hop: str
+    line: int
+
+
+class LinedNumber(NamedTuple):
+    """A number that a line states."""
+
+    value: int = 0
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RouterActor:
-    """The verbs of routers.
-
-    cages: speed and number of the parts, with their lines. destinations: those that filters look
-    for. groups: the next hop of each, DISCARD where it has none. frames: the MTU of IP by port;
-    fitting: the same as the port's inner interface says it. commands: those of another language.
-    staged: the VRF, prefix, next hop and line of routes for marked packets that are read one by
-    one. tagged: ports whose frames have VLANs.
-    """
+    """The verbs of routers, and what has to wait for the end of the text."""
 
     router: RouterText
-    cages: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
+    cages: dict[str, dict[str, LinedNumber]] = field(default_factory=dict)
+    """By cage: the `speed` and the number of its `parts`."""
     destinations: dict[str, int] = field(default_factory=dict)
+    """The prefixes that filters look for, with their lines."""
     groups: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """The gateway of each next-hop group, `DISCARD` where it has none, and the line."""
     frames: dict[str, int] = field(default_factory=dict)
-    fitting: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By port: the MTU of IP that the MTU of its frames leaves."""
+    fitting: dict[str, LinedNumber] = field(default_factory=dict)
+    """By port: the MTU of IP as the interface in the port states it."""
     commands_: list[tuple[int, str]] = field(default_factory=list)
-    staged_: list[tuple[str, str, str, int]] = field(default_factory=list)
+    """Commands that a file of data has in a text, with the line of each text."""
+    staged_: list[StagedRoute] = field(default_factory=list)
     tagged_: set[str] = field(default_factory=set)
+    """The ports whose frames have VLAN tags."""
 
     def wrong(self, line: int, text: str) -> None:
         """See `GrammarActor.wrong`."""
@@ -89,7 +114,9 @@ class RouterActor:
     def frame(self, place: Place, name: str, size: int) -> None:
         """The MTU of a port, or of the interface of hosts, with the Ethernet header."""
         port = (Interface(name),) if name else ()
-        size -= ETHERNET_HEADER + TWO_TAGS * (name in self.tagged_)
+        size -= ETHERNET_HEADER
+        if name in self.tagged_:
+            size -= TWO_TAGS
         self.frames[name] = size
         kind = "mtu" if name else "mtu of the hosts"
         self.router.fact(place.line, kind, *port, size)
@@ -99,15 +126,14 @@ class RouterActor:
         self.tagged_.add(name)
 
     def fits(self, place: Place, name: str, size: int | str) -> None:
-        """The MTU of what is in a port, which has to be that of its frame; 0: it says none."""
-        self.fitting[name] = max(
-            self.fitting.get(name, (0, 0)),
-            (size if isinstance(size, int) else exact_number(size), place.line),
-        )
+        """The MTU of the interface in a port, which has to fit the frames of the port; 0: none."""
+        number = size if isinstance(size, int) else exact_number(size)
+        stated = self.fitting.get(name, LinedNumber())
+        self.fitting[name] = max(stated, LinedNumber(number, place.line))
 
     def cage(self, place: Place, name: str, word: str, number: int) -> None:
-        """The speed of the parts of a cage, or how many there are."""
-        self.cages.setdefault(name, {})[word] = number, place.line
+        """The `speed` of the parts of a cage, or the number of its `parts`."""
+        self.cages.setdefault(name, {})[word] = LinedNumber(number, place.line)
 
     def address(self, place: Place, name: str, family: str, address: str) -> None:
         """An address of an interface, of a family or of either."""
@@ -132,7 +158,7 @@ class RouterActor:
         self.router.interface(name, place.line).vrf = vrf
 
     def vlan(self, place: Place, vlan: str) -> None:  # noqa: ARG002
-        """A VLAN that is there."""
+        """A statement that makes a VLAN."""
         self.router.vlans.add(vlan)
 
     def shared(self, place: Place, vlan: str, name: str) -> None:  # noqa: ARG002
@@ -140,21 +166,21 @@ class RouterActor:
         self.router.shared[vlan] = name
 
     def vrf(self, place: Place, name: str) -> None:  # noqa: ARG002
-        """The VRF of hosts is there."""
+        """A statement that makes the VRF of hosts."""
         self.router.vrf = name
 
     def stage(self, place: Place, name: str) -> None:  # noqa: ARG002
-        """The VRF of what comes in marked by a link is there."""
+        """A statement that makes the VRF of packets that a link brings marked."""
         self.router.stages.setdefault(name, RouteLines())
 
     def staged(self, place: Place, vrf: str, prefix: str, *words: str) -> None:
-        """A route of such a VRF."""
-        self.staged_.append((vrf, prefix, " ".join(words), place.line))
+        """A route of the VRF of packets that a link brings marked."""
+        self.staged_.append(StagedRoute(vrf, prefix, " ".join(words), place.line))
 
     def within(self, place: Place, name: str, port: str, tag: str) -> None:
         """A subinterface: its port, and its VLAN, "" where another statement says it."""
-        found = self.router.interface(name, place.line)
-        found.port, found.tag = port, tag or found.tag
+        interface = self.router.interface(name, place.line)
+        interface.port, interface.tag = port, tag or interface.tag
 
     def ingress(self, place: Place, family: str, name: str, unit: str) -> None:  # noqa: ARG002
         """The interface whose packets a filter looks at."""
@@ -162,14 +188,14 @@ class RouterActor:
 
     def looked(self, place: Place, family: str, name: str, instance: str) -> None:
         """The instance where packets of a family that come in at an interface are looked up."""
-        self.router.interface(name, place.line).looked[family] = instance
+        self.router.interface(name, place.line).lookup_instance[family] = instance
 
     def wanted(self, place: Place, family: str, instance: str, network: str) -> None:  # noqa: ARG002
-        """The destinations of those packets."""
+        """The destinations of the packets that a filter sends to an instance."""
         self.router.wanted[family, instance] = network
 
     def direct(self, place: Place, family: str, instance: str) -> None:  # noqa: ARG002
-        """An instance that has the routes of all interfaces."""
+        """An instance that has the connected routes of all interfaces."""
         self.router.direct.add((family, instance))
 
     def destination(self, place: Place, prefix: str) -> None:
@@ -183,78 +209,113 @@ class RouterActor:
         self.groups[name] = gateway, place.line
 
     def segments(self, place: Place, network: str) -> None:  # noqa: ARG002
-        """The block of SRv6 uSIDs, whose routes are not looked at here."""
+        """The block of SRv6 uSIDs, whose routes another reader reads."""
         self.router.segments = inet_pton(AF_INET6, network)[:SEGMENT_BLOCK]
 
     def commands(self, place: Place, text: str) -> None:
-        """Commands of another language."""
+        """Commands in a text of a file of data."""
         self.commands_.append((place.line, json.loads(f'"{text}"')))
 
     def finish(self, engine: TextEngine) -> None:
         """Give the router what only the whole text says, and its routes."""
-        router = self.router
-        for name, said in self.cages.items():
-            (speed, first), (parts, last) = (said.get(w, (0, 0)) for w in ("speed", "parts"))
-            router.fact(max(first, last), "cage", name, parts, speed)
-        for name, (size, line) in self.fitting.items():
-            if size != self.frames.get(name, 0):
-                router.fault(line, f"{name} of {size} bytes, not {self.frames.get(name, 0)}")
-        ends = dict(far_ends(router))
+        self._finish_ports()
+        self._finish_groups()
+        self._finish_routes(engine)
+        self._finish_filters()
+        self.router.strange.sort()
+
+    def _finish_ports(self) -> None:
+        """State the cages, and compare the MTU of each port with that of the interface in it."""
+        for name, numbers in self.cages.items():
+            speed = numbers.get("speed", LinedNumber())
+            parts = numbers.get("parts", LinedNumber())
+            line = max(speed.line, parts.line)
+            self.router.fact(line, "cage", name, parts.value, speed.value)
+        for name, size in self.fitting.items():
+            frame = self.frames.get(name, 0)
+            if size.value != frame:
+                self.router.fault(size.line, f"{name} of {size.value} bytes, not {frame}")
+
+    def _finish_groups(self) -> None:
+        """Note the next-hop groups whose gateway is no neighbour."""
+        ends = dict(far_ends(self.router))
         for group, (gateway, line) in self.groups.items():
             if gateway not in ends and gateway != DISCARD:
-                router.fault(line, f"{gateway} of group {group} is at the end of no link")
-        for kind, rows in ((TRANSIT, router.transit), (ENTERING, router.entering)):
-            rows.absorb(self._settled(engine.routes.get(kind, RouteLines()), kind))
+                self.router.fault(line, f"{gateway} of group {group} is at the end of no link")
+
+    def _finish_routes(self, engine: TextEngine) -> None:
+        """Give the router the routes that the engine took, by their tables."""
+        router = self.router
+        for table, routes in ((TRANSIT, router.transit), (ENTERING, router.entering)):
+            routes.absorb(self._resolved(engine.routes.get(table, RouteLines()), table))
         for vrf, prefix, hop, line in self.staged_:
             engine.routes.setdefault(f"{STAGE}{vrf}", RouteLines()).extend([prefix], [hop], [line])
-        for vrf, rows in router.stages.items():
-            kind = f"{STAGE}{vrf}"
-            rows.absorb(self._settled(engine.routes.get(kind, RouteLines()), kind))
-        router.part_back()
+        for vrf, routes in router.stages.items():
+            table = f"{STAGE}{vrf}"
+            routes.absorb(self._resolved(engine.routes.get(table, RouteLines()), table))
+        router.separate_leaked()
+
+    def _finish_filters(self) -> None:
+        """Note filters at several interfaces, and prefixes that only a filter or a route names."""
+        router = self.router
         if len({*router.ingress.values()}) > 1:
             router.fault(1, f"filters at {' and '.join(sorted(router.ingress.values()))}")
         if router.ingress or self.destinations:
-            looked = {prefix: line for prefix, _, line in router.entering.rows(DISCARD)}
-            for prefix in looked.keys() ^ self.destinations.keys():
-                line = looked.get(prefix) or self.destinations[prefix]
+            discarded = {prefix: line for prefix, _, line in router.entering.rows(DISCARD)}
+            for prefix in discarded.keys() ^ self.destinations.keys():
+                line = discarded.get(prefix) or self.destinations[prefix]
                 router.fault(line, f"{prefix}, which is discarded or looked for, and not both")
-        router.strange.sort()
 
-    def _settled(self, found: RouteLines, kind: str) -> RouteLines:
-        """Routes with the next hops that they resolve to, a row each."""
-        if ENDS in found.next_hops or LAST in found.next_hops:
-            ends, last = ({p: line for p, _, line in found.rows(hop)} for hop in (ENDS, LAST))
-            for prefix in ends.keys() ^ last.keys():
-                line = ends.get(prefix) or last[prefix]
-                self.router.fault(line, f"{prefix}, which is discarded, or behind others, alone")
-        hops = {hop: self._hops(hop, INSIDE * (kind != TRANSIT)) for hop in found.next_hops}
-        for prefix, hop, line in found.rows(*(hop for hop, some in hops.items() if some is None)):
-            self.router.fault(line, f"{prefix} by {hop}")
-        for prefix, hop, line in found.rows(*(w for w in found.next_hops if w.startswith(GROUP))):
-            gateway = (hops[hop] or (DISCARD,))[0]
+    def _resolved(self, routes: RouteLines, table: str) -> RouteLines:
+        """Routes whose next hops are gateways: a row for each gateway of a group or a list."""
+        self._check_discards(routes)
+        vrf = "" if table == TRANSIT else INSIDE
+        gateways = {next_hop: self._gateways(next_hop, vrf) for next_hop in routes.next_hops}
+        invalid = [next_hop for next_hop, several in gateways.items() if several is None]
+        for prefix, next_hop, line in routes.rows(*invalid):
+            self.router.fault(line, f"{prefix} by {next_hop}")
+        by_group = [next_hop for next_hop in routes.next_hops if next_hop.startswith(GROUP)]
+        for prefix, next_hop, line in routes.rows(*by_group):
+            gateway = (gateways[next_hop] or (DISCARD,))[0]
             if gateway != DISCARD and (":" in gateway) != (":" in prefix):
-                self.router.fault(line, f"{prefix} by {gateway} of {hop}")
-        rows = RouteLines()
-        for step in range(max((len(some or ()) for some in hops.values()), default=0)):
-            here = {hop: some[step] for hop, some in hops.items() if some and step < len(some)}
-            rows.absorb(found.reworded(here))
-        return rows
+                self.router.fault(line, f"{prefix} by {gateway} of {next_hop}")
+        resolved = RouteLines()
+        most = max((len(several or ()) for several in gateways.values()), default=0)
+        for place in range(most):
+            at_place = {
+                next_hop: several[place]
+                for next_hop, several in gateways.items()
+                if several and place < len(several)
+            }
+            resolved.absorb(routes.reworded(at_place))
+        return resolved
 
-    def _hops(self, hop: str, vrf: str) -> tuple[str, ...] | None:
-        """The next hops of a route, without the end that says their VRF; None: it is invalid."""
-        if hop == LAST:
+    def _check_discards(self, routes: RouteLines) -> None:
+        """Note routes that discard in one of the two lines that some systems need for it."""
+        if ENDS not in routes.next_hops and LAST not in routes.next_hops:
+            return
+        discards = {prefix: line for prefix, _, line in routes.rows(ENDS)}
+        last = {prefix: line for prefix, _, line in routes.rows(LAST)}
+        for prefix in discards.keys() ^ last.keys():
+            line = discards.get(prefix) or last[prefix]
+            self.router.fault(line, f"{prefix}, which is discarded, or behind others, alone")
+
+    def _gateways(self, next_hop: str, vrf: str) -> tuple[str, ...] | None:
+        """The gateways of a next hop, without the VRF behind them; None: it is invalid."""
+        if next_hop == LAST:
             return ()
-        if hop == ENDS:
+        if next_hop == ENDS:
             return (DISCARD,)
-        if hop.startswith(GROUP):
-            _, group, *last = exact_words(hop)
+        if next_hop.startswith(GROUP):
+            _, group, *last = exact_words(next_hop)
             gateway = self.groups.get(group, (None, 0))[0]
             return None if gateway is None or (gateway == DISCARD) != bool(last) else (gateway,)
-        columns = [column.split(",") for column in hop.split(" ")]
+        columns = [column.split(",") for column in next_hop.split(" ")]
         if len(set(map(len, columns))) > 1:
             return None
         return tuple(" ".join(words).removesuffix(vrf) for words in zip(*columns, strict=True))
 
 
 def _unit(name: str, unit: str) -> str:
+    """The name of a logical interface of Junos; unit 0 stands for the port."""
     return name if unit == "0" else f"{name}.{unit}"

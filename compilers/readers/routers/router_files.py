@@ -1,6 +1,7 @@
-"""Readers of the folders of routers whose links have addresses, by the templates' grammars.
+"""Readers of a router's folder, by the grammars next to the templates of its system.
 
-Where a system gets the same in two files, the second has to say what the first says.
+The first file says everything that the router does. A system may get the same in a second form, as
+EOS gets commands and data for AVD: then the second file has to say what the first says.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,122 +31,134 @@ from compilers.readers.routers.router_text import RouterText, in_block
 from compilers.readers.strict_json import JsonError
 from compilers.readers.text_lines import TextLines
 
-Read = tuple[RouterText, TextEngine]
+
+class ReadFile(NamedTuple):
+    """A file of a router that was read."""
+
+    text: RouterText
+    """What it says."""
+    engine: TextEngine
+    """What read it, with the statements that no verb of the grammar took."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouterFolder:
-    """The files of a router that one system reads, and what is particular about them."""
+    """The files of a router on one system, and what is particular about them."""
 
     target: str
-    """Whose grammars read them."""
+    """The system, by whose grammars they are read."""
     files: tuple[str, ...]
-    """The first says everything; others say a part of it again."""
+    """Names of files. The first says everything; the others say a part of it again."""
     without_interfaces: frozenset[str] = frozenset()
-    """Files that say nothing of interfaces."""
+    """The files that say nothing about interfaces."""
     commands: str = ""
-    """The grammar of the commands that a file of data has for what it has no key for."""
+    """The name of the grammar for commands inside a file of data, which has no key for them."""
     announces_discarded: bool = False
-    """Whether the policy of BGP announces every route that it matches, discarded ones too."""
+    """Whether BGP announces every route that its policy matches, discarded prefixes too."""
     policy_part: re.Pattern[str] | None = None
-    """How statements begin about the parts of a policy, which are tried in the order of the text:
-    the policy, and the part."""
+    """How statements about a part of a BGP policy begin, with groups for the policy and the part.
+    Parts are tried in the order of the text."""
     read_elsewhere: frozenset[str] = frozenset()
-    """Files whose statements that no rule knows are others' to read."""
+    """The files in which another reader reads the statements that no rule of the grammar takes."""
     forms: Mapping[str, Callable[[str, str], Iterable[tuple[int, str, bool]]]] = field(
         default_factory=dict
     )
-    """Files that are another form of the first: by name what one says otherwise, from both texts:
-    the line, the statement, and whether it is one more."""
+    """Files that have the first one's contents in another form. Each name has a function that takes
+    the texts of both, and yields a line, a statement, and whether the first lacks the statement;
+    else the two say different things."""
     without_others: tuple[Callable[[str], str], ...] = ()
-    """Each puts comments in the place of lines of a configuration that others read."""
+    """Functions that replace lines of additions by comments: their own readers read them."""
 
     def own_lines(self, text: str) -> str:
-        """A configuration with comments in the place of lines that others read."""
+        """A configuration with comments in the place of the lines of additions."""
         for without in self.without_others:
             text = without(text)
         return text
 
 
 def read_router(form: RouterFolder, folder: Path, defined: Collection[str] = ()) -> EmittedSwitch:
-    """A folder of a switch with static routes: statements about BGP have no place there.
+    """Read the folder of a switch with static routes; statements about BGP are unknown there.
 
     Args:
         form: the files of its system.
         folder: of the switch.
-        defined: what its grammars take for defined, by the options that it was rendered with.
+        defined: names that its grammars take for defined, from the options of rendering.
 
     Raises:
         OSError: a file is not there.
-        ValueError: (file, line, text) it makes no sense.
+        ValueError: (file, line, text) a line makes no sense.
     """
-    found = read_files(form, folder, defined)
-    for router, engine in found:
+    files = read_files(form, folder, defined)
+    for router, engine in files:
         if Path(router.file).name not in form.read_elsewhere:
-            router.strange = sorted([*router.strange, *((n, t) for t, n in engine.said.items())])
-    routers = [router for router, _ in found]
-    if block := routers[0].segments:
+            untaken = ((line, statement) for statement, line in engine.statements.items())
+            router.strange = sorted([*router.strange, *untaken])
+    routers = [router for router, _ in files]
+    if block := routers[0].segments:  # the reader of SRv6 reads these routes
         inside = [p for p in routers[0].transit.prefixes if in_block(p, block)]
         routers[0].transit = routers[0].transit.without(inside)
     return forwarding(*routers)
 
 
-def read_files(form: RouterFolder, folder: Path, defined: Collection[str] = ()) -> list[Read]:
-    """What the files of a switch say; that others say otherwise than the first is noted.
+def read_files(form: RouterFolder, folder: Path, defined: Collection[str] = ()) -> list[ReadFile]:
+    """Read the files of a switch; where others differ from the first, they have a fault.
 
     Raises:
         OSError: a file is not there.
-        ValueError: (file, line, text) it makes no sense.
+        ValueError: (file, line, text) a line makes no sense.
     """
-    found = [_read(form, folder / name, defined) for name in form.files]
-    first = found[0][0]
-    for other, _ in found[1:]:
+    files = [_read_file(form, folder / name, defined) for name in form.files]
+    first = files[0].text
+    for other, _ in files[1:]:
         if Path(other.file).name not in form.without_interfaces:
             agree_on_interfaces(first, other)
         agree_on_facts(first, other)
         agree(first, other)
-    if form.forms and not first.faults:  # else which of the two is right is not known
+    if form.forms and not first.faults:  # with faults, nobody knows which of the forms is right
         text = _without(read_exact(Path(first.file)), {line for line, _ in first.strange})
-        found += [_other_form(form, folder / name, text) for name in form.forms]
-    return found
+        files += [_other_form(form, folder / name, text) for name in form.forms]
+    return files
 
 
 def _without(text: str, lines: Collection[int]) -> str:
-    """A text without these lines."""
+    """A text without the lines of these numbers."""
     kept = (line for number, line in enumerate(exact_lines(text), 1) if number not in lines)
     return "\n".join(kept)
 
 
-def _other_form(form: RouterFolder, file: Path, text: str) -> Read:
-    """What another form of the first file says otherwise than its text."""
+def _other_form(form: RouterFolder, file: Path, text: str) -> ReadFile:
+    """The differences between another form of the first file and that file's text."""
     router = RouterText(str(file))
-    with _at_file(file):
-        for line, statement, more in form.forms[file.name](text, read_exact(file)):
-            (router.unknown if more else router.fault)(line, statement)
-    return router, TextEngine(grammar(form.target, form.files[0]), RouterActor(router))
+    with _errors_of(file):
+        for line, statement, additional in form.forms[file.name](text, read_exact(file)):
+            if additional:
+                router.unknown(line, statement)
+            else:
+                router.fault(line, statement)
+    return ReadFile(router, TextEngine(grammar(form.target, form.files[0]), RouterActor(router)))
 
 
-def _read(form: RouterFolder, file: Path, defined: Collection[str]) -> Read:
-    with _at_file(file):
+def _read_file(form: RouterFolder, file: Path, defined: Collection[str]) -> ReadFile:
+    with _errors_of(file):
         return read_text(form, file.name, read_exact(file), str(file), defined)
 
 
 @contextmanager
-def _at_file(file: Path) -> Iterator[None]:
-    """Say the file and the line of a ValueError that is about its text."""
+def _errors_of(file: Path) -> Iterator[None]:
+    """Turn a ValueError about a text into one with the file, the line and what is wrong."""
     try:
         yield
     except JsonError as error:
         raise ValueError(str(file), error.line, str(error)) from error
     except ValueError as error:
-        line, said = error.args if len(error.args) == 2 else (0, str(error))
-        raise ValueError(str(file), line, said) from error
+        line, text = error.args if len(error.args) == 2 else (0, str(error))
+        raise ValueError(str(file), line, text) from error
 
 
 def read_text(
     form: RouterFolder, name: str, text: str, file: str = "", defined: Iterable[str] = ()
-) -> Read:
-    """What a text says.
+) -> ReadFile:
+    """Read the text of one file by its grammar.
 
     Args:
         form: the files of its system.
@@ -154,36 +168,48 @@ def read_text(
         defined: see `read_router`.
 
     Raises:
-        ValueError: (line, text) it is no tree, where it has to be one.
+        ValueError: (line, text) it is no JSON or YAML, where it has to be.
     """
-    known = grammar(form.target, name)
+    rules = grammar(form.target, name)
     router = RouterText(file or name)
     actor = RouterActor(router)
-    engine = TextEngine(known, actor, dict.fromkeys(defined, 0))
-    if not known.tree:
+    engine = TextEngine(rules, actor, dict.fromkeys(defined, 0))
+    if not rules.tree:
         text = form.own_lines(text)
-    engine.read(known.lines(text))
-    router.stated = frozenset(k for k, when in known.facts if not when or when in engine.defined)
+    engine.read(rules.lines(text))
+    router.stated = frozenset(
+        kind for kind, condition in rules.facts if not condition or condition in engine.defined
+    )
     for line, commands in actor.commands_:
-        _commands(form, engine, actor, line, commands)
+        _read_commands(form, engine, actor, line, commands)
     actor.finish(engine)
-    return router, engine
+    return ReadFile(router, engine)
 
 
-def _commands(
+def _read_commands(
     form: RouterFolder, engine: TextEngine, actor: RouterActor, line: int, text: str
 ) -> None:
-    """Read commands for what AVD and NVUE have no key for: routes between VRFs."""
+    """Read the commands inside a file of data: AVD and NVUE have no keys for routes between VRFs.
+
+    Args:
+        form: the files of the system.
+        engine: that of the file, which gets the routes.
+        actor: that of the file.
+        line: the line of the file where the commands are.
+        text: the commands.
+    """
     if form.without_others:
         text = re.sub(r"^!$", "", form.own_lines(text), flags=re.M)
     router = actor.router
-    made = [f"vrf {name}" for name in (router.vrf, *router.stages, "default") if name]
-    made += [*(f"routing6 {name}" for name in router.stages), *({"bgp"} & {*engine.defined})]
-    inner = TextEngine(grammar(form.target, form.commands), actor, dict.fromkeys(made, 0))
+    defined = [f"vrf {name}" for name in (router.vrf, *router.stages, "default") if name]
+    defined += [f"routing6 {name}" for name in router.stages]
+    if "bgp" in engine.defined:
+        defined.append("bgp")
+    inner = TextEngine(grammar(form.target, form.commands), actor, dict.fromkeys(defined, 0))
     lines = TextLines.of(text.encode("utf-8", "replace"))
     whole = form.commands not in form.files
     inner.read(lines.numbered(np.full_like(lines.number, line)), whole=whole)
-    for statement in inner.said:
+    for statement in inner.statements:
         actor.unknown(line, statement)
     for table, rows in inner.routes.items():
         engine.routes.setdefault(table, RouteLines()).absorb(rows)

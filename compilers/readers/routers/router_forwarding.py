@@ -1,10 +1,15 @@
-"""What a router does, in the common form, from what its configuration says."""
+"""From the contents of a router's configuration to its forwarding.
+
+`forwarding` turns a `RouterText` into an `EmittedSwitch`, the form in which switches of all systems
+are compared with the tables: lookup tables, and the claims, addresses and next hops that the check
+compares one by one. The `agree…` functions compare two files of one router.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
-from operator import attrgetter
+from typing import NamedTuple
 
 from compilers.readers.emitted_forwarding import (
     Claim,
@@ -19,248 +24,300 @@ from compilers.readers.emitted_forwarding import (
 )
 from compilers.readers.exact_text import exact_address, exact_interface, exact_network
 from compilers.readers.route_tables import RouteHop, RouteLines
-from compilers.readers.routers.router_text import DISCARD, RouterText
+from compilers.readers.routers.router_text import DISCARD, InterfaceText, RouterText
 
-SMALL = 4
-"""Addresses of a network below which all of them are listed."""
-STAGED = ("stage", "staged")
-"""Claims of what is done with marked packets."""
+POINT_TO_POINT = 4
+"""The network of a link, /31 or /127, has fewer addresses than this."""
 
 
 def forwarding(router: RouterText, *others: RouterText, recursive: bool = False) -> EmittedSwitch:
-    """What a router does with packets; with what is wrong in its files.
+    """The forwarding of a router; everything that is wrong in its files is in the result.
 
     Args:
-        router: its configuration.
-        others: more files, of which only the faults count.
-        recursive: whether next hops of entering packets may be addresses that another table finds.
+        router: the contents of the file that says everything.
+        others: of further files, whose faults and unknown statements count.
+        recursive: whether routes of packets from hosts may have next hops that BGP resolves.
     """
     ends = dict(far_ends(router))
-    for rows in (router.transit, router.entering):
-        _last_resorts(router, rows)
+    for routes in (router.transit, router.entering):
+        _require_discard(router, routes)
     transit = _lookup(router, router.transit, ends)
     entering = _lookup(router, router.entering, ends)
-    members = {name: found for name, found in router.interfaces.items() if found.vrf}
-    inside = [name for name, found in members.items() if not found.port]
-    for name, found in members.items():
-        if found.vrf not in (router.stages if found.port else (router.vrf,)):
-            router.fault(found.line, f"{name} is in a VRF that is not there")
-    inner = [vrf for found in router.interfaces.values() for vrf in found.looked.values()]
-    for vrf in router.stages.keys() - {*inner, *(found.vrf for found in members.values())}:
-        router.fault(0, f"VRF {vrf}, in which no packet comes in")
-    if router.entering.next_hops and not (inside or router.ingress):
-        line = min(router.entering.first_lines().values(), default=0)
-        router.fault(line, f"routes of VRF {router.vrf}, in which no packet comes in")
-    ports = {port for name in (*router.ingress.values(), *inside) for port in router.ports(name)}
-    hops = list(_next_hops(router, router.transit, ends))
-    for rows in (router.entering, *router.stages.values()):
-        hops += _next_hops(router, rows, ends, recursive)
+    vrf_interfaces = _interfaces_of_hosts_vrf(router)
+    host_interfaces = (*router.ingress.values(), *vrf_interfaces)
+    ports = {port for name in host_interfaces for port in router.ports(name)}
+    next_hops = list(_next_hops(router, router.transit, ends))
+    for routes in (router.entering, *router.stages.values()):
+        next_hops += _next_hops(router, routes, ends, recursive)
     file = router.file
     hosts = list(_hosts(router))
-    alone = not hosts or any(claim.kind == "loopback" for claim in hosts)
     return EmittedSwitch(
         anywhere=transit,
         by_ingress=dict.fromkeys(ports, entering) if entering else {},
-        claimed=frozenset(
-            {
-                "hosts",
-                "port",
-                *STAGED,
-                *(["host route", "staged host"] if inside else ["staged block"]),
-                *(["loopback"] if alone else []),
-                *router.stated,
-            }
-        ),
+        claimed=_claimed(router, hosts, has_vrf=bool(vrf_interfaces)),
         claims=[
-            *(Claim(kind, value, file, line) for kind, value, line in router.facts),
+            *(Claim(fact.kind, fact.value, file, fact.line) for fact in router.facts),
             *hosts,
             *_host_routes(router),
             *_ports(router),
             *_stages(router, ends),
         ],
-        next_hops=hops,
+        next_hops=next_hops,
         addresses=[
             OwnAddress(_port(router, name), address.partition("/")[0], file, line)
-            for name, found in router.interfaces.items()
-            for address, line in found.addresses
-            if _listed(address)
+            for name, interface in router.interfaces.items()
+            for address, line in interface.addresses
+            if _is_link(address)
         ],
         discards=[
             (prefix, file, line)
-            for rows in (router.transit, router.entering)
-            for prefix, _, line in rows.rows(DISCARD)
+            for routes in (router.transit, router.entering)
+            for prefix, _, line in routes.rows(DISCARD)
         ],
-        unread=[(part.file, *each) for part in (router, *others) for each in part.strange],
+        unread=[(part.file, *lined) for part in (router, *others) for lined in part.strange],
         wrong=[(part.file, *fault) for part in (router, *others) for fault in part.faults],
     )
 
 
+def _interfaces_of_hosts_vrf(router: RouterText) -> list[str]:
+    """The interfaces in the VRF of hosts; VRFs that nothing makes, or nothing uses, are faults."""
+    in_vrfs = {name: port for name, port in router.interfaces.items() if port.vrf}
+    hosts = [name for name, interface in in_vrfs.items() if not interface.port]
+    for name, interface in in_vrfs.items():
+        # A subinterface is in the VRF of its link, any other interface in that of hosts.
+        if interface.vrf not in (router.stages if interface.port else (router.vrf,)):
+            router.fault(interface.line, f"{name} is in a VRF that is not there")
+    used = {interface.vrf for interface in in_vrfs.values()}
+    for interface in router.interfaces.values():
+        used |= set(interface.lookup_instance.values())
+    for vrf in router.stages.keys() - used:
+        router.fault(0, f"VRF {vrf}, in which no packet comes in")
+    if router.entering.next_hops and not (hosts or router.ingress):
+        line = min(router.entering.first_lines().values(), default=0)
+        router.fault(line, f"routes of VRF {router.vrf}, in which no packet comes in")
+    return hosts
+
+
+def _claimed(router: RouterText, hosts: Collection[Claim], *, has_vrf: bool) -> frozenset[str]:
+    """The kinds of claims that the files have to make in full."""
+    kinds = {"hosts", "port", "stage", "staged", *router.stated}
+    kinds |= {"host route", "staged host"} if has_vrf else {"staged block"}
+    if not hosts or any(claim.kind == "loopback" for claim in hosts):
+        kinds.add("loopback")
+    return frozenset(kinds)
+
+
 def agree(first: RouterText, second: RouterText) -> None:
-    """Note in the second file what it says otherwise than the first, where both say the same."""
-    for of in (attrgetter("transit"), attrgetter("entering"), attrgetter("back")):
-        _agree_on_routes(first, of(first), second, of(second))
+    """Note in the second file where its routes or its VRF differ from those of the first."""
+    _agree_on_routes(first, first.transit, second, second.transit)
+    _agree_on_routes(first, first.entering, second, second.entering)
+    _agree_on_routes(first, first.leaked, second, second.leaked)
     for vrf in first.stages.keys() | second.stages.keys():
-        routes = (each.stages.get(vrf, RouteLines()) for each in (first, second))
-        own, others = routes
-        _agree_on_routes(first, own, second, others)
+        expected = first.stages.get(vrf, RouteLines())
+        _agree_on_routes(first, expected, second, second.stages.get(vrf, RouteLines()))
     if first.vrf != second.vrf:
         second.fault(0, f"VRF {second.vrf or 'of none'}, in {first.file} {first.vrf or 'none'}")
 
 
 def _agree_on_routes(
-    first: RouterText, own: RouteLines, second: RouterText, others: RouteLines
+    first: RouterText, expected: RouteLines, second: RouterText, routes: RouteLines
 ) -> None:
-    if own.same(others):
+    if expected.same(routes):
         return
-    rows = _with_lines(own), _with_lines(others)
-    for prefix in rows[0].keys() | rows[1].keys():
-        hops, line = rows[0].get(prefix, ([], 0))
-        given, place = rows[1].get(prefix, ([], 0))
-        if hops != given:
-            said = f"{prefix} by {' and '.join(given) or 'nothing'}"
-            second.fault(
-                place, f"{said}, in {first.file}:{line} by {' and '.join(hops) or 'nothing'}"
-            )
+    in_first, in_second = _with_lines(expected), _with_lines(routes)
+    for prefix in in_first.keys() | in_second.keys():
+        expected_hops, first_line = in_first.get(prefix, ([], 0))
+        hops, line = in_second.get(prefix, ([], 0))
+        if expected_hops != hops:
+            text = f"{prefix} by {' and '.join(hops) or 'nothing'}"
+            other = f"{first.file}:{first_line} by {' and '.join(expected_hops) or 'nothing'}"
+            second.fault(line, f"{text}, in {other}")
 
 
 def agree_on_facts(first: RouterText, second: RouterText) -> None:
     """Note in the second file the facts that it has to state and that differ from the first's."""
-    facts = [{(kind, *value): line for kind, value, line in r.facts} for r in (first, second)]
-    for fact in sorted(facts[0].keys() ^ facts[1].keys(), key=str):
+    expected = {(fact.kind, *fact.value): fact.line for fact in first.facts}
+    stated = {(fact.kind, *fact.value): fact.line for fact in second.facts}
+    for fact in sorted(expected.keys() ^ stated.keys(), key=str):
         if fact[0] in second.stated:
-            where = f"only in {first.file}:{facts[0][fact]}" if fact in facts[0] else "only here"
-            second.fault(facts[1].get(fact, 0), f"{' '.join(map(str, fact))}, {where}")
+            where = f"only in {first.file}:{expected[fact]}" if fact in expected else "only here"
+            second.fault(stated.get(fact, 0), f"{' '.join(map(str, fact))}, {where}")
 
 
 def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
-    """Note in the second file the interfaces that it has otherwise than the first."""
+    """Note in the second file the interfaces and VLANs that differ from the first's."""
     for name in first.interfaces.keys() | second.interfaces.keys():
-        found = [router.interfaces.get(name) for router in (first, second)]
-        facts = [
-            f and (sorted(a for a, _ in f.addresses), f.vlan, f.vrf, f.port, f.tag) for f in found
-        ]
-        if facts[0] != facts[1]:
-            line = found[1].line if found[1] else 0
+        expected, interface = first.interfaces.get(name), second.interfaces.get(name)
+        if _comparable(expected) != _comparable(interface):
+            line = interface.line if interface else 0
             second.fault(line, f"interface {name} is not as in {first.file}")
     if first.vlans != second.vlans:
         second.fault(0, f"VLANs {sorted(second.vlans)}, not as in {first.file}")
 
 
-def _with_lines(rows: RouteLines) -> dict[str, tuple[list[str], int]]:
-    """The next hops of every prefix, and the line where the first one is."""
-    found: dict[str, tuple[list[str], int]] = {}
-    for prefix, hop, line in rows.rows(*rows.next_hops):
-        found.setdefault(prefix, ([], line))[0].append(hop or "discard")
-    return found
+def _comparable(interface: InterfaceText | None) -> object:
+    """What two files have to say alike about an interface."""
+    if interface is None:
+        return None
+    addresses = sorted(address for address, _ in interface.addresses)
+    return addresses, interface.vlan, interface.vrf, interface.port, interface.tag
 
 
-def _last_resorts(router: RouterText, rows: RouteLines) -> None:
-    """Each family has a route that discards what the fabric's other routes are not for.
+def _with_lines(routes: RouteLines) -> dict[str, tuple[list[str], int]]:
+    """The next hops of every prefix, and the line of the first one."""
+    by_prefix: dict[str, tuple[list[str], int]] = {}
+    for prefix, next_hop, line in routes.rows(*routes.next_hops):
+        by_prefix.setdefault(prefix, ([], line))[0].append(next_hop or "discard")
+    return by_prefix
 
-    Without it such packets would go back and forth between aggregates.
+
+def _require_discard(router: RouterText, routes: RouteLines) -> None:
+    """Note a family in which no route discards the fabric's addresses that no switch has.
+
+    Without it packets to such addresses would go back and forth between aggregates.
     """
-    for prefix in rows.uncovered({prefix for prefix, _, _ in rows.rows(DISCARD)}):
+    for prefix in routes.uncovered({prefix for prefix, _, _ in routes.rows(DISCARD)}):
         router.fault(0, f"no route that discards what is near {prefix}")
 
 
-def _lookup(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
-    """The table of some routes, those of one prefix as one that shares; none where none lead on."""
+def _lookup(router: RouterText, routes: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
+    """The lookup table of routes, in which routes of one prefix share; () where all discard."""
     next_hops = {
-        hop: RouteHop(0, 0, ((_leaves_by(router, hop, ends), 1),))
-        for hop in rows.next_hops
-        if hop != DISCARD
+        next_hop: RouteHop(0, 0, ((_leaves_by(router, next_hop, ends), 1),))
+        for next_hop in routes.next_hops
+        if next_hop != DISCARD
     }
-    return tuple(rows.tables(router.file, next_hops).values())
+    return tuple(routes.tables(router.file, next_hops).values())
 
 
-def _leaves_by(router: RouterText, hop: str, ends: dict[str, str]) -> str:
-    """The port of a next hop, with the mark of its subinterface, or what is found by its address.
+class _NextHopParts(NamedTuple):
+    """The parts of a next hop, "" where it does not state one; see `DISCARD`."""
 
-    One whose VRF is said, and which is no subinterface, leads to no port of the fabric.
+    gateway: str
+    interface: str
+    vrf: str
+
+
+def _parts(next_hop: str) -> _NextHopParts:
+    gateway, interface, vrf = (*next_hop.split(" "), "", "")[:3]
+    return _NextHopParts(gateway, interface, vrf)
+
+
+def _leaves_by(router: RouterText, next_hop: str, ends: dict[str, str]) -> str:
+    """The port by which packets to a next hop leave, or `via GATEWAY` where BGP says which.
+
+    A next hop that states a VRF, and is on no subinterface, is a host: no port of the fabric.
     """
-    gateway, interface, vrf = (*hop.split(" "), "", "")[:3]
-    name = interface or ends.get(gateway, "")
-    found = router.interfaces.get(name)
-    if vrf and not (found and found.port):
+    gateway, stated_interface, vrf = _parts(next_hop)
+    name = stated_interface or ends.get(gateway, "")
+    interface = router.interfaces.get(name)
+    if vrf and not (interface and interface.port):
         return f"{name} in {vrf}"
     return _port(router, name) or found_by(gateway)
 
 
 def _port(router: RouterText, name: str) -> str:
-    """The port of an interface: that of a subinterface is marked."""
-    found = router.interfaces.get(name)
-    return with_mark(found.port) if found and found.port else name
+    """The port of an interface. A subinterface is for marked packets of its port."""
+    interface = router.interfaces.get(name)
+    return with_mark(interface.port) if interface and interface.port else name
 
 
 def _next_hops(
-    router: RouterText, rows: RouteLines, ends: dict[str, str], recursive: bool = False
+    router: RouterText, routes: RouteLines, ends: dict[str, str], recursive: bool = False
 ) -> Iterator[NextHop]:
-    """Each next hop once, where it is first said; those that cannot be reached are faults."""
-    for text, line in rows.first_lines().items():
-        gateway, interface, vrf = (*text.split(" "), "", "")[:3]
-        found = recursive and not interface and gateway not in ends
-        if text == DISCARD or found or vrf == router.vrf != "":
+    """Each next hop on a link, with the first line that states it.
+
+    A next hop that no interface reaches is a fault. Hosts, and addresses that BGP resolves where
+    routes may be recursive, are left out.
+    """
+    for next_hop, line in routes.first_lines().items():
+        gateway, stated_interface, vrf = _parts(next_hop)
+        resolved_by_bgp = recursive and not stated_interface and gateway not in ends
+        if next_hop == DISCARD or resolved_by_bgp or vrf == router.vrf != "":
             continue
-        through = ends.get(gateway, interface)
-        at_end = gateway in ends and interface in ("", through)
-        if not at_end and not _reaches(router, gateway, through, interface):
+        name = ends.get(gateway, stated_interface)
+        at_far_end = gateway in ends and stated_interface in ("", name)
+        if not at_far_end and not _reaches(router, gateway, name, stated_interface):
             router.fault(line, f"no interface has a network with {gateway}")
-        elif (inside := router.interfaces[through].vrf) != vrf:
-            router.fault(line, f"{text} is in VRF {inside}, not where its next hop is looked up")
+        elif (actual_vrf := router.interfaces[name].vrf) != vrf:
+            text = f"{next_hop} is in VRF {actual_vrf}, not where its next hop is looked up"
+            router.fault(line, text)
         else:
-            yield NextHop(_port(router, through), gateway, router.file, line)
+            yield NextHop(_port(router, name), gateway, router.file, line)
 
 
-def _to_hosts(router: RouterText, rows: RouteLines) -> Iterator[tuple[str, int]]:
-    """The hosts that these routes find in their VRF, each through itself."""
-    next_hops = [next_hop for next_hop in rows.next_hops if next_hop.count(" ") > 1]
-    for prefix, next_hop, line in rows.rows(*next_hops):
-        gateway, interface, vrf = next_hop.split(" ")
-        found = router.interfaces.get(interface)
-        if prefix not in (f"{gateway}/32", f"{gateway}/128") or not found or found.vrf != vrf:
+def _to_hosts(router: RouterText, routes: RouteLines) -> Iterator[tuple[str, int]]:
+    """The hosts that routes reach in the VRF of hosts, each by its own address, with the line."""
+    next_hops = [next_hop for next_hop in routes.next_hops if next_hop.count(" ") > 1]
+    for prefix, next_hop, line in routes.rows(*next_hops):
+        gateway, name, vrf = next_hop.split(" ")
+        interface = router.interfaces.get(name)
+        is_host = prefix in (f"{gateway}/32", f"{gateway}/128")
+        if not is_host or not interface or interface.vrf != vrf:
             router.fault(line, f"{prefix} by {next_hop} is no host of a VRF")
-        elif not _reaches(router, gateway, interface, interface):
+        elif not _reaches(router, gateway, name, name):
             router.fault(line, f"no interface has a network with {gateway}")
         else:
             yield gateway, line
 
 
 def _host_routes(router: RouterText) -> Iterator[Claim]:
-    """The hosts that packets of the default VRF find in the other one."""
-    for gateway, line in _to_hosts(router, router.back):
+    """The hosts that packets in the default VRF reach by leaked routes."""
+    for gateway, line in _to_hosts(router, router.leaked):
         yield Claim("host route", (gateway,), router.file, line)
 
 
 def _stages(router: RouterText, ends: dict[str, str]) -> Iterator[Claim]:
-    """What is done with packets that come in marked by each link."""
-    for found in router.interfaces.values():
-        if not found.port:
-            continue
-        port = Interface(found.port)
-        yield Claim("stage", (port, found.tag), router.file, found.line)
-        for family, vrf in found.looked.items() or [("", found.vrf)]:
-            rows = router.stages.get(vrf, RouteLines())
-            for gateway, line in _to_hosts(router, rows):
-                yield Claim("staged host", (port, gateway), router.file, line)
-            by_prefix: dict[str, list[str]] = {}
-            links = (hop for hop in rows.next_hops if hop.count(" ") < 2)
-            for prefix, hop, _ in rows.rows(*links):
-                by_prefix.setdefault(prefix, []).append(_leaves_by(router, hop, ends))
-            for prefix, next_hops in by_prefix.items():
-                if not family or _within(prefix, router.wanted.get((family, vrf), "")):
-                    value = (port, network_text(prefix), *map(Interface, sorted(next_hops)))
-                    yield Claim("staged", value, router.file, found.line)
-            for block in _blocks(router) if (family, vrf) in router.direct else ():
-                if _within(block, router.wanted.get((family, vrf), "")):
-                    yield Claim("staged block", (port, block), router.file, found.line)
+    """What the router does with packets that each link brings marked."""
+    for interface in router.interfaces.values():
+        if interface.port:
+            port = Interface(interface.port)
+            yield Claim("stage", (port, interface.tag), router.file, interface.line)
+            for family, vrf in interface.lookup_instance.items() or [("", interface.vrf)]:
+                yield from _stage(router, interface, family, vrf, ends)
 
 
-def _blocks(router: RouterText) -> Iterator[str]:
-    """The networks of hosts."""
-    for found in router.interfaces.values():
-        for address, _ in found.addresses:
-            if not (address.endswith(("/32", "/128")) or _listed(address)):
+def _stage(
+    router: RouterText, interface: InterfaceText, family: str, vrf: str, ends: dict[str, str]
+) -> Iterator[Claim]:
+    """The routes for marked packets of one link: to hosts, over other links, and connected ones.
+
+    Args:
+        router: that of the link.
+        interface: the subinterface on the link.
+        family: the address family whose packets a filter sends to the VRF; "": all.
+        vrf: the VRF, or routing instance, where they are looked up.
+        ends: see `far_ends`.
+    """
+    port = Interface(interface.port)
+    routes = router.stages.get(vrf, RouteLines())
+    for gateway, line in _to_hosts(router, routes):
+        yield Claim("staged host", (port, gateway), router.file, line)
+    by_prefix: dict[str, list[str]] = {}
+    over_links = (next_hop for next_hop in routes.next_hops if next_hop.count(" ") < 2)
+    for prefix, next_hop, _ in routes.rows(*over_links):
+        by_prefix.setdefault(prefix, []).append(_leaves_by(router, next_hop, ends))
+    filtered = router.wanted.get((family, vrf), "")
+    for prefix, ports in by_prefix.items():
+        if not family or _within(prefix, filtered):
+            value = (port, network_text(prefix), *map(Interface, sorted(ports)))
+            yield Claim("staged", value, router.file, interface.line)
+    for network in _host_networks(router) if (family, vrf) in router.direct else ():
+        if _within(network, filtered):
+            yield Claim("staged block", (port, network), router.file, interface.line)
+
+
+def _host_networks(router: RouterText) -> Iterator[str]:
+    """The networks of the router's hosts."""
+    for interface in router.interfaces.values():
+        for address, _ in interface.addresses:
+            if not (_is_single(address) or _is_link(address)):
                 yield str(exact_interface(address).network)
+
+
+def _is_single(address: str) -> bool:
+    """Whether an address has the length of a single one, as a loopback has."""
+    return address.endswith(("/32", "/128"))
 
 
 def _within(prefix: str, network: str) -> bool:
@@ -269,73 +326,81 @@ def _within(prefix: str, network: str) -> bool:
     return part.version == whole.version and part.subnet_of(whole)  # type: ignore[arg-type]
 
 
-def _reaches(router: RouterText, gateway: str, interface: str, named: str) -> bool:
-    """Whether a gateway is in a network of the interface through which it is said to be."""
-    found = router.interfaces.get(interface)
-    if found is None or named not in ("", interface):
+def _reaches(router: RouterText, gateway: str, name: str, stated: str) -> bool:
+    """Whether a gateway is in a network of an interface, which is the stated one if one is."""
+    interface = router.interfaces.get(name)
+    if interface is None or stated not in ("", name):
         return False
     try:
         address = exact_address(gateway)
-        return any(address in exact_interface(own).network for own, _ in found.addresses)
+        return any(address in exact_interface(own).network for own, _ in interface.addresses)
     except ValueError:
         return False
 
 
 def far_ends(router: RouterText) -> Iterator[tuple[str, str]]:
-    """The other addresses of the small networks of a router, with their interfaces."""
-    for name, found in router.interfaces.items():
-        for address, line in found.addresses:
+    """The addresses at the far ends of links, each with the router's interface on the link."""
+    for name, interface in router.interfaces.items():
+        for address, line in interface.addresses:
             try:
-                yield from ((other, name) for other in _others(address))
+                yield from ((far, name) for far in _far_addresses(address))
             except ValueError:
                 router.fault(line, f"{address} is no address")
 
 
 @lru_cache(1 << 17)
-def _others(text: str) -> tuple[str, ...]:
-    """The other addresses of an interface's network, if they are few.
+def _far_addresses(text: str) -> tuple[str, ...]:
+    """The other addresses in the network of a link, of which there is one; () for other networks.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no address.
     """
     own = exact_interface(text)
-    if own.network.num_addresses >= SMALL:
+    if own.network.num_addresses >= POINT_TO_POINT:
         return ()
-    return tuple(str(other) for other in own.network if other != own.ip)
+    return tuple(str(far) for far in own.network if far != own.ip)
 
 
-def _listed(address: str) -> bool:
+def _is_link(address: str) -> bool:
+    """Whether an address is in the network of a link."""
     try:
-        return bool(_others(address))
+        return bool(_far_addresses(address))
     except ValueError:
         return False
 
 
 def _hosts(router: RouterText) -> Iterator[Claim]:
-    """The gateways' addresses and the ports behind them; addresses that are alone."""
-    for name, found in router.interfaces.items():
-        for address, line in found.addresses:
-            if address.endswith(("/32", "/128")):
+    """The gateways of hosts with the ports behind them, and the loopback addresses."""
+    for name, interface in router.interfaces.items():
+        for address, line in interface.addresses:
+            if _is_single(address):
                 yield Claim("loopback", (address.partition("/")[0],), router.file, line)
-            elif not _listed(address):
+            elif not _is_link(address):
                 for port in router.ports(name):
                     yield Claim("hosts", (address, Interface(port)), router.file, line)
 
 
 def _ports(router: RouterText) -> Iterator[Claim]:
-    """The ports that are up: each is routed or a port of a VLAN, with an address a family."""
-    for name, found in router.interfaces.items():
-        for six in (False, True):
-            several = [(a, line) for a, line in found.addresses if (":" in a) == six]
-            if len({address for address, _ in several}) > 1:
-                address, line = several[-1]
-                router.fault(line, f"{address} on {name}, which has {several[0][0]}")
-        if found.port:
+    """The ports in use; interfaces that are neither routed nor a port of a VLAN are faults."""
+    for name, interface in router.interfaces.items():
+        _require_one_address(router, name, interface)
+        if interface.port:
             continue
-        if bool(found.vlan) + bool(found.addresses) + found.unnumbered != 1:
-            router.fault(found.line, f"interface {name} is neither routed nor a port of a VLAN")
-        if name in router.shared.values() and not router.ports(name):
-            router.fault(found.line, f"interface {name} of a VLAN without ports")
-        own = all(address.endswith(("/32", "/128")) for address, _ in found.addresses)
-        if found.vlan or found.unnumbered or not (own or name in router.shared.values()):
-            yield Claim("port", (Interface(name),), router.file, found.line)
+        uses = bool(interface.vlan) + bool(interface.addresses) + interface.unnumbered
+        if uses != 1:
+            router.fault(interface.line, f"interface {name} is neither routed nor a port of a VLAN")
+        shared = name in router.shared.values()
+        if shared and not router.ports(name):
+            router.fault(interface.line, f"interface {name} of a VLAN without ports")
+        loopback = all(_is_single(address) for address, _ in interface.addresses)
+        if interface.vlan or interface.unnumbered or not (loopback or shared):
+            yield Claim("port", (Interface(name),), router.file, interface.line)
+
+
+def _require_one_address(router: RouterText, name: str, interface: InterfaceText) -> None:
+    """Note an interface with several addresses of one family."""
+    for is_ipv6 in (False, True):
+        addresses = [(a, line) for a, line in interface.addresses if (":" in a) == is_ipv6]
+        if len({address for address, _ in addresses}) > 1:
+            address, line = addresses[-1]
+            router.fault(line, f"{address} on {name}, which has {addresses[0][0]}")

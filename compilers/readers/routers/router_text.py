@@ -1,7 +1,8 @@
-"""A router's configuration as values, in the words that all routers share.
+"""The contents of a router's configuration as values, the same for all systems.
 
-The verbs of grammars (`router_actor`) fill it line by line and know nothing of polarfab: what is
-here was read from text alone.
+The grammar of a system says what its lines mean by verbs, and `router_actor` carries these out: it
+fills a `RouterText` line by line, from the text alone. `router_forwarding` says what a router with
+these contents does with packets.
 """
 
 from __future__ import annotations
@@ -9,73 +10,86 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from socket import AF_INET6, inet_pton
+from typing import NamedTuple
 
 from compilers.readers.emitted_forwarding import Interface
 from compilers.readers.exact_text import bare
 from compilers.readers.route_tables import RouteLines
 
 DISCARD = ""
-"""In the place of a next hop: packets for this prefix end here. Others are `GATEWAY`, `GATEWAY
-INTERFACE`, `GATEWAY INTERFACE VRF` where that is said, or `INTERFACE` behind a blank."""
+"""The next hop of a route that discards. Other next hops are `GATEWAY`, `GATEWAY INTERFACE`,
+`GATEWAY INTERFACE VRF`, or ` INTERFACE` with a blank before it, as the line states them."""
 
 
 @dataclass(slots=True)
 class InterfaceText:
-    """An interface: the line where it begins, and its addresses with their lines.
-
-    vlan: the network that it is a port of, "" where it is none. vrf: the one that it is in, "" for
-    the default one. unnumbered: whether it is routed without any. port, tag: of a subinterface the
-    port that it is in, and its VLAN on the link. looked: by family the instance where a filter has
-    packets looked up.
-    """
+    """An interface of a router."""
 
     line: int
+    """The line where it begins."""
     addresses: list[tuple[str, int]] = field(default_factory=list)
+    """Addresses with their lengths, each with its line."""
     vlan: str = ""
+    """The VLAN that it is an access port of, "" for a routed interface."""
     vrf: str = ""
+    """Its VRF, "" for the default one."""
     unnumbered: bool = False
+    """Whether it is routed without an address of its own."""
     port: str = ""
+    """Of a subinterface, the port that it is on."""
     tag: str = ""
-    looked: dict[str, str] = field(default_factory=dict)
+    """Of a subinterface, its VLAN on the link."""
+    lookup_instance: dict[str, str] = field(default_factory=dict)
+    """By address family, the routing instance where a filter has its packets looked up."""
+
+
+class RouterFact(NamedTuple):
+    """A plain fact that a line states; its kind and value are those of `expected_facts`."""
+
+    kind: str
+    value: tuple[str | int, ...]
+    line: int
 
 
 @dataclass(slots=True)
 class RouterText:
-    """What a file says of a router.
-
-    segments: the first bytes of the addresses of SRv6 uSIDs, whose routes are others'. shared: the
-    interface for the ports of a network, by that network. vlans: those that are there,
-    where the system is given. transit: the
-    routes of packets that come in anywhere; entering: of those that come in on `ingress`, an
-    interface by address family, and are in its prefixes, or that come in on an interface of `vrf`,
-    the one besides the default one. back: routes of the default VRF with next hops in that one.
-    stages: the routes of VRFs for what comes in marked by a link, by the name of each. wanted: by
-    family and instance the destinations that filters send there; direct: those with the routes of
-    all interfaces.
-    facts: plain facts by kind, with their lines (`expected_facts`); stated: the kinds that this
-    file has to state in full. faults: what is wrong or missing; strange: unknown statements.
-    """
+    """The contents of one file of a router."""
 
     file: str
     interfaces: dict[str, InterfaceText] = field(default_factory=dict)
     shared: dict[str, str] = field(default_factory=dict)
+    """The routed interface of the ports of each VLAN, by the VLAN."""
     vlans: set[str] = field(default_factory=set)
+    """The VLANs that the file makes."""
     transit: RouteLines = field(default_factory=RouteLines)
+    """The routes of the default VRF."""
     entering: RouteLines = field(default_factory=RouteLines)
+    """The routes for packets from hosts: these come in on an interface of `vrf`, or on one of
+    `ingress` with a destination that its filter names."""
     ingress: dict[str, str] = field(default_factory=dict)
+    """The interface of hosts at which filters are, by address family."""
     vrf: str = ""
-    back: RouteLines = field(default_factory=RouteLines)
+    """The VRF of hosts, "" where the system has filters instead."""
+    leaked: RouteLines = field(default_factory=RouteLines)
+    """The routes of the default VRF whose next hops are in the VRF of hosts."""
     stages: dict[str, RouteLines] = field(default_factory=dict)
+    """The routes for packets that a link brings marked, by the name of the VRF for that link."""
     wanted: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The destinations that a filter sends to an instance, by family and instance."""
     direct: set[tuple[str, str]] = field(default_factory=set)
+    """The instances, by family, that have the connected routes of all interfaces."""
     segments: bytes = b""
-    facts: list[tuple[str, tuple[str | int, ...], int]] = field(default_factory=list)
+    """The first bytes of the SRv6 uSID block. Another reader reads the routes in it."""
+    facts: list[RouterFact] = field(default_factory=list)
     stated: frozenset[str] = frozenset()
+    """The kinds of facts that the file has to state in full."""
     faults: list[tuple[int, str]] = field(default_factory=list)
+    """Lines, 0 where only the file is known, and what is wrong or missing."""
     strange: list[tuple[int, str]] = field(default_factory=list)
+    """Lines and texts of statements that are unknown."""
 
     def interface(self, name: str, line: int) -> InterfaceText:
-        """The interface of a name, new where it was not seen before."""
+        """The interface of a name; the first line that names it makes it."""
         if name not in self.interfaces:
             self.interfaces[name] = InterfaceText(line)
         return self.interfaces[name]
@@ -90,11 +104,11 @@ class RouterText:
 
     def fact(self, line: int, kind: str, *value: str | int) -> None:
         """Note a plain fact; a port in it is an `Interface`."""
-        known = (part if isinstance(part, str | int) else repr(part) for part in value)
-        self.facts.append((kind, tuple(known), line))
+        parts = (part if isinstance(part, str | int) else repr(part) for part in value)
+        self.facts.append(RouterFact(kind, tuple(parts), line))
 
     def described(self, line: int, name: str, text: str) -> None:
-        """The description of an interface: of one that is no port it says what that is for."""
+        """Note the description of an interface: of the hosts', `hosts`; of a port, its far end."""
         if name in self.shared.values():
             if text != "hosts":
                 self.fault(line, f"description {text}")
@@ -102,26 +116,25 @@ class RouterText:
             self.fact(line, "description", Interface(name), text)
 
     def sized(self, line: int, name: str, mtu: int) -> None:
-        """The MTU of an interface, bytes of an IP packet."""
+        """Note the MTU of an interface, in bytes of an IP packet."""
         if name in self.shared.values():
             self.fact(line, "mtu of the hosts", mtu)
         else:
             self.fact(line, "mtu", Interface(name), mtu)
 
-    def part_back(self) -> None:
-        """Separate the routes of the default VRF that name another one for their next hops."""
-        separate = {next_hop for next_hop in self.transit.next_hops if next_hop.count(" ") > 1}
-        self.back = self.transit.reworded({next_hop: next_hop for next_hop in separate})
-        self.transit = self.transit.reworded(
-            {w: w for w in self.transit.next_hops if w not in separate}
-        )
+    def separate_leaked(self) -> None:
+        """Move the routes of the default VRF whose next hops name another VRF to `leaked`."""
+        leaked = {next_hop for next_hop in self.transit.next_hops if next_hop.count(" ") > 1}
+        self.leaked = self.transit.reworded({next_hop: next_hop for next_hop in leaked})
+        kept = [next_hop for next_hop in self.transit.next_hops if next_hop not in leaked]
+        self.transit = self.transit.reworded({next_hop: next_hop for next_hop in kept})
 
     def ports(self, name: str) -> list[str]:
-        """The ports of a switched network behind an interface, or the interface."""
-        networks = {network for network, shared in self.shared.items() if shared == name}
-        if not networks:
+        """The ports of the VLAN that an interface routes for; else the interface itself."""
+        vlans = {vlan for vlan, interface in self.shared.items() if interface == name}
+        if not vlans:
             return [name]
-        return [port for port, found in self.interfaces.items() if found.vlan in networks]
+        return [port for port, interface in self.interfaces.items() if interface.vlan in vlans]
 
 
 def in_block(prefix: str, block: bytes) -> bool:
@@ -132,16 +145,20 @@ def in_block(prefix: str, block: bytes) -> bool:
 
 
 def lines_of(text: str, needles: Iterable[str]) -> Iterator[int]:
-    """The line of each needle, 0 where it is not there: JSON does not tell the lines of its values.
+    r"""The line of each needle in a text, 0 where it is not there.
 
-    Needles in the order of the text take one pass over it.
+    Parsers of JSON do not tell the lines of values. Needles in the order of the text take one pass
+    over it.
+
+    >>> list(lines_of('{"a": 1,\n "b": 2}', ['"a"', '"b"', '"c"']))
+    [1, 2, 0]
     """
     at, line = 0, 1
     for needle in needles:
-        if (found := text.find(needle, at)) >= 0:
-            line += text.count("\n", at, found)
-            at = found
+        if (place := text.find(needle, at)) >= 0:
+            line += text.count("\n", at, place)
+            at = place
             yield line
         else:
-            found = text.find(needle)
-            yield text.count("\n", 0, found) + 1 if found >= 0 else 0
+            place = text.find(needle)
+            yield text.count("\n", 0, place) + 1 if place >= 0 else 0

@@ -1,7 +1,8 @@
-"""The check of what tools get: that they name every node, and files that are there.
+"""The check of inventories for tools: Ansible's inventory.yaml and Containerlab's topology.
 
-They forward nothing. The files that they name are looked for where their folder is there: it may be
-written later.
+They forward nothing, so they are compared by names alone: every node is named, with its management
+address, with files that exist, and in a lab with its cables. The folder of a node may be rendered
+later; as long as it does not exist, its files are not looked for.
 """
 
 from __future__ import annotations
@@ -56,73 +57,83 @@ def _lab(check: _ToolCheck, build: Build) -> None:
         if count > 1:
             check.differ(end, f"{end} in {count} links", "a port has one cable")
     names = [end.partition(":")[0] for end in ends]
-    said = Counter(frozenset(pair) for pair in zip(names[::2], names[1::2], strict=True))
-    wanted = check.cables() if check.tree else said
-    for pair in (said - wanted) + (wanted - said):
-        words = " and ".join(sorted(pair))
-        check.differ(min(pair), f"{said[pair]} links of {words}", f"{wanted[pair]}")
+    links = Counter(frozenset(pair) for pair in zip(names[::2], names[1::2], strict=True))
+    cables = check.cables() if check.tree else links
+    for pair in (links - cables) + (cables - links):
+        nodes = " and ".join(sorted(pair))
+        check.differ(min(pair), f"{links[pair]} links of {nodes}", f"{cables[pair]}")
 
 
 class _ToolCheck:
-    """The comparison of one file of nodes.
+    """The comparison of a tool's file of nodes with the build.
 
     Args:
-        build: that it is of.
+        build: the fabric that the file is of.
         folder: where the tool's files are.
         name: of the file.
-        others: files that may be there, of which only the characters are looked at.
+        others: further files that may exist; they may only not have strange characters.
     """
 
     def __init__(self, build: Build, folder: Path, name: str, others: Iterable[str]) -> None:
         self.build, self.folder, self.file = build, folder, folder / name
-        self.found = DifferenceList()
+        self.differences = DifferenceList()
         self.named: set[str] = set()
         try:
             self.text = read_exact(self.file)
             self.tree = _tree(self.text)
         except OSError as error:
             self.text, self.tree = "", {}
-            self.found.add(self.file, 0, f"cannot be read: {error}", "nodes and their files")
+            self.differences.add(self.file, 0, f"cannot be read: {error}", "nodes and their files")
         except ValueError as error:
             self.text, self.tree = "", {}
-            line, said = error.args
-            self.found.add(self.file, line, f"cannot be read: {said}", "nodes and their files")
+            line, what = error.args
+            self.differences.add(
+                self.file, line, f"cannot be read: {what}", "nodes and their files"
+            )
         for other in others:
             self._characters(folder / other)
         w = build.wiring
         self.management = {
             name: address
-            for name, address, there in zip(
+            for name, address, present in zip(
                 w.names, w.management, build.topology.present.tolist(), strict=True
             )
-            if there
+            if present
         }
+        """The management address of each switch."""
 
     def _characters(self, file: Path) -> None:
-        """Note lines of a file with strange characters; comments may have them, but in YAML.
+        """Note the lines of a file with strange characters.
 
-        There some of them end a line, and what is behind them is no comment.
+        Comments may have them, except in YAML: there some of them end the line, and with it the
+        comment.
         """
         for line, text in enumerate(exact_lines(read_exact(file)) if file.exists() else (), 1):
             if strange(text) and (file.suffix == ".yaml" or bare(text)[:1] != "#"):
-                self.found.unread(file, line, text)
+                self.differences.unread(file, line, text)
 
     @contextmanager
     def making_sense(self) -> Iterator[None]:
-        """Note values that no such file has: a text in the place of a mapping, for one."""
+        """Note a value of a wrong type, such as a text in the place of a mapping."""
         try:
             yield
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             says = f"values that it never has ({error})"
-            self.found.add(self.file, 0, says, "nodes and their files")
+            self.differences.add(self.file, 0, says, "nodes and their files")
 
     def differ(self, name: str, says: str, should: str) -> None:
         """Count a difference at the line where a name occurs first."""
         line = next(iter(lines_of(self.text, [f'"{name}'])))
-        self.found.add(self.file, line, says, should)
+        self.differences.add(self.file, line, says, should)
 
     def node(self, name: str, files: Iterable[str], address: str | None = None) -> None:
-        """Compare a node: its files, and its address, "" where the tool uses its name."""
+        """Compare a node with the build.
+
+        Args:
+            name: of the node.
+            files: that the tool loads into it.
+            address: its management address, "" where the tool uses the name; None: not stated.
+        """
         self.named.add(name)
         if name not in self.management:
             self.differ(name, f"node {name}", "there is none of that name")
@@ -153,23 +164,29 @@ class _ToolCheck:
                     yield frozenset((name, w.host_names[vertex * hosts + number]))
 
     def report(self, target: str) -> EmittedReport:
-        """What was found."""
+        """The report; a node that the file does not name is a difference."""
         for name in sorted(self.management.keys() - self.named) if self.tree else ():
-            self.found.add(self.file, 0, "nothing of it", f"node {name}")
-        found = self.found
-        return EmittedReport(target, len(self.named), 0, 0, found.count, tuple(found.examples))
+            self.differences.add(self.file, 0, "nothing of it", f"node {name}")
+        return EmittedReport(
+            target,
+            switches=len(self.named),
+            pairs=0,
+            delivered=0,
+            differences=self.differences.count,
+            examples=tuple(self.differences.examples),
+        )
 
 
 def _tree(text: str) -> dict[str, Any]:
     """The mapping in a text of YAML.
 
     Raises:
-        ValueError: (line, what) it is no mapping.
+        ValueError: (line, reason) it is no mapping.
     """
     import yaml
 
-    if found := strange(text):
-        raise ValueError(strange_line(text), f"the character {visible(found[0])}")
+    if character := strange(text):
+        raise ValueError(strange_line(text), f"the character {visible(character[0])}")
     try:
         node = yaml_node(text)
     except yaml.YAMLError as error:

@@ -1,7 +1,7 @@
-"""Reader of bird.conf, and of the files for `ip -batch` next to it.
+"""Reader of bird.conf, and of the files for `ip -batch` next to it, as target bird renders them.
 
-BIRD reads a statement up to its `;`. Ours has one a line, so that it is read like other texts: by
-the grammar next to its template, and what a speaker says by `bird.conf.speaker`.
+BIRD reads a statement up to its `;`. The template has one a line, so that a line-based grammar can
+read it, as in other systems. Statements about BGP are read by `bird.conf.speaker`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from compilers.readers.bgp.bgp_dialects import dialect, said_in
+from compilers.readers.bgp.bgp_dialects import dialect, statement_templates
 from compilers.readers.bgp.bgp_speaker import (
     FAMILIES,
     BgpSwitch,
@@ -35,7 +35,7 @@ from compilers.readers.statements import BETWEEN, Statements
 
 TARGET, NAME = "bird", "bird.conf"
 STATIC = "bird.conf.static"
-"""What the configuration says besides static routes, where there is no BGP."""
+"""The statements besides routes of a configuration without BGP."""
 NEXT_HOP = re.compile(r"via ([0-9a-f:]+)%'([^']+)'(?: weight (0|[1-9][0-9]{0,8}))?( bfd)?")
 FILTER = re.compile(r"filter '([^']+)' \{ / (.+)")
 NEIGHBOUR = re.compile(r".* / neighbor (\S+?)(?:%| dev )['\"]([^'\"]+)['\"].*")
@@ -43,41 +43,41 @@ NEIGHBOUR = re.compile(r".* / neighbor (\S+?)(?:%| dev )['\"]([^'\"]+)['\"].*")
 
 @dataclass(slots=True)
 class BirdActor(KernelActor):
-    """What the statements of bird.conf do."""
+    """The verbs of the grammar of bird.conf."""
 
     watched: bool = False
-    """Whether BFD is to watch every link."""
+    """Whether BFD watches every link."""
 
     def static(self, place: Place) -> RouteHop | None:
-        """A static route; None: it has next hops that BIRD would not take, or without BFD."""
+        """A static route; None: BIRD would refuse a next hop, or BFD does not watch it."""
         members = list(NEXT_HOP.finditer(place.fields["hops"]))
         if " ".join(member[0] for member in members) != place.fields["hops"]:
             return None
-        ends: list[tuple[Port, int]] = []
+        stage: list[tuple[Port, int]] = []
         for gateway, port, weight, watch in (member.groups() for member in members):
             share = exact_number(weight or "1")
             if bool(watch) is not self.watched or not 0 < share <= LARGEST_WEIGHT:
                 return None
             try:
-                ends.append((port_to(port, address_text(gateway)), share))
+                stage.append((port_to(port, address_text(gateway)), share))
             except ValueError:
                 return None
-        return RouteHop(MAIN, 1, tuple(ends)) if ends else None
+        return RouteHop(MAIN, 1, tuple(stage)) if stage else None
 
 
 @dataclass(frozen=True, slots=True)
 class BirdFolder:
-    """What the files of a switch say."""
+    """The files of a switch, read by their grammars."""
 
     files: RouterFiles
     actor: BirdActor
     engine: TextEngine
-    said: Statements
-    """The statements of bird.conf but for its routes."""
+    statements: Statements
+    """The statements of bird.conf except its routes."""
 
     @classmethod
     def read(cls, folder: Path, bfd: bool) -> BirdFolder:
-        """Read them.
+        """Read the folder of a switch.
 
         Raises:
             OSError: a file is not there.
@@ -89,8 +89,8 @@ class BirdFolder:
         for name in ("links.batch", "addresses.batch"):
             files.read(TARGET, name)
         files.read_settings(TARGET)
-        said = {text.rstrip(",;"): line for text, line in engine.said.items()}
-        return cls(files, actor, engine, Statements(_leaves(said)))
+        lines = {text.rstrip(",;"): line for text, line in engine.statements.items()}
+        return cls(files, actor, engine, Statements(_leaves(lines)))
 
     @property
     def file(self) -> str:
@@ -98,22 +98,18 @@ class BirdFolder:
         return str(self.files.folder / NAME)
 
     def switch(self) -> EmittedSwitch:
-        """The switch but for what BGP says."""
-        neighbours = [
-            (match[2], match[1], line)
-            for statement, line in self.said.said.items()
-            if (match := NEIGHBOUR.fullmatch(statement))
-        ]
-        malformed = [
-            (self.file, line, f"neighbor {gateway}, which is no address")
-            for _, gateway, line in neighbours
-            if not covering(gateway)
-        ]
-        hops = {
-            (port, gateway): NextHop(port, address_text(gateway), self.file, line)
-            for port, gateway, line in neighbours
-            if covering(gateway)
-        }
+        """The switch by everything in its files except BGP."""
+        malformed: list[tuple[str, int, str]] = []
+        hops: dict[tuple[str, str], NextHop] = {}
+        for statement, line in self.statements.lines.items():
+            if match := NEIGHBOUR.fullmatch(statement):
+                gateway, port = match.groups()
+                if covering(gateway):
+                    hop = NextHop(port, address_text(gateway), self.file, line)
+                    hops[port, gateway] = hop
+                else:
+                    text = f"neighbor {gateway}, which is no address"
+                    malformed.append((self.file, line, text))
         tables = self.files.tables(NAME, self.engine, self.actor.next_hops)
         routes = next(iter(self.engine.routes.values()), RouteLines())
         for text, first in routes.first_lines().items():
@@ -130,66 +126,67 @@ class BirdFolder:
                 yield {"port": str(claim.value[0])}
 
 
-def _leaves(said: dict[str, int]) -> dict[str, int]:
-    """The statements below which there are no others: those that say something by themselves."""
-    texts = list(said)
-    above = {text.rpartition(BETWEEN)[0] for text in texts}
-    return {text: said[text] for text in texts if text not in above}
+def _leaves(lines: dict[str, int]) -> dict[str, int]:
+    """The statements that are no heads of sections, with their lines."""
+    heads = {statement.rpartition(BETWEEN)[0] for statement in lines}
+    return {statement: line for statement, line in lines.items() if statement not in heads}
 
 
 def read_bird(folder: Path, bfd: bool) -> EmittedSwitch:
-    """A switch with static routes, from its folder.
+    """Read the folder of a switch with static routes.
 
     Args:
         folder: of the switch.
-        bfd: whether BFD is to watch every link.
+        bfd: whether BFD watches every link.
 
     Raises:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    read = BirdFolder.read(folder, bfd)
-    said, words = read.said, said_in(STATIC)
-    known = said.need(words["once"], {})
-    if not is_router_id(known["id"]):
-        said.missing.append(f"a router id, not {known['id']}")
+    config = BirdFolder.read(folder, bfd)
+    statements, templates = config.statements, statement_templates(STATIC)
+    fields = statements.need(templates["once"], {})
+    if not is_router_id(fields["id"]):
+        statements.missing.append(f"a router id, not {fields['id']}")
     for family in FAMILIES:
-        if family["family"] == "ipv4" or any(said.find(words["family"][0], family)):
-            said.need(words["family"], family)
-    for link in read.links() if bfd else ():
-        said.need(words["links"], link)
+        if family["family"] == "ipv4" or any(statements.find(templates["family"][0], family)):
+            statements.need(templates["family"], family)
     if bfd:
-        said.need(words["bfd"], {})
-    rest = read.switch()
-    wrong = [(read.file, 0, text) for text in said.lacking()]
-    unread = [(read.file, *each) for each in said.unknown()]
+        for link in config.links():
+            statements.need(templates["links"], link)
+        statements.need(templates["bfd"], {})
+    rest = config.switch()
+    wrong = [(config.file, 0, text) for text in statements.lacking()]
+    unread = [(config.file, line, text) for line, text in statements.unknown()]
     return replace(rest, wrong=[*rest.wrong, *wrong], unread=[*rest.unread, *unread])
 
 
-def read_bird_speaker(folder: Path, asked: SpeakerOptions) -> BgpSwitch:
-    """A switch that speaks BGP over links without addresses, from its folder.
+def read_bird_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
+    """Read the folder of a switch that speaks BGP over links without addresses.
 
     Raises:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    read = BirdFolder.read(folder, asked.bfd)
-    speaker = Speaker.read(read.said, dialect(NAME), replace(asked, numbered=False))
-    for link in read.links() if asked.bfd else ():
-        read.said.need(speaker.dialect.links, link)
-    rest = read.switch()
-    wrong = [(read.file, line, text) for line, text in _out_of_order(read.said)]
-    return speaker.switch(read.file, replace(rest, wrong=[*rest.wrong, *wrong]))
+    config = BirdFolder.read(folder, options.bfd)
+    unnumbered = replace(options, numbered=False)
+    speaker = Speaker.read(config.statements, dialect(NAME), unnumbered)
+    for link in config.links() if options.bfd else ():
+        config.statements.need(speaker.dialect.links, link)
+    rest = config.switch()
+    wrong = [(config.file, line, text) for line, text in _out_of_order(config.statements)]
+    return speaker.switch(config.file, replace(rest, wrong=[*rest.wrong, *wrong]))
 
 
-def _out_of_order(said: Statements) -> Iterator[tuple[int, str]]:
-    """Statements of filters in another order than the one that decides as it is read here.
+def _out_of_order(statements: Statements) -> Iterator[tuple[int, str]]:
+    """The statements of filters that BIRD meets too late.
 
-    The first statement that accepts or rejects a route decides: first too long a path, then what
-    the filter prefers, then everything else of the fabric.
+    The first statement of a filter that accepts or rejects a route decides. In order these are:
+    paths that are too long, prefixes that the filter prefers, other prefixes of the fabric, and the
+    `reject` of everything else.
     """
     before = "", 0
-    for statement, line in said.said.items():
+    for statement, line in statements.lines.items():
         if match := FILTER.fullmatch(statement):
             name, text = match.groups()
             ranks = {f"'{name}.prefixes'": 2, "'fabric-": 3, "bgp_path": 1, "reject": 4}

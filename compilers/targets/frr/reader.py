@@ -1,12 +1,11 @@
-"""Reader of frr.conf with static routes, and of the files for `ip -batch` next to it.
+"""Reader of frr.conf, and of the files for `ip -batch` next to it, as target frr renders them.
 
-Of the static routes of a prefix in a table those of the least distance whose interface is up are
-installed; several of one distance share by weight.
+FRR installs the static routes of a prefix that have the least distance among those whose interface
+is up; several of one distance share by weight.
 
-Where BGP keeps next hops for one link each, a switch announces an address of its own, and another
-for marked packets; it accepts those of each neighbour from that one alone, and announces none of
-these. So an address leads to a link, or nowhere while that is dead. Every statement has to be
-there, and no other.
+With `bfd=on` and static routes, next hops are *tracked* (`routed.bgp.tracked`): each link has an
+address that BGP announces to the neighbour on that link only. When BFD takes the session down, the
+address disappears, and the static routes that use it with it. `TrackedLinks` reads this part.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
-from compilers.readers.bgp.bgp_dialects import dialect, said_in
+from compilers.readers.bgp.bgp_dialects import dialect, statement_templates
 from compilers.readers.bgp.bgp_speaker import (
     FAMILIES,
     BgpSwitch,
@@ -39,7 +39,7 @@ from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import port_to
 from compilers.readers.routers.iproute_reader import MAIN, KernelActor, RouterFiles
-from compilers.readers.statements import Found, Statements
+from compilers.readers.statements import Fields, Statements
 
 NAME = "frr.conf"
 LARGEST_DISTANCE = 254
@@ -48,67 +48,73 @@ LARGEST_DISTANCE = 254
 
 @dataclass(slots=True)
 class FrrActor(KernelActor):
-    """What the statements of frr.conf do.
-
-    watched: whether BFD is to watch every link. tracked: whether BGP keeps all next hops for it.
-    """
+    """The verbs of the grammar of frr.conf."""
 
     watched: bool = False
+    """Whether BFD watches every link."""
     tracked: bool = False
+    """Whether BGP keeps the next hops of static routes, so that these follow BFD."""
 
     def static(self, place: Place) -> RouteHop | None:
-        """A static route; None: it could not be installed, as its gateway
-        is no address or no interface has it, or is not watched as it should be.
-        """
-        said = place.fields
-        table = exact_number(said.get("table", str(MAIN)))
-        if "gateway" not in said:
-            return None if "table" in said and table == MAIN else RouteHop(table, 254, ())
+        """A static route; None where FRR would not install it, or BFD does not watch it."""
+        fields = place.fields
+        table = exact_number(fields.get("table", str(MAIN)))
+        if "gateway" not in fields:
+            # In table main a discard is a line without a table.
+            return None if "table" in fields and table == MAIN else RouteHop(table, 254, ())
         try:
-            distance = exact_number(said.get("distance", "1"))
-            gateway = address_text(said["gateway"])
+            distance = exact_number(fields.get("distance", "1"))
+            gateway = address_text(fields["gateway"])
         except ValueError:
             return None
-        if "interface" not in said:
-            found = self.tracked or (table != MAIN and "distance" not in said)
-            port = found_by(gateway)
-            in_use = 0 < distance <= LARGEST_DISTANCE
-            return RouteHop(table, distance, ((port, 1),)) if found and in_use else None
-        if self.tracked:
+        if not 0 < distance <= LARGEST_DISTANCE:
             return None
-        if ("bfd" in said) is not self.watched or not 0 < distance <= LARGEST_DISTANCE:
+        if "interface" not in fields:
+            resolved_by_bgp = self.tracked or (table != MAIN and "distance" not in fields)
+            stage = ((found_by(gateway), 1),)
+            return RouteHop(table, distance, stage) if resolved_by_bgp else None
+        if self.tracked or ("bfd" in fields) is not self.watched:
             return None
-        if "." in gateway and "onlink" not in said:
-            return None  # no interface has a network in which it could be found
-        port = port_to(said["interface"], gateway)
-        return RouteHop(table, distance, ((port, exact_number(said.get("weight", "1"))),))
+        if "." in gateway and "onlink" not in fields:
+            return None  # links have no IPv4 network in which FRR could look the gateway up
+        port = port_to(fields["interface"], gateway)
+        return RouteHop(table, distance, ((port, exact_number(fields.get("weight", "1"))),))
+
+
+class FrrFolder(NamedTuple):
+    """The files of a switch, read by their grammars."""
+
+    files: RouterFiles
+    actor: FrrActor
+    engine: TextEngine
+    """The engine that read frr.conf, with the statements that no verb took."""
 
 
 def read_frr(folder: Path, bfd: bool = False, tracked: bool = False) -> EmittedSwitch:
-    """A switch of target frr with static routes, from its folder.
+    """Read the folder of a switch with static routes.
 
     Args:
         folder: of the switch.
-        bfd: whether BFD is to watch every link.
+        bfd: whether BFD watches every link.
         tracked: whether BGP keeps the next hops for that.
 
     Raises:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    files, actor, engine = read_frr_text(folder, bfd, tracked)
+    files, actor, engine = read_frr_folder(folder, bfd, tracked)
     file = str(folder / NAME)
     if tracked:
-        links = TrackedLinks.read(file, engine.said)
-        known: dict[Port, Port] = {found_by(a): port for a, port in links.ports.items()}
+        links = TrackedLinks.read(file, engine.statements)
+        port_of: dict[Port, Port] = {found_by(a): port for a, port in links.ports.items()}
         next_hops = {
             text: next_hop._replace(
-                stage=tuple((known.get(port, port), w) for port, w in next_hop.stage)
+                stage=tuple((port_of.get(port, port), weight) for port, weight in next_hop.stage)
             )
             for text, next_hop in actor.next_hops.items()
         }
         return links.switch(files.switch(file, files.tables(NAME, engine, next_hops), ()))
-    for text, line in engine.said.items():
+    for text, line in engine.statements.items():
         files.unknown(NAME, line, text)
     hops: dict[tuple[str, str], NextHop] = {}
     for text, first in engine.routes.get("", RouteLines()).first_lines().items():
@@ -119,9 +125,7 @@ def read_frr(folder: Path, bfd: bool = False, tracked: bool = False) -> EmittedS
     return files.switch(file, files.tables(NAME, engine, actor.next_hops), hops.values())
 
 
-def read_frr_text(
-    folder: Path, bfd: bool, tracked: bool = False
-) -> tuple[RouterFiles, FrrActor, TextEngine]:
+def read_frr_folder(folder: Path, bfd: bool, tracked: bool = False) -> FrrFolder:
     """Read frr.conf and the files next to it.
 
     Raises:
@@ -130,105 +134,127 @@ def read_frr_text(
     files = RouterFiles(folder)
     actor = FrrActor(files, NAME, watched=bfd, tracked=tracked)
     engine = files.read("frr", NAME, actor)
-    for each in ("links.batch", "rules.batch"):
-        files.read("frr", each)
+    for name in ("links.batch", "rules.batch"):
+        files.read("frr", name)
     files.read_settings("frr")
-    return files, actor, engine
+    return FrrFolder(files, actor, engine)
 
 
-def read_frr_speaker(folder: Path, asked: SpeakerOptions) -> BgpSwitch:
-    """A folder of target frr, whose sessions are with whoever is at the other end of a link.
+def read_frr_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
+    """Read the folder of a switch that speaks BGP over links without addresses.
 
     Raises:
         OSError: a file is not there.
     """
-    files, actor, engine = read_frr_text(folder, asked.bfd)
+    files, actor, engine = read_frr_folder(folder, options.bfd)
     file = str(folder / NAME)
-    speaker = Speaker.read(Statements(engine.said), dialect(NAME), replace(asked, numbered=False))
+    unnumbered = replace(options, numbered=False)
+    speaker = Speaker.read(Statements(engine.statements), dialect(NAME), unnumbered)
     rest = files.switch(file, files.tables(NAME, engine, actor.next_hops), ())
     return replace(speaker.switch(file, rest), falls_through=True)
 
 
-FILE = "frr.conf.tracked"
+TRACKED = "frr.conf.tracked"
+"""The statements about tracked next hops, `templates/frr/frr.conf.tracked`."""
 CLAIMED = frozenset({"AS number", "session"})
-ROWS = {"5": "lo", "10": with_mark("lo")}
-"""Of the list of the switch's own addresses: that for packets as they are, that for marked ones."""
+PORTS_BY_ROW = {"5": "lo", "10": with_mark("lo")}
+"""The rows of the list of a switch's own addresses: one for marked packets, one for all others."""
 
 
 @dataclass(slots=True)
 class TrackedLinks:
-    """What a file says of them; ports: by address the port, with a mark where it is for such."""
+    """The part of frr.conf in which BGP keeps next hops for one link each.
+
+    A switch announces an address of its own, and another one for marked packets. It accepts those
+    of each neighbour on that neighbour's link only, and announces them to nobody.
+    """
 
     file: str
-    said: Statements
+    statements: Statements
     ports: dict[str, str] = field(default_factory=dict)
+    """The port to each address of a neighbour, with a mark where it is for marked packets."""
     hops: list[NextHop] = field(default_factory=list)
     own: list[OwnAddress] = field(default_factory=list)
+    """The addresses that the switch announces."""
     claims: list[Claim] = field(default_factory=list)
 
     @classmethod
     def read(cls, file: str, statements: dict[str, int]) -> TrackedLinks:
-        """Those of a file, from the statements about BGP and BFD."""
-        found = cls(file, Statements(statements))
-        words, said = said_in(FILE), found.said
+        """Read the statements about BGP and BFD.
+
+        Args:
+            file: frr.conf.
+            statements: its statements that no verb took, with their lines.
+        """
+        links = cls(file, Statements(statements))
+        links._read()
+        return links
+
+    def _read(self) -> None:
+        templates, statements = statement_templates(TRACKED), self.statements
         speaker = dialect("frr.conf")
-        known = said.need((*words["once"], *speaker.bfd, *speaker.foundby), {})
-        line = next((at for _, at in said.find(words["once"][0], known)), 0)
-        found.claims.append(Claim("AS number", (exact_number(known["number"]),), file, line))
-        if not is_router_id(known["id"]):
-            said.missing.append(f"a router id, not {known['id']}")
-        sessions = list(said.find(words["session"][0], known))
-        for each in FAMILIES:
-            if any(said.find(words["family"][0], known | each)):
-                of_family = said.need(words["family"], known | each)
-                found.own += found._own(words["own"], of_family)
-                for session, at in sessions:
-                    found._link(said.need(words["session"], session) | of_family, at, words)
-        return found
+        once = (*templates["once"], *speaker.bfd, *speaker.foundby)
+        fields = statements.need(once, {})
+        line = next((line for _, line in statements.find(templates["once"][0], fields)), 0)
+        self.claims.append(Claim("AS number", (exact_number(fields["number"]),), self.file, line))
+        if not is_router_id(fields["id"]):
+            statements.missing.append(f"a router id, not {fields['id']}")
+        sessions = list(statements.find(templates["session"][0], fields))
+        for words in FAMILIES:
+            if any(statements.find(templates["family"][0], fields | words)):
+                of_family = statements.need(templates["family"], fields | words)
+                self.own += self._own_addresses(templates["own"], of_family)
+                for session, line in sessions:
+                    of_session = statements.need(templates["session"], session) | of_family
+                    self._read_link(of_session, line, templates)
 
-    def _own(self, words: tuple[str, ...], known: Found) -> Iterator[OwnAddress]:
-        first, *others = words
-        for own, line in list(self.said.find(first, known)):
-            self.said.need(others, own)
-            port = ROWS.get(own["row"], "")
-            yield OwnAddress(port, self._single(own), self.file, line)
+    def _own_addresses(self, templates: tuple[str, ...], fields: Fields) -> Iterator[OwnAddress]:
+        """The addresses of one family that the switch announces."""
+        first, *others = templates
+        for own, line in list(self.statements.find(first, fields)):
+            self.statements.need(others, own)
+            port = PORTS_BY_ROW.get(own["row"], "")
+            yield OwnAddress(port, self._single_address(own), self.file, line)
 
-    def _link(self, known: Found, line: int, words: dict[str, tuple[str, ...]]) -> None:
-        """The addresses of a neighbour in a family."""
-        port = known["peer"]
-        session = Interface(port), known["family"], f"AS {known['far']}"
+    def _read_link(self, fields: Fields, line: int, templates: dict[str, tuple[str, ...]]) -> None:
+        """Note the addresses of a neighbour in one family."""
+        port = fields["peer"]
+        session = Interface(port), fields["family"], f"AS {fields['far']}"
         self.claims.append(Claim("session", session, self.file, line))
-        plain = self.said.need(words["plain"], known)
-        self._leads(plain, port, line)
-        if any(self.said.find(words["marked"][0], known)):
-            marked = self.said.need(words["marked"], known)
-            self._leads(marked, with_mark(port), line)
+        plain = self.statements.need(templates["plain"], fields)
+        self._add_hop(plain, port, line)
+        if any(self.statements.find(templates["marked"][0], fields)):
+            marked = self.statements.need(templates["marked"], fields)
+            self._add_hop(marked, with_mark(port), line)
             self.hops.append(NextHop(port, address_text(marked["hop"]), self.file, line))
 
-    def _leads(self, known: Found, port: str, line: int) -> None:
-        address = self._single(known)
+    def _add_hop(self, fields: Fields, port: str, line: int) -> None:
+        """Note an address that leads to a port, and to no other."""
+        address = self._single_address(fields)
         if address in self.ports:
-            self.said.missing.append(f"an address of {port} alone, not {address}")
+            self.statements.missing.append(f"an address of {port} alone, not {address}")
         self.ports[address] = port
         self.hops.append(NextHop(port, address, self.file, line))
 
-    def _single(self, known: Found) -> str:
-        address, _, length = known["prefix"].partition("/")
-        if length != known["full"]:
-            self.said.missing.append(f"a single address, not {known['prefix']}")
+    def _single_address(self, fields: Fields) -> str:
+        """The address of the field `prefix`, which has to have the full length."""
+        address, _, length = fields["prefix"].partition("/")
+        if length != fields["full"]:
+            self.statements.missing.append(f"a single address, not {fields['prefix']}")
         return address_text(address)
 
     def switch(self, rest: EmittedSwitch) -> EmittedSwitch:
-        """The switch with everything else that its files say."""
-        made = self.said.unmade(said_in(FILE)["made"])
-        wrong = [(self.file, 0, text) for text in self.said.lacking()]
-        wrong += [(self.file, line, text) for line, text in made]
+        """The switch, by these statements and by the rest of its files."""
+        too_early = self.statements.unmade(statement_templates(TRACKED)["made"])
+        wrong = [(self.file, 0, text) for text in self.statements.lacking()]
+        wrong += [(self.file, line, text) for line, text in too_early]
+        unread = [(self.file, line, text) for line, text in self.statements.unknown()]
         return replace(
             rest,
             claimed=rest.claimed | CLAIMED,
             claims=[*rest.claims, *self.claims],
             next_hops=self.hops,
             addresses=[*rest.addresses, *self.own],
-            unread=[*rest.unread, *((self.file, *each) for each in self.said.unknown())],
+            unread=[*rest.unread, *unread],
             wrong=[*rest.wrong, *wrong],
         )

@@ -1,18 +1,18 @@
-"""eBGP whose best paths are the compiled minimal paths, and that finds others when these fail.
+"""The BGP of every switch, as values that the templates of all systems print.
 
-Every switch is an autonomous system of its own and announces its own prefix to all neighbours, so
-the length of an AS path is the number of links and the shortest one is a minimal path. In PolarFly
-it is the only one. Where there are several, the compiled one is preferred by its metric, which BGP
-compares after the length (RFC 4271, section 9.1.2.2): what is preferred is always among the
-shortest, so it cannot make routes oscillate, and after a failure the shortest paths left decide.
-The values are those of no system; the template of each prints them.
+Every switch is an autonomous system of its own and announces its prefix to all neighbours. So the
+length of an AS path is a number of links, and the shortest path is a minimal path. Where there are
+several, the compiled one gets the better metric, which BGP compares after the length (RFC 4271,
+section 9.1.2.2). A preferred path is always among the shortest, so preferences cannot make routes
+oscillate, and after a failure the shortest paths that are left decide.
 
-Where traffic from hosts is shared, it is by static routes whose next hops are addresses that the
-neighbours announce as hosts of their own: BGP finds them, so a next hop that a link has lost is
-found over another neighbour, and one that is dead is none. What enters leaves for a neighbour, and
-then follows the shortest path that is left, which has no loop. No packet goes to these addresses,
-and no interface has them. No route that discards may be near them: it would be found, and a kernel
-takes no group with a member that discards.
+Packets from hosts are shared by static routes. Their next hops are addresses that neighbours
+announce, as hosts of their own, from a pool of their own (`--set nexthops=…`). No interface has
+such an address, and no packet goes to it: BGP resolves it to a port. When the link to a neighbour
+fails, BGP resolves its address by another neighbour; when the neighbour itself fails, the address
+disappears. A packet that left for a neighbour then follows the shortest path that is left, which
+has no loop. No route that discards may cover the pool: it would resolve the next hop, and a kernel
+takes no next-hop group with a member that discards.
 """
 
 from __future__ import annotations
@@ -45,15 +45,19 @@ from inventory.problems import InputError, Problem, few
 
 ROUTING, BFD, UNNUMBERED, WCMP = "routing", "bfd", "unnumbered", "wcmp"
 VIA = ("nexthops", "nexthops6")
-"""The options with the pools of addresses that next hops of shares have."""
+"""The options with the pools of announced next hops, for IPv4 and IPv6."""
 BLOCK_OF_DESTINATIONS = 256
-"""Destinations that are walked to at once."""
+"""How many destinations are walked to at once, which bounds memory."""
 FAMILIES = (("ipv4", "ip"), ("ipv6", "ipv6"))
-"""The name of an address family, and the word that commands about it begin with."""
+"""The name of an address family, and the first word of commands about it."""
 
 
 def bgp_options(*bfd: str) -> Options:
-    """The options of a target that can have eBGP; bfd: the values of that, the default first."""
+    """The options of a target that can have eBGP.
+
+    Args:
+        bfd: the values of the option `bfd`, the default first.
+    """
     return MappingProxyType(
         {
             ROUTING: Option.choice("How routes come about.", "static", "bgp"),
@@ -73,26 +77,26 @@ WCMP_OPTION: Options = MappingProxyType(
 )
 
 
-def _pool(text: str, six: bool) -> bool:
+def _is_network(text: str, version: int) -> bool:
+    """Whether a text is a network of an IP version, in its canonical form."""
     try:
-        return str(network := ip_network(text)) == text and (network.version == 6) is six
+        network = ip_network(text)
     except ValueError:
         return False
+    return str(network) == text and network.version == version
+
+
+def _pool_option(version: int, default: str) -> Option:
+    return Option(
+        f"With alternates and routing=bgp: the pool of next hops, IPv{version}.",
+        default,
+        f"an IPv{version} network such as {default}",
+        partial(_is_network, version=version),
+    )
 
 
 SHARING_OPTIONS: Options = MappingProxyType(
-    {
-        name: Option(
-            f"With alternates and routing=bgp: the pool of next hops, IPv{4 + 2 * six}.",
-            default,
-            f"an IPv{4 + 2 * six} network such as {default}",
-            partial(_pool, six=six),
-        )
-        for name, default, six in (
-            (VIA[0], "100.127.0.0/16", False),
-            (VIA[1], "fd64:0:0:1::/64", True),
-        )
-    }
+    {VIA[0]: _pool_option(4, "100.127.0.0/16"), VIA[1]: _pool_option(6, "fd64:0:0:1::/64")}
 )
 
 BY_FRR: Options = MappingProxyType(
@@ -103,46 +107,50 @@ BY_FRR: Options = MappingProxyType(
         **WCMP_OPTION,
     }
 )
-"""Those of systems with addresses on links whose BGP is FRR's."""
+"""Further options of systems that have addresses on links and FRR's BGP."""
 
 
 @dataclass(frozen=True, slots=True)
 class BgpPeer:
-    """A neighbour in an address family.
-
-    number: its AS. address: at the other end of the link, "" where the link has none. preferred:
-    prefixes for which it is one next hop of several. policy: for what it announces.
-    """
+    """A neighbour in an address family."""
 
     interface: str
+    """The port to it."""
     number: int
+    """Its AS."""
     address: str
+    """Its address on the link, "" where links have no addresses."""
     preferred: tuple[str, ...]
+    """The prefixes to which several neighbours have paths of one length, and the compiled path goes
+    over this one."""
     policy: str
+    """The name of the policy for what it announces."""
 
     @property
     def name(self) -> str:
-        """What the session is called by: the address, or the interface where there is none."""
+        """The name of the session: the address, or the port where there is none."""
         return self.address or self.interface
 
 
 @dataclass(frozen=True, slots=True)
 class BgpFamily:
-    """An address family. name, word: ipv4 and ip, or ipv6 twice.
-
-    pool, length: every prefix of the fabric is of this length and in this network. own: the prefix
-    of the switch, "" where no switch has a route to it. via: the address of next hops that lead to
-    it, with its length, "" without shares; via_pool: where those of all switches are.
-    """
+    """What a switch says in one address family."""
 
     name: str
+    """ipv4 or ipv6."""
     word: str
+    """The first word of commands about the family: ip or ipv6."""
     pool: str
+    """The network that contains all prefixes of the fabric."""
     length: int
+    """The length of these prefixes."""
     own: str
+    """The prefix of the switch, "" where no switch has a route to it."""
     peers: tuple[BgpPeer, ...]
     via: str = ""
+    """The address that the switch announces as a next hop, with its length; "" without shares."""
     via_pool: str = ""
+    """The network of such addresses of all switches."""
 
     @property
     def full(self) -> int:
@@ -151,77 +159,80 @@ class BgpFamily:
 
     @property
     def announced(self) -> list[str]:
-        """The prefixes that the switch announces of itself."""
+        """The prefixes that the switch announces as its own."""
         return [prefix for prefix in (self.own, self.via) if prefix]
 
     def policies(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The policies for what neighbours announce, and the prefixes that each prefers."""
+        """The policies for what neighbours announce, each with the prefixes that it prefers."""
         yield from ((peer.policy, peer.preferred) for peer in self.peers if peer.preferred)
         yield f"fabric-{self.name}", ()
 
 
 @dataclass(frozen=True, slots=True)
 class BgpSpeaker:
-    """What a switch says in BGP.
-
-    number: its AS. longest: the most links that a path may have. bfd: whether BFD watches every
-    session. numbered: whether links have addresses, and so a session in each family; else there
-    is one for both. paths: how many it takes at once to a prefix. wcmp: whether it announces how
-    many these are, for others to weigh. Of all switches: keepalive, hold, connect: seconds between
-    keepalives, without any before the session ends, and between attempts to connect. interval: ms
-    between packets of BFD; multiplier: how many of them are missed at a dead link.
-    """
+    """The BGP of a switch, as templates print it."""
 
     number: int
+    """Its AS."""
     router_id: str
     longest: int
+    """The most links that a path may have."""
     bfd: bool
+    """Whether BFD watches every session."""
     numbered: bool
+    """Whether links have addresses, and each family its session; else one session is for both."""
     paths: int
+    """How many paths to a prefix it uses at once."""
     wcmp: bool
+    """Whether it announces how many paths it has, so that neighbours weigh it by them."""
     families: tuple[BgpFamily, ...]
     keepalive: ClassVar[int] = 3
+    """Seconds between keepalives."""
     hold: ClassVar[int] = 9
+    """Seconds without a keepalive after which a session ends."""
     connect: ClassVar[int] = 1
+    """Seconds between attempts to connect."""
     interval: ClassVar[int] = 300
+    """Milliseconds between packets of BFD."""
     multiplier: ClassVar[int] = 3
+    """How many of these have to be missed in a row for a link to count as dead."""
 
     def groups(self) -> Iterator[tuple[str, tuple[BgpFamily, ...]]]:
-        """The groups of neighbours, each with the families that its sessions are for."""
+        """The peer groups, each with the families of its sessions."""
         if self.numbered:
-            yield from ((f"fabric-{each.name}", (each,)) for each in self.families)
+            yield from ((f"fabric-{family.name}", (family,)) for family in self.families)
         else:
             yield "fabric", self.families
 
-    def announced(self, family: str) -> list[str]:
-        """What the switch announces of itself in a family, by the name of that."""
-        return next((each.announced for each in self.families if each.name == family), [])
+    def announced(self, name: str) -> list[str]:
+        """The prefixes that the switch announces as its own in the family of a name."""
+        return next((family.announced for family in self.families if family.name == name), [])
 
 
 @dataclass(frozen=True, slots=True)
 class ControlPlane:
-    """All speakers of a build.
-
-    hops: int8[S, S], links of the compiled paths. egress: int[S, S], their classes. numbers:
-    int64[S], of their systems. via: the pools of the addresses of next hops, () without shares.
-    wcmp: see `BgpSpeaker`.
-    """
+    """The BGP speakers of a build. S is the number of switches."""
 
     routed: RoutedFabric
     hops: NDArray[np.int8]
+    """int8[S, S]: the number of links of each compiled path."""
     egress: NDArray[np.integer]
+    """int[S, S]: the egress class at each switch for each destination."""
     numbers: NDArray[np.int64]
+    """int64[S]: the AS of each switch."""
     bfd: bool
     via: tuple[IPv4Network | IPv6Network, ...] = ()
+    """The pools of announced next hops for IPv4 and IPv6; () without shares."""
     wcmp: bool = False
+    """See `BgpSpeaker.wcmp`."""
 
     @classmethod
     def of(cls, routed: RoutedFabric, chosen: Chosen) -> ControlPlane | None:
-        """The speakers of a build, None with static routes.
+        """The speakers of a build; None with static routes.
 
         Raises:
-            InputError: compiled paths that are longer than need be, which BGP would not take, or
-                AS numbers that are not for use.
+            InputError: a compiled path is longer than the shortest one, which BGP would take, or AS
+                numbers or pools are wrong.
         """
         if chosen.get(ROUTING) != "bgp":
             return None
@@ -229,20 +240,29 @@ class ControlPlane:
         fib = Fib.of(build.tables, build.wiring.cables())
         order = build.tables.switches
         blocks = np.array_split(np.arange(order), -(-order // BLOCK_OF_DESTINATIONS))
-        hops = np.concatenate([minimal_hops(fib, block) for block in blocks], axis=1)
-        egress = np.concatenate([fib.egress(block) for block in blocks], axis=1)
         numbers = as_numbers(build.base, build.wiring.names)
         alternates = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
         shared = alternates and VIA[0] in chosen
-        via = tuple(ip_network(chosen[name]) for name in VIA) if shared else ()
-        plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on", via, weighs(chosen))
+        plane = cls(
+            routed=routed,
+            hops=np.concatenate([minimal_hops(fib, block) for block in blocks], axis=1),
+            egress=np.concatenate([fib.egress(block) for block in blocks], axis=1),
+            numbers=numbers,
+            bfd=chosen[BFD] == "on",
+            via=tuple(ip_network(chosen[name]) for name in VIA) if shared else (),
+            wcmp=weighs(chosen),
+        )
         counted = np.setdiff1d(numbers, list(build.base.get(OWN, {}).values()))
-        wrong = [*_wrong_numbers(counted), *plane._longer_paths(), *plane._wrong_pools()]
-        if problems := wrong:
+        if problems := [
+            *_wrong_numbers(counted),
+            *plane._longer_paths(),
+            *plane._wrong_pools(),
+        ]:
             raise InputError(few(problems))
         return plane
 
     def _longer_paths(self) -> list[Problem]:
+        """Compiled paths that are longer than a path over another neighbour."""
         w = self.routed.build.wiring
         problems = []
         for vertex in np.flatnonzero(self.routed.build.topology.present).tolist():
@@ -252,128 +272,155 @@ class ControlPlane:
                 Problem(
                     key="set routing",
                     required="static: BGP takes the shortest path and the compiled one is longer",
-                    given=f"bgp, and {w.names[vertex]} to {w.names[there]}",
+                    given=f"bgp, and {w.names[vertex]} to {w.names[destination]}",
                 )
-                for there in longer.tolist()
+                for destination in longer.tolist()
             ]
         return problems
 
     def _wrong_pools(self) -> Iterator[Problem]:
-        """Pools of next hops that are too small, or hold addresses of others."""
+        """Pools of announced next hops that are too small, or hold addresses of others."""
         build = self.routed.build
         hosts = build.addressing.ipv4, build.addressing.ipv6
         pools = dict(zip(VIA, zip(self.via, hosts, strict=False), strict=False))
         return pool_problems(build, pools, len(self.numbers) + 1, "next hops")
 
     def next_hops(self, vertex: int, family: int) -> dict[int, tuple[str, str]]:
-        """By port the address that leads to the neighbour there, and no interface."""
+        """For each port the next hop that the neighbour announces: its address, no interface."""
         pool, ends = self.via[family], self.routed.build.wiring.ends(vertex)
         return {port: (str(pool[far + 1]), "") for port, far, _ in ends}
 
     def next_hop(self, prefix: int, family: int) -> tuple[str, str] | None:
-        """The address that leads to the switch of a prefix, and no interface; None: of several."""
+        """The next hop that the switch of a prefix announces; None: the prefix is an aggregate."""
         return (str(self.via[family][prefix + 1]), "") if prefix < len(self.numbers) else None
 
     def weighed(self, vertex: int, family: int, table: Mapping[str, Choices]) -> dict[str, Choices]:
-        """A table of BGP's paths; with `wcmp` each weighs as many as there are behind it."""
+        """A table of BGP's paths; with `wcmp` a next hop weighs as many paths as are behind it.
+
+        Args:
+            vertex: of the switch.
+            family: 0 for IPv4, 1 for IPv6.
+            table: its routes by prefix.
+        """
         if not self.wcmp:
             return dict(table)
         w, hops = self.routed.build.wiring, self.hops
-        behind: dict[str, list[int]] = {}
+        paths_behind: dict[str, list[int]] = {}
         for port, far, _ in w.ends(vertex):
             near = hops[w.far[far][w.far[far] >= 0]]
             paths = (near == hops[far] - 1).sum(axis=0).clip(1)
-            behind[w.port_name(vertex, port)] = paths.tolist()
+            paths_behind[w.port_name(vertex, port)] = paths.tolist()
         number = {text: at for at, text in enumerate(self.routed.prefixes[family])}
         return {
             prefix: tuple(
-                tuple((via, port, behind[port][number[prefix]]) for via, port, _ in stage)
-                for stage in choices
+                tuple((via, port, paths_behind[port][number[prefix]]) for via, port, _ in hops_)
+                for hops_ in choices
             )
             for prefix, choices in table.items()
         }
 
-    def at(self, vertex: int, numbered: Mapping[int, tuple[str, ...]] | None = None) -> BgpSpeaker:
+    def at(self, vertex: int, far_ends: Mapping[int, tuple[str, ...]] | None = None) -> BgpSpeaker:
         """The speaker of a switch.
 
         Args:
             vertex: of the switch.
-            numbered: the addresses at the other end, by port and family; None: links have none.
+            far_ends: the IPv4 and IPv6 address at the other end of each port's link; None: links
+                have no addresses.
         """
-        routed, a = self.routed, self.routed.build.addressing
-        topology, pools = routed.build.topology, routed.pools()
-        lengths = (a.ipv4_length, 64)
+        routed = self.routed
+        every_hop = routed.build.forwarding.every_hop
         return BgpSpeaker(
             number=int(self.numbers[vertex]),
             router_id=routed.gateways[vertex],
-            longest=2 * topology.diameter + 2,
+            longest=2 * routed.build.topology.diameter + 2,
             bfd=self.bfd,
-            numbered=numbered is not None,
-            paths=len(routed.switch(vertex).links) if routed.build.forwarding.every_hop else 1,
+            numbered=far_ends is not None,
+            paths=len(routed.switch(vertex).links) if every_hop else 1,
             wcmp=self.wcmp,
             families=tuple(
-                BgpFamily(
-                    *FAMILIES[family],
-                    pool=pools[family],
-                    length=lengths[family],
-                    own=texts[vertex] if topology.endpoints[vertex] else "",
-                    peers=tuple(self._peers(vertex, family, numbered or {})),
-                    **self._via(vertex, family),
-                )
-                for family, texts in enumerate(routed.prefixes)
+                self._family(vertex, family, far_ends or {})
+                for family in range(len(routed.prefixes))
             ),
         )
 
-    def _via(self, vertex: int, family: int) -> dict[str, str]:
+    def _family(
+        self, vertex: int, family: int, far_ends: Mapping[int, tuple[str, ...]]
+    ) -> BgpFamily:
+        """What a switch says in an address family, 0 for IPv4."""
+        build = self.routed.build
+        name, word = FAMILIES[family]
+        own = self.routed.prefixes[family][vertex]
+        return BgpFamily(
+            name=name,
+            word=word,
+            pool=self.routed.pools()[family],
+            length=(build.addressing.ipv4_length, 64)[family],
+            own=own if build.topology.endpoints[vertex] else "",
+            peers=tuple(self._peers(vertex, family, far_ends)),
+            via=self._via(vertex, family),
+            via_pool=str(self.via[family]) if self.via else "",
+        )
+
+    def _via(self, vertex: int, family: int) -> str:
+        """The next hop that a switch announces, with its length; "" without shares."""
         if not self.via:
-            return {}
+            return ""
         pool = self.via[family]
-        return {"via": f"{pool[vertex + 1]}/{pool.max_prefixlen}", "via_pool": str(pool)}
+        return f"{pool[vertex + 1]}/{pool.max_prefixlen}"
 
     def _peers(
-        self, vertex: int, family: int, addresses: Mapping[int, tuple[str, ...]]
-    ) -> list[BgpPeer]:
+        self, vertex: int, family: int, far_ends: Mapping[int, tuple[str, ...]]
+    ) -> Iterator[BgpPeer]:
+        """The neighbours of a switch; see `at`."""
         w, classes = self.routed.build.wiring, self.routed.build.tables.classes
         far = w.far[vertex][w.far[vertex] >= 0]
+        # Destinations to which several neighbours have shortest paths: the compiled one is
+        # preferred, unless all of them are used.
         tied = np.flatnonzero((self.hops[far] == self.hops[vertex] - 1).sum(axis=0) > 1)
-        tied = tied[:0] if self.routed.build.forwarding.every_hop else tied
+        if self.routed.build.forwarding.every_hop:
+            tied = tied[:0]
         port = classes.port[vertex][self.egress[vertex, tied]]
         texts, name = self.routed.prefixes[family], FAMILIES[family][0]
-        peers = []
-        for link, there in zip(self.routed.switch(vertex).links, far.tolist(), strict=True):
-            through = tied[port == link.port].tolist()
-            preferred = tuple(texts[d] for d in through) + tuple(
-                self._via(d, family)["via"] for d in through if self.via
+        links = self.routed.switch(vertex).links
+        for link, neighbour in zip(links, far.tolist(), strict=True):
+            destinations = tied[port == link.port].tolist()
+            preferred = [texts[destination] for destination in destinations]
+            if self.via:
+                preferred += [self._via(destination, family) for destination in destinations]
+            yield BgpPeer(
+                interface=link.interface,
+                number=int(self.numbers[neighbour]),
+                address=far_ends[link.port][family] if far_ends else "",
+                preferred=tuple(preferred),
+                policy=f"via-{link.port}-{name}" if preferred else f"fabric-{name}",
             )
-            peers.append(
-                BgpPeer(
-                    interface=link.interface,
-                    number=int(self.numbers[there]),
-                    address=addresses[link.port][family] if addresses else "",
-                    preferred=preferred,
-                    policy=f"via-{link.port}-{name}" if preferred else f"fabric-{name}",
-                )
-            )
-        return peers
 
 
 def bgp_reader(speaker: Callable[[Path, SpeakerOptions], BgpSwitch], chosen: Chosen) -> BgpReader:
-    """The reader of a target with eBGP, by what reads a folder."""
-    alone = chosen.get(UNNUMBERED, OFF) != OFF
-    asked = SpeakerOptions(chosen[BFD] == "on", not alone, weighs(chosen))
-    return BgpReader(lambda folder: speaker(folder, asked))
+    """The reader of a target with eBGP.
+
+    Args:
+        speaker: reads the folder of a switch, which was rendered with some options.
+        chosen: the value of every option.
+    """
+    options = SpeakerOptions(
+        bfd=chosen[BFD] == "on",
+        numbered=chosen.get(UNNUMBERED, OFF) == OFF,
+        wcmp=weighs(chosen),
+    )
+    return BgpReader(lambda folder: speaker(folder, options))
 
 
 def weighs(chosen: Chosen) -> bool:
-    """Whether BGP weighs next hops, by `WCMP`."""
+    """Whether the options have BGP weigh next hops by the paths behind them."""
     return chosen.get(WCMP, OFF) != OFF
 
 
 def require_static(wanted: Sequence[Addition[Any, Any]], chosen: Chosen) -> None:
-    """Pass unless an addition is wanted: what it prints was proved for compiled paths.
+    """Refuse additions: what they print was proved for compiled paths only.
 
     Raises:
-        InputError: one is.
+        InputError: an addition is wanted.
     """
     for addition in wanted:
         raise InputError.of(
@@ -384,13 +431,15 @@ def require_static(wanted: Sequence[Addition[Any, Any]], chosen: Chosen) -> None
 
 
 def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> None:
-    """BGP finds minimal routes and their aggregates; static routes may share what enters.
+    """Check that a target with BGP can do what the build asks for.
+
+    BGP finds minimal routes and their aggregates; static routes share packets from hosts.
 
     Args:
         build: what is to be emitted.
         target: its name.
         chosen: the value of every option.
-        why: why its static routes can have no next hops that BGP finds in another table.
+        why: why BGP cannot resolve next hops of its static routes, "" where it can.
 
     Raises:
         InputError: the build asks for more.
@@ -398,17 +447,21 @@ def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> Non
     if weighs(chosen) and not build.forwarding.every_hop:
         required = f"{OFF} without transit: ecmp, where a prefix has one path"
         raise InputError.of(required, chosen[WCMP], key=f"{SET} {WCMP}")
-    # At every hop packets from hosts go as others do.
-    apart = why and not build.forwarding.every_hop
-    sharing = frozenset[str]() if apart else frozenset({INGRESS, WEIGHTS})
-    named = f"{target} with routing=bgp"
+    # Where every hop shares packets, those from hosts need no static routes.
+    cannot_share = why and not build.forwarding.every_hop
+    sharing = frozenset[str]() if cannot_share else frozenset({INGRESS, WEIGHTS})
+    title = f"{target} with routing=bgp"
     if why and build.tables.classes.alternate.shape[2]:
-        named += f" ({why})"
-    Capabilities(sharing | {AGGREGATES, TRANSIT}).require(build, named)
+        title += f" ({why})"
+    Capabilities(sharing | {AGGREGATES, TRANSIT}).require(build, title)
 
 
 def _wrong_numbers(numbers: NDArray[np.int64]) -> list[Problem]:
-    """Numbers that are counted on, in order; those of the inventory's nodes are checked there."""
+    """AS numbers that cannot be used.
+
+    Args:
+        numbers: those that are counted on from `base.asn`, in order. The inventory checks its own.
+    """
     if numbers.max(initial=0) <= LAST_AS and not np.isin(numbers, RESERVED_AS).any():
         return []
     return [

@@ -1,9 +1,9 @@
-"""A switch of an eBGP fabric in maintenance: the lines that have others go around it, and back.
+"""Drains a switch of an eBGP fabric before maintenance: the lines to type, and those that end it.
 
-What it announces of others gets a longer AS path, by so many systems that any other path is shorter
-and this one is still let in: who has no other keeps it. Its own prefix stays as it is. The address
-by which shares find it is withdrawn, so no share goes over it. All of this happens while the switch
-forwards, and nothing waits for it.
+The switch announces the prefixes of others with a longer AS path: so long that any other path is
+preferred, and short enough that neighbours without another one still accept it. Its own prefix
+stays as it is. The address that it announces as a next hop is withdrawn, so that no static route
+shares packets over it. The switch forwards all the time.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from inventory.problems import InputError
 
 @runtime_checkable
 class Speaking(Protocol):
-    """The variables of a router's templates, as far as they are about BGP."""
+    """Variables of a router's templates that have a speaker of BGP."""
 
     @property
     def bgp(self) -> BgpSpeaker | None:
-        """What it says; None with static routes."""
+        """The speaker; None with static routes."""
 
 
 def drained_systems() -> list[str]:
-    """The systems whose route maps are written alike."""
+    """The systems for which the lines of a drain are known."""
     return [system.name for system in installed_systems() if system.route_maps]
 
 
 def maintenance_lines(
     build: Build, name: str, options: Chosen, node: str, *, end: bool = False
 ) -> list[str]:
-    """What to type on a switch so that others go around it.
+    """The lines to type on a switch to drain it.
 
     Args:
-        build: the fabric's.
+        build: of the fabric.
         name: of the target.
         options: those that it was rendered with.
-        node: the switch.
-        end: what takes these lines back.
+        node: the name of the switch.
+        end: whether the drain ends: lines that take the others back.
 
     Raises:
-        InputError: a system without such route maps, static routes, or no such switch.
+        InputError: the system has no route maps, routes are static, or there is no such switch.
     """
     system = target(name)
     words = system.route_maps
@@ -66,31 +66,46 @@ def maintenance_lines(
     speaker = values.bgp if isinstance(values, Speaking) else None
     if speaker is None:
         raise InputError.of("a system that speaks BGP", name, key="target")
-    more = speaker.longest - build.topology.diameter
-    lines = [
-        line for f in speaker.families for line in _policies(f, words, speaker.number, more, end)
-    ]
-    shares = [line for f in speaker.families if f.via for line in _shares(f, words.family, end)]
-    if shares:
-        lines += [f"router bgp {speaker.number}", *shares, "exit"]
+    # A path of the diameter that is longer by this is the longest that neighbours accept.
+    repeats = speaker.longest - build.topology.diameter
+    path = " ".join([str(speaker.number)] * repeats)
+    policy_lines = _end_policy if end else _begin_policy
+    lines = [line for f in speaker.families for line in policy_lines(f, words, path)]
+    networks = [line for f in speaker.families if f.via for line in _network(f, words.family, end)]
+    if networks:
+        lines += [f"router bgp {speaker.number}", *networks, "exit"]
     return lines
 
 
-def _policies(
-    f: BgpFamily, words: RouteMapWords, number: int, more: int, end: bool
-) -> Iterator[str]:
-    own, announced = f"{f.word} prefix-list own-{f.name}", f"route-map announced-{f.name} permit"
-    permitted = f"seq 5 permit {f.own}"
-    one = [own, f" {permitted}", "exit"] if words.list_sections else [f"{own} {permitted}"]
-    if f.own and not end:
-        yield from one
-        yield from (f"{announced} 5", f" match {f.word} address prefix-list own-{f.name}", "exit")
-    longer = f" {' '.join([str(number)] * more)}" * (not end)
-    yield from (f"{announced} 10", f" {'no ' * end}set as-path prepend{longer}", "exit")
-    if f.own and end:
-        yield from (f"no {announced} 5", f"no {own if words.list_sections else one[0]}")
+def _begin_policy(family: BgpFamily, words: RouteMapWords, path: str) -> Iterator[str]:
+    """Announce the switch's own prefix as before (entry 5), others with a longer path (10)."""
+    route_map = f"route-map announced-{family.name} permit"
+    if family.own:
+        own = f"{family.word} prefix-list own-{family.name}"
+        permitted = f"seq 5 permit {family.own}"
+        if words.list_sections:
+            yield from (own, f" {permitted}", "exit")
+        else:
+            yield f"{own} {permitted}"
+        match = f" match {family.word} address prefix-list own-{family.name}"
+        yield from (f"{route_map} 5", match, "exit")
+    yield from (f"{route_map} 10", f" set as-path prepend {path}", "exit")
 
 
-def _shares(f: BgpFamily, unicast: str, end: bool) -> Iterator[str]:
-    network = f"{'' if end else 'no '}network {f.via}"
-    yield from (f" address-family {f.name}{unicast}", f"  {network}", " exit")
+def _end_policy(family: BgpFamily, words: RouteMapWords, _path: str) -> Iterator[str]:
+    """Take back what `_begin_policy` typed."""
+    route_map = f"route-map announced-{family.name} permit"
+    yield from (f"{route_map} 10", " no set as-path prepend", "exit")
+    if family.own:
+        own = f"{family.word} prefix-list own-{family.name}"
+        permitted = f"seq 5 permit {family.own}"
+        prefix_list = own if words.list_sections else f"{own} {permitted}"
+        yield from (f"no {route_map} 5", f"no {prefix_list}")
+
+
+def _network(family: BgpFamily, unicast: str, end: bool) -> Iterator[str]:
+    """Withdraw the address that the switch announces as a next hop, or announce it again."""
+    network = f"network {family.via}"
+    yield f" address-family {family.name}{unicast}"
+    yield f"  {network if end else f'no {network}'}"
+    yield " exit"

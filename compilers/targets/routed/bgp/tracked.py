@@ -1,10 +1,10 @@
-"""Static routes that follow BFD: eBGP keeps their next hops, each for one link alone.
+"""Static routes of FRR that follow BFD, by next hops that BGP announces for one link only.
 
-Static routes of FRR 8.4 do not follow BFD, but routes of BGP do. So every switch announces an
-address to its neighbours, and another one for marked packets, by which these reach it on its
-devices for them (`kernel_marks`). A neighbour accepts no other, and announces it to none: it is
-there while BFD finds the link alive. What BFD finds dead takes the address away, and with it every
-static route over the link, as a port that goes down does; the next choice of the prefix serves.
+Static routes of FRR 8.4 do not follow BFD, but routes of BGP do. So each switch announces an
+address to its neighbours, and a second one for marked packets, which the neighbour reaches on a
+device for them (`kernel_marks`). A neighbour accepts nothing else and passes nothing on. When BFD
+takes a session down, the address disappears, and with it every static route over the link, as if
+the port were down. The next choice of each prefix then takes its place.
 """
 
 from __future__ import annotations
@@ -23,37 +23,45 @@ from inventory.problems import InputError, few
 
 @dataclass(frozen=True, slots=True)
 class TrackedFamily:
-    """An address family of a link, or of the switch: its name, the word of commands, a length.
-
-    plain, marked: the addresses that are announced; marked is "" without marks.
-    """
+    """The addresses that a switch announces in one address family."""
 
     name: str
+    """ipv4 or ipv6."""
     word: str
+    """The first word of commands about the family: ip or ipv6."""
     full: int
+    """The length of an address."""
     plain: str
+    """The next hop for packets as they are."""
     marked: str
+    """The next hop for marked packets, "" where the balance does not mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedLink:
-    """A link: the AS of the neighbour, its address for marked packets, what it announces."""
+    """A link to a neighbour."""
 
     interface: str
     number: int
+    """The AS of the neighbour."""
     marked_hop: str
+    """The link-local address of its device for marked packets."""
     families: tuple[TrackedFamily, ...]
+    """What the neighbour announces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """What a switch says to neighbours that only keep its next hops; see `BgpSpeaker`."""
+    """The BGP of a switch that keeps next hops alive, as the template of frr.conf prints it."""
 
     number: int
+    """Its AS."""
     router_id: str
     own: tuple[TrackedFamily, ...]
+    """What it announces."""
     links: tuple[TrackedLink, ...]
     keepalive: int = BgpSpeaker.keepalive
+    """The timers are those of `BgpSpeaker`."""
     hold: int = BgpSpeaker.hold
     connect: int = BgpSpeaker.connect
     interval: int = BgpSpeaker.interval
@@ -62,17 +70,18 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class TrackedHops:
-    """The next hops of all switches; pools: of their addresses, the upper half of marked ones."""
+    """The announced next hops of all switches."""
 
     routed: RoutedFabric
     pools: tuple[IPv4Network | IPv6Network, ...]
+    """The pool of each address family; those for marked packets are in its upper half."""
 
     @classmethod
     def of(cls, routed: RoutedFabric, chosen: Chosen) -> TrackedHops:
-        """Those of a build.
+        """The next hops of a build, from the pools of the options `nexthops` and `nexthops6`.
 
         Raises:
-            InputError: pools that are too small or hold others' addresses.
+            InputError: a pool is too small, or holds addresses of others.
         """
         a = routed.build.addressing
         pools = tuple(ip_network(chosen[name]) for name in VIA)
@@ -80,29 +89,35 @@ class TrackedHops:
         needed = 2 * (len(routed.build.wiring.names) + 1)
         if problems := list(pool_problems(routed.build, given, needed, "next hops")):
             raise InputError(few(problems))
-        return cls(routed, pools[: 1 + (a.ipv6 is not None)])
+        return cls(routed, pools if a.ipv6 else pools[:1])
 
     def hops(self, vertex: int, family: int, *, marked: bool = False) -> PortHops:
-        """The address behind every port, and no interface."""
+        """For each port of a switch the next hop that the neighbour announces, no interface."""
         ends = self.routed.build.wiring.ends(vertex)
         return {port: (self._address(far, family, marked), "") for port, far, _ in ends}
 
     def _address(self, vertex: int, family: int, marked: bool) -> str:
         pool = self.pools[family]
-        return str(pool[vertex + 1 + marked * (pool.num_addresses // 2)])
+        first = pool.num_addresses // 2 if marked else 0
+        return str(pool[first + vertex + 1])
 
     def _families(self, vertex: int) -> Iterator[TrackedFamily]:
         marks = self.routed.build.forwarding.marks
         for family, pool in enumerate(self.pools):
-            marked = self._address(vertex, family, marked=True) if marks else ""
-            plain = self._address(vertex, family, marked=False)
-            yield TrackedFamily(*FAMILIES[family], pool.max_prefixlen, plain, marked)
+            name, word = FAMILIES[family]
+            yield TrackedFamily(
+                name=name,
+                word=word,
+                full=pool.max_prefixlen,
+                plain=self._address(vertex, family, marked=False),
+                marked=self._address(vertex, family, marked=True) if marks else "",
+            )
 
     def at(self, vertex: int) -> Tracked:
-        """What a switch says."""
+        """The BGP of a switch."""
         w = self.routed.build.wiring
         number = as_numbers(self.routed.build.base, w.names).tolist()
-        far = {port: there for port, there, _ in w.ends(vertex)}
+        far = {port: neighbour for port, neighbour, _ in w.ends(vertex)}
         return Tracked(
             number=number[vertex],
             router_id=self.routed.gateways[vertex],
