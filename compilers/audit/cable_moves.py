@@ -1,11 +1,11 @@
-"""The fewest moves that turn one set of cables into another.
+"""The fewest moves of plugs that turn the cables that exist into the planned ones.
 
-Cables are pairs of ports, and the planned and the present cables are each a matching. Their
-symmetric difference consists of cycles and paths in which planned and present cables alternate.
-Exchanging the plugs of two ports cuts two cables and joins their four ends anew, which adds one
-cycle at most, so a cycle of m planned cables needs exactly m - 1 exchanges (as in sorting genomes
-by double cut and join: Yancopoulos, Attie and Friedberg, Bioinformatics 21, 2005). A path with p
-planned and a present cables needs max(p, a) moves, as each move settles one cable at most.
+Cables are pairs of ports (sockets, see `resolve`), and each set of cables is a matching. Their
+symmetric difference consists of cycles and paths in which planned and existing cables alternate.
+Exchanging the plugs of two ports cuts two cables and joins their four ends anew, which adds at most
+one cycle. So a cycle of m planned cables needs exactly m - 1 exchanges (as in sorting genomes by
+double cut and join: Yancopoulos, Attie and Friedberg, Bioinformatics 21, 2005). A path with p
+planned and a existing cables needs max(p, a) moves, as each move settles at most one cable.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ from compilers.audit.resolve import Pair, Pairs, PortFinder
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One step of the repair, at two ports.
-
-    swap: exchange the plugs in a and b. move: the plug in a goes to b, which is empty. add: a new
-    cable from a to b, both empty. remove: the cable between a and b.
-    """
+    """One step of the repair, at two ports."""
 
     kind: Literal["swap", "move", "add", "remove"]
+    """swap: exchange the plugs in a and b. move: the plug in a goes to b, which is empty. add: a
+    new cable from a to b, both empty. remove: the cable between a and b."""
     a: int
     b: int
 
     def sentence(self, ports: PortFinder) -> str:
         """The move as a sentence: `swap the plugs in A7 and A9 at node n12`."""
-        (a, b), (u, v) = (map(kind, (self.a, self.b)) for kind in (ports.name, ports.node))
+        a, b = ports.name(self.a), ports.name(self.b)
+        u, v = ports.node(self.a), ports.node(self.b)
         if self.kind == "swap" and u == v:
             return f"swap the plugs in {a} and {b} at node {u}"
         if self.kind == "move" and u == v:
@@ -47,18 +46,21 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A path or cycle of the difference: its ports in order, each joined to the next.
-
-    planned: whether a planned cable joins the first two. closed: whether a present cable joins the
-    last to the first.
-    """
+    """A path or a cycle in which planned and existing cables alternate."""
 
     ports: tuple[int, ...]
+    """Its ports in order, each joined to the next."""
     planned: bool
+    """Whether a planned cable joins the first two."""
     closed: bool
+    """Whether it is a cycle: an existing cable joins the last port to the first."""
 
     def moves(self, node: Callable[[int], int]) -> Iterator[Move]:
-        """The fewest moves, each at a single node if possible; `node` gives the node of a port."""
+        """The fewest moves, each at a single node if possible.
+
+        Args:
+            node: the node of a port.
+        """
         if self.closed:
             return _untangle(list(self.ports), node)
         return _along(list(self.ports), self.planned)
@@ -70,30 +72,52 @@ class Component:
 
 
 def components(planned: Pairs, present: Pairs) -> list[Component]:
-    """The cycles and paths of the difference, ordered by their smallest port."""
-    plan, fact = _mates(planned - present), _mates(present - planned)
-    left = set(plan) | set(fact)
-    loose = set(plan) ^ set(fact)
-    found = [_walk(p, plan, fact, p in plan, left) for p in sorted(loose) if p in left]
-    found += [_walk(p, plan, fact, True, left) for p in sorted(left) if p in left]
-    return sorted(found, key=lambda part: min(part.ports))
+    """The cycles and paths of planned and existing cables, ordered by their smallest port."""
+    planned_mate, present_mate = _mates(planned - present), _mates(present - planned)
+    left = set(planned_mate) | set(present_mate)
+    ends_of_paths = sorted(set(planned_mate) ^ set(present_mate))
+    # `left` shrinks while components are walked, so each one is walked once.
+    parts = [
+        _walk(port, planned_mate, present_mate, port in planned_mate, left)
+        for port in ends_of_paths
+        if port in left
+    ]
+    parts += [
+        _walk(port, planned_mate, present_mate, True, left) for port in sorted(left) if port in left
+    ]
+    return sorted(parts, key=lambda part: min(part.ports))
 
 
 def _mates(pairs: Iterable[Pair]) -> dict[int, int]:
+    """The port at the other end of each port's cable."""
     return {end: other for a, b in pairs for end, other in ((a, b), (b, a))}
 
 
 def _walk(
-    start: int, plan: dict[int, int], fact: dict[int, int], by_plan: bool, left: set[int]
+    start: int,
+    planned_mate: dict[int, int],
+    present_mate: dict[int, int],
+    by_plan: bool,
+    left: set[int],
 ) -> Component:
-    """The component of a port; its ports are removed from `left`."""
-    first, ports = by_plan, [start]
+    """The component of a port; its ports are removed from `left`.
+
+    Args:
+        start: the port.
+        planned_mate: the other end of each planned cable.
+        present_mate: the other end of each existing cable.
+        by_plan: whether a planned cable is followed first.
+        left: the ports of components that were not walked.
+    """
+    begins_planned, ports = by_plan, [start]
     left.discard(start)
-    while (after := (plan if by_plan else fact).get(ports[-1])) is not None and after != start:
+    while True:
+        after = (planned_mate if by_plan else present_mate).get(ports[-1])
+        if after is None or after == start:
+            return Component(tuple(ports), begins_planned, after == start)
         ports.append(after)
         left.discard(after)
         by_plan = not by_plan
-    return Component(tuple(ports), first, after == start)
 
 
 def _untangle(ports: list[int], node: Callable[[int], int]) -> Iterator[Move]:

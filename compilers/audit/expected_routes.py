@@ -1,6 +1,6 @@
-"""What the routers of a build hold, and what one holds instead.
+"""Compares the tables that a router prints with those that its build gives it.
 
-`check routes` and `push` ask the same: they compare tables that a router prints with these.
+`check routes` and the proof of `push` use it.
 """
 
 from __future__ import annotations
@@ -25,76 +25,79 @@ class ComparedRouter:
 
     vertex: int
     routes: int
-    """How many it should hold."""
+    """How many routes it should hold."""
     differences: tuple[RouteDifference, ...]
     form: str
-    """That of its tables, "" where they are empty."""
+    """The form of its tables, "" where they are empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRoutes:
-    """The routes of a build, as its routers hold them."""
+    """The routes that the routers of a build should hold."""
 
     build: Build
-    """Ports named as the system names them."""
+    """The build, with ports named as the system names them."""
     tables: Callable[[int], RouteTables]
     """The tables of a router, by its vertex."""
     pools: tuple[str, ...]
-    """The addresses of the fabric."""
+    """The networks of the fabric's addresses."""
     rounded: bool
-    """Whether weights are brought to a sum of the system's own, as those of BGP are."""
+    """Whether the system scales weights to a sum of its own and rounds them, as BGP does."""
 
     @classmethod
     def of(
         cls, system: Target, build: Build, chosen: Chosen, before: Build | None = None
     ) -> ExpectedRoutes:
-        """Those of a target.
+        """The routes of a build on a system.
 
         Args:
             system: the target that configures the routers.
-            build: the plan, as `system.check` returns it.
+            build: as `system.check` returns it.
             chosen: the value of every option.
-            before: the build that the routers had, whose addresses are the fabric's, too.
+            before: the build that the routers had before, whose addresses belong to the fabric too.
 
         Raises:
-            InputError: the target has no routes.
+            InputError: the target has no routing tables.
         """
         tables = system.routes_held(build, chosen)
         if tables is None:
             required, given = f"one of {', '.join(route_forms())}", f"target {system.name}"
             raise InputError.of(required, given, key="target")
-        builds = (build, *([before] if before else []))
-        pools = dict.fromkeys(pool for one in builds for pool in fabric_pools(one.addressing))
+        pools = dict.fromkeys(fabric_pools(build.addressing))
+        if before:
+            pools |= dict.fromkeys(fabric_pools(before.addressing))
         return cls(build, tables, tuple(pools), weighs(chosen))
 
     def compared(
         self, vertex: int, texts: Sequence[tuple[str, str]], wanted: RouteTables | None = None
     ) -> ComparedRouter:
-        """Compare a router with what it should hold.
+        """Compare a router with the routes that it should hold.
 
         Args:
             vertex: of the router.
             texts: its tables, see `read_tables`.
-            wanted: other tables than those of the build.
+            wanted: the tables that it should have; None: those of the build.
 
         Raises:
             InputError: the tables cannot be read.
         """
         tables = self.tables(vertex) if wanted is None else wanted
         held = read_tables(texts, {prefix for routes in tables.values() for prefix in routes})
-        found = route_differences(
+        differences = route_differences(
             self.build.wiring.names[vertex],
-            tables,
-            held.tables,
-            self.pools,
-            self._own(vertex),
-            held.whole,
-            self.rounded,
+            wanted=tables,
+            held=held.tables,
+            pools=self.pools,
+            own=self._host_networks(vertex),
+            whole=held.whole,
+            rounded=self.rounded,
         )
         count = sum(len(routes) for table, routes in tables.items() if table not in RULES)
-        return ComparedRouter(vertex, count, tuple(found), held.form)
+        return ComparedRouter(vertex, count, tuple(differences), held.form)
 
-    def _own(self, vertex: int) -> tuple[str, ...]:
-        """The blocks of a router's own hosts, which it may divide as it likes."""
+    def _host_networks(self, vertex: int) -> tuple[str, ...]:
+        """The networks of a router's own hosts, for which it may have any routes."""
         a = self.build.addressing
-        return str(a.network(vertex)), *([str(a.network6(vertex))] if a.ipv6 else [])
+        if not a.ipv6:
+            return (str(a.network(vertex)),)
+        return str(a.network(vertex)), str(a.network6(vertex))

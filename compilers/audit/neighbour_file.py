@@ -1,4 +1,4 @@
-"""Files and folders of neighbour tables as facts, whatever tool they are from."""
+"""Reads files and folders of neighbour tables, in any of the forms that systems and tools print."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from inventory.problems import InputError, Problem, few, file_name, shown
 
 @cache
 def neighbour_forms() -> Mapping[str, NeighbourTables]:
-    """Every form by its name: those that systems print, and a table that people write."""
+    """All forms by their names: those that systems print, and a CSV table that people write."""
     printed = (system.neighbours for system in installed_systems() if system.neighbours)
     return {form.form: form for form in (*printed, neighbour_table.FORM)}
 
 
 def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
-    """The facts in files, and in the files of folders.
+    """Read files of neighbour tables.
 
-    Where a table is of one node, the file's name without its last suffix names the node, or else a
-    folder that it is in; a JSON file may hold many, as a mapping from node to table.
+    Where a table is of one node, the name of the file without its last suffix names the node, or
+    else a folder that it is in. A JSON file may have many tables, as a mapping from node to table.
 
     Args:
         paths: files and folders.
-        form: one of `neighbour_forms`; without it the content tells.
+        form: a key of `neighbour_forms`; None: the contents tell.
 
     Raises:
-        InputError: every file that cannot be read or is of no known form.
+        InputError: files cannot be read, or are of no known form; all of them at once.
     """
     seen: list[Seen] = []
     reporters: set[tuple[str, ...]] = set()
@@ -64,12 +64,12 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
 
 
 def _in_folders(fact: Seen, folders: tuple[str, ...]) -> Seen:
-    """The fact with folders among the names of the node that saw it."""
+    """A fact with the folders of its file among the names of the node that sees."""
     return fact._replace(near=fact.near._replace(nodes=(*fact.near.nodes, *folders)))
 
 
 def _sources(path: Path, form: str | None) -> list[Source]:
-    """The tables in a file: one, or in JSON by the names of nodes."""
+    """The tables in a file: one, or several in JSON by the names of their nodes."""
     file = file_name(path)
     text = device_text(path)
     whole = Source(file, text, path.stem, _json(text, file))
@@ -82,7 +82,11 @@ def _sources(path: Path, form: str | None) -> list[Source]:
 
 
 def _json(text: str, file: str) -> object:
-    """The JSON in a file, None where it is a text."""
+    """The value of a file of JSON, None where it is another text.
+
+    Raises:
+        InputError: it has several outputs.
+    """
     clean = without_prompts(text)
     begin = behind_banner(clean, 0)
     if clean[begin : begin + 1] not in ("{", "["):
@@ -95,7 +99,7 @@ def _json(text: str, file: str) -> object:
 
 
 def _fitting(source: Source, form: str | None) -> NeighbourTables | None:
-    """The form that a table has; None where it has none, or another than the one that is asked."""
+    """The form of a table; None: it has no known one, or not the requested one."""
     forms = [neighbour_forms()[form]] if form else neighbour_forms().values()
     return next((tables for tables in forms if tables.fits(source)), None)
 
@@ -104,7 +108,7 @@ def _form(source: Source, form: str | None) -> NeighbourTables:
     """The form of a table.
 
     Raises:
-        InputError: it has none, or another than the one that is asked.
+        InputError: it has no known one, or not the requested one.
     """
     if tables := _fitting(source, form):
         return tables
@@ -121,7 +125,7 @@ def _form(source: Source, form: str | None) -> NeighbourTables:
 
 
 def _in_words(source: Source) -> str:
-    """What is in a table of no known form: keys of JSON, what a device says, or the first line."""
+    """The beginning of a table of no known form: keys of JSON, an error of a device, or a line."""
     if isinstance(source.data, dict) and source.data:
         return f"JSON with {', '.join(map(shown, [*source.data][:3]))}"
     if isinstance(source.data, list) and source.data:

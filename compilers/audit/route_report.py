@@ -1,4 +1,4 @@
-"""The report on routes as switches hold them, next to those of the build."""
+"""The report of `check routes`: the routes that switches hold, compared with those of the build."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ from inventory.problems import InputError, Problem, did_you_mean, few, file_name
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RouteReport:
-    """Routes of switches, compared with a build.
-
-    routes: how many the switches that were read should hold. unread: switches without a file.
-    """
+    """The routes of switches, compared with those of a build."""
 
     name: str
+    """The name of the build."""
     target: str
+    """The target that configured the switches."""
     switches: int
+    """How many switches were read."""
     routes: int
+    """How many routes these should hold."""
     unread: tuple[str, ...]
+    """The switches without a file."""
     differences: tuple[RouteDifference, ...]
 
     @classmethod
@@ -50,20 +52,20 @@ class RouteReport:
         """Compare routing tables with a build.
 
         Args:
-            build: the plan.
+            build: what the switches should hold.
             paths: files named by their switches, and folders of them.
-            name: of the target that configured the switches; "" where the form of the files tells.
+            name: of the target that configured the switches; "": the form of the files tells.
             options: those that it was rendered with.
             progress: called with (switches done, all switches).
 
         Raises:
-            InputError: a file cannot be read or names no switch, the target has no routes, or none
-                is named and files are those of several systems.
+            InputError: a file cannot be read or names no switch, the target has no routes, or files
+                are of several systems and no target is named.
         """
         files = _by_switch(build, paths)
-        # A table without a route looks alike on several systems.
-        held = (read_tables(device_texts(files[v])).form for v in sorted(files) if not name)
-        system = target(name or next(filter(None, held), usual_first()[0].name))
+        # Tables without routes look alike on several systems, so the first with routes tells.
+        forms_ = (read_tables(device_texts(files[v])).form for v in sorted(files) if not name)
+        system = target(name or next(filter(None, forms_), usual_first()[0].name))
         build, chosen = system.check(build, options)
         compare = partial(_compared, ExpectedRoutes.of(system, build, chosen), files)
         results: list[ComparedRouter] = []
@@ -75,34 +77,35 @@ class RouteReport:
                 results.append(result)
         if problems:
             raise InputError(few(problems))
-        results.sort(key=lambda one: one.vertex)
-        forms = {one.form: files[one.vertex][0] for one in reversed(results) if one.form}
+        results.sort(key=lambda result: result.vertex)
+        forms = {
+            result.form: files[result.vertex][0] for result in reversed(results) if result.form
+        }
         if not name and len(forms) > 1:
             raise InputError(_of_several_systems(forms))
-        names = build.wiring.names
-        there = np.flatnonzero(build.topology.present).tolist()
+        present = np.flatnonzero(build.topology.present).tolist()
         return cls(
             name=build.name,
             target=system.name,
             switches=len(files),
             routes=sum(result.routes for result in results),
-            unread=tuple(names[v] for v in there if v not in files),
-            differences=tuple(one for result in results for one in result.differences),
+            unread=tuple(build.wiring.names[v] for v in present if v not in files),
+            differences=tuple(d for result in results for d in result.differences),
         )
 
     @property
     def good(self) -> bool:
-        """Whether every switch that was read holds what it should."""
+        """Whether every switch that was read holds the routes of the build."""
         return not self.differences
 
     def __repr__(self) -> str:
-        """`<RouteReport lab: 13 switches, 156 routes, 2 differences>`."""
+        """Such as `<RouteReport lab: 13 switches, 156 routes, 2 differences>`."""
         counts = f"{self.switches:,} switches, {self.routes:,} routes"
         return f"<RouteReport {self.name}: {counts}, {len(self.differences):,} differences>"
 
     def counts(self) -> dict[str, int]:
         """How many differences there are of each kind."""
-        by_kind = Counter(one.kind for one in self.differences)
+        by_kind = Counter(difference.kind for difference in self.differences)
         return {kind: by_kind[kind] for kind in KINDS}
 
     def as_dict(self) -> dict[str, Any]:
@@ -113,14 +116,17 @@ class RouteReport:
             "routes": self.routes,
             **{kind.replace(" ", "_"): count for kind, count in self.counts().items()},
             "unread": list(self.unread),
-            "differences": [one.as_dict() for one in self.differences],
+            "differences": [difference.as_dict() for difference in self.differences],
         }
 
 
 def _compared(
     expected: ExpectedRoutes, files: Mapping[int, Sequence[Path]], vertex: int
 ) -> ComparedRouter | InputError:
-    """A switch by its files, or why they cannot be read."""
+    """Compare a switch by its files; the error where these cannot be read.
+
+    It is returned, as this runs in another process, and errors of all switches are reported.
+    """
     try:
         return expected.compared(vertex, device_texts(files[vertex]))
     except InputError as error:
@@ -128,7 +134,11 @@ def _compared(
 
 
 def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
-    """By the form of files, one of them."""
+    """The problem of files of several systems.
+
+    Args:
+        forms: by form, one of its files.
+    """
     given = " and ".join(f"{form} ({file_name(path.name)})" for form, path in sorted(forms.items()))
     todo = (
         "compare the switches of each by themselves, or give `target` if all were rendered for one"
@@ -139,17 +149,18 @@ def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
 
 
 def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
-    """The files of every switch: `n12.json`, `n12.ipv6.json`, by host or by management address.
+    """The files of every switch.
 
-    Files in folders may have the name of a folder: `n12/tmp/routes.json`.
+    They are named by a node, its host name or its management address, as n12.json or
+    n12.ipv6.json, or are in a folder with such a name, as n12/tmp/routes.json.
 
     Raises:
-        InputError: a file names no switch, or there is none.
+        InputError: a file names no switch, or there is no file.
     """
-    wiring, there = build.wiring, build.topology.present.tolist()
-    known = {text.lower(): v for v, text in enumerate(wiring.management) if text and there[v]}
-    known |= {hostname(text).lower(): v for v, text in enumerate(wiring.names) if there[v]}
-    known |= {text.lower(): v for v, text in enumerate(wiring.names) if there[v]}
+    wiring, present = build.wiring, build.topology.present.tolist()
+    vertex_of: dict[str, int] = {}
+    for column in (wiring.management, map(hostname, wiring.names), wiring.names):
+        vertex_of |= {text.lower(): v for v, text in enumerate(column) if text and present[v]}
     files: dict[int, list[Path]] = {}
     problems: list[Problem] = []
     for file in device_files(paths, "routing tables", problems):
@@ -157,7 +168,7 @@ def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
         words = path.name.lower().split(".")
         names = [".".join(words[:n]) for n in range(len(words), 0, -1)]
         names += [folder.lower() for folder in file.folders]
-        vertex = next((known[name] for name in names if name in known), None)
+        vertex = next((vertex_of[name] for name in names if name in vertex_of), None)
         if vertex is None:
             required = f"a file named by its switch: {wiring.names[0]}.json"
             todo = did_you_mean(path.stem, wiring.names)

@@ -1,4 +1,4 @@
-"""Files of routing tables, one or more a device, whatever system printed them."""
+"""Reads the routing tables of a device from one or more files, in the form of any system."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError, file_name
 
 MOST_TEXT = 4096
-"""Letters of a file in which text is told from JSON."""
+"""How many characters of a file are searched for a table that is printed as text."""
 EMPTY = re.compile(r"\{\s*\}|\[\s*\]")
-"""How a table without a route is printed."""
+"""A table without routes in JSON."""
 MOST_WORDS = 160
-"""Letters of an error that a message says."""
+"""How many characters of an error are in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class DeviceRoutes:
     """The routes of a device."""
 
     form: str
-    """One of `route_forms`, "" where the tables are empty."""
+    """A key of `route_forms`, "" where the tables are empty."""
     whole: bool
-    """Whether every choice is shown, not the best one alone."""
+    """Whether the device prints all choices, and not only the best one."""
     tables: RouteTables
 
 
 @cache
 def route_forms() -> Mapping[str, RoutingTables]:
-    """The forms of routing tables, by the target whose systems print them."""
+    """The forms of routing tables, by the target of the system that prints them."""
     systems = installed_systems()
     return {system.name: system.routing_tables for system in systems if system.routing_tables}
 
@@ -54,13 +54,47 @@ def read_tables(
     """The routes of a device.
 
     Args:
-        texts: each of one output or several, one after the other, and its path. The policy rules of
-            a kernel may be given with the tables of another form.
-        known: prefixes that are as `ip_network` writes them.
+        texts: the text and the path of each file. A text has one output or several, one after the
+            other. Policy rules of a kernel may come with the tables of another form.
+        known: prefixes that are written as `ip_network` writes them.
 
     Raises:
-        InputError: a text is empty, of no known form, or of another than the others.
+        InputError: a text is empty, of no known form, or not of the form of the others.
     """
+    outputs = _outputs(texts)
+    documents, rules = outputs.documents, outputs.rules
+    if rules and not documents and not any(EMPTY.search(text) for text, _ in texts):
+        (name,) = rules
+        required = f"routing tables: {route_forms()[name].commands}, or those of another system"
+        raise InputError.of(required, "policy rules alone", "", _places(texts))
+    held_form = next(iter(documents), "")
+    whole, tables = False, RouteTables()
+    for system, printed in (*documents.items(), *rules.items()):
+        try:
+            held = route_forms()[system].read(printed)
+            whole |= system == held_form and held.whole
+            tables |= held.tables(known)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            text = str(error)
+            short = text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 1]}…"
+            given = f"values that it never has ({short})"
+            commands = route_forms()[system].commands
+            raise InputError.of(commands, given, "", _places(texts)) from error
+    return DeviceRoutes(held_form, whole, tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """The JSON documents of a device's files, by form."""
+
+    documents: dict[str, list[Any]]
+    """Routing tables, all of one form."""
+    rules: dict[str, list[Any]]
+    """Policy rules."""
+
+
+def _outputs(texts: Sequence[tuple[str, str]]) -> _Outputs:
+    """The JSON documents in texts; see `read_tables`."""
     documents: dict[str, list[Any]] = {}
     rules: dict[str, list[Any]] = {}
     for text, path in texts:
@@ -79,33 +113,26 @@ def read_tables(
                 other = next(iter(documents.keys() - {name}))
                 required = f"one form for all tables of a device: {route_forms()[other].commands}"
                 raise InputError.of(required, f"that of {name}", "", path)
-    if rules and not documents and not any(EMPTY.search(text) for text, _ in texts):
-        (name,) = rules
-        places = " and ".join(path for _, path in texts)
-        required = f"routing tables: {route_forms()[name].commands}, or those of another system"
-        raise InputError.of(required, "policy rules alone", "", places)
-    held_form = next(iter(documents), "")
-    whole, tables = False, RouteTables()
-    for system, printed in (*documents.items(), *rules.items()):
-        try:
-            held = route_forms()[system].read(printed)
-            whole |= system == held_form and held.whole
-            tables |= held.tables(known)
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            text = str(error)
-            short = text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 1]}…"
-            given = f"values that it never has ({short})"
-            places = " and ".join(path for _, path in texts)
-            raise InputError.of(route_forms()[system].commands, given, "", places) from error
-    return DeviceRoutes(held_form, whole, tables)
+    return _Outputs(documents, rules)
+
+
+def _places(texts: Sequence[tuple[str, str]]) -> str:
+    """The paths of texts, for messages."""
+    return " and ".join(path for _, path in texts)
 
 
 def _is_rules(form: str, document: Any) -> bool:
+    """Whether a document has policy rules, and no routes."""
     key = route_forms()[form].rules_key
     return bool(key) and key in document[0]
 
 
 def _form(path: str, document: Any) -> str:
+    """The form of a document.
+
+    Raises:
+        InputError: it has no known one.
+    """
     for name, form in route_forms().items():
         if form.fits(document):
             return name

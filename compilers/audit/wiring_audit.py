@@ -1,4 +1,7 @@
-"""The as-wired check: differences from the plan, swapped nodes, and the moves that repair them."""
+"""Compares the cables that exist with the plan: differences, swapped nodes, moves that repair.
+
+Ports in this module are sockets, as `resolve` numbers them.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +19,28 @@ from compilers.wiring.wiring import Wiring
 
 @dataclass(frozen=True, slots=True)
 class WiringAudit:
-    """The present cables compared with the plan, with ports numbered as if `rounds` were undone.
-
-    rounds: cycles of swapped nodes, each in the place of the next. right: cables as planned.
-    missing: planned cables with both ports empty. extra: present cables at ports that the plan
-    leaves empty. misplaced: present cables at planned ports, but not as planned. absent: vertices
-    that report nothing and that no neighbour sees. unseen: planned cables between two nodes that
-    report nothing, and those of which tables do not tell the ports. moves: the fewest that restore
-    the plan. foreign: of a port that sees a device of no plan, the port that its cable should lead
-    to.
-    """
+    """The existing cables compared with the plan. Swapped nodes are numbered by their places."""
 
     planned: int
+    """How many cables are planned."""
     rounds: tuple[Cycle, ...]
+    """Cycles of swapped nodes, each in the place of the next."""
     right: Pairs
+    """Cables as planned."""
     missing: Pairs
+    """Planned cables with both ports empty."""
     extra: Pairs
+    """Existing cables at ports that the plan leaves empty."""
     misplaced: Pairs
+    """Existing cables at planned ports, but not as planned."""
     absent: tuple[int, ...]
+    """Vertices whose tables were not read, and that no neighbour sees."""
     unseen: Pairs
+    """Planned cables of which tables say nothing, or not enough."""
     moves: tuple[Move, ...]
+    """The fewest moves that restore the plan."""
     foreign: Mapping[int, int]
+    """By a port that sees a device outside the plan, the port to which its cable should lead."""
     wired: Wired
 
     @property
@@ -47,9 +51,15 @@ class WiringAudit:
 
 
 def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> WiringAudit:
-    """Compare the present cables with the plan; `types` are for parallel cables.
+    """Compare the existing cables with the plan.
 
-    A planned cable is checked if one of its nodes was read: that node sees it, or it is missing.
+    A planned cable is checked if the table of one of its nodes was read: that node sees it, or it
+    is missing.
+
+    Args:
+        wiring: the plan.
+        wired: the existing cables.
+        types: the node types, for parallel cables.
     """
     ports = PortFinder(wiring, types)
     planned, width = ports.planned(), ports.width
@@ -59,62 +69,64 @@ def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> Wi
     visible = _visible(planned, wired, width)
     parts = components(visible, wired.cables)
     right = visible & wired.cables
-    lacking = {p for pair in visible - wired.cables for p in pair}
-    surplus = {p for pair in wired.cables - visible for p in pair}
+    lacking_ports = {port for pair in visible - wired.cables for port in pair}
+    surplus = wired.cables - visible
+    surplus_ports = {port for pair in surplus for port in pair}
     linked = np.flatnonzero((wiring.far >= 0).any(axis=1))
-    present = {a // width for pair in wired.cables for a in pair} | wired.reporters
-    ends = {end: other for a, b in planned - right for end, other in ((a, b), (b, a))}
-    foreign = {port: ends[port] for port, _ in wired.strangers if port in ends}
+    shown = {port // width for pair in wired.cables for port in pair} | wired.reporters
+    mate = {end: other for a, b in planned - right for end, other in ((a, b), (b, a))}
     return WiringAudit(
         planned=len(planned),
         rounds=rounds,
         right=right,
-        missing=frozenset(p for p in visible - wired.cables if surplus.isdisjoint(p)),
-        extra=frozenset(p for p in wired.cables - visible if lacking.isdisjoint(p)),
-        misplaced=frozenset(p for p in wired.cables - visible if not lacking.isdisjoint(p)),
-        absent=tuple(v for v in linked.tolist() if v not in present),
+        missing=frozenset(p for p in visible - wired.cables if surplus_ports.isdisjoint(p)),
+        extra=frozenset(p for p in surplus if lacking_ports.isdisjoint(p)),
+        misplaced=frozenset(p for p in surplus if not lacking_ports.isdisjoint(p)),
+        absent=tuple(v for v in linked.tolist() if v not in shown),
         unseen=planned - visible - wired.cables,
         moves=tuple(move for part in parts for move in part.moves(ports.vertex)),
-        foreign=foreign,
+        foreign={port: mate[port] for port, _ in wired.strangers if port in mate},
         wired=wired,
     )
 
 
 def _visible(planned: Pairs, wired: Wired, width: int) -> Pairs:
-    """The planned cables with a node that was read, and those that were seen.
+    """The planned cables of which the tables say whether they exist.
 
-    A node that was read and has no neighbour at a port says that nothing is there. A device of no
-    plan at a port takes the place of a cable to a node of which nothing is known: `foreign` has it.
+    A node whose table was read, and has no neighbour at a port, shows that nothing is there. A
+    device outside the plan at a port stands for the cable to a node of which nothing is known:
+    that cable is in `WiringAudit.foreign`.
     """
     read = wired.reporters
-    known = {a // width for pair in wired.cables for a in pair} | read
-    taken = {port for port, _ in wired.strangers}
+    shown = {port // width for pair in wired.cables for port in pair} | read
+    with_stranger = {port for port, _ in wired.strangers}
     checked = {p for p in planned if p[0] // width in read or p[1] // width in read}
     foreign = {
         pair
         for pair in checked
         for near, far in (pair, pair[::-1])
-        if near in taken and far // width not in known
+        if near in with_stranger and far // width not in shown
     }
     return frozenset(checked - foreign - wired.unclear) | (planned & wired.cables)
 
 
 Cycle = tuple[int, ...]
+"""Vertices, each in the place of the next, the last in that of the first."""
 
 
 def relabelling(
     planned: Pairs, wired: Wired, width: int, node_type: Sequence[int]
 ) -> tuple[Cycle, ...]:
-    """Cycles of vertices: each is in the place of the next, the last in that of the first.
+    """The cycles of swapped nodes.
 
     A neighbour's port that should see port p of y, but sees port p of x, is a vote for x in the
     place of y. A cycle is kept if undoing it saves more moves than it takes.
 
     Args:
         planned: the planned cables.
-        wired: the present cables.
-        width: W, ports per node (`compilers.audit.resolve`).
-        node_type: of each vertex; only nodes of the same type can be swapped.
+        wired: the existing cables.
+        width: W, see `compilers.audit.resolve`.
+        node_type: of each vertex; only nodes of one type can be swapped.
     """
     rounds: list[Cycle] = []
     moves = cost(planned, wired.cables)
@@ -133,7 +145,7 @@ def cost(planned: Pairs, present: Pairs) -> int:
 
 
 def _votes(planned: Pairs, present: Pairs, width: int) -> dict[int, int]:
-    """The place of each misplaced vertex, by most of its votes; `relabelling` judges the cycles."""
+    """The place of each misplaced vertex, by most of its votes; see `relabelling`."""
     mate = {end: other for a, b in planned for end, other in ((a, b), (b, a))}
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     for pair in present:
@@ -151,8 +163,11 @@ def _votes(planned: Pairs, present: Pairs, width: int) -> dict[int, int]:
 
 
 def _rounds(places: dict[int, int], node_type: Sequence[int]) -> list[Cycle]:
-    """The cycles of the map among nodes of one type, each from its smallest vertex."""
-    found = set()
+    """The cycles of a map of vertices to places among nodes of one type.
+
+    Each cycle begins with its smallest vertex.
+    """
+    cycles = set()
     for start in places:
         cycle = [start]
         while (after := places.get(cycle[-1], start)) not in cycle:
@@ -160,12 +175,12 @@ def _rounds(places: dict[int, int], node_type: Sequence[int]) -> list[Cycle]:
         closed = places.get(cycle[-1]) == start
         if closed and len({node_type[v] for v in cycle}) == 1:
             first = cycle.index(min(cycle))
-            found.add((*cycle[first:], *cycle[:first]))
-    return sorted(found)
+            cycles.add((*cycle[first:], *cycle[:first]))
+    return sorted(cycles)
 
 
 def renamed(wired: Wired, rounds: Sequence[Cycle], width: int) -> Wired:
-    """The present cables, with every node numbered by the place that it is in."""
+    """The existing cables, with every node numbered by the place that it is in."""
     place = {x: y for cycle in rounds for x, y in zip(cycle, cycle[1:] + cycle[:1], strict=True)}
 
     def placed(port: int) -> int:

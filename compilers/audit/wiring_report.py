@@ -1,4 +1,8 @@
-"""The report on a fabric as wired: differences from the plan, the repair, or what to adopt."""
+"""The report of `check wiring`: differences from the plan, moves that repair them, or new entries.
+
+`WiringReport.of` reads neighbour tables; `adopted` turns the cables that exist into entries of the
+inventory. Ports are sockets, as `resolve` numbers them.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +30,17 @@ from inventory.problems import InputError
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WiringReport:
-    """The audit of neighbour tables.
-
-    ports: the names of the ports in `audit`. starts: the first vertex of each plane in there.
-    plan: the cassettes of one plane whose links run through them.
-    """
+    """The audit of neighbour tables, with the names of what is in it."""
 
     name: str
+    """The name of the fabric."""
     audit: WiringAudit
     ports: PortFinder
+    """The names of the sockets in `audit`."""
     starts: tuple[int, ...] = (0,)
+    """The first vertex of each plane in `audit`."""
     plan: PanelPlan | None = None
+    """The cassettes of a single plane whose links run through them."""
 
     @classmethod
     def of(
@@ -65,8 +69,9 @@ class WiringReport:
         types = hardware.types if hardware else ()
         name = " and ".join(build.name for build in builds)
         starts = tuple(accumulate((len(b.wiring.names) for b in builds[:-1]), initial=0))
-        known = builds[0].hardware if len(builds) == 1 else None
-        plan = panel_plan(builds[0].topology, wiring, known) if known else None
+        plan = None
+        if len(builds) == 1 and hardware:
+            plan = panel_plan(builds[0].topology, wiring, hardware)
         return cls(name, check(wiring, wired, types), PortFinder(wiring, types), starts, plan)
 
     @property
@@ -75,93 +80,97 @@ class WiringReport:
         return self.audit.good
 
     def __repr__(self) -> str:
-        """`<WiringReport lab: 226 of 228 cables as planned, 2 moves to repair>`."""
+        """Such as `<WiringReport lab: 226 of 228 cables as planned, 2 moves to repair>`."""
         right = f"{len(self.audit.right):,} of {self.audit.planned:,} cables as planned"
         return f"<WiringReport {self.name}: {right}, {len(self.audit.moves)} moves to repair>"
 
     def as_dict(self) -> dict[str, Any]:
         """The comparison in names, for JSON."""
-        found, ports = self.audit, self.ports
-        names = ports.wiring.names
+        audit, wired = self.audit, self.audit.wired
+        names = self.ports.wiring.names
         return {
-            "planned": found.planned,
-            "right": len(found.right),
-            "missing": self._cables(found.missing),
-            "extra": self._cables(found.extra),
-            "misplaced": self._cables(found.misplaced),
-            "not_seen": len(found.unseen),
-            "absent_nodes": [names[v] for v in found.absent],
-            "wrong_places": [[names[v] for v in cycle] for cycle in found.rounds],
+            "planned": audit.planned,
+            "right": len(audit.right),
+            "missing": self._cables(audit.missing),
+            "extra": self._cables(audit.extra),
+            "misplaced": self._cables(audit.misplaced),
+            "not_seen": len(audit.unseen),
+            "absent_nodes": [names[v] for v in audit.absent],
+            "wrong_places": [[names[v] for v in cycle] for cycle in audit.rounds],
             "moves": [
                 {
                     "kind": move.kind,
                     "a": self._end(move.a),
                     "b": self._end(move.b),
-                    "text": move.sentence(ports),
+                    "text": move.sentence(self.ports),
                 }
-                for move in found.moves
+                for move in audit.moves
             ],
             "trunks": self.exchanged(),
-            "contested": self._cables(found.wired.contested),
-            "strangers": [
-                {**self._end(p), "neighbour": n}
-                | ({"planned": self._end(found.foreign[p])} if p in found.foreign else {})
-                for p, n in found.wired.strangers
-            ],
-            "unknown_ports": [{"node": n, "port": p} for n, p in found.wired.unknown_ports],
-            "other_ports": [
-                {"node": node, "port": port, "neighbour": neighbour}
-                for node, port, neighbour in found.wired.other_ports
-            ],
-            "empty_tables": [names[v] for v in found.wired.empty],
+            "contested": self._cables(wired.contested),
+            "strangers": [self._stranger(port, name) for port, name in wired.strangers],
+            "unknown_ports": [{"node": n, "port": p} for n, p in wired.unknown_ports],
+            "other_ports": [port._asdict() for port in wired.other_ports],
+            "empty_tables": [names[v] for v in wired.empty],
         }
 
+    def _stranger(self, port: int, neighbour: str) -> dict[str, Any]:
+        """A device outside the plan at a port, for JSON."""
+        shown: dict[str, Any] = {**self._end(port), "neighbour": neighbour}
+        if port in self.audit.foreign:
+            shown["planned"] = self._end(self.audit.foreign[port])
+        return shown
+
     def exchanged(self) -> list[str]:
-        """A sentence for each two trunks in each other's place: all links seen of both say so."""
+        """A sentence for each two trunks that are exchanged, as all links that were seen show."""
         if self.plan is None:
             return []
-        plan, cables = self.plan, self.plan.cables
-        first, _ = self.ports.first()
-        kind = self.ports.wiring.node_type[cables.ends]
-        number = cables.ends * self.ports.width + first[kind, cables.ports]
-        number += cables.socket[:, None]
-        of_link = np.repeat(plan.shuffle.trunk, 2).tolist()
-        trunk = dict(zip(number.ravel().tolist(), of_link, strict=True))
-        right = {trunk.get(pair[0], -1) for pair in self.audit.right}
-        met: dict[int, set[int]] = defaultdict(set)
+        plan, trunk_of = self.plan, self._trunks(self.plan)
+        right = {trunk_of.get(pair[0], -1) for pair in self.audit.right}
+        joined: dict[int, set[int]] = defaultdict(set)
         for a, b in self.audit.misplaced | self.audit.extra:
-            one, other = trunk.get(a, -1), trunk.get(b, -1)
-            met[one].add(other)
-            met[other].add(one)
+            trunk, other = trunk_of.get(a, -1), trunk_of.get(b, -1)
+            joined[trunk].add(other)
+            joined[other].add(trunk)
         return [
-            plan.exchange(one, other)
-            for one, others in sorted(met.items())
+            plan.exchange(trunk, other)
+            for trunk, others in sorted(joined.items())
             for other in others
-            if 0 <= one < other and others == {other} and met[other] == {one}
-            if not right & {one, other}
+            if 0 <= trunk < other and others == {other} and joined[other] == {trunk}
+            if not right & {trunk, other}
         ]
 
+    def _trunks(self, plan: PanelPlan) -> dict[int, int]:
+        """The trunk of each socket whose link runs through cassettes."""
+        cables = plan.cables
+        first, _ = self.ports.first()
+        kind = self.ports.wiring.node_type[cables.ends]
+        socket = cables.ends * self.ports.width + first[kind, cables.ports]
+        socket += cables.socket[:, None]
+        of_ends = np.repeat(plan.shuffle.trunk, 2).tolist()
+        return dict(zip(socket.ravel().tolist(), of_ends, strict=True))
+
     def adopted(self) -> Adopted:
-        """The fabric as wired, as inventory entries."""
+        """The cables that exist, as entries of the inventory."""
         return adopted(self.audit, self.ports)
 
     def inventory(self) -> str:
-        """YAML for an inventory: the present cables and the dead links."""
+        """The cables that exist and the dead links, as YAML for an inventory."""
         import yaml
 
-        taken = self.adopted()
-        nodes = "".join(f"#   {name}: {self._place(v)}\n" for name, v in taken.vertex.items())
+        entries = self.adopted()
+        nodes = "".join(f"#   {name}: {self._place(v)}\n" for name, v in entries.vertex.items())
         text = f"# Set in nodes, as these are elsewhere:\n{nodes}" if nodes else ""
-        data = {"cables": list(taken.cables)}
-        if taken.dead_links:
-            data["dead_links"] = list(taken.dead_links)
+        data = {"cables": list(entries.cables)}
+        if entries.dead_links:
+            data["dead_links"] = list(entries.dead_links)
         return text + yaml.safe_dump(data, sort_keys=False, default_flow_style=None)
 
     def _place(self, vertex: int) -> str:
-        """The vertex, and of several planes the plane, as a node of the inventory has them."""
+        """A vertex, with its plane where there are several, in the words of the inventory."""
         plane = bisect(self.starts, vertex)
-        of_plane = f"plane {plane}, " * (len(self.starts) > 1)
-        return f"{of_plane}vertex {vertex - self.starts[plane - 1]}"
+        text = f"vertex {vertex - self.starts[plane - 1]}"
+        return f"plane {plane}, {text}" if len(self.starts) > 1 else text
 
     def _end(self, port: int) -> dict[str, str]:
         return {"node": self.ports.node(port), "port": self.ports.name(port)}
@@ -171,9 +180,10 @@ class WiringReport:
 
 
 def merged(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
-    """One wiring of all planes, their vertices plane by plane: a plug may be in the wrong plane.
+    """The wiring of all planes as one, since a plug may be in the wrong plane.
 
-    Planes have the same node types. Of the hardware, only the names of nodes and ports are merged.
+    Vertices are numbered plane by plane. Planes have the same node types. Of the hardware only the
+    names of nodes and ports are merged; it is None where a plane has none.
     """
     if len(builds) == 1:
         return builds[0].wiring, builds[0].hardware
@@ -193,16 +203,16 @@ def merged(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
         type_names=parts[0].type_names,
         port_names=parts[0].port_names,
     )
-    known = [build.hardware for build in builds if build.hardware]
-    if len(known) < len(builds):
+    hardware = [build.hardware for build in builds if build.hardware]
+    if len(hardware) < len(builds):
         return wiring, None
-    serial = tuple(text for part in known for text in part.serial)
-    guid = tuple(text for part in known for text in part.guid)
-    return wiring, replace(known[0], serial=serial, guid=guid)
+    serial = tuple(text for part in hardware for text in part.serial)
+    guid = tuple(text for part in hardware for text in part.guid)
+    return wiring, replace(hardware[0], serial=serial, guid=guid)
 
 
 def _stacked(parts: Sequence[NDArray[np.int32]], beyond: int) -> NDArray[np.int32]:
-    """All rows, padded to the widest; a damaged plane may have fewer columns."""
+    """The rows of all arrays, padded with `beyond`: a damaged plane may have fewer columns."""
     widest = max(part.shape[1] for part in parts)
     padded = [
         np.pad(part, ((0, 0), (0, widest - part.shape[1])), constant_values=beyond)
@@ -213,58 +223,62 @@ def _stacked(parts: Sequence[NDArray[np.int32]], beyond: int) -> NDArray[np.int3
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """Inventory entries for the fabric as wired, as plain data.
-
-    vertex: of the nodes that are elsewhere. cables: those of each link that exists. dead_links:
-    the other links; a link exists if all its parallel cables run, socket to socket, between two
-    ports. useless: cables between nodes that the fabric does not join, or the wrong number of
-    cables for a link.
-    """
+    """Entries of the inventory for the cables that exist, as plain data."""
 
     vertex: dict[str, int]
+    """The vertices of nodes that are in another place than planned."""
     cables: tuple[dict[str, str], ...]
+    """The cables of each link that exists: one all of whose parallel cables run between two ports,
+    socket to socket."""
     dead_links: tuple[dict[str, str], ...]
+    """All other links."""
     useless: tuple[Pair, ...]
+    """Cables that serve no link: between nodes that the fabric does not join, or too few or too
+    many for a link."""
 
 
-def adopted(found: WiringAudit, ports: PortFinder) -> Adopted:
-    """The present cables that serve links of the fabric.
+def adopted(audit: WiringAudit, ports: PortFinder) -> Adopted:
+    """The entries of the inventory for the cables that exist.
 
-    Plugs exchanged at one node keep all links, and so do nodes in each other's place. Links that
-    were not planned are useless, and the planned links are missing instead. Cables without
-    neighbour data are taken to be as planned.
+    Links survive where plugs are exchanged at one node, or nodes are exchanged. Cables between
+    nodes that no link joins are useless. Cables of which tables say nothing count as planned.
     """
     names = list(ports.wiring.names)
     moved = {}
-    for cycle in found.rounds:
+    for cycle in audit.rounds:
         for node, place in zip(cycle, cycle[1:] + cycle[:1], strict=True):
             moved[ports.wiring.names[node]] = place
     for name, place in moved.items():
         names[place] = name
     planned = ports.planned()
-    parallel = Counter(_link(pair, ports) for pair in planned)
-    candidates: dict[tuple[Pair, Pair], list[Pair]] = defaultdict(list)
-    for pair in sorted(found.wired.cables | found.unseen):
-        candidates[_link(pair, ports), ports.between(pair)].append(pair)
-    serving: dict[Pair, list[Pair]] = {}
-    # Cables as planned win over others for the same link.
-    for (link, _), cables in sorted(
-        candidates.items(), key=lambda item: planned.isdisjoint(item[1])
-    ):
-        if link not in serving and len(cables) == parallel.get(link):
-            serving[link] = cables
+    existing = audit.wired.cables | audit.unseen
+    serving = _serving(existing, planned, ports)
     served = {pair for cables in serving.values() for pair in cables}
-    useless = (found.wired.cables | found.unseen) - served
-    links = set(parallel)
+    links = {_link(pair, ports) for pair in planned}
     return Adopted(
         vertex=moved,
         cables=tuple(_cable(pair, ports, names) for pair in sorted(served)),
         dead_links=tuple({"a": names[u], "b": names[v]} for u, v in sorted(links - set(serving))),
-        useless=tuple(sorted(useless)),
+        useless=tuple(sorted(existing - served)),
     )
 
 
+def _serving(existing: Pairs, planned: Pairs, ports: PortFinder) -> dict[Pair, list[Pair]]:
+    """The cables that serve each link, by its two vertices; planned ones are preferred."""
+    cables_a_link = Counter(_link(pair, ports) for pair in planned)
+    candidates: dict[tuple[Pair, Pair], list[Pair]] = defaultdict(list)
+    for pair in sorted(existing):
+        candidates[_link(pair, ports), ports.between(pair)].append(pair)
+    serving: dict[Pair, list[Pair]] = {}
+    planned_first = sorted(candidates.items(), key=lambda item: planned.isdisjoint(item[1]))
+    for (link, _), cables in planned_first:
+        if link not in serving and len(cables) == cables_a_link.get(link):
+            serving[link] = cables
+    return serving
+
+
 def _link(pair: Pair, ports: PortFinder) -> Pair:
+    """The two vertices that a cable joins, the smaller first."""
     u, v = sorted(map(ports.vertex, pair))
     return u, v
 
