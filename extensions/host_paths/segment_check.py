@@ -1,8 +1,9 @@
-"""The check of SRv6 uSIDs: the switches' rows, and every carrier of every host, followed.
+"""The check of rendered SRv6 files: the segment routes of switches, and every carrier of hosts.
 
-A carrier is followed by the switches' own rows, read from text, over the cables of the build. The
-switches it visits and its weight have to be those of the tables: the first port of the class with
-its share, and minimally from there.
+Each carrier of a host is followed from switch to switch, by the rows that were read from the
+switches' files, over the cables of the build (`segment_paths`). The switches that it visits, and
+its weight, have to be those of the tables: first a port of the egress class with its share, and
+minimally from there.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +42,13 @@ from extensions.host_paths.segment_text import (
 )
 
 HOSTS = "hosts"
-SONIC_SHARED = "Vlan2"
-SHARED = "hosts"
-"""The bridge of several hosts."""
+"""The folder of the hosts' folders."""
+BRIDGE, SONIC_VLAN = "hosts", "Vlan2"
+"""The interface of several hosts of a switch, on Linux and on SONiC."""
 SEGMENTS_ON = re.compile(r"^net/ipv6/conf/(\S+)/seg6_enabled = 1$", re.MULTILINE)
-Path_ = tuple[int, ...]
+"""The setting that has an interface of Linux take packets with segments."""
+Route = tuple[int, ...]
+"""The switches of a path, behind the source; -1 at the end of a path that is lost."""
 Progress = Callable[[int, int], None] | None
 
 
@@ -54,43 +59,53 @@ def check_segments(
     differences = DifferenceList(accept)
     tables: dict[int, SegmentTable] = {}
     for vertex in np.flatnonzero(build.topology.present).tolist():
-        here = folder / build.wiring.names[vertex]
+        of_switch = folder / build.wiring.names[vertex]
         try:
-            tables[vertex] = read_segments(here / "srv6.batch", differences)
-            _settings(build, vertex, here / "srv6-sysctl.conf", differences)
-            _agree(tables[vertex], read_segments(here / "srv6.conf", differences), differences)
+            tables[vertex] = read_segments(of_switch / "srv6.batch", differences)
+            _check_settings(build, vertex, of_switch / "srv6-sysctl.conf", differences)
+            for_frr = read_segments(of_switch / "srv6.conf", differences)
+            _compare_files(tables[vertex], for_frr, differences)
         except (OSError, UnicodeDecodeError) as error:
-            differences.add(
-                Path(getattr(error, "filename", here)), 0, "cannot be read", "a file of SIDs"
-            )
+            file = Path(getattr(error, "filename", of_switch))
+            differences.add(file, 0, "cannot be read", "a file of SIDs")
     check = SegmentCheck(build, tables, differences)
     check.switches()
-    pairs, delivered = check.hosts(folder / HOSTS, progress)
-    facts = pairs, delivered, differences.count, tuple(differences.examples), differences.accepted
-    return EmittedReport("srv6", len(tables), *facts)
+    pairs = check.hosts(folder / HOSTS, progress)
+    return EmittedReport(
+        "srv6",
+        switches=len(tables),
+        pairs=pairs.all,
+        delivered=pairs.delivered,
+        differences=differences.count,
+        examples=tuple(differences.examples),
+        accepted=differences.accepted,
+    )
 
 
-def _settings(build: Build, vertex: int, file: Path, differences: DifferenceList) -> None:
-    """Without these settings of the kernel packets with SIDs are dropped."""
+def _check_settings(build: Build, vertex: int, file: Path, differences: DifferenceList) -> None:
+    """Compare the settings of a kernel, without which it drops packets with segments."""
     w = build.wiring
     names = w.port_names[int(w.node_type[vertex])]
     hosts = [names[port - 1] for port in w.host_port[vertex].tolist() if port]
     ports = [names[port - 1] for port in w.port[vertex][w.far[vertex] >= 0].tolist()]
-    taking = ["all", *ports, *(hosts if len(hosts) < 2 else [SHARED])]
-    wanted = {f"net/ipv6/conf/{name}/seg6_enabled = 1" for name in taking}
-    wanted.add("net/ipv6/conf/all/forwarding = 1")
-    said = set()
+    interfaces = ["all", *ports, *(hosts if len(hosts) < 2 else [BRIDGE])]
+    expected = {f"net/ipv6/conf/{name}/seg6_enabled = 1" for name in interfaces}
+    expected.add("net/ipv6/conf/all/forwarding = 1")
+    missing = set(expected)
     for line, text in enumerate(exact_lines(read_exact(file)), 1):
-        if text in wanted:
-            said.add(text)
+        if text in expected:
+            missing.discard(text)
         elif bare(text) and bare(text)[0] not in "#;":
             differences.unread(file, line, text)
-    for text in sorted(wanted - said):
+    for text in sorted(missing):
         differences.add(file, 0, "nothing of it", text)
 
 
 def check_sonic_segments(build: Build, folder: Path) -> DifferenceList:
-    """What the uSIDs in CONFIG_DB say otherwise than the tables; hosts' files are target srv6's."""
+    """Compare the segment routes in CONFIG_DB of all switches with the tables.
+
+    The files of hosts are those of target srv6, and are checked there.
+    """
     differences = DifferenceList()
     tables = {}
     for vertex in np.flatnonzero(build.topology.present).tolist():
@@ -99,39 +114,64 @@ def check_sonic_segments(build: Build, folder: Path) -> DifferenceList:
             tables[vertex] = read_sonic_segments(file, differences)
         except (OSError, LookupError, TypeError, ValueError):
             differences.add(file, 0, "no SIDs", "those of a switch")
-    SegmentCheck(build, tables, differences, SONIC_SHARED).switches()
+    SegmentCheck(build, tables, differences, SONIC_VLAN).switches()
     return differences
 
 
-def _agree(table: SegmentTable, other: SegmentTable, differences: DifferenceList) -> None:
-    """Both files of a switch say the same."""
-    if table.rows == other.rows:
+def _compare_files(
+    expected: SegmentTable, table: SegmentTable, differences: DifferenceList
+) -> None:
+    """Note where the second file of a switch differs from the first."""
+    if expected.rows == table.rows:
         return
-    for usids in table.rows.keys() | other.rows.keys():
-        rows = table.rows.get(usids), other.rows.get(usids)
-        if rows[0] != rows[1]:
-            says, should = (_row(usids, row) for row in reversed(rows))
-            differences.add(
-                other.file, other.lines.get(usids, 0), says, f"{should} in {table.file.name}"
-            )
+    for usids in expected.rows.keys() | table.rows.keys():
+        row, should = table.rows.get(usids), expected.rows.get(usids)
+        if row != should:
+            tables = f"{_row_text(usids, should)} in {expected.file.name}"
+            differences.add(table.file, table.lines.get(usids, 0), _row_text(usids, row), tables)
 
 
-def _row(usids: Usids, row: Segment | None) -> str:
-    """A row in words."""
+def _row_text(usids: Usids, row: Segment | None) -> str:
+    """A segment route in words."""
     name = ":".join(f"{usid:x}" for usid in usids)
     words = (row.action, row.address, row.interface) if row else ("nothing",)
     return " ".join((name, *filter(None, words)))
 
 
+class CheckedPairs(NamedTuple):
+    """How many ordered pairs of switches with hosts were checked."""
+
+    all: int
+    delivered: int
+    """The pairs between which all carriers arrive as by the tables."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstHops:
+    """The neighbours of a switch to which its hosts send packets, by the tables."""
+
+    neighbours: Integers
+    """int64[N], ascending."""
+    weights: Integers
+    """int64[S, N]: the weight of each neighbour for each destination."""
+
+
 class SegmentCheck:
-    """The comparison of the SIDs of a fabric; what differs goes to `differences`."""
+    """The comparison of a fabric's segment routes with its tables.
+
+    Args:
+        build: the tables.
+        tables: the segment routes of each switch, by vertex.
+        differences: gets what differs.
+        shared: the interface of several hosts of a switch.
+    """
 
     def __init__(
         self,
         build: Build,
         tables: Mapping[int, SegmentTable],
         differences: DifferenceList,
-        shared: str = HOSTS,
+        shared: str = BRIDGE,
     ) -> None:
         self.build, self.tables, self.differences, self.shared = build, tables, differences, shared
         order = np.arange(build.tables.switches)
@@ -139,28 +179,32 @@ class SegmentCheck:
         self.cables = build.wiring.cables()
         self.egress = fib.egress(order)
         self.after = fib.next_switch(order)
+        """int[S, S]: the next switch from each switch to each destination."""
         self.block = next((table.block for table in tables.values() if table.block), b"")
         self.number = [
             {name: n for n, name in enumerate(build.wiring.port_names[int(t)], 1)}
             for t in build.wiring.node_type
         ]
+        """The number of each port, by vertex and name."""
         self.switch_of: dict[str, int] = {}
+        """The switch for which each next hop's address stands."""
         self.link_local: dict[int, str] = {}
         self.locator: dict[int, int] = {}
+        """The switch of each uSID."""
         for vertex, table in tables.items():
-            self._locator(vertex, table)
-        self.of_vertex = {vertex: usid for usid, vertex in self.locator.items()}
+            self._add_locator(vertex, table)
+        self.usid_of = {vertex: usid for usid, vertex in self.locator.items()}
         a = build.addressing
         self.paths = SegmentPaths(
             tables,
             self.cables.astype(np.int64),
             self.number,
-            {vertex: self._to_hosts(vertex) for vertex in tables},
+            {vertex: self._host_interface(vertex) for vertex in tables},
             [str(a.network6(vertex)) for vertex in order.tolist()] if a.ipv6 else [],
         )
 
-    def _locator(self, vertex: int, table: SegmentTable) -> None:
-        """The uSID of a switch is the one that it shifts out."""
+    def _add_locator(self, vertex: int, table: SegmentTable) -> None:
+        """Note the uSID of a switch, the one that it shifts out; it has to have exactly one."""
         shifted = [usids[0] for usids, row in table.rows.items() if row.action == END]
         name = self.build.wiring.names[vertex]
         if len(shifted) != 1 or table.block != self.block or shifted[0] in self.locator:
@@ -171,10 +215,15 @@ class SegmentCheck:
             self.locator.setdefault(usid, vertex)
 
     def switches(self) -> None:
-        """Every switch has a row for every other that carriers may name, by the tables' port."""
+        """Compare the segment routes of all switches.
+
+        Each switch has one for every other switch that carriers may name, by the port of the
+        tables, and one for each of its links.
+        """
         for vertex, table in self.tables.items():
             port_to: dict[int, int] = {}
             crossed: list[int] = []
+            host_interface = self._host_interface(vertex)
             for usids, row in table.rows.items():
                 port = self.number[vertex].get(row.interface, 0)
                 far = int(self.cables[vertex, port]) if port else -1
@@ -184,17 +233,17 @@ class SegmentCheck:
                 elif row.action == CROSS:
                     crossed.append(port)
                 self._check_next_hop(table, usids, row, far)
-                to_hosts = row.interface == self._to_hosts(vertex)
+                to_hosts = row.interface == host_interface
                 if row.action in (VIA, CROSS) and far < 0 and not to_hosts:
-                    self._differ(table, usids, _row(usids, row), "a port with a cable")
-            self._compare(vertex, table, port_to)
+                    self._differ(table, usids, _row_text(usids, row), "a port with a cable")
+            self._compare_ports(vertex, table, port_to)
             links = self.build.wiring.port[vertex][self.build.wiring.far[vertex] >= 0]
             if sorted(crossed) != sorted(links.tolist()):
                 sids = f"{len(crossed)} SIDs of links"
                 self.differences.add(table.file, 0, sids, f"{len(links)}")
 
     def _check_next_hop(self, table: SegmentTable, usids: Usids, row: Segment, far: int) -> None:
-        """An address stands for one switch, and a switch has one link-local address everywhere."""
+        """Note an address that stands for two switches, or a second link-local one of a switch."""
         if far < 0 or not row.address:
             return
         switch = self.switch_of.setdefault(row.address, far)
@@ -208,113 +257,136 @@ class SegmentCheck:
     def _differ(self, table: SegmentTable, usids: Usids, says: str, tables: str) -> None:
         self.differences.add(table.file, table.lines.get(usids, 0), says, tables)
 
-    def _to_hosts(self, vertex: int) -> str:
-        """The interface that leads to the hosts of a switch: its only port or all of them."""
+    def _host_interface(self, vertex: int) -> str:
+        """The interface to the hosts of a switch: the only port, or the shared one; "" for none."""
         ports = self.build.wiring.host_port[vertex]
         names = [self.build.wiring.port_name(vertex, port) for port in ports[ports > 0].tolist()]
-        return names[0] if len(names) == 1 else self.shared if names else ""
+        if not names:
+            return ""
+        return names[0] if len(names) == 1 else self.shared
 
-    def _compare(self, vertex: int, table: SegmentTable, port_to: dict[int, int]) -> None:
-        """Compare the port to each switch with the port that the tables say."""
+    def _compare_ports(self, vertex: int, table: SegmentTable, port_to: dict[int, int]) -> None:
+        """Compare the port to each switch with that of the tables.
+
+        Args:
+            vertex: of the switch.
+            table: its segment routes.
+            port_to: their port to each other switch.
+        """
         classes, w = self.build.tables.classes, self.build.wiring
         egress = self.egress[vertex]
         forwards = egress < no_route(egress)
         port = np.zeros(len(egress), np.int64)
         port[forwards] = classes.port[vertex, egress[forwards]]
-        for far, out in zip(w.far[vertex].tolist(), w.port[vertex].tolist(), strict=True):
+        # A neighbour without hosts has no route, but carriers may name it.
+        for far, link_port in zip(w.far[vertex].tolist(), w.port[vertex].tolist(), strict=True):
             if far >= 0 and not port[far]:
-                port[far] = out
+                port[far] = link_port
         port[vertex] = 0
-        wanted = {int(switch): int(port[switch]) for switch in np.flatnonzero(port)}
-        if wanted == port_to:
+        expected = {int(switch): int(port[switch]) for switch in np.flatnonzero(port)}
+        if expected == port_to:
             return
-        for switch in wanted.keys() | port_to.keys():
-            if wanted.get(switch) != port_to.get(switch):
-                usids = (self.of_vertex.get(switch, 0),)
-                named = [
-                    w.port_name(vertex, p) if p else "no port"
-                    for p in (port_to.get(switch, 0), wanted.get(switch, 0))
-                ]
-                says = f"{w.names[vertex]} to {w.names[switch]} by {named[0]}"
-                self._differ(table, usids, says, f"by {named[1]}")
 
-    def hosts(self, folder: Path, progress: Progress = None) -> tuple[int, int]:
-        """Follow the carriers of every host whose folder is there.
+        def port_name(number: int) -> str:
+            return w.port_name(vertex, number) if number else "no port"
 
-        Returns:
-            Pairs of switches with hosts, and those all of whose carriers arrive; where only some
-            hosts were written, the pairs from their switches.
+        for switch in expected.keys() | port_to.keys():
+            if expected.get(switch) != port_to.get(switch):
+                usids = (self.usid_of.get(switch, 0),)
+                by = port_name(port_to.get(switch, 0))
+                says = f"{w.names[vertex]} to {w.names[switch]} by {by}"
+                self._differ(table, usids, says, f"by {port_name(expected.get(switch, 0))}")
+
+    def hosts(self, folder: Path, progress: Progress = None) -> CheckedPairs:
+        """Follow the carriers of every host that has a folder.
+
+        Where only some hosts have one, only pairs from their switches are counted.
+
+        Args:
+            folder: the folder in which the hosts have theirs.
+            progress: called with (switches done, all switches).
         """
-        w, ends = self.build.wiring, self.build.topology.endpoints
-        per = w.host_port.shape[1]
+        w, endpoints = self.build.wiring, self.build.topology.endpoints
+        hosts_a_switch = w.host_port.shape[1]
         pairs = delivered = 0
         folders = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
-        for done, vertex in enumerate(np.flatnonzero(ends).tolist(), 1):
-            numbers = [h for h, port in enumerate(w.host_port[vertex].tolist()) if port]
-            names = [w.host_names[vertex * per + h] for h in numbers]
-            written = [(h, name) for h, name in zip(numbers, names, strict=True) if name in folders]
+        check = self._over_intermediates if self.build.forwarding.intermediates else self._host
+        for done, vertex in enumerate(np.flatnonzero(endpoints).tolist(), 1):
+            names = {
+                number: w.host_names[vertex * hosts_a_switch + number]
+                for number, port in enumerate(w.host_port[vertex].tolist())
+                if port
+            }
+            written = {number: name for number, name in names.items() if name in folders}
             if not written:
                 continue
-            pairs += int(ends.sum()) - 1
-            wanted = self._shares(vertex)
-            check = self._over_intermediates if self.build.forwarding.intermediates else self._host
-            arrived = [check(vertex, h, folder / name, wanted) for h, name in written]
+            pairs += int(endpoints.sum()) - 1
+            hops = self._first_hops(vertex)
+            arrived = [
+                check(vertex, number, folder / name, hops) for number, name in written.items()
+            ]
             delivered += int(np.logical_and.reduce(arrived).sum())
             if progress:
-                progress(done, int(ends.sum()))
+                progress(done, int(endpoints.sum()))
         for name in sorted(folders - set(w.host_names)):
             self.differences.add(folder / name, 0, "files of a host", "there is none of that name")
-        if not folders and ends.any():
+        if not folders and endpoints.any():
             self.differences.add(folder, 0, "no host's files", "paths for hosts")
-        return pairs, delivered
+        return CheckedPairs(pairs, delivered)
 
-    def _shares(self, vertex: int) -> tuple[Integers, Integers]:
-        """int64[N], the neighbours, and int64[S, N]: the weight of each as the first on paths."""
+    def _first_hops(self, vertex: int) -> FirstHops:
+        """The neighbours to which hosts of a switch send packets, by the tables."""
         classes, w = self.build.tables.classes, self.build.wiring
-        near = np.unique(w.far[vertex][w.far[vertex] >= 0]).astype(np.int64)
+        neighbours = np.unique(w.far[vertex][w.far[vertex] >= 0]).astype(np.int64)
         routed = self.egress[vertex] < no_route(self.egress)
         destination = np.flatnonzero(routed & (self.after[vertex] >= 0))
         egress = self.egress[vertex, destination].astype(np.int64)
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))[egress]
         row, column = np.nonzero((ports > 0) & (classes.weight[vertex][egress] > 0))
-        slot = np.searchsorted(near, self.cables[vertex, ports[row, column]])
-        shares = np.zeros((len(self.after), len(near)), np.int64)
-        np.add.at(shares, (destination[row], slot), classes.weight[vertex][egress][row, column])
-        return near, shares
+        slot = np.searchsorted(neighbours, self.cables[vertex, ports[row, column]])
+        weights = np.zeros((len(self.after), len(neighbours)), np.int64)
+        np.add.at(weights, (destination[row], slot), classes.weight[vertex][egress][row, column])
+        return FirstHops(neighbours, weights)
 
-    def _host(
-        self, vertex: int, number: int, folder: Path, wanted_shares: tuple[Integers, Integers]
-    ) -> NDArray[np.bool_]:
-        """bool[S]: the switches to whose hosts all carriers of a host arrive."""
+    def _host(self, vertex: int, number: int, folder: Path, hops: FirstHops) -> NDArray[np.bool_]:
+        """bool[S]: the switches to whose hosts all carriers of a host arrive.
+
+        Args:
+            vertex: of the host's switch.
+            number: of the host there.
+            folder: of the host.
+            hops: the neighbours to which hosts of the switch send packets, by the tables.
+        """
         arrived = self.build.topology.endpoints.copy()
         arrived[vertex] = False
         if (host := self._read(vertex, folder)) is None:
             return np.zeros_like(arrived)
-        wanted = self._wanted(vertex, number, host)
-        for prefix in wanted.keys() - set(host.prefix):
-            arrived[wanted[prefix]] = False
-            if self.after[vertex, wanted[prefix]] >= 0:
+        switch_of = self._expected_prefixes(vertex, number, host)
+        for prefix in switch_of.keys() - set(host.prefix):
+            arrived[switch_of[prefix]] = False
+            if self.after[vertex, switch_of[prefix]] >= 0:
                 self.differences.add(host.file, 0, f"nothing to {prefix}", "paths there")
-        destination = np.array([wanted.get(prefix, -1) for prefix in host.prefix], np.int64)
+        destination = np.array([switch_of.get(prefix, -1) for prefix in host.prefix], np.int64)
         for row in np.flatnonzero(destination < 0).tolist():
             self.differences.add(host.file, host.line[row], host.prefix[row], "no host elsewhere")
         paths = self.paths.follow(vertex, host.usids, host.own)
-        near, shares = wanted_shares
-        slot = np.searchsorted(near, paths.switches[:, 0]).clip(0, len(near) - 1)
-        right = self._right(paths, host, destination) & (near[slot] == paths.switches[:, 0])
-        weights = np.zeros((len(destination), len(near)), np.int64)
+        first = paths.switches[:, 0]
+        slot = np.searchsorted(hops.neighbours, first).clip(0, len(hops.neighbours) - 1)
+        right = self._minimal_carriers(paths, host, destination) & (hops.neighbours[slot] == first)
+        weights = np.zeros((len(destination), len(hops.neighbours)), np.int64)
         np.add.at(weights, (host.route[right], slot[right]), host.weight[right])
-        wrong = (_lowest(weights) != _lowest(shares)[destination]).any(axis=1)
+        wrong = (_lowest(weights) != _lowest(hops.weights)[destination]).any(axis=1)
         wrong[host.route[~right]] = True
         for row in np.flatnonzero(wrong & (destination >= 0)).tolist():
             arrived[destination[row]] = False
-            says = f"{host.prefix[row]} over {self._words(self._given(paths, host, right, row))}"
-            should = self._words(self._tabled(int(destination[row]), near, shares))
+            taken = self._words(self._taken(paths, host, right, row))
+            should = self._words(self._expected_paths(int(destination[row]), hops))
+            says = f"{host.prefix[row]} over {taken}"
             self.differences.add(host.file, host.line[row], says, should)
         return arrived
 
     def _read(self, vertex: int, folder: Path) -> HostSegments | None:
-        """What a host does, from its folder; None where that cannot be read."""
+        """Read the paths of a host, from its folder; None: they cannot be read."""
         gateway = str(self.build.addressing.network6(vertex)[1])
         try:
             interface = _host_interface(folder, self.differences)
@@ -330,87 +402,111 @@ class SegmentCheck:
         vertex: int,
         number: int,  # noqa: ARG002
         folder: Path,
-        shares: tuple[Integers, Integers],  # noqa: ARG002
+        hops: FirstHops,  # noqa: ARG002
     ) -> NDArray[np.bool_]:
-        """bool[S]: the switches to whose hosts a host's carriers lead, by any switch with hosts.
+        """bool[S]: the switches to whose hosts packets arrive, where hosts choose intermediates.
 
-        One route for all hosts of the fabric, with a carrier for each intermediate, all alike.
-        Switches take the header off, and their own rows lead on.
+        A host has one route for all hosts of the fabric, with a carrier of weight 1 for each
+        intermediate, which takes the header off; the routes of switches lead on from there. The
+        arguments are those of `_host`.
         """
-        ends = self.build.topology.endpoints
-        none = np.zeros(len(ends), np.bool_)
+        endpoints = self.build.topology.endpoints
+        none = np.zeros(len(endpoints), np.bool_)
         if (host := self._read(vertex, folder)) is None:
             return none
         paths = self.paths.follow(vertex, host.usids, ())
+        rows = zip(
+            host.route.tolist(),
+            paths.reached.tolist(),
+            host.weight.tolist(),
+            paths.switches.tolist(),
+            strict=True,
+        )
         carriers = Counter(
-            (host.prefix[route], self.paths.names[name], weight, self._minimal(vertex, switches))
-            for route, name, weight, switches in zip(
-                *(a.tolist() for a in (host.route, paths.reached, host.weight, paths.switches)),
-                strict=True,
+            (
+                host.prefix[route],
+                self.paths.names[name],
+                weight,
+                self._minimal_end(vertex, switches),
             )
+            for route, name, weight, switches in rows
         )
         pool = str(self.build.addressing.ipv6)
-        wanted = Counter((pool, block, 1, end) for block, end in self.blocks.items())
-        if carriers == wanted and not host.own:
-            others: NDArray[np.bool_] = ends.copy()
+        expected = Counter((pool, block, 1, switch) for block, switch in self.blocks.items())
+        if carriers == expected and not host.own:
+            others: NDArray[np.bool_] = endpoints.copy()
             others[vertex] = False
             return others
         says = f"{len(host.prefix)} routes, {len(host.usids)} carriers"
-        wrong = sorted(map(str, ((carriers - wanted) + (wanted - carriers))))
+        wrong = sorted(map(str, ((carriers - expected) + (expected - carriers))))
         if wrong:
             says += f", such as {wrong[0]}"
         line = host.line[0] if host.line else 0
         self.differences.add(
-            host.file, line, says, f"{pool} over each of {len(wanted)} switches alike"
+            host.file, line, says, f"{pool} over each of {len(expected)} switches alike"
         )
         return none
 
-    def _minimal(self, vertex: int, switches: list[int]) -> int:
-        """The switch where a path ends, -1 for one that is not minimal."""
+    def _minimal_end(self, vertex: int, switches: list[int]) -> int:
+        """The switch where a path ends, -1 for a path that is not minimal.
+
+        Args:
+            vertex: where it begins.
+            switches: its other switches, -1 behind the last.
+        """
         walked = [vertex, *(switch for switch in switches if switch >= 0)]
         steps = pairwise(walked)
         return walked[-1] if all(self.after[a, walked[-1]] == b for a, b in steps) else -1
 
-    def _right(self, paths: Paths, host: HostSegments, destination: Integers) -> NDArray[np.bool_]:
-        """bool[n]: which carriers go minimally behind the first switch, to their own end."""
+    def _minimal_carriers(
+        self, paths: Paths, host: HostSegments, destination: Integers
+    ) -> NDArray[np.bool_]:
+        """bool[n]: the carriers that end at their destination, minimally behind the first switch.
+
+        Args:
+            paths: where the carriers lead.
+            host: their routes.
+            destination: int64[P], the switch of each route's prefix, -1: none.
+        """
         to = destination[host.route]
         names = np.array(self.paths.names, object)[paths.reached]
         prefixes = np.array([*host.prefix, ""], object)[host.route]
         right: NDArray[np.bool_] = (names == prefixes) & (to >= 0)
-        here = paths.switches[:, 0]
-        right &= here >= 0
+        at = paths.switches[:, 0]
+        right &= at >= 0
         for ahead in paths.switches.T[1:]:
             moved = ahead >= 0
-            right &= ~moved | (self.after[here, to] == ahead)
-            here = np.where(moved, ahead, here)
-        right &= here == to
+            right &= ~moved | (self.after[at, to] == ahead)
+            at = np.where(moved, ahead, at)
+        right &= at == to
         return right
 
-    def _given(
+    def _taken(
         self, paths: Paths, host: HostSegments, right: NDArray[np.bool_], row: int
-    ) -> dict[Path_, int]:
-        """The paths of a route's carriers, with their weights."""
-        weights = Counter[Path_]()
+    ) -> dict[Route, int]:
+        """The paths that the carriers of a route take, with their weights."""
+        weights = Counter[Route]()
         for carrier in np.flatnonzero(host.route == row).tolist():
             path = [switch for switch in paths.switches[carrier].tolist() if switch >= 0]
             end = () if right[carrier] or paths.reached[carrier] else (-1,)
             weights[(*path, *end)] += int(host.weight[carrier])
         return weights
 
-    def _tabled(self, destination: int, near: Integers, shares: Integers) -> dict[Path_, int]:
-        """The paths of the tables with their weights: a port of the class, then minimally."""
+    def _expected_paths(self, destination: int, hops: FirstHops) -> dict[Route, int]:
+        """The paths of the tables, with their weights: a first hop, then minimally."""
         paths = {}
-        for slot in np.flatnonzero(shares[destination]).tolist():
-            path = [int(near[slot])]
+        for slot in np.flatnonzero(hops.weights[destination]).tolist():
+            path = [int(hops.neighbours[slot])]
             while path[-1] != destination and len(path) < LONGEST:
                 path.append(int(self.after[path[-1], destination]))
-            paths[tuple(path)] = int(shares[destination, slot])
+            paths[tuple(path)] = int(hops.weights[destination, slot])
         return paths
 
-    def _wanted(self, vertex: int, number: int, host: HostSegments) -> dict[str, int]:
-        """The switch of every prefix: hosts that take the header off themselves, or blocks.
+    def _expected_prefixes(self, vertex: int, number: int, host: HostSegments) -> dict[str, int]:
+        """The prefixes to which a host has to have paths, each with its switch.
 
-        By the host's own rows: one that takes it off has a prefix of its own.
+        Where the host takes headers off itself, as its own prefix shows, others do so too, and each
+        host of other switches is a prefix; else each block of hosts is one.
         """
         if not host.own:
             return {text: switch for text, switch in self.blocks.items() if switch != vertex}
@@ -420,7 +516,7 @@ class SegmentCheck:
             self.differences.add(
                 host.file, 0, f"a header taken off for {host.own}", f"what is for {address}"
             )
-        return {text: switch for text, switch in self.single.items() if switch != vertex}
+        return {text: switch for text, switch in self.single_hosts.items() if switch != vertex}
 
     @cached_property
     def blocks(self) -> dict[str, int]:
@@ -431,13 +527,13 @@ class SegmentCheck:
         }
 
     @cached_property
-    def single(self) -> dict[str, int]:
-        """The switch of every host's own prefix."""
+    def single_hosts(self) -> dict[str, int]:
+        """The switch of every host's prefix of one address."""
         a, ports = self.build.addressing, self.build.wiring.host_port
         places = zip(*(axis.tolist() for axis in np.nonzero(ports)), strict=True)
         return {f"{a.host6(vertex, number)}/128": vertex for vertex, number in places}
 
-    def _words(self, paths: Mapping[Path_, int]) -> str:
+    def _words(self, paths: Mapping[Route, int]) -> str:
         names = [*self.build.wiring.names, "nowhere"]
         return " or ".join(
             f"{' '.join(names[v] for v in path)} ({weight})"
@@ -446,7 +542,7 @@ class SegmentCheck:
 
 
 def _host_interface(folder: Path, differences: DifferenceList) -> str:
-    """The interface that a host's settings name; what else its scripts say is a difference."""
+    """The interface that a host's settings name; other lines of its scripts are differences."""
     setting = SEGMENTS_ON.search(read_exact(folder / "host-sysctl.conf"))
     variables = {"host": folder.name, "interface": setting[1] if setting else ""}
     for name in ("host-sysctl.conf", "load.sh"):
@@ -456,6 +552,6 @@ def _host_interface(folder: Path, differences: DifferenceList) -> str:
 
 
 def _lowest(shares: Integers) -> Integers:
-    """Rows of weights without a common divisor."""
+    """Rows of weights, divided by their greatest common divisor."""
     lowest: Integers = shares // np.gcd.reduce(shares, axis=1, initial=0)[:, None].clip(1)
     return lowest

@@ -1,9 +1,10 @@
-"""Carriers of SRv6 uSIDs followed through the rows of the switches, all of a host at once."""
+"""Follows carriers of SRv6 uSIDs through the segment routes of switches, all of a host at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,18 +13,19 @@ from extensions.host_paths.segment_text import (
     CROSS,
     DECAPSULATE,
     END,
-    USIDS,
+    MOST_USIDS,
+    Segment,
     SegmentTable,
     Usids,
 )
 
 LONGEST = 16
-"""Switches on a path, beyond which it has no end."""
+"""The most switches on a path; a longer one is a loop."""
 WIDTH = 16
 """Bits of a uSID."""
-ENDS, SHIFTS, TAKES_OFF, TO_HOST, LEADS = 1, 2, 4, 8, 16
-"""What a row does with a packet: shifts and looks again, shifts, takes the header off, sends it to
-a host, sends it over a cable."""
+LOOKS_AGAIN, SHIFTS, DECAPSULATES, TO_HOST, OVER_CABLE = 1, 2, 4, 8, 16
+"""What a row does with a packet, as bits: shifts the carrier and looks it up again, shifts it,
+takes the header off, sends the packet to a host, sends it over a cable."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,20 +33,31 @@ class Paths:
     """Where n carriers lead."""
 
     switches: Integers
-    """int64[n, LONGEST], the switches after the first, -1 behind the last."""
+    """int64[n, LONGEST]: the switches after the first, -1 behind the last."""
     reached: Integers
-    """int64[n], the place in `names` of the prefix at which the carrier ends; 0 where it ends at
-    none."""
+    """int64[n]: the place in `SegmentPaths.names` of the prefix where the carrier ends; 0: it is
+    lost."""
+
+
+class _Row(NamedTuple):
+    """A segment route, as the arrays have it."""
+
+    does: int
+    """Bits, see `LOOKS_AGAIN`."""
+    far: int
+    """The switch to which it sends packets, -1: none."""
+    name: int
+    """The place in `names` of the prefix that packets reach, 0: none."""
 
 
 class SegmentPaths:
-    """The rows of all switches, by the vertex and one or two uSIDs.
+    """The segment routes of all switches as arrays, sorted by the vertex and one or two uSIDs.
 
     Args:
-        tables: of the switches.
+        tables: the routes of each switch, by vertex.
         far: int64[S, P], the vertex behind each port, -1: none.
-        port: of a switch, by interface.
-        hosts: interfaces that lead to hosts, by vertex.
+        port: the number of each port, by vertex and interface.
+        hosts: the interface to hosts, by vertex.
         block: the prefix of the hosts of each vertex.
     """
 
@@ -57,71 +70,97 @@ class SegmentPaths:
         block: list[str],
     ) -> None:
         self.names = [""]
-        number: dict[str, int] = {}
-
-        def named(text: str) -> int:
-            if text not in number:
-                number[text] = len(self.names)
-                self.names.append(text)
-            return number[text]
-
-        keys: list[int] = []
-        rows: list[tuple[int, int, int]] = []
+        """The prefixes that packets reach; the first stands for none."""
+        self._numbers: dict[str, int] = {}
+        rows: dict[int, _Row] = {}
         for vertex, table in tables.items():
-            for usids, row in table.rows.items():
-                keys.append(_key(vertex, usids))
-                shift = SHIFTS * (row.action == CROSS)
-                at = port[vertex].get(row.interface, 0)
-                if row.action == END:
-                    rows.append((ENDS, -1, 0))
-                elif row.action == DECAPSULATE:
-                    rows.append((TAKES_OFF, -1, named(block[vertex])))
-                elif at and far[vertex, at] >= 0:
-                    rows.append((LEADS | shift, int(far[vertex, at]), 0))
-                elif row.interface == hosts.get(vertex):
-                    rows.append((TO_HOST | shift, -1, named(f"{row.address}/128")))
-                else:
-                    rows.append((0, -1, 0))
-        order = np.argsort(np.array(keys, np.int64), kind="stable")
-        self.keys = np.append(np.array(keys, np.int64)[order], np.iinfo(np.int64).max)
-        what = np.array(rows, np.int64).reshape(-1, 3)[order]
-        self.does, self.far, self.name = np.append(what, [[0, -1, 0]], axis=0).T
+            for usids, segment in table.rows.items():
+                row = self._row_of(
+                    segment,
+                    far=int(far[vertex, port[vertex].get(segment.interface, 0)]),
+                    has_port=segment.interface in port[vertex],
+                    to_host=segment.interface == hosts.get(vertex),
+                    block=block[vertex] if block else "",
+                )
+                rows.setdefault(_key(vertex, usids), row)
+        keys = np.array(list(rows), np.int64)
+        order = np.argsort(keys, kind="stable")
+        columns = np.array(list(rows.values()), np.int64).reshape(-1, 3)[order]
+        # Behind all others a key that no packet has, and a row for packets that meet none.
+        self.keys = np.append(keys[order], np.iinfo(np.int64).max)
+        self.does, self.far, self.name = np.append(columns, [_Row(0, -1, 0)], axis=0).T
+
+    def _row_of(
+        self, segment: Segment, *, far: int, has_port: bool, to_host: bool, block: str
+    ) -> _Row:
+        """A segment route as a row.
+
+        Args:
+            segment: the route.
+            far: the switch behind its interface, -1: none.
+            has_port: whether the interface is a port.
+            to_host: whether the interface leads to hosts.
+            block: the prefix of the switch's hosts.
+        """
+        shifts = SHIFTS if segment.action == CROSS else 0
+        if segment.action == END:
+            return _Row(LOOKS_AGAIN, -1, 0)
+        if segment.action == DECAPSULATE:
+            return _Row(DECAPSULATES, -1, self._number(block))
+        if has_port and far >= 0:
+            return _Row(OVER_CABLE | shifts, far, 0)
+        if to_host:
+            return _Row(TO_HOST | shifts, -1, self._number(f"{segment.address}/128"))
+        return _Row(0, -1, 0)
+
+    def _number(self, prefix: str) -> int:
+        """The place of a prefix in `names`."""
+        if prefix not in self._numbers:
+            self._numbers[prefix] = len(self.names)
+            self.names.append(prefix)
+        return self._numbers[prefix]
 
     def follow(self, vertex: int, usids: Integers, own: Usids) -> Paths:
         """Follow carriers from a switch on.
 
         Args:
-            vertex: where they come in.
-            usids: int64[n, USIDS + 1], zeros behind the last one.
-            own: what takes the header off at a host: only then a header may reach one.
+            vertex: the switch where they come in.
+            usids: int64[n, MOST_USIDS + 1], with zeros behind the last.
+            own: the uSIDs by which hosts take the header off, () where they do not: then no header
+                may reach a host.
         """
         count = len(usids)
-        wide = np.pad(usids, ((0, 0), (0, USIDS + 2)))
+        wide = np.pad(usids, ((0, 0), (0, MOST_USIDS + 2)))
         at, place = np.full(count, vertex), np.zeros(count, np.int64)
         switches = np.full((count, LONGEST), -1, np.int64)
         length, reached = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        some, behind = np.arange(count), np.array([*own[1:], 0])
-        while len(some):
-            row = self._row(at[some], wide[some, place[some]], wide[some, place[some] + 1])
+        going, behind = np.arange(count), np.array([*own[1:], 0])
+        while len(going):
+            row = self._row(at[going], wide[going, place[going]], wide[going, place[going] + 1])
             does = self.does[row]
-            place[some] += (does & (ENDS | SHIFTS)) > 0
-            off = some[does == TAKES_OFF]
-            reached[off] = self.name[row[does == TAKES_OFF]]
-            to = some[(does & TO_HOST) > 0]
-            # A header goes to a host only if that takes it off, by its own uSID behind.
-            left = wide[to[:, None], place[to][:, None] + np.arange(1, len(behind) + 1)]
-            kept = (left == behind).all(axis=1) & (len(own) > 1)
-            reached[to] = np.where(kept, self.name[row[(does & TO_HOST) > 0]], 0)
-            leads = (does & LEADS) > 0
-            over = some[leads]
-            at[over] = self.far[row[leads]]
-            switches[over, length[over]] = at[over]
-            length[over] += 1
-            some = some[leads & (length[some] < LONGEST) | (does == ENDS)]
+            place[going] += (does & (LOOKS_AGAIN | SHIFTS)) > 0
+            decapsulated = does == DECAPSULATES
+            reached[going[decapsulated]] = self.name[row[decapsulated]]
+            to_host = (does & TO_HOST) > 0
+            arriving = going[to_host]
+            # The uSIDs behind the host's own have to be those for which it takes the header off.
+            left = wide[arriving[:, None], place[arriving][:, None] + np.arange(1, len(behind) + 1)]
+            taken_off = (left == behind).all(axis=1) & (len(own) > 1)
+            reached[arriving] = np.where(taken_off, self.name[row[to_host]], 0)
+            over_cable = (does & OVER_CABLE) > 0
+            moving = going[over_cable]
+            at[moving] = self.far[row[over_cable]]
+            switches[moving, length[moving]] = at[moving]
+            length[moving] += 1
+            on_the_way = over_cable & (length[going] < LONGEST)
+            going = going[on_the_way | (does == LOOKS_AGAIN)]
         return Paths(switches, reached)
 
     def _row(self, at: Integers, first: Integers, second: Integers) -> Integers:
-        """The row that n packets meet: that of two uSIDs before that of one; the last one: none."""
+        """int64[n]: the row that packets meet at switches, by the two uSIDs ahead of them.
+
+        A row of two uSIDs goes before one of one. The last row stands for none.
+        """
         one = at << 2 * WIDTH | first << WIDTH
         row = np.full(len(at), len(self.does) - 1)
         for key in (one, one | second):
@@ -131,5 +170,6 @@ class SegmentPaths:
 
 
 def _key(vertex: int, usids: Usids) -> int:
+    """The number by which rows are sorted."""
     first, second = (*usids, 0)[:2]
     return vertex << 2 * WIDTH | first << WIDTH | second

@@ -1,7 +1,9 @@
-"""Readers of SRv6 uSIDs: what switches do with them, and which carriers hosts choose.
+"""Readers of the rendered files about SRv6: the segment routes of switches, the paths of hosts.
 
-A carrier is an IPv6 address: a block of 32 bits, then uSIDs of 16 bits up to the first that is 0
-(RFC 9800, F3216). A row is known by the uSIDs of its prefix.
+A *carrier* is an IPv6 address that names a path: a block of 32 bits, then micro-SIDs (uSIDs) of 16
+bits, up to the first that is 0 (format F3216 of RFC 9800). A switch has a route for the prefix of
+one or two uSIDs. A host has, for each destination, nexthop objects that put a header with a carrier
+before packets. The results are values that `segment_paths` follows and `segment_check` compares.
 """
 
 from __future__ import annotations
@@ -28,87 +30,111 @@ from compilers.readers.routers.router_text import in_block, lines_of
 from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import Integers, TextLines
 
-BLOCK = 32
+BLOCK_BITS, USID_BITS = 32, 16
+MOST_USIDS = 6
+"""How many uSIDs fit into an address behind the block."""
 Usids = tuple[int, ...]
-END, CROSS, DECAPSULATE, VIA = "End", "End.X", "End.DT6", "via"
+END, CROSS, DECAPSULATE = "End", "End.X", "End.DT6"
+"""Behaviours of segments (RFC 8986): shift the carrier; shift it and send the packet to a
+neighbour; take the outer header off."""
+VIA = "via"
+"""The action of a route that sends the packet to a next hop as it is."""
 SONIC_ACTIONS = {"uN": END, "uA": CROSS, "uDT46": DECAPSULATE}
-NEXTHOP, CARRIES = "nexthop replace id ", "encap seg6 mode encap.red segs "
+"""SONiC's names of these behaviours."""
+NEXTHOP = "nexthop replace id "
+"""Begins the line of a nexthop object."""
+ENCAPSULATES = "encap seg6 mode encap.red segs "
+"""Follows the number of a nexthop object that puts a header with a carrier before packets."""
 GROUP = re.compile(r"group ([0-9]+,[1-9][0-9]{0,9}/)*[0-9]+,[1-9][0-9]{0,9} protocol 80")
-TAKES_OFF = ["encap", "seg6local", "action", DECAPSULATE, "table", "local"]
-USIDS = 6
-"""In an address behind the block."""
-OURS = ["protocol", "80"]
-TAIL = ["dev", "lo", "table", "main", *OURS]
+"""Follows the number of a nexthop object that shares packets: `group NUMBER,WEIGHT/…`."""
+PROTOCOL = ["protocol", "80"]
+"""Ends the lines of polarfab."""
+DECAPSULATES = ["encap", "seg6local", "action", DECAPSULATE, "table", "local"]
+"""Follows the prefix of a route that takes the outer header off at a host."""
+ON_LOOPBACK = ["dev", "lo", "table", "main", *PROTOCOL]
 
 
 class Segment(NamedTuple):
-    """What a switch does with a packet for some uSIDs; "" for what is not said."""
+    """What a switch does with a packet for some uSIDs; "" for what the file does not state."""
 
     action: str
-    """What it does: END shifts the carrier, CROSS shifts it and sends the packet to a neighbour,
-    DECAPSULATE takes the outer header off, VIA sends the packet to a neighbour."""
+    """END, CROSS, DECAPSULATE or VIA."""
     interface: str
     """The interface that the packet leaves by."""
     address: str
     """The address of the next hop."""
 
 
-@dataclass(slots=True)
-class SegmentTable:
-    """The rows of a switch's file."""
+class Carrier(NamedTuple):
+    """The parts of a carrier."""
 
-    file: Path
-    """The file."""
-    block: bytes = b""
-    """The network of all uSIDs, packed."""
-    rows: dict[Usids, Segment] = field(default_factory=dict)
-    """What the switch does, by the uSIDs of the prefix."""
-    lines: dict[Usids, int] = field(default_factory=dict)
-    """The line of each row in the file."""
-
-    def add(self, prefix: str, segment: Segment, line: int, differences: DifferenceList) -> None:
-        """A row; a second one of its prefix, or one outside the block, is a difference."""
-        address, _, length = prefix.partition("/")
-        try:
-            block, usids = carried(address)
-        except (OSError, ValueError):
-            usids = ()
-        if not usids:  # it leads where no uSID is
-            differences.unread(self.file, line, prefix)
-            return
-        self.block = self.block or block
-        if block != self.block or length != str(BLOCK + 16 * len(usids)) or usids in self.rows:
-            differences.add(self.file, line, prefix, "a prefix of the block, once")
-        self.rows[usids], self.lines[usids] = segment, line
+    block: bytes
+    """The first 32 bits."""
+    usids: Usids
 
 
 @lru_cache(1 << 18)
-def carried(address: str) -> tuple[bytes, Usids]:
-    """The block and the uSIDs of an address.
+def read_carrier(address: str) -> Carrier:
+    """The parts of an address.
 
     Raises:
-        OSError: it is none.
+        OSError: it is no IPv6 address.
+        ValueError: a uSID follows one that is 0.
+
+    >>> read_carrier("fc00:0:1001:a000::").usids == (0x1001, 0xA000)
+    True
     """
     packed = inet_pton(AF_INET6, address)
     usids: Usids = unpack("!6H", packed[4:])
     end = usids.index(0) if 0 in usids else len(usids)
     if any(usids[end:]):
         raise ValueError(address)
-    return packed[:4], usids[:end]
+    return Carrier(packed[:4], usids[:end])
+
+
+def prefix_length(usids: Usids) -> str:
+    """The length of the prefix that these uSIDs are matched by."""
+    return str(BLOCK_BITS + USID_BITS * len(usids))
+
+
+@dataclass(slots=True)
+class SegmentTable:
+    """The segment routes of a switch, from one of its files."""
+
+    file: Path
+    block: bytes = b""
+    """The first 32 bits of all prefixes."""
+    rows: dict[Usids, Segment] = field(default_factory=dict)
+    """By the uSIDs of the prefix."""
+    lines: dict[Usids, int] = field(default_factory=dict)
+    """The line of each row."""
+
+    def add(self, prefix: str, segment: Segment, line: int, differences: DifferenceList) -> None:
+        """Add a row; one outside the block, or a second one of its prefix, is a difference."""
+        address, _, length = prefix.partition("/")
+        try:
+            block, usids = read_carrier(address)
+        except (OSError, ValueError):
+            usids = ()
+        if not usids:  # no prefix of a uSID
+            differences.unread(self.file, line, prefix)
+            return
+        self.block = self.block or block
+        if block != self.block or length != prefix_length(usids) or usids in self.rows:
+            differences.add(self.file, line, prefix, "a prefix of the block, once")
+        self.rows[usids], self.lines[usids] = segment, line
 
 
 @dataclass(slots=True)
 class _SegmentActor:
-    """Reads the rows of a file."""
+    """The verbs of the grammars of srv6.batch and srv6.conf."""
 
     file: Path
-    """The file."""
     differences: DifferenceList
-    """Collects what is not as it should be."""
-    locator_: tuple[str, int] = ("", 0)
-    """The prefix of the switch's own locator, and its line."""
+    locator_prefix: str = ""
+    """The prefix of the switch's locator, "" before a line states one."""
     rows: dict[str, Segment] = field(default_factory=dict)
-    """What the switch does, by prefix."""
+    """The segment of each next hop, by its text."""
 
     def wrong(self, line: int, text: str) -> None:
         """See `GrammarActor.wrong`."""
@@ -119,33 +145,50 @@ class _SegmentActor:
         self.differences.unread(self.file, line, text)
 
     def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002
-        """A row: its action, and the interface and the address that it names."""
+        """Note a segment route: its action, and the interface and the address that it names."""
         text = " ".join((kind, *words))
-        self.rows[text] = Segment(kind, *(*words, "", "")[:2])
+        interface, address = (*words, "", "")[:2]
+        self.rows[text] = Segment(kind, interface, address)
         return "", text
 
-    def locator(self, place: Place, prefix: str) -> None:
-        """The locator of the switch."""
-        self.locator_ = prefix, place.line
+    def locator(self, place: Place, prefix: str) -> None:  # noqa: ARG002
+        """Note the locator of the switch."""
+        self.locator_prefix = prefix
 
 
 def read_segments(file: Path, differences: DifferenceList) -> SegmentTable:
-    """The rows of a file of target srv6: for `ip -batch`, or of FRR, whose uN is its locator."""
+    """Read the segment routes of a switch of target srv6.
+
+    Args:
+        file: srv6.batch for `ip -batch`, or srv6.conf for FRR, which states the locator too.
+        differences: gets lines that no rule reads, and a segment END that is not the locator.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
     actor = _SegmentActor(file, differences)
     engine = TextEngine(grammar("srv6", file.name), actor)
     engine.read(TextLines.read(file))
     table, routes = SegmentTable(file), engine.routes.get("", RouteLines())
+    locator = actor.locator_prefix
     for prefix, next_hop, line in routes.rows(*routes.next_hops):
         table.add(prefix, actor.rows[next_hop], line, differences)
-        if next_hop == END and actor.locator_[1] and prefix != actor.locator_[0]:
-            differences.add(
-                file, line, f"{prefix} {next_hop}", f"the locator's {actor.locator_[0]}"
-            )
+        if next_hop == END and locator and prefix != locator:
+            differences.add(file, line, f"{prefix} {next_hop}", f"the locator's {locator}")
     return table
 
 
 def read_sonic_segments(file: Path, differences: DifferenceList) -> SegmentTable:
-    """The SIDs of CONFIG_DB, and its static routes to the uSIDs of the block."""
+    """Read the segment routes of a SONiC switch: its SIDs, and static routes to uSIDs.
+
+    Args:
+        file: config_db.json.
+        differences: gets SIDs with other actions, and locators of other lengths.
+
+    Raises:
+        OSError: the file cannot be read.
+        LookupError, TypeError, ValueError: it has no such tables.
+    """
     table, text = SegmentTable(file), read_exact(file)
     tree = parse(text)
     (locator,) = tree["SRV6_MY_LOCATORS"].values()
@@ -158,8 +201,8 @@ def read_sonic_segments(file: Path, differences: DifferenceList) -> SegmentTable
         action = SONIC_ACTIONS.get(sid.get("action"), "")
         if not action:
             differences.unread(file, line, f"{key}: {sid}")
-        where = sid.get("interface", ""), sid.get("adj", "")
-        table.add(key.partition("|")[2], Segment(action, *where), line, differences)
+        segment = Segment(action, sid.get("interface", ""), sid.get("adj", ""))
+        table.add(key.partition("|")[2], segment, line, differences)
     routes = tree["STATIC_ROUTE"]
     lines = lines_of(text, (f'"{key}"' for key in routes))
     for (key, route), line in zip(routes.items(), lines, strict=True):
@@ -171,36 +214,38 @@ def read_sonic_segments(file: Path, differences: DifferenceList) -> SegmentTable
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostSegments:
-    """What a host does: for each of P prefixes, the carriers that it chooses among."""
+    """The paths of a host: P routes, which choose among n carriers."""
 
     file: Path
-    """The file."""
     prefix: list[str]
     """The prefix of each of the P routes."""
     line: list[int]
     """The line of each of the P routes."""
     own: Usids
-    """The uSIDs of the prefix for which the host takes the outer header off; () where it does not.
-    """
+    """The uSIDs of the prefix for which the host takes the outer header off; () where its switch
+    does."""
     usids: Integers
-    """int64[n, USIDS + 1], the uSIDs of each of n carriers, zeros behind the last."""
+    """int64[n, MOST_USIDS + 1]: the uSIDs of each carrier, with zeros behind the last."""
     route: Integers
-    """int64[n], the place of the route that each carrier belongs to."""
+    """int64[n]: the place of the route that each carrier belongs to."""
     weight: Integers
-    """int64[n], the weight of each carrier in its route."""
+    """int64[n]: the weight of each carrier in its route."""
 
 
 def read_host(
     file: Path, differences: DifferenceList, gateway: str, interface: str, block: bytes
 ) -> HostSegments:
-    """The batch file of a host.
+    """Read the paths of a host.
 
     Args:
         file: OUT/hosts/<host>/host.batch.
-        differences: takes lines that make no sense.
-        gateway: of its switch.
-        interface: the host's.
-        block: of the uSIDs, four bytes.
+        differences: gets lines that are no nexthop objects and no routes.
+        gateway: the address of its switch.
+        interface: the interface to its switch.
+        block: the block of the uSIDs, four bytes.
+
+    Raises:
+        OSError: the file cannot be read.
     """
     reader = _HostReader(file, differences, block)
     lines = TextLines.read(file)
@@ -209,117 +254,139 @@ def read_host(
         if bare(text)[:1] != "#":
             differences.unread(file, line, text)
     lines = lines[~strange]
-    mine = lines.beginning(NEXTHOP)
-    numbers, next_hops = lines[mine].split(len(NEXTHOP))
-    single = next_hops.beginning(CARRIES)
-    reader.carriers(numbers[single], next_hops[single], ["via", gateway, "dev", interface, *OURS])
-    reader.groups(numbers[~single], next_hops[~single])
-    for line, text in lines[~mine]:
+    are_nexthops = lines.beginning(NEXTHOP)
+    numbers, nexthops = lines[are_nexthops].split(len(NEXTHOP))
+    single = nexthops.beginning(ENCAPSULATES)
+    tail = ["via", gateway, "dev", interface, *PROTOCOL]
+    reader.read_carriers(numbers[single], nexthops[single], tail)
+    reader.read_groups(numbers[~single], nexthops[~single])
+    for line, text in lines[~are_nexthops]:
         if bare(text) and bare(text)[0] != "#":
-            reader.route(text, line)
+            reader.read_route(text, line)
     return reader.host()
 
 
-class _HostReader:
-    """A host's file while it is read.
+class _Nexthop(NamedTuple):
+    """A nexthop object: the carriers among which it shares packets, and their weights."""
 
-    hops: the carriers that each nexthop object chooses among, and their weights.
-    """
+    carriers: Sequence[int]
+    """Places in `_HostReader.usids`."""
+    weights: Sequence[int]
+
+
+class _HostReader:
+    """The reading of a host's file."""
 
     def __init__(self, file: Path, differences: DifferenceList, block: bytes) -> None:
         self.file, self.differences, self.block = file, differences, block
         self.own: Usids = ()
-        self.usids = np.zeros((0, USIDS + 1), np.int64)
-        self.hops: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
-        self.at: dict[str, int] = {}
+        """See `HostSegments.own`."""
+        self.usids = np.zeros((0, MOST_USIDS + 1), np.int64)
+        """The uSIDs of every carrier."""
+        self.nexthops: dict[str, _Nexthop] = {}
+        """By number."""
+        self.nexthop_lines: dict[str, int] = {}
         self.routes: dict[str, tuple[str, int]] = {}
+        """By prefix, the number of the nexthop object and the line."""
 
-    def carriers(self, numbers: TextLines, next_hops: TextLines, wanted: list[str]) -> None:
-        """Nexthop objects that put a header before packets."""
-        addresses, tails = next_hops.split(len(CARRIES))
+    def read_carriers(self, numbers: TextLines, nexthops: TextLines, tail: list[str]) -> None:
+        """Read nexthop objects that put a header with a carrier before packets.
+
+        Args:
+            numbers: of the objects.
+            nexthops: the lines behind the numbers.
+            tail: the words that have to follow the carrier.
+        """
+        addresses, tails = nexthops.split(len(ENCAPSULATES))
         texts, which = tails.alike()
-        understood = np.array([exact_words(text) == wanted for text in texts], np.bool_)
+        has_tail = np.array([exact_words(text) == tail for text in texts], np.bool_)[which]
         packed = [_packed(address) for address in addresses.texts()]
         words = np.frombuffer(b"".join(packed), ">u2").reshape(-1, 8).astype(np.int64)
         usids = words[:, 2:]
-        right = understood[which] & (words[:, :2] == np.frombuffer(self.block, ">u2")).all(axis=1)
-        # A carrier ends with the first uSID that is 0.
-        right &= (usids[:, 0] > 0) & ~((usids[:, :-1] == 0) & (usids[:, 1:] > 0)).any(axis=1)
-        for line, text in next_hops[~right]:
+        in_block = (words[:, :2] == np.frombuffer(self.block, ">u2")).all(axis=1)
+        has_gap = ((usids[:, :-1] == 0) & (usids[:, 1:] > 0)).any(axis=1)
+        right = has_tail & in_block & (usids[:, 0] > 0) & ~has_gap
+        for line, text in nexthops[~right]:
             self.differences.unread(self.file, line, text)
         self.usids = np.pad(usids, ((0, 0), (0, 1)))
-        self._hops(numbers, [((at,), (1,)) for at in range(len(usids))], right)
+        objects = [_Nexthop((place,), (1,)) for place in range(len(usids))]
+        self._add_nexthops(numbers, objects, right)
 
-    def groups(self, numbers: TextLines, next_hops: TextLines) -> None:
-        """Nexthop objects that share among others."""
-        shares: list[tuple[Sequence[int], Sequence[int]]] = []
-        for line, text in next_hops:
-            members = [m.partition(",")[::2] for m in text[6:].partition(" ")[0].split("/")]
-            defined = GROUP.fullmatch(text) and all(self.at.get(n, line) < line for n, _ in members)
-            carriers = [self.hops[number][0][0] for number, _ in members] if defined else []
-            weights = [exact_number(weight) for _, weight in members] if defined else []
-            shares.append((carriers, weights))
-            if not defined:
+    def read_groups(self, numbers: TextLines, nexthops: TextLines) -> None:
+        """Read nexthop objects that share packets among the objects of carriers above them."""
+        groups: list[_Nexthop] = []
+        for line, text in nexthops:
+            listed = text.removeprefix("group ").partition(" ")[0].split("/")
+            members = [member.partition(",")[::2] for member in listed]
+            defined = GROUP.fullmatch(text) and all(
+                self.nexthop_lines.get(number, line) < line for number, _ in members
+            )
+            if defined:
+                carriers = [self.nexthops[number].carriers[0] for number, _ in members]
+                groups.append(_Nexthop(carriers, [exact_number(weight) for _, weight in members]))
+            else:
+                groups.append(_Nexthop((), ()))
                 self.differences.unread(self.file, line, text)
-        self._hops(numbers, shares, np.array([bool(next_hop) for next_hop, _ in shares], np.bool_))
+        right = np.array([bool(group.carriers) for group in groups], np.bool_)
+        self._add_nexthops(numbers, groups, right)
 
-    def _hops(
-        self,
-        numbers: TextLines,
-        shares: Sequence[tuple[Sequence[int], Sequence[int]]],
-        right: NDArray[np.bool_],
+    def _add_nexthops(
+        self, numbers: TextLines, nexthops: Sequence[_Nexthop], right: NDArray[np.bool_]
     ) -> None:
-        """Nexthop objects by their numbers; a second one of a number is a difference."""
-        for (line, number), share, is_right in zip(numbers, shares, right.tolist(), strict=True):
-            if number in self.hops:
+        """Add nexthop objects that are right; a second one of a number is a difference."""
+        rows = zip(numbers, nexthops, right.tolist(), strict=True)
+        for (line, number), nexthop, is_right in rows:
+            if number in self.nexthops:
                 self.differences.unread(self.file, line, f"{NEXTHOP}{number} again")
             elif is_right:
-                self.hops[number], self.at[number] = share, line
+                self.nexthops[number], self.nexthop_lines[number] = nexthop, line
 
-    def route(self, text: str, line: int) -> None:
-        """A route to a nexthop object, or to where the header comes off."""
+    def read_route(self, text: str, line: int) -> None:
+        """Read a route to a nexthop object, or one that takes the outer header off."""
         match exact_words(text):
             case ["route", "replace", "local", prefix, *rest] if not self.own and rest == [
-                *TAKES_OFF,
-                *TAIL,
+                *DECAPSULATES,
+                *ON_LOOPBACK,
             ]:
-                if self._is_own(prefix):
+                if self._add_own(prefix):
                     return
-            case ["route", "replace", prefix, "nhid", number, *ours] if (
-                ours == OURS and self.at.get(number, line) < line and prefix not in self.routes
+            case ["route", "replace", prefix, "nhid", number, *rest] if (
+                rest == PROTOCOL
+                and self.nexthop_lines.get(number, line) < line
+                and prefix not in self.routes
             ):
                 self.routes[prefix] = number, line
                 return
         self.differences.unread(self.file, line, text)
 
-    def _is_own(self, prefix: str) -> bool:
-        """Keep the uSIDs of the host's own prefix; whether it is one of the block."""
+    def _add_own(self, prefix: str) -> bool:
+        """Note the prefix of the host's own uSIDs; False: it is none of the block."""
         address, _, length = prefix.partition("/")
         try:
-            block, self.own = carried(address)
+            block, self.own = read_carrier(address)
         except (OSError, ValueError):
             return False
-        return block == self.block and length == str(BLOCK + 16 * len(self.own))
+        return block == self.block and length == prefix_length(self.own)
 
     def host(self) -> HostSegments:
-        """All of it."""
-        next_hops = [self.hops[number] for number, _ in self.routes.values()]
-        carriers, weights = (
-            list(chain.from_iterable(next_hop[k] for next_hop in next_hops)) for k in (0, 1)
-        )
+        """The paths of the host, once all lines were read."""
+        nexthops = [self.nexthops[number] for number, _ in self.routes.values()]
+        carriers = list(chain.from_iterable(nexthop.carriers for nexthop in nexthops))
+        weights = list(chain.from_iterable(nexthop.weights for nexthop in nexthops))
+        counts = [len(nexthop.carriers) for nexthop in nexthops]
         return HostSegments(
-            self.file,
-            list(self.routes),
-            [line for _, line in self.routes.values()],
-            self.own,
-            self.usids[np.array(carriers, np.int64)],
-            np.repeat(np.arange(len(next_hops)), [len(next_hop) for next_hop, _ in next_hops]),
-            np.array(weights, np.int64),
+            file=self.file,
+            prefix=list(self.routes),
+            line=[line for _, line in self.routes.values()],
+            own=self.own,
+            usids=self.usids[np.array(carriers, np.int64)],
+            route=np.repeat(np.arange(len(nexthops)), counts),
+            weight=np.array(weights, np.int64),
         )
 
 
 def _packed(address: str) -> bytes:
-    """The bytes of an address, zeros for what is none."""
+    """The bytes of an IPv6 address; zeros for a text that is none."""
     try:
         return inet_pton(AF_INET6, address)
     except OSError:
