@@ -30,8 +30,8 @@ def target(name: str) -> Target:
     Raises:
         InputError: there is none or there are several, or the package that registers it is broken.
 
-    >>> target("eos").summary
-    'EOS commands, and data for AVD'
+    >>> target("nxos").summary
+    'a device config for NX-OS'
     """
     entries = registered(TARGETS).get(name, ())
     if len(entries) + (name in BUILT_IN) > 1:

@@ -1,6 +1,7 @@
-"""Routers with a configuration: its lines are compared with the rendered ones, and typed.
+"""Routers with a configuration of lines: a push compares it with the rendered one, and types lines.
 
-Lines of others stay, also in the sections of the fabric, and so does a port that is shut by hand.
+Lines that others have added stay, also in sections of the fabric, and so does a port that somebody
+has shut.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ from compilers.targets.devices.router_device import (
 PORT, SHUT, OPEN = "interface ", "shutdown", "no shutdown"
 HOST_NAME = re.compile(r"^(?:hostname|switchname|set system host-name) (\S+)", re.M)
 ONCE = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
-"""What a section has once: another line that begins so replaces it."""
+"""First words of lines that a section has once: another line with the word replaces it."""
 FRAME = re.compile(r"\s*(!|#|$|end$|exit|Current configuration|Building configuration)")
-"""Lines of a text in sections that configure nothing."""
+"""Lines that configure nothing."""
 DRAINED = re.compile(r"route-map announced-\S+ permit 5$")
+"""A line of a switch that `polarfab drain` has drained."""
 WITHDRAWN = re.compile(r"network \S+/(32|128)$")
-"""The line of a switch that `polarfab drain` has drained, and those that it lacks then."""
+"""The lines that a drained switch lacks."""
 CONFIRM_MINUTES = 10
-"""Until a device takes an unconfirmed change back."""
+"""Minutes after which a device takes an unconfirmed change back."""
 Section = tuple[str, ...]
+"""The heads of sections that a line is in, the outermost first."""
 
 
 class ConfiguredDevice(RouterDevice):
@@ -48,14 +51,14 @@ class ConfiguredDevice(RouterDevice):
 
     overrules = frozenset({PORTS_SHUT, LINES})
     shut_at_first: ClassVar[bool] = False
-    """Whether ports are shut unless they are opened."""
+    """Whether ports are shut until `no shutdown` opens them."""
     saves: ClassVar[tuple[str, ...]] = ()
-    """What saves the configuration, unless every commit does."""
+    """The commands that save the configuration; () where every commit does."""
 
     def name(self) -> str:
-        """See `RouterDevice.name`: the host name of its configuration."""
-        found = HOST_NAME.search(self.running())
-        return found[1].strip('"') if found else ""
+        """See `RouterDevice.name`: the host name in its configuration."""
+        match = HOST_NAME.search(self.running())
+        return match[1].strip('"') if match else ""
 
     @abstractmethod
     def running(self) -> str:
@@ -70,30 +73,37 @@ class ConfiguredDevice(RouterDevice):
         """The rendered configuration."""
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
-        """The static routes of a configuration, the fabric's and others."""
+        """The static routes of a configuration, the fabric's and those of others."""
         return section_lines(text)
 
     def lines(self, text: str) -> list[RouteLine]:
-        """The static routes of the fabric in a configuration of the device."""
+        """The static routes of the fabric in a configuration.
+
+        Raises:
+            DeviceError: it cannot be read.
+        """
         try:
             return list(fabric_lines(self.all_lines(text), self.pools, self.vrf))
         except (LookupError, ValueError) as error:
             raise DeviceError(f"a configuration that cannot be read: {error}") from error
 
     def lacking(self, wanted: Iterable[RouteLine], running: str) -> Remediation:
-        """What to type so that a device with this configuration has these routes."""
+        """The lines that give a device with this configuration the wanted routes."""
         return remediation(self.lines(running), wanted)
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
-        """See `RouterDevice.plan`; wanted: other routes than the rendered ones.
+        """See `RouterDevice.plan`.
 
-        What runs is saved if a reboot would leave the same to do.
+        The running configuration is saved if a reboot would lead to one with other lines to type.
+
+        Args:
+            wanted: the routes that the device is to have; None: the rendered ones.
         """
         wanted = self.lines(self.rendered()) if wanted is None else list(wanted)
         plan = self._plan(wanted, self.running())
         saved = self._plan(wanted, self.saved()) if self.saves else plan
-        unlike = saved.lines != plan.lines or saved.drained > plan.drained
-        save = unlike or (plan.lines and not self.driver)  # drivers save what they commit
+        differs = saved.lines != plan.lines or saved.drained > plan.drained
+        save = differs or (plan.lines and not self.driver)  # drivers save what they commit
         return replace(plan, save=self.saves if save else ())
 
     def _plan(self, wanted: Iterable[RouteLine], running: str) -> DevicePlan:
@@ -101,55 +111,59 @@ class ConfiguredDevice(RouterDevice):
         return replace(plan, add=(*plan.add, *routes.add), remove=(*routes.remove, *plan.remove))
 
     def compared(self, running: str) -> DevicePlan:
-        """The plan but for routes: by sections, what the configuration lacks and others did there.
+        """The plan without routes: the lines that a configuration lacks, section by section.
 
-        What takes others' lines away is in it where that was asked for.
+        Lines of others in the fabric's sections are kept, or removed where the user asked for that.
         """
         text = self.rendered()
         rendered = list(by_section(text))
-        wanted, found = _grouped(rendered), _grouped(by_section(running))
+        wanted, held = _grouped(rendered), _grouped(by_section(running))
         routes = self._route_lines(text)
         ports = [section for section in wanted if section and section[0].startswith(PORT)]
-        shut = {section for section in ports if self._shut(wanted[section], found[section])}
+        shut = [port for port in ports if self._is_shut(wanted[port], held[port])]
         missing = [
             (section, line)
             for section, line in rendered
             if line not in routes
-            and line not in found[section]
+            and line not in held[section]
             and (line != OPEN or (self.opens if section in shut else self.shut_at_first))
         ]
-        drained = any(map(DRAINED.match, found[()]))
-        if drained:  # what it withdrew stays withdrawn until --end
-            missing = [one for one in missing if not WITHDRAWN.match(one[1])]
+        drained = any(map(DRAINED.match, held[()]))
+        if drained:  # what the drain withdrew stays withdrawn until its end
+            missing = [(section, line) for section, line in missing if not WITHDRAWN.match(line)]
         foreign = [
             (section, line)
             for section in wanted
-            for line in found[section]
-            if _foreign(line, section, wanted[section], found) and line not in routes
+            for line in held[section]
+            if _is_foreign(line, section, wanted[section], held) and line not in routes
         ]
-        inside = [(section, line) for section, line in foreign if section]
-        gone = [
-            (at, f"no {one}".removeprefix("no no ")) for at, one in inside if LINES in self.overrule
-        ]
-        kept = [": ".join((*section, line)) for section, line in foreign if not gone or not section]
-        held = [] if self.opens else [one[-1].removeprefix(PORT) for one in ports if one in shut]
+        removed = [(section, line) for section, line in foreign if section]
+        if LINES not in self.overrule:
+            removed = []
+        kept = [pair for pair in foreign if not removed or not pair[0]]
         return DevicePlan(
             add=tuple(typed(missing, wanted.keys())),
-            remove=tuple(typed(gone, ())),
-            kept=tuple(kept),
-            shut=frozenset(held),
+            remove=tuple(typed(((at, _negated(line)) for at, line in removed), ())),
+            kept=tuple(": ".join((*section, line)) for section, line in kept),
+            shut=frozenset(() if self.opens else (port[-1].removeprefix(PORT) for port in shut)),
             drained=drained,
         )
 
-    def _shut(self, wanted: Iterable[str], found: Collection[str]) -> bool:
-        """Whether a port is shut by hand; where ports are shut unless opened, one that was ours."""
-        ours = any(line in found for line in wanted if line.startswith("description "))
-        return SHUT in found or (
-            self.shut_at_first and ours and OPEN in wanted and OPEN not in found
-        )
+    def _is_shut(self, wanted: Iterable[str], held: Collection[str]) -> bool:
+        """Whether somebody has shut a port.
+
+        Where ports are shut at first, one that the fabric has described was open before.
+
+        Args:
+            wanted: the rendered lines of the port.
+            held: its lines on the device.
+        """
+        described = any(line in held for line in wanted if line.startswith("description "))
+        closed_again = self.shut_at_first and described and OPEN in wanted and OPEN not in held
+        return SHUT in held or closed_again
 
     def _route_lines(self, text: str) -> set[str]:
-        """The lines about routes of the fabric."""
+        """The lines of a configuration about routes of the fabric."""
         return {
             " ".join(part.split())
             for line in self.lines(text)
@@ -158,19 +172,23 @@ class ConfiguredDevice(RouterDevice):
         }
 
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
-        """See `RouterDevice.foreign`: those that no static route of the configuration says.
+        """See `RouterDevice.foreign`: routes that are no static routes of the configuration.
 
-        With eBGP there are many until it has converged.
+        With eBGP none is reported, as there are many until it has converged.
         """
-        found = compare(tables)
+        differences = compare(tables)
         if self.bgp:
             return []
-        said = {line.place for line in self.lines(self.running())}
-        return [one for one in found if one.found and one.place not in said]
+        static = {line.place for line in self.lines(self.running())}
+        return [route for route in differences if route.found and route.place not in static]
 
 
 def by_section(text: str) -> Iterator[tuple[Section, str]]:
-    """Every line, and those that it is indented under; blanks in it count as one."""
+    """The lines of a configuration, each with the heads of its sections and with single blanks.
+
+    >>> list(by_section("interface eth1\\n  mtu   9000"))
+    [((), 'interface eth1'), (('interface eth1',), 'mtu 9000')]
+    """
     above: list[tuple[int, str]] = []
     for line in text.splitlines():
         if FRAME.match(line):
@@ -184,32 +202,47 @@ def by_section(text: str) -> Iterator[tuple[Section, str]]:
 
 def _grouped(lines: Iterable[tuple[Section, str]]) -> defaultdict[Section, dict[str, None]]:
     """The lines of each section, in their order."""
-    found: defaultdict[Section, dict[str, None]] = defaultdict(dict)
+    grouped: defaultdict[Section, dict[str, None]] = defaultdict(dict)
     for section, line in lines:
-        found[section][line] = None
-    return found
+        grouped[section][line] = None
+    return grouped
 
 
-def _foreign(
-    line: str, section: Section, wanted: Collection[str], found: Mapping[Section, Collection[str]]
+def _is_foreign(
+    line: str, section: Section, wanted: Collection[str], held: Mapping[Section, Collection[str]]
 ) -> bool:
-    """Whether a line is of others: at the top a section, in one of the fabric's any line.
+    """Whether others have added a line that the fabric's lines do not replace.
 
-    Not one that the fabric's replaces.
+    Outside of sections only heads of sections count.
+
+    Args:
+        line: the line.
+        section: the section that it is in.
+        wanted: the rendered lines of the section.
+        held: the lines of all sections on the device.
     """
     if line in wanted or line in (SHUT, OPEN):
         return False
     if not section:
-        return (line,) in found
+        return (line,) in held
     first, *rest = line.split()
-    heads = {first} if first in ONCE else {" ".join((first, *rest[:1]))}
-    return not any(f"{one} ".startswith(f"{head} ") for head in heads for one in wanted)
+    head = first if first in ONCE else " ".join((first, *rest[:1]))
+    return not any(f"{rendered} ".startswith(f"{head} ") for rendered in wanted)
+
+
+def _negated(line: str) -> str:
+    """The line that takes another away."""
+    return f"no {line}".removeprefix("no no ")
 
 
 def typed(lines: Iterable[tuple[Section, str]], sections: Collection[Section]) -> Iterator[str]:
-    """Lines with those that lead to their sections; each section is left again.
+    """The lines to type so that lines arrive in their sections.
 
-    Else a line of the top would be about the section.
+    Each section is left by `exit`, so that the next line is not taken for a part of it.
+
+    Args:
+        lines: the lines, each with its section.
+        sections: lines that are heads of sections, with the section that they make.
     """
     at: Section = ()
     for section, line in (*lines, ((), "")):

@@ -1,4 +1,4 @@
-"""The shell of a device: commands that run there, over SSH or whatever reaches it."""
+"""Runs commands on a device by its shell, over SSH or another command that reaches it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 {address}"
-"""What reaches a device unless the user says otherwise: no question asked, no long wait."""
+"""Reaches a device unless the user gives another command; it asks no questions."""
 SHELL_PATIENCE = 300.0
 """Seconds that a command may take."""
 END = "POLARFAB_END"
-"""The line below a file, none of its own."""
+"""The line that ends a file in a script; no file has such a line."""
 LAST_WORDS = 300
-"""Characters of what a command said last, for messages."""
+"""How many characters of a command's output are in a message, the last ones."""
 
 
 class DeviceError(Exception):
@@ -23,16 +23,14 @@ class DeviceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DeviceShell:
-    """Runs commands on a device; one that fails, or does not end, raises a DeviceError.
-
-    reach: the words before a command, such as `ssh leaf7`; the command is one word behind them,
-    which a shell on the device takes.
-    """
+    """The shell of a device. A command that fails, or does not end, raises a DeviceError."""
 
     reach: tuple[str, ...]
+    """The words before a command, such as `ssh leaf7`. The command follows as one word, for a shell
+    on the device."""
 
     def run(self, command: str, text: str = "") -> str:
-        """What a command prints when it is given this text."""
+        """Run a command with a text as its input; the result is what it prints."""
         try:
             # In a session of its own, so that Ctrl-C does not cut a change in half.
             done = subprocess.run(
@@ -48,24 +46,25 @@ class DeviceShell:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DeviceError(f"{self.reach[0]}: {error}") from error
         if done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip())[-LAST_WORDS:]
-            asked = command.partition("\n")[0] or self.reach[0]
-            raise DeviceError(f"{asked}: {said or f'exit {done.returncode}'}")
+            output = (done.stderr.strip() or done.stdout.strip())[-LAST_WORDS:]
+            first_line = command.partition("\n")[0] or self.reach[0]
+            raise DeviceError(f"{first_line}: {output or f'exit {done.returncode}'}")
         return done.stdout
 
     def script(self, *lines: str) -> None:
-        """Run commands up to the first that fails; none before all have arrived.
+        """Run commands up to the first that fails.
 
-        The braces see to that, and keep commands from reading those that follow.
+        In braces, so that the shell runs none before all have arrived, and with an input of their
+        own, so that no command reads the lines behind it.
         """
         self.run("sh -se", "".join(f"{line}\n" for line in ("{", *lines, "} < /dev/null")))
 
     def put(self, folder: str, files: Mapping[str, str], *then: str) -> None:
-        """Write text files into a folder there, each whole or not at all, then run commands."""
+        """Write text files into a folder, each as a whole or not at all, then run commands."""
         place = shlex.quote(folder)
         lines = [f"mkdir -p {place}", f"cd {place}"]
         for name, text in files.items():
-            here = shlex.quote(name)
-            lines += [f"cat > {here}.part <<'{END}'", text.rstrip("\n"), END]
-            lines.append(f"mv {here}.part {here}")
+            quoted = shlex.quote(name)
+            lines += [f"cat > {quoted}.part <<'{END}'", text.rstrip("\n"), END]
+            lines.append(f"mv {quoted}.part {quoted}")
         self.script(*lines, *then)

@@ -1,8 +1,8 @@
-"""Routers that NAPALM's drivers reach: candidate, comparison, commit with a timer, roll-back.
+"""Routers that NAPALM's drivers reach: load a candidate, compare, commit with a timer, roll back.
 
-What a candidate would change is the device's own word for it: where that is nothing, nothing is
-committed. EOS and Junos take a commit back by themselves unless it is confirmed; NX-OS has a
-checkpoint to go back to.
+The device itself says what a candidate would change; where that is nothing, nothing is committed.
+EOS and Junos take a commit back unless it is confirmed in time; NX-OS has a checkpoint to roll
+back to.
 """
 
 from __future__ import annotations
@@ -25,20 +25,23 @@ NOT_A_CONFIGURATION = re.compile(r"\s*(%|$)")
 
 @dataclass
 class NapalmSession:
-    """A device as a driver of NAPALM reaches it, which is opened when it is first used.
+    """A session with a device by a driver of NAPALM, opened when it is first used.
 
-    Its errors are of many libraries, so every one is a `DeviceError`.
+    Drivers raise errors of many libraries, so every error is turned into a `DeviceError`.
     """
 
     kind: str
+    """The name of the driver."""
     address: str
     user: str
     password: str
     options: Mapping[str, str] = field(default_factory=dict)
+    """NAPALM's `optional_args`."""
     device: Any = None
+    """The driver, once it is open."""
 
     def call(self, method: str, *words: Any, **named: Any) -> Any:
-        """What a method of the driver returns."""
+        """Call a method of the driver."""
         from napalm import get_network_driver
 
         try:
@@ -52,11 +55,11 @@ class NapalmSession:
                 self.device = device
             return getattr(self.device, method)(*words, **named)
         except Exception as error:
-            said = " ".join(str(error).split()) or type(error).__name__
-            raise DeviceError(f"{method}: {said[-LAST_WORDS:]}") from error
+            text = " ".join(str(error).split()) or type(error).__name__
+            raise DeviceError(f"{method}: {text[-LAST_WORDS:]}") from error
 
     def close(self) -> None:
-        """End the session, and with it what it has locked; a device that is gone has ended it."""
+        """End the session, which frees its locks; a device that is gone has ended it itself."""
         if self.device is not None:
             with suppress(Exception):
                 self.device.close()
@@ -64,25 +67,30 @@ class NapalmSession:
 
 
 class NapalmDevice(ConfiguredDevice):
-    """A system with a driver of NAPALM.
-
-    file: the rendered one. form: of the configuration that is read. held: print the routing tables,
-    in `encoding`. timed: whether a commit goes back by itself.
-    """
+    """A router that a driver of NAPALM reaches."""
 
     shell: NapalmSession
     file: ClassVar[str]
+    """The rendered file."""
     form: ClassVar[str] = "text"
+    """The form in which the driver reads the configuration."""
     held: ClassVar[str]
+    """The commands that print the routing tables, with commas between them."""
     encoding: ClassVar[str] = "text"
+    """The form in which these print."""
     timed: ClassVar[bool] = True
+    """Whether the device takes a commit back unless it is confirmed."""
 
     def running(self) -> str:
-        """See `ConfiguredDevice.running`; none is refused: with an empty one nothing were stale."""
+        """See `ConfiguredDevice.running`.
+
+        Raises:
+            DeviceError: it is empty, so that nothing on the device would count as stale.
+        """
         shown = self.shell.call("get_config", retrieve="running", format=self.form)["running"]
         if NOT_A_CONFIGURATION.match(shown):
-            said = shown.strip().partition("\n")[0] or "nothing"
-            raise DeviceError(f"required a configuration, given {said}")
+            given = shown.strip().partition("\n")[0] or "nothing"
+            raise DeviceError(f"required a configuration, given {given}")
         return str(shown)
 
     def rendered(self) -> str:
@@ -91,11 +99,15 @@ class NapalmDevice(ConfiguredDevice):
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
-        said = self.shell.call("cli", self.held.split(", "), encoding=self.encoding).values()
-        return "\n".join(one if isinstance(one, str) else json.dumps(one) for one in said)
+        outputs = self.shell.call("cli", self.held.split(", "), encoding=self.encoding).values()
+        return "\n".join(text if isinstance(text, str) else json.dumps(text) for text in outputs)
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
-        """See `RouterDevice.plan`: nothing where the device says that it would change nothing."""
+        """See `RouterDevice.plan`: empty where the device says that nothing would change.
+
+        Raises:
+            DeviceError: another commit waits for its confirmation.
+        """
         if self.timed and self.shell.call("has_pending_commit"):
             todo = "confirm it, or wait until it has gone back"
             raise DeviceError(f"required no commit that waits for its confirmation; {todo}")
@@ -108,7 +120,10 @@ class NapalmDevice(ConfiguredDevice):
         return plan
 
     def _candidate(self, lines: Sequence[str]) -> str:
-        """Load a candidate; what it would change. None is left if that is nothing, or refused."""
+        """Load lines as a candidate; the result is what they change.
+
+        The candidate is discarded where that is nothing.
+        """
         self.shell.call("load_merge_candidate", config="".join(f"{line}\n" for line in lines))
         changes = str(self.shell.call("compare_config")).strip()
         if not changes:
@@ -116,14 +131,18 @@ class NapalmDevice(ConfiguredDevice):
         return changes
 
     def type(self, lines: Sequence[str]) -> None:
-        """See `RouterDevice.type`: a line that is wrong leaves it as it was."""
+        """See `RouterDevice.type`: if one line is wrong, none has an effect."""
         if lines and self._candidate(lines):
             self.pending = "of NAPALM"
-            when = {"revert_in": 60 * CONFIRM_MINUTES} if self.timed else {}
-            self.shell.call("commit_config", **when)
+            timer = {"revert_in": 60 * CONFIRM_MINUTES} if self.timed else {}
+            self.shell.call("commit_config", **timer)
 
     def confirm(self) -> None:
-        """See `RouterDevice.confirm`: nothing is left to confirm once it has gone back."""
+        """See `RouterDevice.confirm`.
+
+        Raises:
+            DeviceError: the device has taken the change back already.
+        """
         if self.pending and self.timed:
             if not self.shell.call("has_pending_commit"):
                 self.pending = ""
@@ -132,8 +151,10 @@ class NapalmDevice(ConfiguredDevice):
         self.pending = ""
 
     def undo(self) -> bool:
-        """See `RouterDevice.undo`: nothing of what is confirmed, or has gone back by itself."""
-        waits = not self.timed or self.shell.call("has_pending_commit") if self.pending else False
+        """See `RouterDevice.undo`: unless it is confirmed, or the device has taken it back."""
+        waits = False
+        if self.pending:
+            waits = not self.timed or self.shell.call("has_pending_commit")
         if waits:
             self.shell.call("rollback")
         self.pending = ""

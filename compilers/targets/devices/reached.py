@@ -1,4 +1,4 @@
-"""How tools reach the devices of a system, and what they write."""
+"""How Ansible, containerlab and `drain` treat the devices of a system: a value for each."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AnsibleConnection:
-    """How Ansible talks to a system, whose tasks are in `push/tasks.j2` of its templates."""
+    """How Ansible reaches a system; its tasks are in `templates/SYSTEM/push/tasks.j2`."""
 
     connection: str
-    """The plug-in."""
+    """The connection plug-in."""
     network_os: str = ""
-    """What the plug-in calls the system; "" for a shell."""
+    """The name of the system in the plug-in; "" for a shell."""
     root: bool = False
-    """Whether tasks are done as root, with files below `polarfab_etc`."""
+    """Whether tasks run as root, with files below `polarfab_etc`."""
     elsewhere: tuple[str, ...] = ()
-    """Files that the tasks of a Linux machine leave to those of the system."""
+    """Files that do not go where the other files of a Linux machine go; the system's own tasks put
+    them in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +25,24 @@ class ContainerKind:
     """How containerlab runs a system."""
 
     kind: str
-    """What containerlab calls it."""
+    """Its name in containerlab."""
     image: str
     """The usual image."""
     startup: str = ""
     """The rendered file that it starts with."""
     binds: tuple[tuple[str, str], ...] = ()
-    """The other rendered files, and where they are put."""
+    """The other rendered files, each with its path in the container."""
     commands: tuple[str, ...] = ()
-    """What then loads them."""
+    """The commands that load them."""
     daemons: str = ""
-    """Where the list of FRR's daemons is put; "" where nothing reads it."""
+    """The path of the list of FRR's daemons in the container; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteMapWords:
-    """How a system writes route maps: what differs among those with Cisco's words."""
+    """How a system with Cisco-like route maps differs from others with such."""
 
     family: str = " unicast"
     """The words behind `address-family ipv4`."""
     list_sections: bool = False
-    """Whether a prefix list is a section, with an entry a line."""
+    """Whether a prefix list is a section with a line for each entry."""

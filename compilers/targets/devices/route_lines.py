@@ -1,7 +1,7 @@
-"""Static routes as lines of a configuration, and what to type to get from some to others.
+"""Static routes as lines of a configuration, and the lines to type to get from some to others.
 
-A configuration says more than routes. Only lines inside the fabric's address pools and in its own
-tables are looked at: others belong to other owners.
+Only routes inside the fabric's address pools and in its tables are compared: others have other
+owners.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from dataclasses import dataclass, replace
 from compilers.readers.devices.held_routes import MAIN, Place, inside, prefix_text
 
 DEFAULTS = ("default", "")
-"""What systems call the table of everybody."""
+"""The names that systems have for the main table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remediation:
-    """Lines to type: those that add, then those that take away."""
+    """Lines to type on a device."""
 
     add: tuple[str, ...]
+    """Lines that add, which are typed first."""
     remove: tuple[str, ...]
+    """Lines that take away."""
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
@@ -29,21 +31,22 @@ class Remediation:
 
 @dataclass(frozen=True, slots=True)
 class RouteLine:
-    """A line about a static route.
-
-    table: the VRF or the number, MAIN for that of everybody. words: what tells the line from others
-    about the prefix, in one order. leaf: what the prefix has once only, so that another line
-    replaces this one; "" for a next hop of several. add: types the line; drop takes it away, clear
-    the whole prefix ("" where lines go one by one).
-    """
+    """A line about a static route."""
 
     table: str
+    """The VRF, or the number of the table; MAIN for the main table."""
     prefix: str
     words: tuple[str, ...]
+    """What tells the line from others about the prefix, in canonical order."""
     leaf: str
+    """A property that the prefix has once, so that another line with it replaces this one; "" for
+    one of several next hops."""
     add: str
+    """Types the line."""
     drop: str
+    """Takes the line away."""
     clear: str = ""
+    """Takes all lines of the prefix away; "" where they go one by one."""
 
     @property
     def place(self) -> Place:
@@ -51,27 +54,31 @@ class RouteLine:
         return self.table, self.prefix
 
     def moved(self, prefix: str) -> RouteLine:
-        """The same of another prefix."""
+        """The same line for another prefix."""
         add, drop, clear = (
             text.replace(self.prefix, prefix) for text in (self.add, self.drop, self.clear)
         )
         return replace(self, prefix=prefix, add=add, drop=drop, clear=clear)
 
 
-def remediation(there: Iterable[RouteLine], wanted: Iterable[RouteLine]) -> Remediation:
-    """What to type on a device that has some lines so that it has the wanted ones."""
-    wanted = list(wanted)
-    there = list(there)
-    held = {(*line.place, line.words) for line in there}
-    kept: dict[Place, set[str]] = {}
+def remediation(held: Iterable[RouteLine], wanted: Iterable[RouteLine]) -> Remediation:
+    """The lines to type on a device.
+
+    Args:
+        held: the lines that it has.
+        wanted: the lines that it is to have.
+    """
+    held, wanted = list(held), list(wanted)
+    held_lines = {(line.place, line.words) for line in held}
+    wanted_lines = {(line.place, line.words) for line in wanted}
+    wanted_leaves: dict[Place, set[str]] = {}
     for line in wanted:
-        kept.setdefault(line.place, set()).add(line.leaf)
-    asked = {(*line.place, line.words) for line in wanted}
-    add = [line.add for line in wanted if (*line.place, line.words) not in held]
+        wanted_leaves.setdefault(line.place, set()).add(line.leaf)
+    add = [line.add for line in wanted if (line.place, line.words) not in held_lines]
     remove = []
-    for line in there:
-        if (*line.place, line.words) not in asked:
-            leaves = kept.get(line.place)
+    for line in held:
+        if (line.place, line.words) not in wanted_lines:
+            leaves = wanted_leaves.get(line.place)
             if leaves is None:
                 remove.append(line.clear or line.drop)
             elif not line.leaf or line.leaf not in leaves:
@@ -82,14 +89,17 @@ def remediation(there: Iterable[RouteLine], wanted: Iterable[RouteLine]) -> Reme
 def fabric_lines(
     lines: Iterable[RouteLine], pools: tuple[str, ...], vrf: str = ""
 ) -> Iterator[RouteLine]:
-    """Those of the fabric's tables (MAIN, numbers, the VRF of the hosts) inside its pools."""
+    """The lines of the fabric: in its tables (MAIN, numbers, the VRF of hosts) and pools."""
     for line in lines:
         if (line.table in (MAIN, vrf) or line.table.isdecimal()) and inside(line.prefix, pools):
             yield line
 
 
 def section_lines(text: str) -> Iterator[RouteLine]:
-    """Those of FRR, EOS and NX-OS; the words behind a prefix may be printed in another order."""
+    """The static routes in a configuration of FRR, EOS or NX-OS.
+
+    Devices may print the words behind a prefix in another order than they were typed.
+    """
     section = ""
     for line in text.splitlines():
         words, inside = line.split(), line[:1] == " "

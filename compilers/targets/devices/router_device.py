@@ -1,4 +1,4 @@
-"""Routers: what one has is read, what to type is planned, typed, confirmed, saved."""
+"""The base of devices that `push` configures: it plans lines, types, confirms and saves them."""
 
 from __future__ import annotations
 
@@ -12,60 +12,69 @@ from compilers.targets.devices.route_differences import RouteDifference
 
 Compare = Callable[[str], Iterable[RouteDifference]]
 MOST_NAMED = 3
-"""Routes, lines or switches that a message names."""
+"""How many routes, lines or switches a message names."""
 PORTS_SHUT, LINES, NAMES = "ports", "lines", "names"
-"""What may be overruled: ports that are shut by hand, others' lines in the fabric's sections, host
-names that are no node's."""
+"""What a push may overrule: ports that somebody has shut, lines of others in the fabric's sections,
+host names that are no node's."""
 
 
 @dataclass(frozen=True, slots=True)
 class DevicePlan:
-    """All that a push types on a device, in this order: what a dry run prints is what is typed.
+    """Everything that a push types on a device, in the order of the fields.
 
-    links: about interfaces, on all switches before any has another route. add: the rest that
-    comes. remove: lines that take away. kept: what else others did, and what stays so. shut: the
-    ports that are shut by hand. drained: whether the switch is. save: what is typed last, after the
-    proof, unless a reboot leads to what runs already; drivers of NAPALM save their commits.
+    A dry run prints it.
     """
 
     links: tuple[str, ...] = ()
+    """Lines about interfaces: on all switches before any switch gets other routes."""
     add: tuple[str, ...] = ()
+    """Other lines that add something."""
     remove: tuple[str, ...] = ()
+    """Lines that take something away."""
     kept: tuple[str, ...] = ()
+    """Lines of others, which stay."""
     shut: frozenset[str] = frozenset()
+    """The ports that somebody has shut."""
     drained: bool = False
+    """Whether the switch is drained."""
     save: tuple[str, ...] = ()
+    """Lines that save, after the proof; () where a reboot leads to the running configuration
+    already, or a driver of NAPALM saves with the commit."""
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All but `save`."""
+        """All lines except those of `save`."""
         return (*self.links, *self.add, *self.remove)
 
 
 @dataclass
 class RouterDevice(ABC):
-    """A router and the rendered files that it is to have.
+    """A router, and the rendered files that it is to have.
 
-    shell: what reaches it, a shell or a session of NAPALM. etc: the folder for configuration
-    there. pools: the addresses of the fabric. vrf: that of the hosts, "" on systems without one.
-    overrule: what others did that does not stay: PORTS_SHUT, LINES. bgp: whether it speaks BGP.
-    pending: the name of the change that is not confirmed yet.
-
-    Whatever asks it raises a DeviceError where it does not answer, refuses, or cannot be read.
+    All methods that ask it raise a DeviceError where it does not answer, refuses, or cannot be
+    read.
     """
 
     shell: Any
+    """Reaches it: a `DeviceShell` or a session of NAPALM."""
     files: Path
+    """The folder of the rendered files."""
     etc: str
+    """The folder for configuration on the device."""
     pools: tuple[str, ...]
+    """The networks of the fabric's addresses."""
     vrf: str = ""
+    """The VRF of hosts, "" on systems without one."""
     overrule: frozenset[str] = frozenset()
+    """What of others does not stay: PORTS_SHUT, LINES."""
     bgp: bool = False
+    """Whether it speaks BGP."""
     pending: str = field(default="", init=False)
+    """The name of a change that is not confirmed yet."""
     compares: ClassVar[bool] = True
-    """Whether what it lacks is sure: others may show a line in another form than typed."""
+    """Whether it shows lines as they were typed, so that a missing line is certain."""
     overrules: ClassVar[frozenset[str]] = frozenset({PORTS_SHUT})
-    """What `overrule` may have: other systems have no lines in sections."""
+    """The possible members of `overrule`."""
     apart: ClassVar[str] = ""
     """Why it cannot have routes of two builds at once; "" where it can."""
     driver: ClassVar[str] = ""
@@ -73,47 +82,51 @@ class RouterDevice(ABC):
 
     @property
     def opens(self) -> bool:
-        """Whether ports that are shut by hand are opened."""
+        """Whether a push opens ports that somebody has shut."""
         return PORTS_SHUT in self.overrule
 
     @abstractmethod
     def name(self) -> str:
-        """The name that it says, "" if it has none."""
+        """The device's own host name, "" where it has none."""
 
     @abstractmethod
     def plan(self) -> DevicePlan:
-        """What is to be typed; refused where that would take away what others did."""
+        """The lines to type.
+
+        Raises:
+            DeviceError: they would take away something that others did.
+        """
 
     @abstractmethod
     def type(self, lines: Sequence[str]) -> None:
-        """Type lines of a plan; not confirmed."""
+        """Type lines of a plan, as a change to be confirmed."""
 
     @abstractmethod
     def tables(self) -> str:
-        """Its routing tables, as `compilers.audit.route_report` reads them."""
+        """Its routing tables, in a form that `compilers.audit.route_report` reads."""
 
     def save(self, lines: Sequence[str]) -> None:
-        """Type a plan's `save`."""
+        """Type the `save` of a plan."""
         self.shell.script(*lines)
 
     @abstractmethod
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
-        """The routes in the fabric's pools that a push would leave where they are.
+        """The routes of others in the fabric's pools, which a push would leave.
 
         Args:
-            tables: those of the device, see there.
-            compare: tells such tables from those of the build.
+            tables: the device's routing tables; see `tables`.
+            compare: compares such tables with those of the build.
         """
 
     def confirm(self) -> None:
-        """Have the last change stay, where the device would else take it back."""
+        """Confirm the last change, which the device would take back otherwise."""
         self.pending = ""
 
     def undo(self) -> bool:
-        """Take the last change back, where the device can; whether it was."""
+        """Take the last change back; False: the device cannot, or there is none."""
         self.pending = ""
         return False
 
     def text(self, name: str) -> str:
-        """A rendered file."""
+        """The text of a rendered file."""
         return (self.files / name).read_text()

@@ -86,41 +86,50 @@ from compilers.targets.target import Target
 from inventory.problems import InputError
 
 STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
+"""What static routes of any FRR can do."""
 SHARING = Capabilities(STATIC | {SHARES})
-"""Those of FRR 10.7."""
-FILES_THERE, LOADED_FILES = "/etc/polarfab", ("links.batch", "rules.batch", "sysctl.conf")
-"""Where a container has the files that FRR does not read, and which they are."""
+"""What static routes of FRR 10.7 can do, which have weights."""
+CONTAINER_FOLDER = "/etc/polarfab"
+"""The folder in a container for files that FRR does not read."""
+LOADED_FILES = ("links.batch", "rules.batch", "sysctl.conf")
+"""These files."""
 UNREACHABLE = 254
-"""The distance of the route that refuses addresses without another: the last that is usable."""
+"""The distance of the route that refuses other addresses of the fabric, the greatest usable one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrrVariables:
-    """The variables of a switch's templates.
-
-    seed: of the hash, 0 for any. ipv4_routes, ipv6_routes: prefix, gateway, interface, the rest of
-    the line; `ipv4_routes.lines("ip route {} {} {}{}")` makes all lines at once. ipv4_onward,
-    ipv6_onward: the same, for marked packets. ipv4_discards, ipv6_discards: prefix, table.
-    ipv6_pool: "" without IPv6. tracked: what keeps next hops while BFD finds their links alive.
-    """
+    """The variables of a switch's templates."""
 
     switch: StaticSwitch
     seed: int
+    """The seed of the kernel's hash, 0 for any."""
     marks: KernelMarks | None
+    """The configuration for marked packets; None where the balance marks none."""
     ipv4_onward: RouteRows
     ipv6_onward: RouteRows
+    """The routes that spread marked packets, like `ipv4_routes`."""
     identity: str
+    """The identity of the build."""
     unreachable: int
     ipv4_routes: RouteRows
+    """Prefix, gateway, interface and the rest of the line. All lines at once are
+    `ipv4_routes.lines("ip route {} {} {}{}")`."""
     ipv6_routes: RouteRows
     ipv4_discards: RouteRows
     ipv6_discards: RouteRows
+    """Routes that discard: prefix and table."""
     ipv4_pool: str
+    """The smallest network that contains all blocks of the fabric."""
     ipv6_pool: str
+    """The same of IPv6; "" where the fabric has none."""
     rules: list[LookupRule]
     protocol: int
+    """The kernel's protocol number of polarfab's rules."""
     bgp: BgpSpeaker | None
+    """Finds routes in the place of static ones."""
     tracked: Tracked | None
+    """Keeps the next hops of static routes while BFD finds their links alive."""
 
 
 class Frr(Target):
@@ -145,13 +154,13 @@ class Frr(Target):
         "frrouting/frr:v8.4.1",
         binds=(
             ("frr.conf", "/etc/frr/frr.conf"),
-            *((name, f"{FILES_THERE}/{name}") for name in LOADED_FILES),
+            *((name, f"{CONTAINER_FOLDER}/{name}") for name in LOADED_FILES),
         ),
         commands=(
-            f"sysctl -p {FILES_THERE}/sysctl.conf",
-            f"ip -force -batch {FILES_THERE}/links.batch",
-            f"ip -4 -batch {FILES_THERE}/rules.batch",
-            f"ip -6 -batch {FILES_THERE}/rules.batch",
+            f"sysctl -p {CONTAINER_FOLDER}/sysctl.conf",
+            f"ip -force -batch {CONTAINER_FOLDER}/links.batch",
+            f"ip -4 -batch {CONTAINER_FOLDER}/rules.batch",
+            f"ip -6 -batch {CONTAINER_FOLDER}/rules.batch",
         ),
         daemons="/etc/frr/daemons",
     )
@@ -271,7 +280,9 @@ def _last(chosen: Chosen, family: int) -> str:
     """The end of each line."""
     if _tracks(chosen):
         return ""
-    return " onlink" * (_gateway(chosen, family) == "ipv4") + " bfd" * (chosen["bfd"] == "on")
+    onlink = " onlink" if _gateway(chosen, family) == "ipv4" else ""
+    bfd = " bfd" if chosen["bfd"] == "on" else ""
+    return onlink + bfd
 
 
 def _onward(
@@ -285,13 +296,13 @@ def _onward(
     """The routes of a family that spread marked packets, all for the pool."""
     last = _last(chosen, family)
     hops = kept(int(family == 6)) if kept else switch.hops(_gateway(chosen, family))
-    said: list[RouteTail] = [
-        _tail(hops[port], f" table {each.table}{last}")
-        for each in (marks.ports if marks else ())
-        for port in each.onward
+    tails: list[RouteTail] = [
+        _tail(hops[port], f" table {marked.table}{last}")
+        for marked in (marks.ports if marks else ())
+        for port in marked.onward
     ]
-    every = np.arange(len(said))
-    return RouteRows(PrefixTexts([pool]), said, np.zeros_like(every), every)
+    every = np.arange(len(tails))
+    return RouteRows(PrefixTexts([pool]), tails, np.zeros_like(every), every)
 
 
 def _entering(
@@ -349,23 +360,24 @@ def _routes(
     prefix, egress = routed.routes(vertex)
     number = np.zeros(max(hops, default=0) + 1, np.int64)
     number[list(hops)] = np.arange(len(hops))
-    where = {table: f" table {table}" * (table != MAIN) for table in orders}
+    table_words = {table: "" if table == MAIN else f" table {table}" for table in orders}
     for table, order in orders.items():
-        metrics = range(1, order.shape[1] + 1)
-        words = [f" {m}" * (m > 1) + where[table] + last for m in metrics]
-        said: list[RouteTail] = [_tail(hop, word) for word in words for hop in hops.values()]
+        distances = ["", *(f" {distance}" for distance in range(2, order.shape[1] + 1))]
+        ends = [f"{distance}{table_words[table]}{last}" for distance in distances]
+        tails: list[RouteTail] = [_tail(hop, end) for end in ends for hop in hops.values()]
         port = order[egress]
         row, place = np.nonzero(port > 0)
-        yield prefix[row], said, place * len(hops) + number[port[row, place]]
-    shared = {t: np.flatnonzero((order == SHARED).any(axis=1)) for t, order in orders.items()}
+        yield prefix[row], tails, place * len(hops) + number[port[row, place]]
     shares = {share.egress: share for share in routed.shares(vertex)}
-    for table, share in ((t, shares[k]) for t, some in shared.items() for k in some.tolist()):
-        equal, on = len(set(share.weight)) == 1, where[table]
-        each = zip(share.port, share.weight, share.marks, strict=True)
-        members: list[RouteTail] = [
-            _tail((marked if mark else hops)[p], on + f" weight {w}" * (not equal) + last)
-            for p, w, mark in each
-        ]
-        these = prefix[egress == share.egress]
-        every = np.tile(np.arange(len(members)), len(these))
-        yield np.repeat(these, len(members)), members, every
+    for table, order in orders.items():
+        for shared_class in np.flatnonzero((order == SHARED).any(axis=1)).tolist():
+            share = shares[shared_class]
+            equal = len(set(share.weight)) == 1
+            members: list[RouteTail] = []
+            for p, weight, marks in zip(share.port, share.weight, share.marks, strict=True):
+                hop = (marked if marks else hops)[p]
+                weight_words = "" if equal else f" weight {weight}"
+                members.append(_tail(hop, f"{table_words[table]}{weight_words}{last}"))
+            prefixes = prefix[egress == shared_class]
+            every = np.tile(np.arange(len(members)), len(prefixes))
+            yield np.repeat(prefixes, len(members)), members, every

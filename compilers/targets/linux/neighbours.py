@@ -1,4 +1,4 @@
-"""`lldpctl -f json` of lldpd, run on one switch."""
+"""Reader of the neighbours that `lldpctl -f json` of lldpd prints on a switch."""
 
 from __future__ import annotations
 
@@ -32,12 +32,16 @@ NOT_READ = (
 
 
 def fits(source: Source) -> bool:
-    """Whether the table looks like this."""
+    """Whether a table has this form."""
     return "lldp" in mapping(source.data)
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact for each neighbour of each interface; lldpd keeps several a port."""
+    """The neighbours of each interface, which may be several.
+
+    Raises:
+        InputError: it is another form of lldpctl, or incomplete.
+    """
     lldp = mapping(source.data).get("lldp")
     if not isinstance(lldp, dict):
         raise source.wrong(PRINTED_BY, "another form of it", "use -f json, not json0 or keyvalue")
@@ -57,13 +61,13 @@ def _rows(source: Source, lldp: dict[str, Any]) -> Iterator[NeighbourRow]:
 
 
 def _chassis(value: object) -> tuple[str, ...]:
-    """The system name, which lldpctl makes a key, and the management addresses."""
-    known: dict[str, Any] = mapping(value)
+    """The names of a neighbour: its system name, which is a key, management addresses and id."""
+    chassis: dict[str, Any] = mapping(value)
     name = None
-    if known and "type" not in mapping(known.get("id")):
-        name, inner = next(iter(known.items()))
-        known = mapping(inner)
-    return words(name, *items(known.get("mgmt-ip")), mapping(known.get("id")).get("value"))
+    if chassis and "type" not in mapping(chassis.get("id")):
+        name, inner = next(iter(chassis.items()))
+        chassis = mapping(inner)
+    return words(name, *items(chassis.get("mgmt-ip")), mapping(chassis.get("id")).get("value"))
 
 
 FORM = NeighbourTables("lldpctl", PRINTED_BY, fits, read, not_read=NOT_READ)

@@ -1,4 +1,4 @@
-"""Reader of the files for `ip -batch` that configure a kernel alone."""
+"""Reader of a switch's folder of target linux: files for `ip -batch` and settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compilers.readers.routers.iproute_reader import KernelActor, RouterFiles
 
 
 def read_linux(folder: Path) -> EmittedSwitch:
-    """A switch of target linux, from its folder.
+    """Read the folder of a switch.
 
     Raises:
         OSError: a file is not there.
@@ -17,8 +17,8 @@ def read_linux(folder: Path) -> EmittedSwitch:
     """
     files, name = RouterFiles(folder), "routes.batch"
     routes = KernelActor(files, name)
-    for each in ("links.batch", "addresses.batch", "rules.batch"):
-        files.read("linux", each)
+    for batch in ("links.batch", "addresses.batch", "rules.batch"):
+        files.read("linux", batch)
     files.read_settings("linux")
     engine = files.read("linux", name, routes)
     tables = files.tables(name, engine, routes.next_hops)

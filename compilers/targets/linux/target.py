@@ -1,10 +1,9 @@
-"""The linux target: iproute2 batch files, sysctls and a systemd unit (docs/targets/frr.md).
+"""The linux target: files for `ip -batch`, sysctl settings, a systemd unit (docs/targets/frr.md).
 
-A next hop is a nexthop object, one a link, for IPv4 and IPv6 alike; a class that shares entering
-traffic is a group of them. The main table holds the order of ports as routes of rising metric:
-where a link is down, the kernel takes its nexthop object away with every route that uses it, and
-the next metric serves. What depends on where a packet came in is in tables of its own, before
-main by `ip rule iif`; where such a table has no route (left), main decides.
+Each link is a nexthop object for IPv4 and IPv6 alike; a class that shares packets from hosts is a
+group of these. Table main has the order of ports as routes of rising metric: when a link goes down,
+the kernel removes its nexthop object with every route that uses it, and the next metric takes over.
+`linux_tables` describes the tables for packets from single ports.
 """
 
 from __future__ import annotations
@@ -71,42 +70,52 @@ GROUP + k the share of class k, ONWARD + p what spreads packets that came in mar
 
 @dataclass(frozen=True, slots=True)
 class NexthopGroup:
-    """A nexthop group; members as iproute2 writes them: `ID,WEIGHT/ID,WEIGHT`."""
+    """A nexthop group."""
 
     id: int
     members: str
+    """As iproute2 writes them: `ID,WEIGHT/ID,WEIGHT`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedHop:
-    """A nexthop object for marked packets: the neighbour's address behind an interface."""
+    """A nexthop object for marked packets."""
 
     id: int
     address: str
+    """The neighbour's address for marked packets."""
     interface: str
 
 
 @dataclass(frozen=True, slots=True)
 class LinuxVariables:
-    """The variables of a switch's templates.
-
-    seed: of the hash, 0 for any. routes: prefix, nexthop, metric, table; `routes.lines("… {} … {}
-    … {} … {}")` makes all lines at once. discards: prefix, table.
-    """
+    """The variables of a switch's templates."""
 
     switch: StaticSwitch
     seed: int
+    """The seed of the hash, 0 for any."""
     marks: KernelMarks | None
+    """The configuration for marked packets; None where the balance marks none."""
     marked_hops: list[MarkedHop]
     onward_group: int
+    """The number of the group that spreads marked packets from port 0; others are counted on."""
     identity: str
+    """The identity of the build."""
     protocol: int
+    """The protocol number of polarfab's routes and rules."""
     link_nexthop: int
+    """The number of the nexthop object of port 0; others are counted on."""
     groups: list[NexthopGroup]
     routes: RouteRows
+    """Prefix, nexthop, metric and table.
+
+    All lines at once are `routes.lines("… {} … {} … {} …")`.
+    """
     discards: RouteRows
+    """Prefix and table of routes that discard."""
     rules: list[LookupRule]
     pools: list[str]
+    """For each address family, the smallest network that contains all blocks of the fabric."""
 
 
 class Linux(Target):

@@ -1,5 +1,6 @@
-"""The ansible target: an inventory and a playbook that push another target's files
-(docs/targets/routers.md).
+"""The ansible target: an inventory and a playbook that push the files of another target.
+
+docs/targets/routers.md describes their use.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ CONNECTIONS = {system.name: system.ansible for system in usual_first() if system
 
 @dataclass(frozen=True, slots=True)
 class AnsibleVariables:
-    """The variables of the templates.
-
-    files: those of every node. root: whether tasks are done as root. elsewhere: files that the
-    tasks of a Linux machine leave to others.
-    """
+    """The variables of the templates."""
 
     name: str
+    """The name of the fabric."""
     identity: str
+    """The identity of the build."""
     system: str
+    """The target whose files are pushed."""
     nodes: list[PushedNode]
     files: tuple[str, ...]
+    """The names of the files of every node."""
     connection: str
+    """This and the next three are those of `AnsibleConnection`."""
     network_os: str
     root: bool
     elsewhere: tuple[str, ...]

@@ -1,5 +1,6 @@
-"""The containerlab target: the fabric and its hosts as a lab that binds another target's files
-(docs/targets/routers.md).
+"""The containerlab target: a lab of the fabric and its hosts, with the files of another target.
+
+docs/targets/routers.md describes its use.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from compilers.targets.target_lookup import usual_first
 from inventory.problems import InputError, Problem, few
 
 MANAGEMENT = IPv4Network("172.28.0.0/16")
-"""Of the containers' first interfaces: the usual network has room for 253 of them."""
+"""The network of the containers' first interfaces; containerlab's own has room for 253."""
 IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]{0,254}")
 
 
@@ -43,18 +44,26 @@ def _image(what: str) -> Option:
 
 @dataclass(frozen=True, slots=True)
 class ContainerlabVariables:
-    """The variables of the templates; hosts have `name` and `commands`."""
+    """The variables of the templates."""
 
     name: str
+    """The name of the fabric."""
     identity: str
+    """The identity of the build."""
     management: str
+    """The network of the containers' first interfaces."""
     system: str
+    """The target whose files are bound."""
     kind: ContainerKind
     image: str
+    """The image of switches."""
     host_image: str
+    """The image of hosts."""
     nodes: list[PushedNode]
     hosts: list[dict[str, Any]]
+    """The `name` of each host, and the `commands` that configure it."""
     links: list[tuple[str, str]]
+    """Both ends of each link, NODE:INTERFACE."""
 
 
 class Containerlab(PushTarget):
@@ -89,14 +98,15 @@ class Containerlab(PushTarget):
             for name in build.wiring.host_names
             if not HOST_NAME.fullmatch(name) or name in build.wiring.names
         ]
-        problems += [
-            Problem(
-                key="node_types",
-                required="ports that containerlab leaves to the fabric: eth0 is its own",
-                given="eth0",
-                todo="name the ports from eth1 on",
+        if any(end.endswith(":eth0") for end in used):
+            problems.append(
+                Problem(
+                    key="node_types",
+                    required="ports that containerlab leaves to the fabric: eth0 is its own",
+                    given="eth0",
+                    todo="name the ports from eth1 on",
+                )
             )
-        ] * any(end.endswith(":eth0") for end in used)
         if build.addressing.ipv4.overlaps(MANAGEMENT):
             problems.append(
                 Problem(

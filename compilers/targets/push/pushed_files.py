@@ -1,4 +1,4 @@
-"""Files of another target that a tool pushes: whose they are, and where."""
+"""What the tools ansible and containerlab share: the files of another target that they push."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMOTE_FOLDER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]{0,254}")
 
 
 def push_options(*systems: str) -> Options:
-    """The options of a target that pushes the files of these."""
+    """The options of a tool that pushes the files of one of these targets."""
     return MappingProxyType(
         {
             SYSTEM: Option.choice("Whose files are pushed.", *systems),
@@ -34,12 +34,14 @@ def push_options(*systems: str) -> Options:
 
 @dataclass(frozen=True, slots=True)
 class PushedNode:
-    """A node to be configured: its management address ("" without one), its folder of files."""
+    """A node to be configured."""
 
     vertex: int
     name: str
     address: str
+    """Its management address, "" without one."""
     folder: str
+    """The folder with its files."""
 
 
 def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:

@@ -1,7 +1,7 @@
-"""Names of ports in each system.
+"""The names that systems have for ports, made from patterns such as `Ethernet{cage}/{lane}`.
 
-Where cages are broken out, the parts are numbered as the vendor documents it, which the folder of
-each system cites.
+Where a cage is broken out, its parts are numbered as the vendor documents it; the folder of each
+system cites the document.
 """
 
 from __future__ import annotations
@@ -26,66 +26,79 @@ LANE_PART = re.compile(r"[^}]*\{lane[^}]*\}")
 
 @dataclass(frozen=True, slots=True)
 class PhysicalPort:
-    """A port as a system knows it; 0 and "" where the inventory does not say it.
-
-    cage: what its cage is called where that is broken out into `parts` ports, this one number
-    `part` from 0. speed: Gb/s; lanes: how many; mtu: bytes of an IP packet; fec: rs, fc or off.
-    lane_numbers, mode, alias: its lanes, how its cage is broken out, and its other name, in SONiC's
-    platform file.
-    """
+    """A port as a system knows it; 0 and "" where the inventory does not say it."""
 
     name: str
     cage: str = ""
+    """The name of its cage, where that is broken out."""
     part: int = 0
+    """Its number among the ports of the cage, from 0."""
     parts: int = 1
+    """The number of ports of the cage."""
     speed: int = 0
+    """Gb/s."""
     lanes: int = 0
+    """The number of serdes lanes."""
     fec: str = ""
+    """Forward error correction: rs, fc or off."""
     mtu: int = 0
+    """Bytes of an IP packet."""
     lane_numbers: str = ""
+    """The numbers of its lanes in SONiC's platform file, as the next two."""
     mode: str = ""
+    """How its cage is broken out."""
     alias: str = ""
+    """Its other name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
     """The names that a system has for ports.
 
-    system: the key of its names in a node type. pattern: a whole name; required: the same for
-    people. advice: what a node type may say. usual: the names where no inventory says any, "" keeps
-    the build's own. first, first_lane: where the system counts from. by_serdes: {lane} is the first
-    serdes lane of a part, and is in the name of a whole cage, too. in_platform_file: names
-    are in SONiC's platform file. management, vrf: the usual port of management, and its VRF.
-    short: how names begin, and what some outputs have in its place. lab: likewise what containerlab
-    has for the beginning and for each slash; lab_by_number: it has `eth` and the port's number.
-    inner: likewise what names of subinterfaces have for the beginning. vlan: how the name of the
-    interface of a VLAN begins.
+    Patterns of names have the placeholders `{port}`, `{module}`, `{cage}`, `{lane}` and `{serdes}`
+    for numbers; `{port*4}` is a multiple.
     """
 
     system: str
+    """The key of its names in a node type of the inventory."""
     pattern: re.Pattern[str]
+    """Matches a name."""
     required: str
+    """The same in words."""
     advice: str
+    """A pattern that a node type may have, for messages."""
     usual: str = ""
+    """The pattern without an inventory; "" keeps the names of the build."""
     first: int = 1
+    """The number of the first port, module and cage."""
     first_lane: int = 1
+    """The number of the first lane."""
     by_serdes: bool = False
+    """Whether `{lane}` is the first serdes lane of a part, and also in the name of a whole cage."""
     in_platform_file: bool = False
+    """Whether names are in SONiC's platform file."""
     management: str = "eth0"
+    """The usual port of management."""
     vrf: str = "mgmt"
+    """The VRF of management."""
     short: tuple[str, str] = ("", "")
+    """The beginning of names, and its abbreviation in some outputs."""
     lab: tuple[str, str, str] = ("", "", "/")
+    """The beginning of names, and what containerlab has in its place and for each slash."""
     lab_by_number: bool = False
+    """Whether a port is `eth` and its number in containerlab."""
     inner: tuple[str, str] = ("", "")
+    """The beginning of names, and what names of subinterfaces have in its place."""
     vlan: str = "Vlan"
+    """The beginning of the name of a VLAN's interface."""
 
     def within(self, name: str, number: int) -> str:
-        """The subinterface of a port, by its number."""
+        """The name of a subinterface of a port."""
         begins, other = self.inner
         return f"{other}{name.removeprefix(begins)}.{number}"
 
     def in_lab(self, name: str, port: int) -> str:
-        """The interface that containerlab wires for a port: its name and number on the node."""
+        """The interface that containerlab wires for a port, by the port's name and number."""
         if self.lab_by_number:
             return f"eth{port}"
         begins, other, slash = self.lab
@@ -96,16 +109,17 @@ class Interfaces:
 
         Args:
             build: what is to be rendered.
-            target: whose names go before the system's.
+            target: a target whose names in node types are preferred to the system's.
         """
         names = tuple(tuple(port.name for port in ports) for ports in self.ports(build, target))
         return replace(build, wiring=replace(build.wiring, port_names=names))
 
     def ports(self, build: Build, target: str = "") -> list[list[PhysicalPort]]:
-        """The ports of each node type by number; those without one keep the build's own name."""
-        given = "inventory" in build.inputs
-        types = build.hardware.types if build.hardware and given else None
-        return self.of_types(build.wiring.port_names, types, "" if given else self.usual, target)
+        """The ports of each node type by number; those without a pattern keep the build's name."""
+        has_inventory = "inventory" in build.inputs
+        types = build.hardware.types if build.hardware and has_inventory else None
+        usual = "" if has_inventory else self.usual
+        return self.of_types(build.wiring.port_names, types, usual, target)
 
     def of_types(
         self,
@@ -114,14 +128,23 @@ class Interfaces:
         usual: str,
         target: str = "",
     ) -> list[list[PhysicalPort]]:
-        """See `ports`: by the own names and the facts of each node type, or the usual pattern."""
+        """As `ports`.
+
+        Args:
+            own: the names of the build, by node type.
+            types: the node types of an inventory; None: there is none.
+            usual: the pattern without an inventory.
+            target: a target whose names in node types are preferred to the system's.
+        """
         if types is None:
             return [
                 [PhysicalPort(self._filled(usual, port=n) or name) for n, name in enumerate(names)]
                 for names in own
             ]
-        known = zip(types, own, strict=True)
-        return [list(self._of_type(facts, names, target)) for facts, names in known]
+        return [
+            list(self._of_type(facts, names, target))
+            for facts, names in zip(types, own, strict=True)
+        ]
 
     def _of_type(
         self, facts: PortFacts, own: tuple[str, ...], target: str
@@ -139,7 +162,7 @@ class Interfaces:
                     lane = part * (block.lanes if self.by_serdes else 1)
                     split = block.breakout > 1
                     name = self._filled(pattern, **place, lane=lane, port=port, serdes=serdes)
-                    found = PhysicalPort(
+                    physical = PhysicalPort(
                         name=(name if split or self.by_serdes else whole) or own[port],
                         cage=whole if split else "",
                         part=part,
@@ -151,19 +174,21 @@ class Interfaces:
                     )
                     if self.in_platform_file and facts.platform:
                         name, lanes, parent, mode, *alias = facts.platform[port]
-                        found = replace(
-                            found,
+                        physical = replace(
+                            physical,
                             name=name,
                             lane_numbers=lanes,
                             cage=parent,
                             mode=mode,
                             alias="".join(alias),
                         )
-                    yield found
+                    yield physical
                     port, serdes = port + 1, serdes + block.lanes
                 cage += 1
 
     def _filled(self, pattern: str, **numbers: int) -> str:
+        """A pattern with numbers, which count from 0, for its placeholders."""
+
         def number(match: re.Match[str]) -> str:
             first = self.first_lane if match[1] == "lane" else self.first
             return str((numbers.get(match[1], 0) + first) * int(match[2] or 1))
@@ -171,24 +196,25 @@ class Interfaces:
         return PLACEHOLDER.sub(number, pattern)
 
     def wrong_names(self, build: Build) -> Iterator[Finding]:
-        """The node types that have ports in use without a name of the system, or without their own.
+        """The node types with ports in use whose names the system cannot have, or that share one.
 
         Args:
             build: ports named as the system names them.
         """
         w = build.wiring
         for t, (kind, names) in enumerate(zip(w.type_names, w.port_names, strict=True)):
-            here = w.node_type == t
-            used = np.unique(np.concatenate((w.port[here].ravel(), w.host_port[here].ravel())))
+            of_type = w.node_type == t
+            ports = w.port[of_type].ravel(), w.host_port[of_type].ravel()
+            used = np.unique(np.concatenate(ports))
             in_use = [names[port - 1] for port in used[used > 0].tolist()]
             wrong = [name for name in in_use if not self.pattern.fullmatch(name)]
             twice = [name for name, count in Counter(in_use).items() if count > 1]
-            if found := wrong or twice:
-                more = f" and {len(found) - 1} more" * (len(found) > 1)
+            if bad := wrong or twice:
+                more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
                 yield Finding(
                     path=("node_types", kind, "names"),
                     required=self.required if wrong else "names that differ",
-                    given=f"{shown(found[0])}{more}",
+                    given=f"{shown(bad[0])}{more}",
                     todo=f"say what the switch calls them, such as "
                     f'`names: {{{self.system}: "{self.advice}"}}`, or choose another target',
                 )

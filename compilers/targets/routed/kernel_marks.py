@@ -1,10 +1,11 @@
-"""Marked spread on Linux kernels: a second address of each switch on its links, and tables by port.
+"""Marked packets on Linux kernels: a second address of each switch on its links; tables by port.
 
-A marked packet is sent to another address of the neighbour, on a macvlan device over its port. That
-device has a MAC address of its own, so the packet comes in there, and nothing of it has changed but
-the MAC address that every router changes. The rule of the device leads to a table that spreads the
-fabric's addresses over the links onward (`compilers.routing.marked_spread`), and throws those of
-the switch and of its neighbours on to the tables that all packets in transit meet.
+A switch marks a packet by sending it to a second address of the neighbour, on a macvlan device over
+the neighbour's port. The device has a MAC address of its own, so the packet comes in there, with
+nothing changed but the MAC address that every router changes. The policy rule of the device leads
+to a table that spreads the fabric's addresses over the other links
+(`compilers.routing.marked_spread`). For the switch's own hosts and its neighbours it has `throw`
+routes, so that these packets are looked up as all others in transit.
 """
 
 from __future__ import annotations
@@ -22,43 +23,46 @@ from compilers.wiring.addressing import MARK_IN_MAC, format_mac
 from inventory.problems import InputError
 
 DEVICE = "marked"
-"""The device for what comes in marked on port p is called so, with p behind."""
+"""The name of the device for marked packets over port p, with p behind it."""
 SPREAD = 100_000
-"""SPREAD + p: the table for what comes in marked on port p."""
+"""SPREAD + p is the table for marked packets that come in on port p."""
 MARK_IN_IPV6 = 1 << 32
+"""The bit of a link-local address that is for marked packets."""
 IPV4_MARKS = 0xA9FE0000
-"""169.254.0.0, the addresses for marked packets of FRR that takes no IPv6 next hop for IPv4."""
+"""169.254.0.0: addresses for marked packets, for FRR that takes no IPv6 next hop of IPv4 routes."""
 FIRST_MAC = 0x025046000001 | MARK_IN_MAC
+"""The MAC address of the devices of vertex 0."""
 SEED = 0x50460001
+"""The seed of the hash of vertex 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedPort:
-    """A port where packets come in marked: its interface, the device over it, and its table.
-
-    onward: the ports over which the table spreads them.
-    """
+    """A port on which marked packets come in."""
 
     port: int
     interface: str
     device: str
+    """The macvlan device over the port."""
     table: int
+    """The routing table for packets that come in on the device."""
     onward: tuple[int, ...]
+    """The ports over which the table spreads them."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelMarks:
-    """What a switch needs for marked packets.
-
-    mac, ipv4, ipv6: of its devices, the same on all; ipv4 is "" where IPv6 next hops serve. kept:
-    the prefixes that its tables throw on.
-    """
+    """The configuration of a switch for marked packets."""
 
     mac: str
+    """The MAC address of its devices, the same on all."""
     ipv4: str
+    """Their IPv4 address; "" where IPv4 routes have IPv6 next hops."""
     ipv6: str
+    """Their link-local address."""
     ports: tuple[MarkedPort, ...]
     kept: tuple[str, ...]
+    """The prefixes of `throw` routes in their tables."""
 
 
 def marked_address(vertex: int, family: int) -> str:
@@ -69,12 +73,12 @@ def marked_address(vertex: int, family: int) -> str:
 
 
 def kernel_marks(routed: RoutedFabric, vertex: int, ipv4: bool = False) -> KernelMarks | None:
-    """What a switch needs for marked packets; None where none is marked.
+    """The configuration of a switch for marked packets; None where the balance marks none.
 
     Args:
         routed: the routers of the build.
         vertex: of the switch.
-        ipv4: next hops of IPv4 routes are IPv4 addresses.
+        ipv4: whether next hops of IPv4 routes are IPv4 addresses.
     """
     build = routed.build
     if not build.forwarding.marks:
@@ -92,9 +96,9 @@ def kernel_marks(routed: RoutedFabric, vertex: int, ipv4: bool = False) -> Kerne
 
 
 def hash_seed(build: Build, vertex: int) -> int:
-    """The seed of a switch's hash where it shares packets that another has shared; 0: any.
+    """The seed of a switch's hash, where it shares packets that another has shared; else 0.
 
-    Were it that of the switch before, all flows that come in over a link would leave by the same.
+    With the other switch's seed, all flows that come in over one link would leave by one port.
     """
     return SEED + vertex if build.forwarding.marks or build.forwarding.every_hop else 0
 
@@ -109,10 +113,10 @@ def _ports(build: Build, vertex: int) -> Iterator[MarkedPort]:
 
 
 def require_devices(build: Build, target: str) -> None:
-    """Pass when no port has the name of a device for marked packets.
+    """Check that no port has the name of a device for marked packets.
 
     Raises:
-        InputError: one has.
+        InputError: a port has such a name.
     """
     ports = range(int(build.wiring.port.max(initial=0)) + 1) if build.forwarding.marks else ()
     taken = {name for of_type in build.wiring.port_names for name in of_type}

@@ -1,37 +1,37 @@
-"""Point-to-point links with addresses: for routers whose static routes need the far end's.
+"""The base of router targets whose links have addresses: EOS, NX-OS, Junos, SR Linux, SONiC, NVUE.
 
-Link-local addresses that are the same on every port, and next hops outside of the port's network,
-are not to be had on every system (docs/targets/routers.md), so every link has two addresses
-of its own: a /31 (RFC 3021) and, where the fabric has IPv6, a /127 (RFC 6164). They are the pair of
-number u·P + p of a pool, for the link at port p of vertex u, u the lower of its two vertices
-and P the ports of the widest node type. So they stay when links and nodes go or come.
+Not every system can have one link-local address on all ports, or next hops outside of the network
+of their port (docs/targets/routers.md). So every link has two addresses of its own: a /31 (RFC
+3021) and, where the fabric has IPv6, a /127 (RFC 6164). The link at port p of vertex u, the lower
+of its two vertices, has pair u·P + p of a pool, where P is the number of ports of the widest node
+type. So addresses stay when links and nodes come and go.
 
 Where packets from hosts share ports, host ports are in a VRF of their own, fabric ports in the
-default one. The host VRF has a route to every prefix by all ports that share the entering traffic
-of its class; next hops are in the default VRF, each an interface and an address (some chips cannot
-chain look-ups: FRR issue 18320). Transit meets the default VRF alone, whose routes are minimal, as
-`Classes` of the intermediate form wants it. A VRF does not fall through to another, so it needs all
-prefixes. The route back is one per host in the default VRF, with the host itself as next hop: not
-every system takes a route to an interface alone on Ethernet (Cisco, Nexus 9000 unicast routing
-guide, static routing), and FRR takes a host route through the host itself, but before 10.6 not the
-whole block through one of its own addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
+default one. The host VRF has a route to every prefix, by all ports that share packets from hosts.
+Next hops are in the default VRF, each an interface and an address (some chips cannot chain
+look-ups: FRR issue 18320). Packets in transit meet only the default VRF, whose routes are minimal.
+One VRF does not fall through to another, so each needs all prefixes. The default VRF has a *leaked*
+route to each host, by the host itself. Not every system takes a route to an interface alone on
+Ethernet (Cisco, Nexus 9000 unicast routing guide, static routing). FRR takes a host route by the
+host itself, but before 10.6 not the whole block by one of its own addresses (zebra_nhg.c, commits
+4dcc227611 and d09fc634e7).
 
-A mark is a VLAN: each link has a subinterface at both ends, with a /31 and a /127 of its own, the
-second half of a /30 and a /126 whose first half the link has. It is in a VRF of its own, the
-`MarkedStage` of packets that come in marked by that link, whose routes spread the fabric's
-addresses over the links onward (`compilers.routing.marked_spread`), all of them in the default VRF.
+The mark of a packet is a VLAN: each link has a subinterface at both ends, with a /31 and a /127 of
+its own, the second half of a /30 and a /126 whose first half the link has. The subinterface is in a
+VRF of its own (`MarkedStage`), whose routes spread the fabric's addresses over the other links
+(`compilers.routing.marked_spread`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,29 +82,31 @@ from inventory.problems import InputError, Problem, few
 
 LINKS, LINKS6 = "links", "links6"
 HOSTS = "hosts"
-"""How the VRF of hosts is called, behind what a system wants in front."""
+"""The name of the VRF of hosts, behind a prefix that some systems demand."""
 P2P_UNREACHABLE = 254
-"""The distance of the route that discards addresses without another: the last that is usable."""
+"""The distance of routes that discard, the greatest that is usable."""
 ONLY_BGP = {
     BFD: "it watches sessions of BGP",
     UNNUMBERED: "their next hops are addresses of links",
     WCMP: "they have no weights",
 }
-"""Options that are for eBGP alone, and why."""
+"""Options that need eBGP, and why."""
 VLAN = 2
-"""Of the host ports of a switch that has several."""
+"""The VLAN of the host ports of a switch that has several."""
 MARK_VLAN = 3
-"""Of marked packets, on every link."""
+"""The VLAN of marked packets on every link."""
 DEFAULT = "default"
+"""The name of the default VRF."""
 ETHERNET_HEADER = 14
-"""Bytes that some systems count in the MTU of a port."""
+"""Bytes that some systems count in the MTU of a port, which that of IP does not count."""
 Route = tuple[str, str, str]
-"""Prefix, gateway and interface. No class of its own: a fabric has millions."""
+"""Prefix, gateway and interface. A plain tuple, as a fabric has millions."""
 SharedRoute = tuple[str, tuple[Route, ...]]
-"""A prefix, and the next hops that share packets for it: gateway, interface, and VRF of that."""
+"""A prefix, and the next hops that share packets for it: gateway, interface, and its VRF."""
 
 
 def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
+    """Whether a text is a network of this kind in its canonical form."""
     try:
         return str(kind(text)) == text
     except ValueError:
@@ -127,88 +129,104 @@ LINK_OPTIONS: Options = MappingProxyType(
         ),
     }
 )
-"""Those of every system with addresses on links."""
+"""The options of every system with addresses on links."""
 P2P_OPTIONS: Options = MappingProxyType(
     {**LINK_OPTIONS, **bgp_options("on", "off"), **SHARING_OPTIONS}
 )
-"""Those of a system that speaks BGP, too."""
+"""The options of such a system that speaks BGP, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEnds:
+    """The addresses at both ends of a link; all "" where links need none."""
+
+    ipv4: str = ""
+    """The router's own, with its length."""
+    gateway4: str = ""
+    """That at the other end."""
+    ipv6: str = ""
+    """The same of IPv6; "" where the fabric has none."""
+    gateway6: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class P2pLink:
-    """A link of a router; "" for what is not there.
-
-    port: what the inventory says of it. description: host name and port at the other end. ipv4,
-    ipv6: the router's own addresses with their lengths. gateway4, gateway6: those at the other end;
-    all of them "" where sessions need none.
-    """
+    """A link of a router; "" for what does not exist."""
 
     interface: str
     description: str
+    """The host name and the port at the other end."""
     ipv4: str
+    """The router's own address, with its length."""
     gateway4: str
+    """The address at the other end."""
     ipv6: str
     gateway6: str
     port: PhysicalPort
+    """What the inventory says of the port."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedStage:
-    """What packets meet that come in marked by a link: a subinterface over its port, in a VRF.
-
-    ipv4, ipv6: its addresses with their lengths; gateway4, gateway6: those at the other end.
-    routes: those of the VRF by address family; the last ones lead to the router's own hosts.
-    """
+    """The subinterface on which a link brings marked packets, and its VRF."""
 
     interface: str
     vlan: int
     vrf: str
     ipv4: str
+    """The router's own address, with its length."""
     gateway4: str
+    """The address at the other end."""
     ipv6: str
     gateway6: str
     routes: list[list[SharedRoute]]
+    """The routes of the VRF by address family, those to the router's own hosts last."""
 
     def families(self) -> Iterator[tuple[str, str, list[SharedRoute]]]:
-        """The word, no pool to discard, and the routes of each address family."""
+        """For each address family its first word in commands, no pool to discard, the routes."""
         yield from ((word, "", r) for word, r in zip(("ip", "ipv6"), self.routes, strict=False))
 
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """A port of a router where a host is, and the host's addresses; ipv6 is "" without a pool."""
+    """A port of a router to a host."""
 
     interface: str
     description: str
     port: PhysicalPort
+    """What the inventory says of the port."""
     ipv4: str
+    """The host's address."""
     ipv6: str
+    """The same of IPv6; "" where the fabric has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class P2pRouter:
-    """A router as the templates print it; "" for what is not there.
-
-    ipv4, ipv6: its gateway addresses, without lengths; ipv4_length: that of its block. vlan: the
-    name of the interface that several hosts share.
-    """
+    """A router as the templates print it; "" for what does not exist."""
 
     node: str
     hostname: str
     ipv4: str
+    """The gateway's address, without its length."""
     ipv4_length: int
+    """The length of the block of its hosts."""
     ipv6: str
+    """The gateway's IPv6 address."""
     links: tuple[P2pLink, ...]
     hosts: tuple[HostPort, ...]
     vlan: str
+    """The name of the interface that several hosts share."""
 
     @property
     def host_interface(self) -> str:
-        """The port of the only host, or the interface of the VLAN of several; "" without any."""
-        return self.vlan if self.hosts[1:] else self.hosts[0].interface if self.hosts else ""
+        """The port of the only host, or the interface that several share; "" without any."""
+        if not self.hosts:
+            return ""
+        return self.hosts[0].interface if len(self.hosts) == 1 else self.vlan
 
     def back(self) -> Iterator[Route]:
-        """The routes of the default VRF to hosts in another, each through the host itself."""
+        """The leaked routes: from the default VRF to hosts in another, each by the host itself."""
         for host in self.hosts:
             for address, length in ((host.ipv4, 32), (host.ipv6, 128)):
                 if address:
@@ -216,85 +234,105 @@ class P2pRouter:
 
     @property
     def ports(self) -> list[PhysicalPort]:
-        """Those in use."""
+        """The ports in use."""
         return [*(link.port for link in self.links), *(host.port for host in self.hosts)]
 
     @property
     def mtu(self) -> int:
-        """Bytes of an IP packet that every port of a host takes, 0 where that is not known."""
+        """The bytes of an IP packet that all ports of hosts take; 0: that is not known."""
         return min((host.port.mtu for host in self.hosts), default=0)
 
     @property
     def cages(self) -> list[PhysicalPort]:
-        """A port of each cage that is in use and known to be broken out into ports of a speed."""
+        """One port of each cage that is in use, is broken out, and whose speed is known."""
         return list({port.cage: port for port in self.ports if port.cage and port.speed}.values())
+
+
+class P2pFamily(NamedTuple):
+    """The routes of a router in one address family."""
+
+    name: str
+    """ipv4 or ipv6."""
+    pool: str
+    routes: list[Route]
+    entering: list[SharedRoute]
+
+
+class VrfRoutes(NamedTuple):
+    """The routes of a VRF whose next hops are in other VRFs, in one address family."""
+
+    word: str
+    """The first word of commands about the family: ip or ipv6."""
+    vrf: str
+    routes: list[SharedRoute]
 
 
 @dataclass(frozen=True, slots=True)
 class P2pVariables:
-    """The variables of a router's templates; a route is a prefix, a gateway and an interface.
-
-    vlan: of the host ports where there are several; unreachable: the distance of the route that
-    discards what no other route is for. base: management, time and logs. ipv4_pool,
-    ipv6_pool: the smallest network that holds the fabric's blocks; "" and no routes without IPv6.
-
-    vrf: that of the hosts, where packets from them share ports, else "". ipv4_entering,
-    ipv6_entering: its routes, each a prefix and its next hops: gateway, interface, and its VRF.
-    stages: of marked packets, by link. seed: the switch's own of its hash, where packets are
-    shared again that another switch has shared; else 0.
-
-    bgp: in the place of static routes.
-    """
+    """The variables of a router's templates; a route is a prefix, a gateway and an interface."""
 
     router: P2pRouter
     identity: str
+    """The identity of the build."""
     base: BaseConfig
+    """Management, time and logs."""
     vlan: int
+    """The VLAN of the host ports, where there are several."""
     unreachable: int
+    """The distance of routes that discard."""
     ipv4_pool: str
+    """The smallest network that contains all blocks of the fabric."""
     ipv6_pool: str
+    """The same of IPv6; "" where the fabric has none."""
     ipv4_routes: list[Route]
     ipv6_routes: list[Route]
+    """The static routes of the default VRF; [] with BGP."""
     vrf: str
+    """The VRF of hosts, where packets from hosts share ports; else ""."""
     ipv4_entering: list[SharedRoute]
     ipv6_entering: list[SharedRoute]
+    """The routes of this VRF: a prefix, and its next hops with their VRFs."""
     stages: list[MarkedStage]
+    """The VRFs of marked packets, one a link."""
     seed: int
+    """The seed of the switch's hash, where it shares packets that another has shared; else 0."""
     bgp: BgpSpeaker | None
+    """Finds routes in the place of static ones."""
 
-    def families(self) -> Iterator[tuple[str, str, list[Route], list[SharedRoute]]]:
-        """The name, the pool, the routes and those of entering packets of each address family."""
-        yield "ipv4", self.ipv4_pool, self.ipv4_routes, self.ipv4_entering
-        yield "ipv6", self.ipv6_pool, self.ipv6_routes, self.ipv6_entering
+    def families(self) -> Iterator[P2pFamily]:
+        """The routes of each address family."""
+        yield P2pFamily("ipv4", self.ipv4_pool, self.ipv4_routes, self.ipv4_entering)
+        yield P2pFamily("ipv6", self.ipv6_pool, self.ipv6_routes, self.ipv6_entering)
 
-    def between_vrfs(self) -> Iterator[tuple[str, str, list[SharedRoute]]]:
-        """By the word of an address family and a VRF the routes with next hops in others."""
-        yield "ip", self.vrf, self.ipv4_entering
-        yield "ipv6", self.vrf, self.ipv6_entering
+    def between_vrfs(self) -> Iterator[VrfRoutes]:
+        """The routes of each VRF and family whose next hops are in other VRFs."""
+        yield VrfRoutes("ip", self.vrf, self.ipv4_entering)
+        yield VrfRoutes("ipv6", self.vrf, self.ipv6_entering)
         for stage in self.stages:
-            yield from ((word, stage.vrf, routes) for word, _, routes in stage.families())
+            for word, _, routes in stage.families():
+                yield VrfRoutes(word, stage.vrf, routes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class P2pFabric:
-    """The routers of a build whose links have addresses.
-
-    pair: int64[S, K], the number of the pair of each link, -1 beyond the last. vrf: the name of
-    the hosts' VRF, "" where packets from hosts meet the routes of transit. plane: in the place of
-    static routes. numbered: whether links have addresses. between: whether the port of the hosts is
-    in their VRF, so that others lead to them from there.
-    """
+    """The routers of a build whose links have addresses."""
 
     routed: RoutedFabric
     interfaces: Interfaces
     names: SystemNames
     pool4: IPv4Network
+    """The pool of links' IPv4 addresses."""
     pool6: IPv6Network
     pair: NDArray[np.int64]
+    """int64[S, K]: the number of each link's pair of addresses, -1 behind the last link."""
     vrf: str
+    """The VRF of hosts, "" where packets from hosts use the routes of transit."""
     plane: ControlPlane | None
+    """Finds routes in the place of static ones."""
     numbered: bool
+    """Whether links have addresses."""
     between: bool
+    """Whether host ports are in the VRF of hosts, so that other VRFs have leaked routes to them."""
 
     @classmethod
     def of(
@@ -362,87 +400,123 @@ class P2pFabric:
         pairs = self.pair[vertex][w.far[vertex] >= 0].tolist()
         links = {}
         for (port, far, far_port), pair in zip(w.ends(vertex), pairs, strict=True):
+            ends = self._ends(pair, vertex > far)
             links[port] = P2pLink(
                 interface=w.port_name(vertex, port),
                 description=self.names.description(far, far_port),
+                ipv4=ends.ipv4,
+                gateway4=ends.gateway4,
+                ipv6=ends.ipv6,
+                gateway6=ends.gateway6,
                 port=self.routed.port(vertex, port),
-                **self._ends(pair, vertex > far),
             )
         return links
 
-    def _ends(self, pair: int, upper: bool, marked: bool = False) -> dict[str, str]:
-        """The addresses of a link, or of its packets with marks, here and at the other end."""
-        build, found = (
-            self.routed.build,
-            dict.fromkeys(("ipv4", "gateway4", "ipv6", "gateway6"), ""),
+    def _ends(self, pair: int, upper: bool, marked: bool = False) -> LinkEnds:
+        """The addresses of a link.
+
+        Args:
+            pair: the number of its pair of addresses.
+            upper: whether the router is the upper of its two vertices.
+            marked: whether they are those of its subinterfaces for marked packets.
+        """
+        if not self.numbered:
+            return LinkEnds()
+        build = self.routed.build
+        own = pair * _addresses_a_link(build)
+        if marked:
+            own += 2
+        if upper:
+            own += 1
+        far = own ^ 1
+        if not build.addressing.ipv6:
+            return LinkEnds(f"{self._ipv4(own)}/31", self._ipv4(far))
+        return LinkEnds(
+            ipv4=f"{self._ipv4(own)}/31",
+            gateway4=self._ipv4(far),
+            ipv6=f"{self._ipv6(own)}/127",
+            gateway6=self._ipv6(far),
         )
-        own = pair * _addresses_a_link(build) + 2 * marked + upper
-        if self.numbered:
-            found |= {"ipv4": f"{self._ipv4(own)}/31", "gateway4": self._ipv4(own ^ 1)}
-        if self.numbered and build.addressing.ipv6:
-            found |= {"ipv6": f"{self._ipv6(own)}/127", "gateway6": self._ipv6(own ^ 1)}
-        return found
 
     def stages(self, vertex: int, links: Mapping[int, P2pLink]) -> dict[int, MarkedStage]:
-        """By port what packets meet that come in marked there."""
-        routed, build, w = self.routed, self.routed.build, self.routed.build.wiring
+        """The VRFs of marked packets, by the port of the link that brings them.
+
+        Args:
+            vertex: of the router.
+            links: its links by port.
+        """
+        build, w = self.routed.build, self.routed.build.wiring
         if not build.forwarding.marks:
             return {}
-        there = w.far[vertex] >= 0
+        cabled = w.far[vertex] >= 0
         far = {port: neighbour for port, neighbour, _ in w.ends(vertex)}
-        tables = []
-        for family, pool in enumerate(routed.pools()):
-            hops = {
-                p: ((k.gateway4, k.gateway6)[family], k.interface, DEFAULT)
-                for p, k in links.items()
-            }
-            near = {
-                routed.prefixes[family][v]: (hops[p],)
-                for p, v in far.items()
-                if build.topology.endpoints[v]
-            }
-            hosts = {
-                prefix: ((via, interface, self.vrf),)
-                for prefix, via, interface in self.router(vertex).back()
-                if self.between and (":" in prefix) == bool(family)
-            }
-            tables.append((pool, hops, [*near.items(), *hosts.items()]))
-        onward = onward_ports(w, vertex)[there].tolist()
+        onward = onward_ports(w, vertex)[cabled].tolist()
+        pairs = self.pair[vertex][cabled].tolist()
         stem = self.vrf.removesuffix(HOSTS) if self.vrf.endswith(HOSTS) else ""
-        return {
-            port: MarkedStage(
-                self.interfaces.within(links[port].interface, MARK_VLAN),
-                MARK_VLAN,
-                f"{stem}marked{port}",
+        pools = self.routed.pools()
+        common = [self._common_routes(vertex, family, far, links) for family in self._families]
+        stages = {}
+        for port, pair, ports in zip(far, pairs, onward, strict=True):
+            ends = self._ends(pair, vertex > far[port], marked=True)
+            stages[port] = MarkedStage(
+                interface=self.interfaces.within(links[port].interface, MARK_VLAN),
+                vlan=MARK_VLAN,
+                vrf=f"{stem}marked{port}",
+                ipv4=ends.ipv4,
+                gateway4=ends.gateway4,
+                ipv6=ends.ipv6,
+                gateway6=ends.gateway6,
                 routes=[
-                    [(pool, tuple(hops[p] for p in ports if p)), *others]
-                    for pool, hops, others in tables
+                    [_spreading_route(pools[family], family, ports, links), *common[family]]
+                    for family in self._families
                 ],
-                **self._ends(pair, vertex > far[port], marked=True),
             )
-            for port, pair, ports in zip(
-                far, self.pair[vertex][there].tolist(), onward, strict=True
-            )
+        return stages
+
+    @property
+    def _families(self) -> range:
+        """The address families, 0 for IPv4 and 1 for IPv6."""
+        return range(len(self.routed.prefixes))
+
+    def _common_routes(
+        self, vertex: int, family: int, far: Mapping[int, int], links: Mapping[int, P2pLink]
+    ) -> list[SharedRoute]:
+        """The routes that all VRFs of marked packets have: to neighbours, and to own hosts."""
+        endpoints = self.routed.build.topology.endpoints
+        prefixes = self.routed.prefixes[family]
+        routes: dict[str, tuple[Route, ...]] = {
+            prefixes[neighbour]: (_hop(links[port], family),)
+            for port, neighbour in far.items()
+            if endpoints[neighbour]
         }
+        to_hosts = {
+            prefix: ((via, interface, self.vrf),)
+            for prefix, via, interface in self.router(vertex).back()
+            if self.between and (":" in prefix) == bool(family)
+        }
+        return [*routes.items(), *to_hosts.items()]
 
     def routes_held(self, vertex: int) -> RouteTables:
-        """The routes of a router as it holds them, by VRF."""
+        """The routes that a router holds, by VRF."""
         links, held, plane = self.links(vertex), RouteTables(), self.plane
         stages = self.stages(vertex, links)
         for family, pool in enumerate(self.routed.pools()):
-            tables = zip((MAIN, self.vrf), self._tables(vertex, family, links, stages), strict=True)
-            for name, table in tables:
+            minimal, entering = self._tables(vertex, family, links, stages)
+            for name, table in ((MAIN, minimal), (self.vrf, entering)):
                 if table or name == MAIN:
-                    found = held.setdefault(name, {})
-                    found |= comparable(plane.weighed(vertex, family, table) if plane else table)
-                    found[pool] = (*found.get(pool, ()), DISCARD)
+                    in_vrf = held.setdefault(name, {})
+                    in_vrf |= comparable(plane.weighed(vertex, family, table) if plane else table)
+                    in_vrf[pool] = (*in_vrf.get(pool, ()), DISCARD)
         if self.between and self.vrf in held:
-            back = self.router(vertex).back()
-            held[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in back}
+            leaked = self.router(vertex).back()
+            held[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in leaked}
         for stage in stages.values():
-            routes = chain.from_iterable(stage.routes)
-            found = {prefix: (tuple((*one[:2], 1) for one in among),) for prefix, among in routes}
-            held[stage.vrf] = comparable(found)
+            held[stage.vrf] = comparable(
+                {
+                    prefix: (tuple((via, interface, 1) for via, interface, _ in hops),)
+                    for prefix, hops in chain.from_iterable(stage.routes)
+                }
+            )
         return held
 
     def _ipv4(self, offset: int) -> str:
@@ -452,24 +526,23 @@ class P2pFabric:
         return str(IPv6Address(int(self.pool6.network_address) + offset))
 
     def variables(self, vertex: int) -> P2pVariables:
-        """The variables of a router's templates: static routes, or BGP and its shares."""
+        """The variables of a router's templates: static routes, or BGP with routes that share."""
         routed, links, plane = self.routed, self.links(vertex), self.plane
-        families = range(len(routed.prefixes))
         stages = self.stages(vertex, links)
-        tables = [self._tables(vertex, family, links, stages, plane) for family in families]
-        of_stages = {stage.interface: stage.vrf for stage in stages.values()}
+        tables = [self._tables(vertex, family, links, stages, plane) for family in self._families]
+        vrf_of = {stage.interface: stage.vrf for stage in stages.values()}
         routes: list[list[Route]] = [
-            [(prefix, via, port) for prefix, (((via, port, _), *_),) in minimal.items()]
-            for minimal, _ in tables
+            [(prefix, via, port) for prefix, (((via, port, _), *_),) in table.minimal.items()]
+            for table in tables
         ]
         entering: list[list[SharedRoute]] = [
             [
-                (prefix, tuple((via, port, of_stages.get(port, DEFAULT)) for via, port, _ in hops))
-                for prefix, (hops,) in inside.items()
+                (prefix, tuple((via, port, vrf_of.get(port, DEFAULT)) for via, port, _ in hops))
+                for prefix, (hops,) in table.entering.items()
             ]
-            for _, inside in tables
+            for table in tables
         ]
-        ends = {port: (k.gateway4, k.gateway6) for port, k in links.items()}
+        far_ends = {port: (link.gateway4, link.gateway6) for port, link in links.items()}
         pools = [*routed.pools(), ""]
         return P2pVariables(
             router=self.router(vertex),
@@ -488,7 +561,7 @@ class P2pFabric:
             ipv6_entering=[*entering, []][1],
             stages=list(stages.values()),
             seed=vertex + 1 if stages else 0,
-            bgp=plane.at(vertex, ends if self.numbered else None) if plane else None,
+            bgp=plane.at(vertex, far_ends if self.numbered else None) if plane else None,
         )
 
     def _tables(
@@ -498,70 +571,102 @@ class P2pFabric:
         links: Mapping[int, P2pLink],
         stages: Mapping[int, MarkedStage],
         plane: ControlPlane | None = None,
-    ) -> tuple[dict[str, Choices], dict[str, Choices]]:
-        """The routes of a family, 0 for IPv4, and those of packets from hosts if these share.
+    ) -> RouterTables:
+        """The routes of a router in one address family.
 
-        plane: finds the next hops of entering packets; None: they are those of the links.
+        Args:
+            vertex: of the router.
+            family: 0 for IPv4, 1 for IPv6.
+            links: its links by port.
+            stages: its VRFs of marked packets by port.
+            plane: resolves the next hops of packets from hosts; None: they are those of links.
         """
         routed, w = self.routed, self.routed.build.wiring
-        hops = {p: ((k.gateway4, k.gateway6)[family] or ANY, k.interface) for p, k in links.items()}
+        every_hop = routed.build.forwarding.every_hop
+        hops = {
+            port: ((link.gateway4, link.gateway6)[family] or ANY, link.interface)
+            for port, link in links.items()
+        }
         order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
         shares = routed.sharing(vertex)
-        if routed.build.forwarding.every_hop:
+        if every_hop:
             order[shares] = SHARED
         minimal = routed.table(vertex, family, order, hops)
-        if routed.build.forwarding.every_hop or not (
-            shares.size and self.vrf and w.host_port[vertex].any()
-        ):
-            return minimal, {}
+        hosts_share = shares.size and self.vrf and w.host_port[vertex].any()
+        if every_hop or not hosts_share:
+            return RouterTables(minimal, {})
         order[shares] = SHARED
         if plane is None or not plane.via:
             marked = {
                 port: ((stage.gateway4, stage.gateway6)[family], stage.interface)
                 for port, stage in stages.items()
             }
-            return minimal, routed.table(vertex, family, order, hops, marked)
-        inside = routed.table(vertex, family, order, plane.next_hops(vertex, family))
-        # A VRF does not fall through to what BGP finds.
+            return RouterTables(minimal, routed.table(vertex, family, order, hops, marked))
+        entering = routed.table(vertex, family, order, plane.next_hops(vertex, family))
+        # The VRF does not fall through to the routes that BGP finds: prefixes that do not share
+        # need a route of their own there.
         prefix, egress = routed.routes(vertex)
-        for alone in prefix[~np.isin(egress, shares)].tolist():
-            if hop := plane.next_hop(alone, family):
-                inside[routed.prefixes[family][alone]] = (((*hop, 1),),)
-        return minimal, inside
+        for number in prefix[~np.isin(egress, shares)].tolist():
+            if hop := plane.next_hop(number, family):
+                entering[routed.prefixes[family][number]] = (((*hop, 1),),)
+        return RouterTables(minimal, entering)
+
+
+def _hop(link: P2pLink, family: int) -> Route:
+    """The next hop over a link, in the default VRF."""
+    return (link.gateway4, link.gateway6)[family], link.interface, DEFAULT
+
+
+def _spreading_route(
+    pool: str, family: int, ports: Iterable[int], links: Mapping[int, P2pLink]
+) -> SharedRoute:
+    """The route that spreads a pool over the links at some ports, of which 0 is none."""
+    return pool, tuple(_hop(links[port], family) for port in ports if port)
+
+
+class RouterTables(NamedTuple):
+    """The routes of a router in one address family, by prefix."""
+
+    minimal: dict[str, Choices]
+    """Those of the default VRF."""
+    entering: dict[str, Choices]
+    """Those of the VRF of hosts; {} where packets from hosts do not share ports."""
 
 
 class P2pTarget(Target):
-    """A system of routers whose links have addresses.
-
-    interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
-    ports, "" on a system that cannot do it. not_found: why next hops of that VRF cannot be those
-    that BGP finds, "" where they can. between: see `P2pFabric`.
-    """
+    """A system of routers whose links have addresses."""
 
     options = P2P_OPTIONS
     capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     host_name = staticmethod(hostname)
     interfaces: ClassVar[Interfaces]
+    """How it names its ports."""
     vrf: ClassVar[str] = HOSTS
+    """The VRF of hosts, where packets from hosts share ports; "" on a system that cannot do it."""
     not_found: ClassVar[str] = ""
+    """Why BGP cannot resolve next hops of that VRF, "" where it can."""
     between: ClassVar[bool] = True
+    """See `P2pFabric.between`."""
 
     @property
     def folder(self) -> RouterFolder:
-        """The files of a router, as they are read back."""
+        """The files of a router, for reading them back."""
         return RouterFolder(self.name, tuple(self.files))
 
     def folder_with(self, chosen: Chosen) -> RouterFolder:
-        """The files of a router without the lines that additions read."""
+        """As `folder`, without the lines of additions that the options ask for."""
         others = tuple(addition.others_lines for addition in self.wanted(chosen))
         return replace(self.folder, without_others=others)
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
-        """What its grammars take for defined, see `router_files.read_router`."""
-        unnumbered = chosen.get(UNNUMBERED, OFF) != OFF
-        own = {"bgp": chosen.get(ROUTING) == "bgp", UNNUMBERED: unnumbered}
+        """The names that its grammars take for defined; see `router_files.read_router`."""
+        facts = []
+        if chosen.get(ROUTING) == "bgp":
+            facts.append("bgp")
+        if chosen.get(UNNUMBERED, OFF) != OFF:
+            facts.append(UNNUMBERED)
         added = (addition.grammar_facts for addition in self.wanted(chosen))
-        return (*(name for name, there in own.items() if there), *chain.from_iterable(added))
+        return (*facts, *chain.from_iterable(added))
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
@@ -585,23 +690,23 @@ class P2pTarget(Target):
         return P2pFabric.of(build, self.interfaces, chosen, vrf, self.between)
 
     def printed(self, fabric: P2pFabric, chosen: Chosen) -> list[Callable[[int], Any]]:
-        """What additions that are wanted have a switch say, by its vertex."""
+        """Functions from a vertex to what each wanted addition has printed at the switch."""
         return [addition.printed(fabric, chosen) for addition in self.wanted(chosen)]
 
     def more_differences(
         self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
     ) -> Iterator[DifferenceList]:
-        """See `Target.more_differences`: what additions that are wanted find."""
+        """See `Target.more_differences`: those of wanted additions."""
         for addition in self.wanted(chosen):
-            found = addition.differences(self.fabric(build, chosen), chosen, folder, only)
-            if found is not None:
-                yield found
+            differences = addition.differences(self.fabric(build, chosen), chosen, folder, only)
+            if differences is not None:
+                yield differences
 
     def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
         """See `Target.check`.
 
         Raises:
-            InputError: also what only eBGP has, with static routes.
+            InputError: also options that need eBGP, with static routes.
         """
         checked, chosen = super().check(build, options)
         given = options or {}
@@ -648,7 +753,7 @@ def link_pairs(build: Build) -> NDArray[np.int64]:
 
 
 def _addresses_a_link(build: Build) -> int:
-    """Of each family: those of its two ends, and for marked packets as many again."""
+    """The addresses of a link in each family: two, and two more for marked packets."""
     return 4 if build.forwarding.marks else 2
 
 
@@ -657,7 +762,13 @@ def _reached(
     pools: tuple[IPv4Network | IPv6Network, ...],
     needed: int,
 ) -> Iterator[Problem]:
-    """Pools of next hops with addresses that links have."""
+    """Pools of announced next hops that have addresses of links.
+
+    Args:
+        plane: the speakers with these pools.
+        pools: those of links.
+        needed: how many addresses of these links have.
+    """
     last = needed - 1
     for name, via, links in zip(VIA, plane.via if plane else (), pools, strict=False):
         if via[0] in links and int(via[0]) - int(links[0]) <= last:
@@ -668,7 +779,7 @@ def _reached(
 
 
 def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
-    """Nodes whose names differ, but not as host names."""
+    """Nodes whose names differ, and whose host names do not."""
     seen: dict[str, str] = {}
     problems = []
     for node, name in zip(build.wiring.names, hostnames, strict=True):
@@ -692,49 +803,28 @@ def _pools(build: Build, pools: tuple[IPv4Network, IPv6Network], needed: int) ->
     return pool_problems(build, given, needed, "links")
 
 
-def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Problem]:
-    """Limits of node types that routes in two VRFs and their ECMP groups do not fit, with numbers.
+def beyond_tables(build: Build, target: str, by_bgp: bool = False) -> Iterator[Problem]:
+    """Limits of node types that the routes and ECMP groups of several VRFs exceed.
 
-    Each VRF has a route to every other prefix and to every host of the switch. A class that shares
-    its traffic takes an ECMP group per address family: its members have the family's addresses.
-    The VRF of a link's marked packets has a route and a group that spread them, and routes to every
-    neighbour and host.
+    Where every hop shares packets, all use one table, which is counted when it is compiled.
 
     Args:
-        build: whose node types.
-        target: its name.
-        found: whether BGP finds the next hops, by a route to every other switch.
+        build: the fabric, with its node types.
+        target: its name, for messages.
+        by_bgp: whether BGP resolves next hops, by a route to every other switch.
     """
     alternates = build.tables.classes.alternate.shape[2]
     if build.hardware is None or build.forwarding.every_hop or not alternates:
-        return  # at every hop all packets share one table, which is counted when it is compiled
-    w, c = build.wiring, build.tables.classes
-    families = 2 if build.addressing.ipv6 else 1
-    hosts = np.count_nonzero(w.host_port, axis=1)
-    ports: Numbers = np.concatenate((c.port[..., None], c.alternate), axis=2)
-    members: Numbers = np.count_nonzero(c.weight * (ports > 0), axis=2)
-    others = build.tables.routes.rows() - 1
-    near = np.count_nonzero((w.far >= 0) & build.topology.endpoints[w.far], axis=1)
-    entered = hosts > 0
-    stages = np.count_nonzero(w.far >= 0, axis=1) * build.forwarding.marks
-    rows = others * (1 + found + entered) + 2 * hosts + stages * (1 + near + hosts)
-    groups = entered * (members > 1).sum(axis=1) + stages
-    width = np.maximum(entered * members.max(axis=1, initial=0), stages - 1)
-    needed = {
-        "lpm_rows": (
-            f"routes in {'all' if build.forwarding.marks else 'two'} VRFs",
-            rows * families,
-        ),
-        "groups": ("ECMP groups", groups * families),
-        "ecmp_width": ("members per ECMP group", width),
-    }
+        return
+    w = build.wiring
+    needs = _table_needs(build, by_bgp)
     for t, node_type in enumerate(build.hardware.types):
-        here = (w.node_type == t) & (entered | (stages > 0))
+        of_type = (w.node_type == t) & needs.used
         for word, limit in node_type.limits.items():
-            what, count = needed[word]
-            over = here & (count > limit)
+            what, count = needs.by_limit[word]
+            over = of_type & (count > limit)
             if over.any():
-                most = int((over * count).argmax())
+                most = int(np.where(over, count, 0).argmax())
                 yield Problem(
                     key=f"node_types.{node_type.name}.tables.{word}",
                     required=f"at least {count[most]:,} {what} for alternates on target {target}",
@@ -742,3 +832,45 @@ def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Pr
                     f"nodes; {w.names[most]} needs most",
                     todo="choose another type, a smaller fabric or balance: minimal",
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class _TableNeeds:
+    """What the tables of each switch have to hold. S is the number of switches."""
+
+    used: NDArray[np.bool_]
+    """bool[S]: the switches that have more than one VRF."""
+    by_limit: Mapping[str, tuple[str, Numbers]]
+    """By the name of a limit, its name in messages and int[S], how much each switch needs."""
+
+
+def _table_needs(build: Build, by_bgp: bool) -> _TableNeeds:
+    """Count the routes and ECMP groups of all VRFs of each switch.
+
+    Each VRF has a route to every other prefix and to every host of the switch. A class that shares
+    packets takes an ECMP group for each address family. The VRF of a link's marked packets has a
+    route and a group that spread them, and a route to every neighbour and host.
+    """
+    w, c = build.wiring, build.tables.classes
+    families = 2 if build.addressing.ipv6 else 1
+    hosts = np.count_nonzero(w.host_port, axis=1)
+    ports: Numbers = np.concatenate((c.port[..., None], c.alternate), axis=2)
+    members: Numbers = np.count_nonzero(np.where(ports > 0, c.weight, 0), axis=2)
+    others = build.tables.routes.rows() - 1
+    neighbours = np.count_nonzero((w.far >= 0) & build.topology.endpoints[w.far], axis=1)
+    has_hosts = hosts > 0
+    links = np.count_nonzero(w.far >= 0, axis=1)
+    stages = links if build.forwarding.marks else np.zeros_like(links)
+    vrfs_with_all = 1 + int(by_bgp) + has_hosts.astype(np.int64)
+    rows = others * vrfs_with_all + 2 * hosts + stages * (1 + neighbours + hosts)
+    groups = np.where(has_hosts, (members > 1).sum(axis=1), 0) + stages
+    widest = np.where(has_hosts, members.max(axis=1, initial=0), 0)
+    vrfs = "all" if build.forwarding.marks else "two"
+    return _TableNeeds(
+        used=has_hosts | (stages > 0),
+        by_limit={
+            "lpm_rows": (f"routes in {vrfs} VRFs", rows * families),
+            "groups": ("ECMP groups", groups * families),
+            "ecmp_width": ("members per ECMP group", np.maximum(widest, stages - 1)),
+        },
+    )

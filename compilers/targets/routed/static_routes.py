@@ -1,8 +1,7 @@
-"""The routed form: what every router needs, as values, before any text.
+"""The routers of a build as values, from which the targets of all IP routers start.
 
-It is between the tables and targets that are IP routers: interfaces and neighbours of a
-switch, its routes by prefix and class, and the order in which ports are tried for a packet, by
-where it came in.
+A `RoutedFabric` has the interfaces and neighbours of each switch, its routes by prefix and egress
+class, and the order in which it tries ports for a packet, by the port where the packet came in.
 
 Links are unnumbered. Every switch has one IPv4 address, the gateway of its block, and one
 link-local address, fe80::V+1 for vertex V, the same on all its links. A next hop is the
@@ -34,85 +33,88 @@ Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)
 LINK_LOCAL = 0xFE80 << 112
 DISCARDED, SHARED = -1, -2
-"""In the place of a port: packets that find none before it are dropped; the next hops of the class,
-by their weights."""
+"""Stand for ports in an order: packets that find no port before are dropped; all next hops of the
+class share, by their weights."""
 PortHops = Mapping[int, tuple[str, str]]
-"""The gateway and the interface of every port."""
+"""The gateway and the interface of the next hop at every port."""
 NO_PORT_HOPS: PortHops = {}
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
 class StaticLink:
-    """A link of a switch: the port and its interface, and who is at the other end.
-
-    ipv4, ipv6: the neighbour's gateway address and its link-local address.
-    """
+    """A link of a switch."""
 
     port: int
     interface: str
     far: str
+    """The node at the other end."""
     far_interface: str
     ipv4: str
+    """The neighbour's gateway address."""
     ipv6: str
+    """The neighbour's link-local address."""
 
 
 @dataclass(frozen=True, slots=True)
 class StaticSwitch:
-    """A switch as the templates print it; "" for what is not there.
-
-    ipv4, ipv6: its gateway addresses. link_local: its address on every link. hosts: the interface
-    of its hosts: the port of the only one, or a bridge of `host_ports`. mtu: of the ports whose MTU
-    the inventory says.
-    """
+    """A switch as the templates print it; "" for what does not exist."""
 
     node: str
     ipv4: str
+    """Its gateway address."""
     ipv4_length: int
     ipv6: str
+    """Its IPv6 gateway address."""
     link_local: str
+    """Its address on every link."""
     links: tuple[StaticLink, ...]
     hosts: str
+    """The interface of its hosts: the port of the only one, or a bridge of `host_ports`."""
     host_ports: tuple[str, ...]
     mtu: Mapping[str, int]
+    """The MTU of ports for which the inventory says it."""
 
     def hops(self, gateway: str) -> PortHops:
-        """The neighbour's address behind every port; gateway: the field of its link, ipv4, ipv6."""
+        """The next hop at every port.
+
+        Args:
+            gateway: the field of the link with the neighbour's address, `ipv4` or `ipv6`.
+        """
         return {link.port: (getattr(link, gateway), link.interface) for link in self.links}
 
 
 @dataclass(frozen=True, slots=True)
 class IngressShare:
-    """The ports that share a class's entering traffic, their weights, and which of them mark it.
-
-    Where packets are shared at every hop they share that in transit, too.
-    """
+    """An egress class whose ports share packets from hosts, or all packets at every hop."""
 
     egress: int
     port: tuple[int, ...]
     weight: tuple[int, ...]
     marks: tuple[bool, ...]
+    """Whether each port marks the packets that it sends."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutedFabric:
-    """The routers of a build.
-
-    ports: by node type and number. prefixes: the text of every prefix, for each address family.
-    named, both: the same for columns of routes; in `both` those of the second family come behind.
-    gateways: that of every switch's IPv4 address. link_locals: that of its address on links.
-    misnamed: what is wrong with the port names of a node type, by its name. Such nodes are of
-    another system: they are not rendered, and their neighbours call their ports as the build does.
-    """
+    """The routers of a build."""
 
     build: Build
     ports: list[list[PhysicalPort]]
+    """By node type and number."""
     prefixes: tuple[list[str], ...]
+    """The text of every prefix, for each address family."""
     named: tuple[PrefixTexts, ...]
+    """The same as columns of routes use it."""
     both: PrefixTexts
+    """The prefixes of both families, those of IPv6 behind those of IPv4."""
     gateways: list[str]
+    """The IPv4 address of every switch."""
     link_locals: list[str]
+    """The address of every switch on its links."""
     misnamed: Mapping[str, Problem]
+    """By node type, what is wrong with the names of its ports. Such nodes run another system: they
+    are not rendered, and their neighbours name their ports as the build does."""
 
     @classmethod
     def of(cls, build: Build, interfaces: Interfaces = LINUX) -> RoutedFabric:
@@ -123,12 +125,13 @@ class RoutedFabric:
             interfaces: the names that the system has for ports.
 
         Raises:
-            InputError: names of nodes that the system cannot have, or of the ports of all types.
+            InputError: the system cannot have the name of a node, or names of ports of any type.
         """
-        wrong = [(finding.path, finding.problem()) for finding in interfaces.wrong_names(build)]
-        misnamed = {str(path[1]): problem for path, problem in wrong}
-        every = len(misnamed) == len(np.unique(build.wiring.node_type))
-        if problems := [*bad_nodes(build), *(misnamed.values() if every else ())]:
+        misnamed = {
+            str(finding.path[1]): finding.problem() for finding in interfaces.wrong_names(build)
+        }
+        all_types = len(misnamed) == len(np.unique(build.wiring.node_type))
+        if problems := [*bad_nodes(build), *(misnamed.values() if all_types else ())]:
             raise InputError(few(problems))
         a = build.addressing
         prefixes = a.prefix_texts()
@@ -145,10 +148,10 @@ class RoutedFabric:
         )
 
     def port(self, vertex: int, number: int) -> PhysicalPort:
-        """A port of a switch, from 1.
+        """A port of a switch, by its number from 1.
 
         Raises:
-            InputError: the system cannot have names of its node type's ports.
+            InputError: the system cannot have the names of the node type's ports.
         """
         w = self.build.wiring
         if problem := self.misnamed.get(w.type_names[w.node_type[vertex]]):
@@ -160,10 +163,10 @@ class RoutedFabric:
     def switch(self, vertex: int) -> StaticSwitch:
         """Names and addresses of a switch and of its neighbours."""
         a, w = self.build.addressing, self.build.wiring
-        there = w.host_port[vertex] > 0
-        ports = tuple(w.port_name(vertex, port) for port in w.host_port[vertex][there].tolist())
+        host_ports = [port for port in w.host_port[vertex].tolist() if port]
+        ports = tuple(w.port_name(vertex, port) for port in host_ports)
         used = [*w.port[vertex].tolist(), *w.host_port[vertex].tolist()]
-        known = [self.port(vertex, port) for port in used if port]
+        physical = [self.port(vertex, port) for port in used if port]
         return StaticSwitch(
             node=w.names[vertex],
             ipv4=self.gateways[vertex],
@@ -173,7 +176,7 @@ class RoutedFabric:
             links=tuple(self._links(vertex)),
             hosts=ports[0] if len(ports) == 1 else BRIDGE if ports else "",
             host_ports=ports if len(ports) > 1 else (),
-            mtu={port.name: port.mtu for port in known if port.mtu},
+            mtu={port.name: port.mtu for port in physical if port.mtu},
         )
 
     def _links(self, vertex: int) -> Iterator[StaticLink]:
@@ -189,14 +192,16 @@ class RoutedFabric:
             )
 
     def routes(self, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
-        """int32[n], int[n]: prefix numbers and classes of a switch; its own prefix is no route."""
+        """int32[n], int[n]: prefixes and egress classes of a switch's routes, without its own."""
         return self.build.tables.routes.of(vertex)
 
     def orders(self, vertex: int) -> dict[int, Numbers]:
-        """By the port where a packet in transit came in, 0 for any: the rule of `Classes`.
+        """What a switch tries for packets in transit, by the rule of `Classes`.
 
-        int64[C, M], what each class tries in order: ports, 0 for nothing, `DISCARDED` last. Of a
-        port only what differs from that for any: other classes have 0.
+        Returns:
+            By the port where packets came in, 0 for any: int64[C, M], the ports that each class
+            tries in order; 0 is none, and `DISCARDED` the last. An ingress port has only classes
+            that differ from those for any port; others are 0.
         """
         classes = self.build.tables.classes
         minimal = classes.port[vertex, :, None].astype(np.int64)
@@ -206,20 +211,23 @@ class RoutedFabric:
         if not protection.shape[1] and not bounce.shape[1]:
             return orders
         ingress = self.ingress(vertex)
-        turned = np.column_stack((bounce, minimal))
-        width = max(order.shape[1], turned.shape[1])
-        order, bounce, turned = (
-            np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (order, bounce, turned)
+        bounced = np.column_stack((bounce, minimal))
+        width = max(order.shape[1], bounced.shape[1])
+        order, bounce, bounced = (
+            np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (order, bounce, bounced)
         )
         for port, _, _ in self.build.wiring.ends(vertex):
-            among, listed = ((p == port).any(axis=1) for p in (ingress, order))
-            ahead = np.where(minimal == port, bounce, order)
-            ahead = np.where(among[:, None], turned, ahead)
-            last = np.where(listed, port, DISCARDED)
-            ahead = np.column_stack((np.where(ahead == port, 0, ahead), last))
-            ahead[~(among | (listed & ~ingress.any(axis=1)))] = 0
-            if ahead.any():
-                orders[port] = ahead
+            shares = (ingress == port).any(axis=1)
+            tries = (order == port).any(axis=1)
+            tried = np.where(minimal == port, bounce, order)
+            tried = np.where(shares[:, None], bounced, tried)
+            # Back over the ingress port last, if the class tries it.
+            last = np.where(tries, port, DISCARDED)
+            tried = np.column_stack((np.where(tried == port, 0, tried), last))
+            differs = shares | (tries & ~ingress.any(axis=1))
+            tried[~differs] = 0
+            if tried.any():
+                orders[port] = tried
         return orders
 
     def table(
@@ -230,64 +238,76 @@ class RoutedFabric:
         hops: PortHops,
         marked: PortHops = NO_PORT_HOPS,
     ) -> dict[str, Choices]:
-        """The routes of a table, by their prefixes; next hops that share in the order of the class.
+        """The routes of a table by prefix; next hops that share are in the order of the class.
 
         Args:
             vertex: of the switch.
             family: 0 for IPv4, 1 for IPv6.
-            order: int64[C, M], what each class tries, as in `orders`; `SHARED` is all its next
-                hops.
-            hops: the gateway and the interface of every port.
-            marked: the same of packets that are marked.
+            order: int64[C, M], what each class tries, as in `orders`; `SHARED` stands for all its
+                next hops.
+            hops: the next hop at every port.
+            marked: the same for packets that the port marks.
         """
-        there: NDArray[np.bool_] = (order != 0).any(axis=1)
-        known: dict[int, Choices] = {port: (((*hop, 1),),) for port, hop in hops.items()}
-        known |= {0: (), DISCARDED: (DISCARD,)}
+        routed: NDArray[np.bool_] = (order != 0).any(axis=1)
+        choice_of: dict[int, Choices] = {port: (((*hop, 1),),) for port, hop in hops.items()}
+        choice_of |= {0: (), DISCARDED: (DISCARD,)}
         shares = {s.egress: s for s in self.shares(vertex)} if (order == SHARED).any() else {}
         choices: dict[int, Choices] = {}
         for egress, ports in zip(
-            np.flatnonzero(there).tolist(), order[there].tolist(), strict=True
+            np.flatnonzero(routed).tolist(), order[routed].tolist(), strict=True
         ):
             if SHARED in ports:
-                s = shares[egress]
-                each = zip(s.port, s.weight, s.marks, strict=True)
-                known[SHARED] = (tuple((*(marked if mark else hops)[p], w) for p, w, mark in each),)
-            choices[egress] = tuple(chain.from_iterable(map(known.__getitem__, ports)))
+                share = shares[egress]
+                members = zip(share.port, share.weight, share.marks, strict=True)
+                choice_of[SHARED] = (
+                    tuple((*(marked if marks else hops)[p], w) for p, w, marks in members),
+                )
+            choices[egress] = tuple(chain.from_iterable(map(choice_of.__getitem__, ports)))
         prefix, egress_of = self.routes(vertex)
-        kept = there[egress_of]
+        kept = routed[egress_of]
         texts = map(self.prefixes[family].__getitem__, prefix[kept].tolist())
-        found = map(choices.__getitem__, egress_of[kept].tolist())
-        return dict(zip(texts, found, strict=True))
+        of_prefix = map(choices.__getitem__, egress_of[kept].tolist())
+        return dict(zip(texts, of_prefix, strict=True))
 
     def ingress(self, vertex: int) -> Numbers:
-        """int[C, W]: the next hops of classes with several, where transit is shared, too."""
+        """int[C, W]: the ports that share packets in transit, in classes with several; 0: none."""
         classes = self.build.tables.classes
         if not self.build.forwarding.every_hop:
             return np.zeros((len(classes.port[vertex]), 0), np.int64)
-        ingress = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
-        ingress = ingress * (classes.weight[vertex] > 0)
-        several: Numbers = ingress * (np.count_nonzero(ingress, axis=1) > 1)[:, None]
-        return several
+        ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
+        ports = np.where(classes.weight[vertex] > 0, ports, 0)
+        several = np.count_nonzero(ports, axis=1) > 1
+        shared: Numbers = np.where(several[:, None], ports, 0)
+        return shared
 
     def sharing(self, vertex: int) -> NDArray[np.intp]:
-        """int[n]: the classes of `shares`."""
+        """int[n]: the egress classes of `shares`."""
         classes = self.build.tables.classes
-        weights = classes.weight[vertex, :, 1:] * (classes.alternate[vertex] > 0)
+        weights = np.where(classes.alternate[vertex] > 0, classes.weight[vertex, :, 1:], 0)
         return np.flatnonzero(weights.any(axis=1))
 
     def shares(self, vertex: int) -> Iterator[IngressShare]:
-        """Classes whose entering traffic does otherwise than that in transit."""
+        """The egress classes that have alternates with weights."""
         classes, marked = self.build.tables.classes, self.build.forwarding.marks
         if not classes.alternate.shape[2]:
             return
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
-        weights = classes.weight[vertex] * (ports > 0)
-        several = self.sharing(vertex)
-        rows = several.tolist(), ports[several].tolist(), weights[several].tolist()
-        for egress, port, weight in zip(*rows, strict=True):
-            used = [(p, w) for p, w in zip(port, weight, strict=True) if w]
-            found, share = zip(*used, strict=True)
-            yield IngressShare(egress, found, share, tuple(marked and p != port[0] for p in found))
+        weights = np.where(ports > 0, classes.weight[vertex], 0)
+        for egress in self.sharing(vertex).tolist():
+            minimal = int(ports[egress, 0])
+            members = [
+                (port, weight)
+                for port, weight in zip(
+                    ports[egress].tolist(), weights[egress].tolist(), strict=True
+                )
+                if weight
+            ]
+            yield IngressShare(
+                egress=egress,
+                port=tuple(port for port, _ in members),
+                weight=tuple(weight for _, weight in members),
+                marks=tuple(marked and port != minimal for port, _ in members),
+            )
 
     def pools(self) -> list[str]:
         """See `fabric_pools`."""
@@ -295,7 +315,7 @@ class RoutedFabric:
 
 
 def fabric_pools(a: Addressing) -> list[str]:
-    """For each family, the smallest network that holds every block of the fabric."""
+    """For each address family the smallest network that contains every block of the fabric."""
     last = len(a.host_mac) - 1
     pools = [str(_cover(a.network(0), a.network(last)))]
     return [*pools, str(_cover(a.network6(0), a.network6(last)))] if a.ipv6 else pools
@@ -307,15 +327,15 @@ def pool_problems(
     needed: int,
     purpose: str,
 ) -> Iterator[Problem]:
-    """Pools of an option each that are too small, or hold addresses of hosts or of management.
+    """Pools in options that are too small, or have addresses of hosts or of management.
 
     Args:
         build: of the fabric.
-        given: by option the pool, and the hosts' of its family; None where they have none.
-        needed: addresses of each.
-        purpose: what they are for.
+        given: by option the pool, and the hosts' pool of its family; None where hosts have none.
+        needed: how many addresses a pool has to have.
+        purpose: what the addresses are for, in messages.
     """
-    reached = [ip_address(text) for text in build.wiring.management if text]
+    management = [ip_address(text) for text in build.wiring.management if text]
     for name, (pool, hosts) in given.items():
         if hosts is None:
             continue
@@ -324,7 +344,7 @@ def pool_problems(
             required, what = f"a network of at least {needed:,} addresses", f"{pool}"
         elif pool.overlaps(hosts):
             required, what = "addresses other than those of hosts", f"{pool}, and hosts in {hosts}"
-        elif inside := [address for address in reached if address in pool]:
+        elif inside := [address for address in management if address in pool]:
             required = "addresses other than those of management"
             what = f"{pool}, and {inside[0]}"
         else:
@@ -333,13 +353,14 @@ def pool_problems(
 
 
 def _cover(first: Network, last: Network) -> Network:
+    """The smallest network that contains two."""
     while last.broadcast_address not in first:
         first = first.supernet()
     return first
 
 
 def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
-    """The names that cannot be written in files, nor name them."""
+    """Problems of names that configurations cannot have, or that cannot be names of files."""
     return [
         Problem(
             key=key,
@@ -353,6 +374,6 @@ def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
 
 
 def bad_nodes(build: Build) -> list[Problem]:
-    """The names of nodes with a program that cannot be host names and file names."""
-    there = compress(build.wiring.names, build.topology.present)
-    return bad_names(there, "nodes", "it becomes a host name and a file name")
+    """Problems of the names of nodes with a program, which become host names and file names."""
+    names = compress(build.wiring.names, build.topology.present)
+    return bad_names(names, "nodes", "it becomes a host name and a file name")

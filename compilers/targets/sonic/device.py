@@ -1,4 +1,8 @@
-"""SONiC, by its shell: entries of CONFIG_DB, and FRR's own file."""
+"""Pushes to a SONiC switch by its shell: entries of CONFIG_DB, and the file frr.conf.
+
+A push is protected by `config checkpoint` and a timer of systemd that rolls back to it, unless the
+push is confirmed. Mode split-unified has FRR start from frr.conf alone (docs/targets/routers.md).
+"""
 
 from __future__ import annotations
 
@@ -25,48 +29,51 @@ from compilers.targets.sonic.route_lines import STATIC_ROUTE, sonic_lines
 from compilers.targets.sonic.routing_tables import COMMANDS
 
 ADMIN = "admin_status"
-RESTART, STOP = "systemctl restart bgp", "systemctl stop 'polarfab-*.timer'"
-TIMERS = "systemctl list-units --no-legend 'polarfab-*.timer'"
+RESTART_FRR = "systemctl restart bgp"
+STOP_TIMERS = "systemctl stop 'polarfab-*.timer'"
+LIST_TIMERS = "systemctl list-units --no-legend 'polarfab-*.timer'"
 FRR_FRAME = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |(enable )?password |vrf |exit|end\b)"
 )
-"""Lines of `frr.conf` that are about no route and no session."""
+"""Lines of frr.conf that are about neither routes nor sessions."""
 USERS_LINE = re.compile(r"(log|password|enable password|service) ")
-"""Those that users write: they stay."""
+"""Lines of frr.conf that users write; a push leaves them there."""
 DRAIN_LINE = re.compile(
     r"route-map announced-\S+ permit 5$|(match )?ip(v6)? (address )?prefix-list own-"
     r"|set as-path prepend "
 )
-"""What `polarfab drain` types."""
+"""Lines that `polarfab drain` types."""
 FRR_SPEAKS = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
-"""Lines of a running FRR that make it speak a routing protocol to others."""
+"""Lines of a running FRR that make it speak a routing protocol."""
 
 
 class SonicDevice(ConfiguredDevice):
-    """Target sonic: a checkpoint, and a timer of systemd that rolls back to it.
+    """A switch that runs SONiC."""
 
-    back: the commands that take the pending change back.
-    """
-
-    back: tuple[str, ...] = ()
+    rollback: tuple[str, ...] = ()
+    """The commands that take the pending change back."""
     overrules = frozenset({PORTS_SHUT})
-    saves = (STOP, "config save -y")
+    saves = (STOP_TIMERS, "config save -y")
     shell: DeviceShell
 
-    def _theirs(self, file: str, shown: str) -> Iterator[str]:
-        """What others configured that would be gone with `frr.conf`.
+    def _others_lines(self, frr_conf: str, running: str) -> Iterator[str]:
+        """The lines that others configured, and that a new frr.conf would lose.
 
-        FRR starts from it alone once the mode is split-unified; until then SONiC writes that file,
-        or those of the daemons, from CONFIG_DB (docker_init.sh).
+        FRR starts from this file alone once the mode is split-unified; until then SONiC writes it,
+        or the files of the daemons, from CONFIG_DB (docker_init.sh).
+
+        Args:
+            frr_conf: the file on the switch.
+            running: the running configuration of FRR.
         """
-        routes = fabric_lines(section_lines(file), self.pools, self.vrf)
+        routes = fabric_lines(section_lines(frr_conf), self.pools, self.vrf)
         ours = {part.strip() for line in routes for part in line.add.splitlines()}
-        written = [line.strip() for line in self.text("frr.conf").splitlines()]
+        rendered = [line.strip() for line in self.text("frr.conf").splitlines()]
         # FRR shows `neighbor X bfd profile Y` in two lines.
-        ours |= {*written, *(line.partition(" profile ")[0] for line in written)}
-        theirs = [*map(str.strip, _conf_lines(file))]
-        theirs += [line.strip() for line in shown.splitlines() if FRR_SPEAKS.match(line)]
-        for line in dict.fromkeys(theirs):
+        ours |= {*rendered, *(line.partition(" profile ")[0] for line in rendered)}
+        lines = [line.strip() for line in _conf_lines(frr_conf)]
+        lines += [line.strip() for line in running.splitlines() if FRR_SPEAKS.match(line)]
+        for line in dict.fromkeys(lines):
             if line not in ours and not DRAIN_LINE.match(line):
                 yield line
 
@@ -80,7 +87,7 @@ class SonicDevice(ConfiguredDevice):
         return self.shell.run("sonic-cfggen -d --print-data")
 
     def saved(self) -> str:
-        """See `ConfiguredDevice.saved`: what `config save` writes is what `running` shows."""
+        """See `ConfiguredDevice.saved`: `config save` writes it in the form of `running`."""
         return self._file("config_db.json") or "{}"
 
     def rendered(self) -> str:
@@ -94,107 +101,129 @@ class SonicDevice(ConfiguredDevice):
     def lacking(self, wanted: Iterable[RouteLine], running: str) -> Remediation:
         """See `ConfiguredDevice.lacking`: HSET keeps the fields that it does not name."""
         wanted = list(wanted)
-        found = super().lacking(wanted, running)
-        there = {line.drop: line.words for line in self.lines(running)}
-        gone = tuple(
+        missing = super().lacking(wanted, running)
+        held_words = {line.drop: line.words for line in self.lines(running)}
+        drop_fields = tuple(
             f"{line.drop.replace(' DEL ', ' HDEL ', 1)} {' '.join(fields)}"
             for line in wanted
-            if (fields := sorted(_fields(there.get(line.drop, ())) - _fields(line.words)))
+            if (fields := sorted(_fields(held_words.get(line.drop, ())) - _fields(line.words)))
         )
-        return Remediation((*found.add, *gone), found.remove)
+        return Remediation((*missing.add, *drop_fields), missing.remove)
 
     def compared(self, running: str) -> DevicePlan:
-        """See `ConfiguredDevice.compared`: by the fields of every entry.
+        """See `ConfiguredDevice.compared`: entries are compared field by field.
 
         Fields that are not rendered belong to the platform, and stay.
         """
-        there, wanted = json.loads(running), json.loads(self.rendered())
-        routes = {line.place for line in self.lines(self.rendered())}
-        static = zip(mapping(wanted.get(STATIC_ROUTE)), sonic_lines(wanted), strict=True)
-        ours = {(STATIC_ROUTE, key) for key, line in static if line.place in routes}
+        held, rendered = json.loads(running), json.loads(self.rendered())
+        routes = self._rendered_routes(rendered)
         missing, shut = [], []
-        for table, entries in wanted.items():
+        for table, entries in rendered.items():
             for key, entry in entries.items():
-                if (table, key) in ours:
+                if (table, key) in routes:
                     continue
-                held = mapping(there.get(table)).get(key)
-                lacks = {k: v for k, v in entry.items() if _said(mapping(held).get(k)) != _said(v)}
-                if table == "PORT" and mapping(held).get(ADMIN) == "down" and ADMIN in lacks:
+                there = mapping(held.get(table)).get(key)
+                fields = {
+                    name: value
+                    for name, value in entry.items()
+                    if _comparable(mapping(there).get(name)) != _comparable(value)
+                }
+                if table == "PORT" and mapping(there).get(ADMIN) == "down" and ADMIN in fields:
                     shut.append(key)
                     if not self.opens:
-                        del lacks[ADMIN]
-                if lacks or held is None:
-                    missing.append(_set(table, key, lacks or {"NULL": "NULL"}))
+                        del fields[ADMIN]
+                if fields or there is None:
+                    missing.append(_hset(table, key, fields or {"NULL": "NULL"}))
         return DevicePlan(add=tuple(missing), shut=frozenset(() if self.opens else shut))
 
-    def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
-        """See `RouterDevice.plan`: with `frr.conf`, from which FRR starts.
+    def _rendered_routes(self, rendered: Mapping[str, Any]) -> set[tuple[str, str]]:
+        """The entries that are routes of the fabric, which `lacking` compares."""
+        places = {line.place for line in self.lines(self.rendered())}
+        entries = zip(mapping(rendered.get(STATIC_ROUTE)), sonic_lines(rendered), strict=True)
+        return {(STATIC_ROUTE, key) for key, line in entries if line.place in places}
 
-        While the switch is drained it stays: FRR that starts again would be in use.
+    def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
+        """See `RouterDevice.plan`; frr.conf, from which FRR starts, is part of it.
+
+        While the switch is drained the file stays: FRR would start again, and not be drained.
+
+        Raises:
+            DeviceError: others have configured routes or sessions, which the file would lose.
         """
-        there, shown = self._file("frr/frr.conf"), self.shell.run("vtysh -c 'show running-config'")
-        if theirs := [*self._theirs(there, shown)]:
-            given = "; ".join(theirs[:MOST_NAMED]) + "; …" * (len(theirs) > MOST_NAMED)
+        frr_conf = self._file("frr/frr.conf")
+        running = self.shell.run("vtysh -c 'show running-config'")
+        if lines := [*self._others_lines(frr_conf, running)]:
+            given = "; ".join(lines[:MOST_NAMED])
+            if len(lines) > MOST_NAMED:
+                given += "; …"
             required = "no configuration of others that the saved files replace"
             raise DeviceError(f"required {required}, given {given}; take it away first")
-        plan, text = super().plan(wanted), self._conf(there)
-        save = plan.save or self.saves * bool(self.shell.run(TIMERS).strip())
-        plan = replace(plan, save=save, drained=any(map(DRAINED.match, shown.splitlines())))
-        if _conf_lines(there) == _conf_lines(text):
+        plan, text = super().plan(wanted), self._new_frr_conf(frr_conf)
+        save = plan.save
+        if not save and self.shell.run(LIST_TIMERS).strip():
+            save = self.saves
+        plan = replace(plan, save=save, drained=any(map(DRAINED.match, running.splitlines())))
+        if _conf_lines(frr_conf) == _conf_lines(text):
             return plan
         if plan.drained:
             return replace(plan, kept=(*plan.kept, "frr.conf: waits for the end of the drain"))
-        return replace(plan, add=(*plan.add, f"{WRITE}{self._place}", *(RESTART,) * self.bgp))
+        restart = (RESTART_FRR,) if self.bgp else ()
+        return replace(plan, add=(*plan.add, f"{WRITE}{self._frr_conf}", *restart))
 
     @property
-    def _place(self) -> str:
+    def _frr_conf(self) -> str:
+        """The path of frr.conf on the switch."""
         return f"{self.etc}/sonic/frr/frr.conf"
 
     def _file(self, name: str) -> str:
+        """The text of a file on the switch, "" where there is none."""
         return self.shell.run(f"cat {shlex.quote(f'{self.etc}/sonic/{name}')} 2>&- || true")
 
-    def _conf(self, there: str) -> str:
-        """The frr.conf to write: with users' lines that stay."""
+    def _new_frr_conf(self, frr_conf: str) -> str:
+        """The rendered frr.conf, with the lines of users in the one on the switch."""
         text = self.text("frr.conf")
-        users = [line for line in there.splitlines() if USERS_LINE.match(line)]
-        more = "".join(f"{line}\n" for line in dict.fromkeys(users) if f"{line}\n" not in text)
-        return re.sub(r"(?m)^hostname .*\n", lambda head: head[0] + more, text, count=1)
+        lines = [line for line in frr_conf.splitlines() if USERS_LINE.match(line)]
+        users = "".join(f"{line}\n" for line in dict.fromkeys(lines) if f"{line}\n" not in text)
+        return re.sub(r"(?m)^hostname .*\n", lambda hostname: hostname[0] + users, text, count=1)
 
     def type(self, lines: Sequence[str]) -> None:
-        """See `RouterDevice.type`; what takes it back, the old frr.conf too, is on the timer.
+        """See `RouterDevice.type`: behind a checkpoint, with a timer that rolls back to it.
 
-        The timer of an earlier push that was cut off would take this one back, too.
+        The timer puts the old frr.conf back, too. Timers of earlier pushes that were cut off are
+        stopped first, as they would take this push back.
         """
         if not lines:
             return
-        name, conf = f"polarfab-{token_hex(4)}", f"{WRITE}{self._place}"
-        begin, self.back = [STOP, f"config checkpoint {name}"], (f"config rollback {name}",)
-        if conf in lines:
-            place = shlex.quote(self._place)
-            begin += [f"touch {place}", f"cp -p {place} {place}.before"]
-            restarts = (RESTART,) * (RESTART in lines)
-            self.back = (*self.back, f"mv {place}.before {place}", *restarts)
-        back = f"sh -c {shlex.quote('; '.join(self.back))}"
-        timer = f"systemd-run --on-active={CONFIRM_MINUTES}m --unit={name} {back}"
-        self.shell.script(*begin, timer)
+        name, write_frr_conf = f"polarfab-{token_hex(4)}", f"{WRITE}{self._frr_conf}"
+        prepare = [STOP_TIMERS, f"config checkpoint {name}"]
+        self.rollback = (f"config rollback {name}",)
+        if write_frr_conf in lines:
+            path = shlex.quote(self._frr_conf)
+            prepare += [f"touch {path}", f"cp -p {path} {path}.before"]
+            self.rollback += (f"mv {path}.before {path}",)
+            if RESTART_FRR in lines:
+                self.rollback += (RESTART_FRR,)
+        rollback = f"sh -c {shlex.quote('; '.join(self.rollback))}"
+        timer = f"systemd-run --on-active={CONFIRM_MINUTES}m --unit={name} {rollback}"
+        self.shell.script(*prepare, timer)
         self.pending = name
-        at = lines.index(conf) if conf in lines else len(lines)
+        at = lines.index(write_frr_conf) if write_frr_conf in lines else len(lines)
         if before := lines[:at]:
             self.shell.script(*before)
-        if conf in lines:  # what starts FRR again arrives with the file, or neither does
-            text = self._conf(self._file("frr/frr.conf"))
+        if write_frr_conf in lines:  # in one script, so that FRR never starts without the file
+            text = self._new_frr_conf(self._file("frr/frr.conf"))
             self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text}, *lines[at + 1 :])
 
     def confirm(self) -> None:
         """See `RouterDevice.confirm`."""
         if name := self.pending:
-            self.shell.script(STOP, f"config delete-checkpoint {name}")
+            self.shell.script(STOP_TIMERS, f"config delete-checkpoint {name}")
         self.pending = ""
 
     def undo(self) -> bool:
         """See `RouterDevice.undo`."""
         if waits := bool(self.pending):
-            self.shell.script(*self.back)
+            self.shell.script(*self.rollback)
         self.confirm()
         return waits
 
@@ -203,8 +232,8 @@ class SonicDevice(ConfiguredDevice):
         return self.shell.run(COMMANDS)
 
 
-def _set(table: str, key: str, fields: Mapping[str, Any]) -> str:
-    """The command that writes fields of an entry; lists have a name of their own there."""
+def _hset(table: str, key: str, fields: Mapping[str, Any]) -> str:
+    """The command that writes fields of an entry; the name of a list ends in `@` in CONFIG_DB."""
     pairs = (
         (f"{name}@", ",".join(map(str, value))) if isinstance(value, list) else (name, str(value))
         for name, value in fields.items()
@@ -213,7 +242,8 @@ def _set(table: str, key: str, fields: Mapping[str, Any]) -> str:
     return f"sonic-db-cli CONFIG_DB HSET {shlex.quote(f'{table}|{key}')} {words}"
 
 
-def _said(value: object) -> object:
+def _comparable(value: object) -> object:
+    """A value as texts: CONFIG_DB has no numbers."""
     return list(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -223,4 +253,5 @@ def _conf_lines(text: str) -> list[str]:
 
 
 def _fields(words: Iterable[str]) -> set[str]:
+    """The names of fields among words FIELD=VALUE, quoted for a shell."""
     return {shlex.quote(word.partition("=")[0]) for word in words}

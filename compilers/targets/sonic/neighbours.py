@@ -1,4 +1,4 @@
-"""`show lldp table` of SONiC."""
+"""Reader of the neighbours that `show lldp table` of SONiC prints."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ LLDP_COLUMNS = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "Remo
 
 
 def fits(source: Source) -> bool:
-    """Whether the table looks like this."""
+    """Whether a text has this form."""
     return "LocalPort" in source.text and "RemoteDevice" in source.text
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact per row; the rule under the header says where columns begin and end."""
+    """The neighbours, a row each; dashes under the header show where columns begin and end.
+
+    Raises:
+        InputError: it is no whole table.
+    """
     lines = source.lines
     header = next((i for i, line in enumerate(lines) if "LocalPort" in line), len(lines))
     rule = lines[header + 1] if header + 1 < len(lines) else ""

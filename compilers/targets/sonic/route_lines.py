@@ -1,4 +1,4 @@
-"""Static routes in CONFIG_DB."""
+"""Static routes in SONiC's CONFIG_DB as lines that `push` compares and types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ STATIC_ROUTE = "STATIC_ROUTE"
 
 
 def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
-    """Those of CONFIG_DB: an entry is written in one command, or readers would see half of it."""
+    """The static routes of CONFIG_DB; each is typed in one command, so nobody reads half of one.
+
+    Args:
+        tree: CONFIG_DB as JSON.
+    """
     for key, entry in mapping(tree.get(STATIC_ROUTE)).items():
         vrf, _, prefix = key.rpartition("|")
         at = shlex.quote(f"{STATIC_ROUTE}|{key}")

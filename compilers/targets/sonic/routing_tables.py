@@ -1,8 +1,9 @@
-"""ROUTE_TABLE of SONiC's APPL_DB, which orchagent programs: `sonic-db-dump -n APPL_DB -k
-"ROUTE_TABLE*" -y`, and NEXTHOP_GROUP_TABLE, to which routes may refer.
+"""Reader of the routes of a SONiC switch, from a dump of ROUTE_TABLE in APPL_DB.
 
-The keys are `ROUTE_TABLE:[VRF:]PREFIX`, the fields those of SONiC's sonic-swss-common schema:
-nexthop, ifname and weight are lists with commas. No form of the tool names the VRF `default`.
+`sonic-db-dump -n APPL_DB -k "ROUTE_TABLE*" -y` prints what orchagent programs into the chip. Routes
+may refer to groups in NEXTHOP_GROUP_TABLE. Keys are `ROUTE_TABLE:[VRF:]PREFIX`, without a VRF for
+the default one. Fields are those of the schema in sonic-swss-common: nexthop, ifname and weight are
+lists with commas.
 """
 
 from __future__ import annotations
@@ -30,14 +31,20 @@ NO_GATEWAY = ("0.0.0.0", "::", "")  # noqa: S104
 
 
 def fits(document: Any) -> bool:
-    """Whether the database is dumped like this."""
+    """Whether a JSON document is such a dump."""
     return any(key.startswith((KEY, GROUP_KEY)) for key in mapping(document))
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
-    """The routes; those with a group have the next hops of that."""
+    """The routes of the documents; a route with a group has the next hops of the group.
+
+    Raises:
+        ValueError: a table is missing.
+    """
     held = HeldRoutes()
-    entries = {key: _value(entry) for one in documents for key, entry in mapping(one).items()}
+    entries = {
+        key: _value(entry) for document in documents for key, entry in mapping(document).items()
+    }
     if not any(key.startswith(KEY) for key in entries):
         raise ValueError("next-hop groups alone, without ROUTE_TABLE")
     for key, value in entries.items():
@@ -56,9 +63,9 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
 
 def _value(entry: Any) -> dict[str, Any]:
-    """The fields of an entry; -y prints what the database knows of it around them."""
-    known = mapping(entry)
-    return mapping(known.get("value", known))
+    """The fields of an entry, which `-y` prints below `value`."""
+    printed = mapping(entry)
+    return mapping(printed.get("value", printed))
 
 
 def _hops(value: dict[str, Any]) -> Hops:

@@ -1,7 +1,8 @@
-"""The sonic target: config_db.json, frr.conf for the split-unified mode (docs/targets/routers.md).
+"""The sonic target: config_db.json, and frr.conf for the split-unified mode.
 
-The static routes are in both: in STATIC_ROUTE, which bgpcfgd hands to FRR, and in frr.conf with
-the tag that bgpcfgd gives routes it doesn't advertise, so that both name the same routes.
+docs/targets/routers.md describes both. Static routes are in both files: in table STATIC_ROUTE,
+which bgpcfgd hands to FRR, and in frr.conf, with the tag that bgpcfgd gives routes that it does not
+advertise. So both make the same routes.
 
 Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_links`): `nexthop`, `ifname` and
 `nexthop-vrf` of a route are lists of one length (sonic-static-route.yang, bgpcfgd's
@@ -53,20 +54,22 @@ UNADVERTISED = 2
 
 @dataclass(frozen=True, slots=True)
 class SonicVariables(P2pVariables):
-    """The variables of the templates; tag: of routes that bgpcfgd doesn't advertise."""
+    """The variables of the templates."""
 
     config_db: dict[str, Table]
+    """The tables of CONFIG_DB."""
     tag: int
+    """The tag of routes that bgpcfgd does not advertise."""
 
 
 @dataclass(frozen=True, slots=True)
 class SonicTables:
-    """What an addition has a switch say."""
+    """What an addition has printed at a switch."""
 
     tables: Mapping[str, Table]
-    """Of CONFIG_DB, behind those that every router has."""
+    """Tables of CONFIG_DB, behind those that every router has."""
     ipv6_routes: tuple[Route, ...] = ()
-    """Behind the routes to prefixes of switches."""
+    """Static routes, behind those to prefixes of switches."""
 
 
 class Sonic(P2pTarget):
@@ -117,9 +120,12 @@ class Sonic(P2pTarget):
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """See `P2pTarget.grammar_facts`."""
         hwsku = chosen[HWSKU]
-        watched = chosen[ROUTING] == "bgp" and chosen[BFD] == "on"
-        named = (HWSKU, f"{HWSKU} {hwsku}") if hwsku else ()
-        return (*super().grammar_facts(chosen), *named, *["bfdd"] * watched)
+        facts = [*super().grammar_facts(chosen)]
+        if hwsku:
+            facts += [HWSKU, f"{HWSKU} {hwsku}"]
+        if chosen[ROUTING] == "bgp" and chosen[BFD] == "on":
+            facts.append("bfdd")
+        return tuple(facts)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
         """See `Target.variables`."""
@@ -136,12 +142,18 @@ class Sonic(P2pTarget):
 def sonic_variables(
     values: P2pVariables, chosen: Chosen, added: Sequence[SonicTables]
 ) -> SonicVariables:
-    """The variables of a router's templates; added: what additions have the router say."""
-    routes = [route for each in added for route in each.ipv6_routes]
+    """The variables of a router's templates.
+
+    Args:
+        values: those of every system.
+        chosen: the value of every option.
+        added: what additions have printed at the router.
+    """
+    routes = [route for addition in added for route in addition.ipv6_routes]
     values = replace(values, ipv6_routes=[*values.ipv6_routes, *routes])
     config = config_db(values, chosen[HWSKU])
-    for each in added:
-        config |= each.tables
+    for addition in added:
+        config |= addition.tables
     return SonicVariables(**shown(values), config_db=config, tag=UNADVERTISED)
 
 
@@ -150,7 +162,7 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
 
     Args:
         values: the variables of its templates.
-        hwsku: the hardware's name, "" where it is not said.
+        hwsku: the hardware's name, "" for none.
     """
     router = values.router
     metadata = {
@@ -175,7 +187,7 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
 
 
 def _base(base: BaseConfig) -> dict[str, Table]:
-    """Management, time and logs: the routes of eth0 have a table of their own on SONiC."""
+    """Management, time and logs; SONiC keeps the routes of eth0 in a table of their own."""
     address = {f"{base.interface}|{base.address}": {"gwaddr": base.gateway} if base.gateway else {}}
     return {
         "MGMT_INTERFACE": address if base.address else {},
@@ -185,21 +197,24 @@ def _base(base: BaseConfig) -> dict[str, Table]:
 
 
 def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
-    """PORT; what the inventory does not say of a port stays as the switch has it."""
+    """Table PORT; what the inventory does not say of a port stays as the switch has it."""
     ends: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
     for end in ends:
         port = end.port
-        known = {
-            "lanes": port.lane_numbers,
-            "speed": str(port.speed * MEGABITS) if port.speed else "",
-            "fec": FEC.get(port.fec, ""),
-            "mtu": str(port.mtu or ""),
-        }
-        said = {word: text for word, text in known.items() if text}
-        yield end.interface, {"admin_status": "up", "description": end.description} | said
+        entry = {"admin_status": "up", "description": end.description}
+        if port.lane_numbers:
+            entry["lanes"] = port.lane_numbers
+        if port.speed:
+            entry["speed"] = str(port.speed * MEGABITS)
+        if port.fec in FEC:
+            entry["fec"] = FEC[port.fec]
+        if port.mtu:
+            entry["mtu"] = str(port.mtu)
+        yield end.interface, entry
 
 
 def _interfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """Table INTERFACE: links, and the port of the only host."""
     router = values.router
     for link in router.links:
         if link.ipv4:
@@ -211,11 +226,11 @@ def _interfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
 
 
 def _subinterfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """Table VLAN_SUB_INTERFACE: what brings marked packets from each link."""
     for stage in values.stages:
-        inside = {"vlan": str(stage.vlan), "admin_status": "up"}
-        addressed = dict(_addressed(stage.interface, stage.vrf, stage.ipv4, stage.ipv6))
-        addressed[stage.interface] |= inside
-        yield from addressed.items()
+        entries = dict(_addressed(stage.interface, stage.vrf, stage.ipv4, stage.ipv6))
+        entries[stage.interface] |= {"vlan": str(stage.vlan), "admin_status": "up"}
+        yield from entries.items()
 
 
 def _hosts(values: P2pVariables) -> dict[str, Table]:
@@ -237,40 +252,43 @@ def _hosts(values: P2pVariables) -> dict[str, Table]:
 
 
 def _gateway(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """The interface of hosts, with the gateway's addresses."""
     router = values.router
     own = f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64"
     return _addressed(router.host_interface, values.vrf, *own)
 
 
 def _addressed(name: str, vrf: str, *addresses: str) -> Iterator[tuple[str, Entry]]:
+    """The entries of an interface and of its addresses; "" is none."""
     yield name, {"vrf_name": vrf} if vrf else {}
     for address in filter(None, addresses):
         yield f"{name}|{address}", {}
 
 
 def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """Table STATIC_ROUTE."""
     vrf = values.vrf
-    for _, pool, routes, _ in values.families():
-        if pool:
-            nowhere = {"blackhole": "true", "distance": str(P2P_UNREACHABLE), "advertise": "false"}
-            yield from ((f"{name}|{pool}", nowhere) for name in ("default", vrf) if name)
-        for prefix, gateway, interface in routes:
+    for family in values.families():
+        if family.pool:
+            discard = {"blackhole": "true", "distance": str(P2P_UNREACHABLE), "advertise": "false"}
+            yield from ((f"{name}|{family.pool}", discard) for name in ("default", vrf) if name)
+        for prefix, gateway, interface in family.routes:
             entry = {"nexthop": gateway, "ifname": interface, "advertise": "false"}
             yield f"default|{prefix}", entry
     for _, name, shared in values.between_vrfs():
-        known = {next_hops: _between_vrfs(next_hops) for _, next_hops in shared}
-        yield from ((f"{name}|{prefix}", known[next_hops]) for prefix, next_hops in shared)
+        entries = {next_hops: _between_vrfs(next_hops) for _, next_hops in shared}
+        yield from ((f"{name}|{prefix}", entries[next_hops]) for prefix, next_hops in shared)
     for prefix, gateway, interface in values.router.back() if vrf else ():
         yield f"default|{prefix}", _between_vrfs([(gateway, interface, vrf)])
 
 
 def _between_vrfs(next_hops: Sequence[Route]) -> Entry:
-    """The entry of a route whose next hops, each with its VRF, are in others."""
+    """The entry of a route whose next hops are in other VRFs: gateway, interface, VRF of each."""
     gateways, interfaces, vrfs = zip(*next_hops, strict=True)
-    named = {"ifname": ",".join(interfaces)} if all(interfaces) else {}
+    ifname = {"ifname": ",".join(interfaces)} if all(interfaces) else {}
     return {
         "nexthop": ",".join(gateways),
-        **named,
+        **ifname,
         "nexthop-vrf": ",".join(vrfs),
         "advertise": "false",
     }

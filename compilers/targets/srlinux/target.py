@@ -254,7 +254,7 @@ def _hop_group(interface: str, family: str) -> str:
 
 
 def _routes(values: P2pVariables) -> Iterator[Tree]:
-    for family, pool, routes, _ in values.families():
+    for family, pool, routes, _entering in values.families():
         own = values.bgp.announced(family) if values.bgp else []
         for prefix in (pool, *own) if pool else ():
             yield {"prefix": prefix, "preference": P2P_UNREACHABLE, "next-hop-group": NOWHERE}

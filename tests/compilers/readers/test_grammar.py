@@ -120,7 +120,8 @@ def test_sections_that_a_word_ends(text: str, told: list[str]) -> None:
 def test_what_stands_behind_the_end_of_a_section_is_of_the_one_around_it() -> None:
     told, engine = read("router a\n b\n  c\n exit\n  c\nexit\n", CLOSED)
     assert not told
-    assert list(engine.statements) == ["router a", "router a / b", "router a / b / c", "router a / c"]
+    statements = ["router a", "router a / b", "router a / b / c", "router a / c"]
+    assert list(engine.statements) == statements
 
 
 JSON = """{
