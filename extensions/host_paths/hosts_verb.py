@@ -1,4 +1,8 @@
-"""`polarfab hosts`: what hosts choose, or find out, by the paths of a build."""
+"""The command `polarfab hosts`: SRv6 paths that hosts choose, and probes that find what is down.
+
+`hosts paths` prints the paths from a host to another for the host's own routes (Linux, FRR) or for
+a library; `hosts localise` prints probes of all links, and reads which of them were lost.
+"""
 
 from __future__ import annotations
 
@@ -83,6 +87,7 @@ def localise(
 
 
 def _print_probing(probing: Probing, form: str) -> None:
+    """Print the probes as CSV, as JSON or as a table, with what no report can distinguish."""
     rows = [probing.as_dict(probe) for probe in probing.probes]
     links = len(probing.links)
     switches = sum(int(build.topology.present.sum()) for build in probing.builds)
@@ -110,14 +115,14 @@ def _print_probing(probing: Probing, form: str) -> None:
         say(f"no report distinguishes these: {', '.join(names)}")
 
 
-FORMS = ("linux", "frr", "fabric", "library")
+PATH_FORMATS = ("linux", "frr", "fabric", "library")
 
 
 def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:
-    """The planes that are named, none for all.
+    """Read the option --planes: numbers from 1, separated by commas; () for `all`.
 
     Raises:
-        InputError: it is neither `all` nor numbers.
+        InputError: the text is neither `all` nor numbers.
     """
     if text == "all":
         return ()
@@ -143,7 +148,7 @@ def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[in
 )
 @shared("--fail", "", "failures")
 @shared("--set", "those of target srv6", "words")
-@format_option(*FORMS)
+@format_option(*PATH_FORMATS)
 @output_option("a file; else standard output")
 @json_option
 def paths(
@@ -176,8 +181,8 @@ def paths(
     fabric, options = Fabric.load(folder), read(words)
     printed = chosen_format(form, as_json)
     if printed in ("fabric", "library"):
-        alone = _library(fabric) if printed == "library" else _fabric(fabric, planes, options)
-        _write(alone, output)
+        text = _library(fabric) if printed == "library" else _fabric(fabric, planes, options)
+        _write(text, output)
         return
     if source is None or destination is None:
         raise click.UsageError("name both ends: polarfab hosts paths BUILD SRC DST")
@@ -193,6 +198,11 @@ def paths(
 
 
 def _text(path_set: HostPathSet, form: str) -> Iterable[str]:
+    """The paths as JSON, as a file for `ip -batch` or as static routes of FRR.
+
+    Raises:
+        click.UsageError: the form is a table, which is only printed.
+    """
     from extensions.host_paths.path_texts import frr_lines, linux_batch
 
     if form == "table":
@@ -203,6 +213,11 @@ def _text(path_set: HostPathSet, form: str) -> Iterable[str]:
 
 
 def _fabric(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterable[str]:
+    """The fabric JSON of segmentrouting/polarfly for one plane.
+
+    Raises:
+        InputError: other than one plane of the build was chosen.
+    """
     from extensions.host_paths.host_path_set import Carriers
     from extensions.host_paths.path_texts import fabric_document
 
@@ -218,7 +233,14 @@ def _fabric(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterabl
 
 
 def _library(fabric: Fabric) -> Iterable[str]:
-    """The file that hosts copy, where it computes what the build has."""
+    """A Python file that hosts copy to compute paths themselves: `path_sets` with its table.
+
+    `path_sets` imports the table of Conway polynomials; the import is replaced by the table, as
+    hosts do not have polarfab.
+
+    Raises:
+        InputError: a plane is not a whole PolarFly, the only graph that the file knows.
+    """
     from compilers.topology import conway
     from compilers.topology.polarity import is_whole
     from extensions.host_paths import path_sets
@@ -228,12 +250,14 @@ def _library(fabric: Fabric) -> Iterable[str]:
             required = "a whole PolarFly in every plane: the library knows no other graph"
             todo = "use --format json or linux"
             raise InputError.of(required, build.topology.title(), todo, key="--format")
-    table = re.sub(r"\A.*?(?=^CONWAY)", "", Path(conway.__file__).read_text(), flags=re.S | re.M)
-    imported = r"^from \S*conway import CONWAY\n+"
-    return [re.sub(imported, table, Path(path_sets.__file__).read_text(), flags=re.M)]
+    before_table = r"\A.*?(?=^CONWAY)"
+    table = re.sub(before_table, "", Path(conway.__file__).read_text(), flags=re.S | re.M)
+    import_of_table = r"^from \S*conway import CONWAY\n+"
+    return [re.sub(import_of_table, table, Path(path_sets.__file__).read_text(), flags=re.M)]
 
 
 def _write(text: Iterable[str], output: Path | None) -> None:
+    """Write a text to a file, or to standard output without one."""
     if output is None:
         click.echo("".join(text), nl=False)
     else:
@@ -242,30 +266,33 @@ def _write(text: Iterable[str], output: Path | None) -> None:
 
 
 def _print_paths(path_set: HostPathSet, failed: str) -> None:
-    shown = path_set.as_dict()
-    values = {path["entropy"] for path in shown["dropped"]}
+    """Print paths as a table; with failures, which are new and which paths were dropped."""
+    document = path_set.as_dict()
+    dropped_entropies = {path["entropy"] for path in document["dropped"]}
     title = f"{path_set.source.name} to {path_set.destination.name}: {_paths(path_set)}"
     columns = ["entropy", "plane", "path", "weight", "carrier"]
     rows = [
         [path["entropy"], path["plane"], _nodes(path), path["weight"], path["sids"][0]]
-        for path in shown["paths"]
+        for path in document["paths"]
     ]
     if failed:
         columns.append(f"with {failed} down")
         for row in rows:
-            row.append("new" if row[0] in values else "–")
+            row.append("new" if row[0] in dropped_entropies else "–")
     print_table(title, columns, rows)
-    if values:
-        lost = [[path["entropy"], path["plane"], _nodes(path)] for path in shown["dropped"]]
-        print_table("dropped", ["entropy", "plane", "path"], lost)
+    if dropped_entropies:
+        dropped = [[path["entropy"], path["plane"], _nodes(path)] for path in document["dropped"]]
+        print_table("dropped", ["entropy", "plane", "path"], dropped)
 
 
 def _paths(path_set: HostPathSet) -> str:
+    """The number of paths in words."""
     count = len(path_set.paths)
     return f"{count} paths" if count > 1 else f"{count} path"
 
 
 def _nodes(path: dict[str, object]) -> str:
+    """The names of the nodes of a path."""
     nodes = path["nodes"]
     return " ".join(nodes) if isinstance(nodes, list) else ""
 

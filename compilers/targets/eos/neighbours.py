@@ -32,7 +32,7 @@ NEIGHBOUR = re.compile(r"Neighbor \S+, age .*")
 
 
 def fits(source: Source) -> bool:
-    """Whether the table looks like this."""
+    """Whether it is an LLDP neighbour table of EOS, as text or JSON."""
     if source.data is not None:
         return "lldpNeighbors" in mapping(source.data)
     output = source.output
@@ -40,7 +40,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact per neighbour."""
+    """The neighbours in the table, one for each line, block or entry."""
     if source.data is not None:
         table = mapping(source.data).get("lldpNeighbors")
         rows = _details(source, table) if isinstance(table, dict) else _entries(table)
@@ -52,28 +52,29 @@ def read(source: Source) -> Iterator[Seen]:
 
 
 def _entries(table: object) -> Iterator[NeighbourRow]:
-    for known in map(mapping, items(table)):
-        device, port = known.get("neighborDevice"), known.get("neighborPort")
-        yield words(known.get("port")), words(device), words(port)
+    """The rows of `show lldp neighbors | json`: a list of neighbours."""
+    for neighbour in map(mapping, items(table)):
+        device, port = neighbour.get("neighborDevice"), neighbour.get("neighborPort")
+        yield words(neighbour.get("port")), words(device), words(port)
 
 
 def _details(source: Source, table: dict[str, object]) -> Iterator[NeighbourRow]:
+    """The rows of `show lldp neighbors detail | json`: the neighbours of each port."""
     for near, interface in table.items():
         if "lldpNeighborInfo" not in mapping(interface):
             raise source.wrong(PRINTED_BY, f"{near} without lldpNeighborInfo", "collect it again")
-        for known in map(mapping, items(mapping(interface)["lldpNeighborInfo"])):
-            far = mapping(known.get("neighborInterfaceInfo"))
+        for neighbour in map(mapping, items(mapping(interface)["lldpNeighborInfo"])):
+            far = mapping(neighbour.get("neighborInterfaceInfo"))
             identifier = str(far.get("interfaceId") or "").strip('"')
-            addresses = (mapping(a).get("address") for a in items(known.get("managementAddresses")))
+            managements = map(mapping, items(neighbour.get("managementAddresses")))
+            addresses = (management.get("address") for management in managements)
+            names = words(neighbour.get("systemName"), neighbour.get("chassisId"), *addresses)
             ports = words(far.get("interfaceId_v2"), identifier, far.get("interfaceDescription"))
-            yield (
-                words(near),
-                words(known.get("systemName"), known.get("chassisId"), *addresses),
-                ports,
-            )
+            yield words(near), names, ports
 
 
 def _lines(source: Source) -> Iterator[NeighbourRow]:
+    """The rows of `show lldp neighbors`, below the line with the names of columns."""
     lines = source.lines
     header = next(n for n, line in enumerate(lines) if HEADER.search(line))
     for number, line in enumerate(lines[header + 1 :], header + 2):
@@ -86,8 +87,14 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
 
 
 def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
-    near, promised, there = "", 0, 0
+    """The rows of `show lldp neighbors detail`, a block for each neighbour of an interface.
+
+    Raises:
+        InputError: an interface has fewer or more blocks than its first line says.
+    """
+    near, promised, blocks = "", 0, 0
     names: dict[re.Pattern[str], str] = {}
+    # The line that is added ends the last block.
     for line in map(str.strip, [*source.lines, "Interface - detected 0 LLDP neighbors:"]):
         head = DETAIL.fullmatch(line)
         if (head or NEIGHBOUR.fullmatch(line)) and names:
@@ -95,12 +102,12 @@ def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
             yield words(near), words(names.get(NAME), names.get(CHASSIS)), ports
             names = {}
         if head:
-            if there != promised:
-                given = f"{there} at {near}"
+            if blocks != promised:
+                given = f"{blocks} at {near}"
                 raise source.wrong(f"{promised} neighbours", given, "collect it again")
-            near, promised, there = head[1], int(head[2]), 0
+            near, promised, blocks = head[1], int(head[2]), 0
         elif NEIGHBOUR.fullmatch(line):
-            there += 1
+            blocks += 1
             names[NEIGHBOUR] = line
         for pattern in (NAME, PORT, DESCRIPTION, CHASSIS):
             if value := pattern.fullmatch(line):

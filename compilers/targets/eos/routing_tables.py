@@ -24,20 +24,20 @@ TEXT = re.compile(r"^(?:VRF: \S|Codes: C - connected)", re.M)
 
 
 def fits(document: Any) -> bool:
-    """Whether EOS prints such; a table of BGP has other values."""
-    known = mapping(document)
-    if "vrfs" in known:
-        return all("routes" in mapping(entry) for entry in mapping(known["vrfs"]).values())
-    routes = known.get("routes")
-    return isinstance(routes, dict) and all("vias" in mapping(one) for one in routes.values())
+    """Whether a JSON document is a routing table of EOS; routes of a BGP table have no `vias`."""
+    fields = mapping(document)
+    if "vrfs" in fields:
+        return all("routes" in mapping(vrf) for vrf in mapping(fields["vrfs"]).values())
+    routes = fields.get("routes")
+    return isinstance(routes, dict) and all("vias" in mapping(route) for route in routes.values())
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
-    """The routes."""
+    """The routes of all VRFs, or of the default one where no VRF is named."""
     held = HeldRoutes()
     for document in documents:
-        known = mapping(document)
-        for vrf, entry in mapping(known.get("vrfs") or {"default": known}).items():
+        fields = mapping(document)
+        for vrf, entry in mapping(fields.get("vrfs") or {"default": fields}).items():
             table = MAIN if vrf == "default" else vrf
             for prefix, route in mapping(mapping(entry).get("routes")).items():
                 if hops := _hops(mapping(route)):
@@ -46,6 +46,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
 
 def _hops(route: dict[str, Any]) -> Hops:
+    """The next hops of a route; one over Null0 discards."""
     vias = [mapping(via) for via in items(route.get("vias"))]
     if route.get("routeAction") == "drop" or any(via.get("interface") == "Null0" for via in vias):
         return DISCARD

@@ -35,27 +35,26 @@ from templates import environment
 
 NUMBERS = re.compile(r"[0-9]+")
 WITH_LANES = 50
-"""Gb/s from which a speed says its lanes."""
+"""The speed in Gb/s from which on the name of a speed includes the number of lanes."""
 
 
 @dataclass(frozen=True, slots=True)
 class EosVariables(P2pVariables):
-    """The variables of the templates.
-
-    avd: the router as AVD's structured config. speeds: of the ports that are parts of a cage.
-    profiles: the QoS profile of every port, where priorities are lossless. commands: lines for
-    which AVD has no key.
-    """
+    """The variables of the templates."""
 
     speeds: dict[str, str]
+    """The speed of each port that is a part of a cage."""
     profiles: dict[str, str]
+    """The QoS profile of each port, where priorities are lossless."""
     commands: tuple[str, ...]
+    """The lines for which AVD has no key."""
     avd: dict[str, Any]
+    """The router as AVD's structured config."""
 
 
 @dataclass(frozen=True, slots=True)
 class EosStatements:
-    """What an addition has a switch say."""
+    """The statements that an addition puts into the configuration of a switch."""
 
     commands: tuple[str, ...]
     """Lines before those of interfaces."""
@@ -99,22 +98,25 @@ def eos_variables(values: P2pVariables, added: Sequence[EosStatements]) -> EosVa
     """The variables of a router's templates.
 
     Args:
-        values: those of every system.
-        added: what additions have the router say.
+        values: the variables that every system has.
+        added: the statements of each addition.
     """
-    profiles = {port: name for each in added for port, name in each.profiles.items()}
-    commands = [line for each in added for line in each.commands]
-    values = _sorted(values)
+    profiles = {port: name for addition in added for port, name in addition.profiles.items()}
+    commands = [line for addition in added for line in addition.commands]
+    values = _with_sorted_ports(values)
     speeds = {port.name: speed(port) for port in values.router.ports if port.cage and port.speed}
-    more = (*(_between_vrfs(values) if values.vrf or values.stages else ()), *commands)
-    said = {**shown(values), "speeds": speeds, "profiles": profiles, "commands": more}
-    text = environment().get_template("eos/eos.cfg.j2").render(said)
-    avd = structured(text) | ({CLI: "\n".join(more)} if more else {})
-    return EosVariables(**said, avd=avd)
+    inter_vrf_routes = _between_vrfs(values) if values.vrf or values.stages else ()
+    without_key = (*inter_vrf_routes, *commands)
+    variables = {**shown(values), "speeds": speeds, "profiles": profiles, "commands": without_key}
+    text = environment().get_template("eos/eos.cfg.j2").render(variables)
+    avd = structured(text)
+    if without_key:
+        avd = avd | {CLI: "\n".join(without_key)}
+    return EosVariables(**variables, avd=avd)
 
 
-def _sorted(values: P2pVariables) -> P2pVariables:
-    """With the ports in the order in which EOS shows them."""
+def _with_sorted_ports(values: P2pVariables) -> P2pVariables:
+    """The variables with the ports in the order in which EOS shows them."""
 
     def place(link: P2pLink) -> list[int]:
         return [int(number) for number in NUMBERS.findall(link.interface)]
@@ -125,7 +127,9 @@ def _sorted(values: P2pVariables) -> P2pVariables:
 
 def speed(port: PhysicalPort) -> str:
     """The speed of a part of a cage, from 50 Gb/s on with its lanes: 25g, 100g-2."""
-    return f"{port.speed}g" + f"-{port.lanes}" * (port.speed >= WITH_LANES)
+    if port.speed >= WITH_LANES:
+        return f"{port.speed}g-{port.lanes}"
+    return f"{port.speed}g"
 
 
 def _between_vrfs(values: P2pVariables) -> Iterator[str]:

@@ -1,4 +1,9 @@
-"""FRR on a Linux kernel: vtysh takes the routes, the kernel the policy rules."""
+"""Pushes the files of target frr to a machine with FRR, by a shell as root.
+
+vtysh takes `frr.conf`, the kernel takes links, settings and policy rules. vtysh does not compare a
+configuration with the running one, so both are compared here as text; where vtysh shows statements
+otherwise than they were written, or leaves them out, that is undone first.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +22,10 @@ from compilers.targets.frr.routing_tables import COMMANDS, routes_of
 from compilers.targets.linux.device import RULES, KernelDevice
 
 OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
-"""Those of the routes that a configuration says itself."""
+"""The protocols of routes that follow from statements of a configuration."""
 DAEMONS = (("bgpd", "router bgp"), ("bfdd", " bfd"))
-"""Daemons, and the words of a configuration that need them."""
-SHOWN = (
+"""Daemons that FRR does not start by itself, each with the statement that needs it."""
+SHOWN_OTHERWISE = (
     (r"^hostname .*\n", ""),
     (r"^(router bgp .*\n(?: .*\n)*?) (bgp route-map delay-timer .*\n)", r"\2\1"),
     (
@@ -28,9 +33,9 @@ SHOWN = (
         r"\1 \4\n\3 \2",
     ),
 )
-"""What vtysh shows in another form than written: the machine's name, a timer of all of bgpd,
-the two lines of a neighbour without an address."""
-UNSAID = {
+"""Written statements that vtysh shows in another form, as a pattern and its replacement: the name
+of the machine, a timer of all of bgpd, the two lines of a neighbour without an address."""
+LEFT_OUT = {
     r"^frr defaults datacenter\n": (
         "no ip nht resolve-via-default",
         "no ipv6 nht resolve-via-default",
@@ -42,12 +47,12 @@ UNSAID = {
         "  detect-multiplier 3",
     ),
 }
-"""What vtysh leaves out of sections, since it is so unless something else is said there."""
+"""Statements that vtysh does not show, as they are defaults, by a pattern of their section."""
 KEYWORDS = re.compile(r" *(?:no )?([a-z6 -]*[a-z])")
 
 
 class FrrDevice(KernelDevice, ConfiguredDevice):
-    """Target frr."""
+    """A machine with FRR, which has the files of target frr."""
 
     elsewhere = frozenset({"frr.conf"})
     overrules = ConfiguredDevice.overrules
@@ -56,15 +61,15 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""
-        return _whole(self.shell.run("vtysh -c 'show running-config'"))
+        return _with_defaults(self.shell.run("vtysh -c 'show running-config'"))
 
     def saved(self) -> str:
         """See `ConfiguredDevice.saved`: what vtysh or somebody wrote."""
-        return _whole(_shown(self._ask("cat {etc}/frr/frr.conf 2>&- || true")))
+        return _with_defaults(_as_shown(self._ask("cat {etc}/frr/frr.conf 2>&- || true")))
 
     def rendered(self) -> str:
         """See `ConfiguredDevice.rendered`: as vtysh shows it, else it would be typed each time."""
-        return _shown(self.text("frr.conf"))
+        return _as_shown(self.text("frr.conf"))
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """See `ConfiguredDevice.all_lines`: a next hop has one distance, the last that is typed."""
@@ -78,7 +83,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         own = OWN_PROTOCOLS | ({"bgp"} if self.bgp else set())
         for document in json_outputs(tables):
             for prefix, routes in routes_of(document):
-                if others := [one for one in routes if one.get("protocol") not in own]:
+                if others := [route for route in routes if route.get("protocol") not in own]:
                     yield {prefix: others}
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
@@ -94,10 +99,10 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         )
 
     def _daemons(self) -> Iterator[str]:
-        """What starts the daemons that the configuration needs, where FRR's file does not."""
-        there = self._ask("cat {etc}/frr/daemons 2>&- || true").splitlines()
-        needed = [name for name, words in DAEMONS if words in self.rendered()]
-        if missing := [name for name in needed if f"{name}=no" in there]:
+        """Commands that start the daemons which the configuration needs and FRR does not start."""
+        daemons_file = self._ask("cat {etc}/frr/daemons 2>&- || true").splitlines()
+        needed = [name for name, statement in DAEMONS if statement in self.rendered()]
+        if missing := [name for name in needed if f"{name}=no" in daemons_file]:
             edits = " ".join(f"-e 's/^{name}=no/{name}=yes/'" for name in missing)
             yield f"sed -i {edits} {shlex.quote(self.etc)}/frr/daemons"
             yield "systemctl restart frr"
@@ -113,23 +118,37 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         return "".join(map(self.shell.run, (COMMANDS, *RULES)))
 
 
-def _shown(text: str) -> str:
-    """A written configuration as vtysh shows it."""
-    for written, shown in SHOWN:
+def _as_shown(text: str) -> str:
+    """A written configuration in the form in which vtysh shows it."""
+    for written, shown in SHOWN_OTHERWISE:
         text = re.sub(written, shown, text, flags=re.M)
     return text
 
 
-def _whole(shown: str) -> str:
-    """With what vtysh leaves out."""
+def _with_defaults(shown: str) -> str:
+    """A configuration as vtysh shows it, with the defaults that vtysh leaves out."""
     if "frr defaults datacenter" in shown:
-        for section, lines in UNSAID.items():
-            shown = re.sub(section, partial(_with, lines, shown), shown, flags=re.M)
+        for section, defaults in LEFT_OUT.items():
+            add_defaults = partial(_section_with_defaults, defaults, shown)
+            shown = re.sub(section, add_defaults, shown, flags=re.M)
     return shown
 
 
-def _with(lines: Sequence[str], shown: str, section: re.Match[str]) -> str:
-    """A section with those of the lines about which nothing is said, there or at the top."""
-    said = section[0] if section[0][0] in " r" else shown
-    more = (line for line in lines if (word := KEYWORDS.match(line)) and word[1] not in said)
-    return section[0] + "".join(f"{line}\n" for line in more)
+def _section_with_defaults(
+    defaults: Sequence[str], configuration: str, section: re.Match[str]
+) -> str:
+    """A section with the defaults of which it has no other value.
+
+    Args:
+        defaults: the statements that vtysh does not show.
+        configuration: all that vtysh shows.
+        section: the section; one that starts with `frr` stands for the whole configuration.
+    """
+    text = section[0]
+    scope = text if text[0] in " r" else configuration
+    lines = [
+        default
+        for default in defaults
+        if (keywords := KEYWORDS.match(default)) and keywords[1] not in scope
+    ]
+    return text + "".join(f"{line}\n" for line in lines)

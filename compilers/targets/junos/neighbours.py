@@ -37,34 +37,37 @@ NOT_READ = (
 
 
 def fits(source: Source) -> bool:
-    """Whether the table looks like this."""
+    """Whether it is an LLDP neighbour table of Junos, as text or JSON."""
     return has_output(source.data, INFORMATION) or bool(source.data is None and _table(source))
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact per neighbour."""
+    """The neighbours in the table."""
     return seen_rows(source, _entries(source) if source.data is not None else _lines(source))
 
 
 def _entries(source: Source) -> Iterator[NeighbourRow]:
+    """The rows of the JSON; the name of an interface precedes other names of the port."""
     for information in outputs(source.data, INFORMATION):
         for entry in items(mapping(information).get("lldp-neighbor-information")):
             near = texts(entry, "lldp-local-interface") + texts(entry, "lldp-local-port-id")
-            ports = (
-                texts(entry, "lldp-remote-port-description"),
-                texts(entry, "lldp-remote-port-id"),
-            )
+            name = texts(entry, "lldp-remote-system-name")
+            chassis = texts(entry, "lldp-remote-chassis-id")
+            description = texts(entry, "lldp-remote-port-description")
+            port_id = texts(entry, "lldp-remote-port-id")
             if text(entry, "lldp-remote-port-id-subtype").lower() == INTERFACE_NAME:
-                ports = ports[::-1]
-            yield (
-                _bare(near),
-                texts(entry, "lldp-remote-system-name") or texts(entry, "lldp-remote-chassis-id"),
-                _bare(words(*ports[0], *ports[1])),
-            )
+                ports = words(*port_id, *description)
+            else:
+                ports = words(*description, *port_id)
+            yield _bare(near), name or chassis, _bare(ports)
 
 
 def _lines(source: Source) -> Iterator[NeighbourRow]:
-    """Rows; columns begin where the words of the header do."""
+    """The rows of the text; columns begin where the words of the header do.
+
+    Raises:
+        InputError: a row has no name in its last column.
+    """
     header, *lines = _table(source)
     starts = [header.index(word) for word in COLUMNS]
     for line in lines:
@@ -78,7 +81,7 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
 
 
 def _table(source: Source) -> list[str]:
-    """The lines from the header on."""
+    """The lines from the names of columns on; none without them."""
     lines = source.lines
     headers = (i for i, line in enumerate(lines) if all(word in line for word in COLUMNS))
     return lines[next(headers, len(lines)) :]

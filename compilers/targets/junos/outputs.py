@@ -15,21 +15,21 @@ ENGINES = "multi-routing-engine-results"
 
 
 def outputs(document: object, name: str) -> Iterator[object]:
-    """The elements of this name: of the one routing engine, or of each."""
-    known = mapping(document)
-    for results in items(known.get(ENGINES)):
+    """The elements of a name in a document, of every routing engine that it has."""
+    fields = mapping(document)
+    for results in items(fields.get(ENGINES)):
         for engine in items(mapping(results).get("multi-routing-engine-item")):
             yield from outputs(engine, name)
-    yield from items(known.get(name))
+    yield from items(fields.get(name))
 
 
 def has_output(document: object, name: str) -> bool:
-    """Whether there is such an element."""
+    """Whether a document has an element of a name."""
     return next(outputs(document, name), None) is not None
 
 
 def texts(entry: object, key: str) -> tuple[str, ...]:
-    """The texts of an element."""
+    """The texts of the elements of a name in an entry, in either form of the JSON."""
     values = items(mapping(entry).get(key))
     return words(
         *(value if isinstance(value, str) else mapping(value).get("data") for value in values)
@@ -37,5 +37,5 @@ def texts(entry: object, key: str) -> tuple[str, ...]:
 
 
 def text(entry: object, key: str) -> str:
-    """The text of an element, "" where there is none."""
+    """The text of the first element of a name in an entry, "" without one."""
     return next(iter(texts(entry, key)), "")

@@ -1,4 +1,10 @@
-"""Static routes in a configuration of Junos."""
+"""Static routes in a configuration of Junos, from `show configuration | display set`.
+
+A line is `set [routing-instances VRF] routing-options [rib RIB] static route PREFIX LEAF [VALUE]`.
+Of the leaves only `next-hop` may come several times for a prefix; another value of any other leaf
+(`discard`, `metric`, …) replaces the first. polarfab uses this to print the lines that lead from
+the routes of a device to those of a build.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +15,27 @@ from compilers.readers.devices.held_routes import MAIN, prefix_text
 from compilers.targets.devices.route_lines import DEFAULTS, RouteLine
 
 JUNOS_ROUTE = re.compile(
-    r"set (?P<at>(?:routing-instances (?P<table>\S+) )?routing-options (?:rib \S+ )?static route "
-    r"(?P<prefix>\S+)) (?P<leaf>\S+)(?P<value>.*)"
+    r"set (?P<path>(?:routing-instances (?P<instance>\S+) )?routing-options (?:rib \S+ )?"
+    r"static route (?P<prefix>\S+)) (?P<leaf>\S+)(?P<value>.*)"
 )
 
 
 def junos_lines(text: str) -> Iterator[RouteLine]:
-    """Those of `show configuration | display set`."""
+    """The static routes in the output of `show configuration | display set`."""
     for line in text.splitlines():
-        if found := JUNOS_ROUTE.fullmatch(line.strip()):
-            at, leaf, value = found["at"], found["leaf"], found["value"]
-            many, table = leaf == "next-hop", found["table"] or ""
-            yield RouteLine(
-                MAIN if table in DEFAULTS else table,
-                prefix_text(found["prefix"]),
-                (leaf, value.strip()),
-                leaf="" if many else leaf,
-                add=line.strip(),
-                drop=f"delete {at} {leaf}{value if many else ''}",
-                clear=f"delete {at}",
-            )
+        statement = line.strip()
+        route = JUNOS_ROUTE.fullmatch(statement)
+        if route is None:
+            continue
+        path, leaf, value = route["path"], route["leaf"], route["value"]
+        instance = route["instance"] or ""
+        is_list = leaf == "next-hop"
+        yield RouteLine(
+            table=MAIN if instance in DEFAULTS else instance,
+            prefix=prefix_text(route["prefix"]),
+            words=(leaf, value.strip()),
+            leaf="" if is_list else leaf,
+            add=statement,
+            drop=f"delete {path} {leaf}{value}" if is_list else f"delete {path} {leaf}",
+            clear=f"delete {path}",
+        )

@@ -27,7 +27,7 @@ TEXT = re.compile(rf"^\S*inet6?\.0: \d+ destinations|<{INFORMATION}", re.M)
 
 
 def fits(document: Any) -> bool:
-    """Whether Junos prints such."""
+    """Whether a JSON document is a routing table of Junos."""
     return has_output(document, INFORMATION)
 
 
@@ -44,6 +44,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
 
 def _routes(held: HeldRoutes, name: str, table: Any) -> None:
+    """Add the active routes of a table under a name."""
     for route in items(mapping(table).get("rt")):
         for entry in items(mapping(route).get("rt-entry")):
             if text(entry, "active-tag") == "*" and (hops := _hops(entry)):
@@ -53,10 +54,12 @@ def _routes(held: HeldRoutes, name: str, table: Any) -> None:
 def _prefix(route: Any) -> str:
     """The destination; with `detail` its length is an element of its own."""
     length = text(route, "rt-prefix-length")
-    return f"{text(route, 'rt-destination')}{f'/{length}' if length else ''}"
+    destination = text(route, "rt-destination")
+    return f"{destination}/{length}" if length else destination
 
 
 def _hops(entry: Any) -> Hops:
+    """The next hops of an entry, by the physical interface: ge-0/0/1 for ge-0/0/1.0."""
     if text(entry, "nh-type") in ("Discard", "Reject"):
         return DISCARD
     return hops_of(

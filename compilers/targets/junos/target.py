@@ -1,10 +1,11 @@
 """The junos target: a device config for Junos (docs/targets/routers.md).
 
 Packets from hosts are looked up in a table of their own by filter-based forwarding: a filter at the
-port of the hosts sends packets for the fabric to a forwarding instance. The port itself stays where
-it is, so there is no return path to see to. So it is with marked packets: each link has a unit of
-VLAN 3, a filter there, and an instance. Interface routes are in all instances, so these find next
-hops and hosts. Packets without a mark are those of the native VLAN, 1.
+port of the hosts sends packets for the fabric to a forwarding instance. The port itself stays in
+the main instance, so packets to hosts need no other route. Marked packets are looked up in the same
+way: each link has a unit of VLAN 3 with a filter that sends them to an instance. Interface routes
+are imported into all instances, so that next hops and hosts are reachable from each. Packets
+without a mark have the native VLAN, 1.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ class Junos(P2pTarget):
         )
 
     def require(self, build: Build, chosen: Chosen) -> None:
-        """See `Target.require`: a route of BGP has no more next hops than Junos takes by itself.
+        """See `Target.require`: also that routes of BGP have no more next hops than Junos takes.
 
         Raises:
-            InputError: it has, or the system cannot do what the build asks for.
+            InputError: a route has more, or the system cannot do what the build asks for.
         """
         super().require(build, chosen)
         most = 1 + int(np.count_nonzero(build.tables.classes.alternate > 0, axis=2).max(initial=0))

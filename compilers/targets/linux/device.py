@@ -1,6 +1,8 @@
-"""A Linux kernel as a router, by a shell as root.
+"""Pushes the files of target linux, and the kernel's part of target frr, by a shell as root.
 
-Files are in ETC/polarfab, as Ansible puts them (docs/targets/routers.md).
+The files are put into ETC/polarfab, where Ansible puts them too (docs/targets/routers.md). Of what
+they set, only lines that do not hold yet are typed: those of links and addresses into `ip -batch`,
+those of sysctl.conf into sysctl, routes and rules into `ip -batch` again.
 """
 
 from __future__ import annotations
@@ -24,19 +26,19 @@ from compilers.targets.linux.routing_tables import OURS
 
 ROUTES = "ip -json route show table all"
 ASK_NAME = "sed -n 's/^# \\(.*\\): build .*/\\1/p' {etc}/polarfab/load.sh 2>&-; uname -n"
-"""The node whose files it has; a machine that has none says its own name."""
+"""Prints the node whose files the machine has, then the name of the machine itself."""
 SUMS = "sha256sum {etc}/polarfab/* 2>&- || true"
 LOADED = "cat {etc}/polarfab/links.batch 2>&- || true"
 PORTS = "ip -json -details address"
 SETTINGS = "cd /proc/sys && xargs grep -s '' /dev/null || true"
 KERNEL_OWN = "kernel"
-"""The protocol of routes that come with an interface's addresses."""
+"""The protocol of routes that the kernel adds for the addresses of interfaces."""
 NEXTHOPS = "ip -json nexthop"
 RULES = ("ip -json -4 rule", "ip -json -6 rule")
 UNIT, NO_SYSTEMD = "polarfab.service", "no systemd\n"
 ENABLED = f"""if [ ! -d /run/systemd/system ]; then echo {NO_SYSTEMD.strip()}
 elif systemctl -q is-enabled polarfab; then cat {{etc}}/systemd/system/{UNIT} 2>&- || true; fi"""
-"""The unit that brings the files back after a reboot."""
+"""Prints the systemd unit that loads the files after a reboot, if it is enabled."""
 WRITE, SETTING = "write ", "net/"
 PROGRAMS = {
     "link": "ip -batch - 2>&1",
@@ -48,8 +50,9 @@ PROGRAMS = {
     "sed": "sh -se",
     "systemctl": "sh -se",
 }
-"""What takes a line of a plan, by its first word. Routes over links that are down fail, and are
-found later."""
+"""The program that takes a line of a plan, by the first word of the line.
+
+Routes over links that are down fail; the comparison after the push finds them."""
 
 
 class KernelDevice(RouterDevice):
@@ -64,17 +67,18 @@ class KernelDevice(RouterDevice):
         return (self._ask(ASK_NAME).splitlines() or [""])[0]
 
     def _ask(self, template: str) -> str:
+        """The output of a command in which `{etc}` stands for the folder ETC."""
         return self.shell.run(template.format(etc=shlex.quote(self.etc)))
 
     def kernel_plan(self) -> DevicePlan:
-        """The part of the plan that is about the kernel, but for routes.
+        """The part of the plan that is about the kernel, except routes.
 
         A port is shut by hand if it is down although an earlier push has set it up, and the unit
         sets it up after a reboot. So links.batch counts only if it is written, which is after its
         lines were typed, and if the unit is enabled, which is after a push has saved. The other
         files come first: the unit of an earlier push loads them whenever a link comes up.
         """
-        shown = {one["ifname"]: one for one in json.loads(self.shell.run(PORTS))}
+        shown = {interface["ifname"]: interface for interface in json.loads(self.shell.run(PORTS))}
         unit = self._ask(ENABLED)
         before = set(self._ask(LOADED).splitlines() if unit else ())
         lines, shut = [], []
@@ -87,17 +91,18 @@ class KernelDevice(RouterDevice):
                     words.pop()
             if words[3:] and not _has(shown, words):
                 lines.append(" ".join(words))
-        first = [line for line in lines if line.startswith("link add ")]
-        rest = [line for line in lines if line not in first]
-        files = [*self._unlike()]
-        last = [line for line in files if line.endswith("/links.batch")]
-        files = [line for line in files if line not in last]
+        new_links = [line for line in lines if line.startswith("link add ")]
+        other_lines = [line for line in lines if line not in new_links]
+        files = [*self._changed_files()]
+        links_batch = [line for line in files if line.endswith("/links.batch")]
+        other_files = [line for line in files if line not in links_batch]
+        settings = self._settings(shown)
         rules = Remediation((), ())
         if (self.files / "rules.batch").exists():
-            four, six = map(self.shell.run, RULES)
-            rules = rule_remediation(four, six, self.text("rules.batch"))
+            ipv4_rules, ipv6_rules = map(self.shell.run, RULES)
+            rules = rule_remediation(ipv4_rules, ipv6_rules, self.text("rules.batch"))
         return DevicePlan(
-            links=(*files, *first, *self._settings(shown), *rest, *last),
+            links=(*other_files, *new_links, *settings, *other_lines, *links_batch),
             add=rules.add,
             remove=rules.remove,
             shut=frozenset(shut),
@@ -106,6 +111,7 @@ class KernelDevice(RouterDevice):
 
     @property
     def _install(self) -> tuple[str, ...]:
+        """The commands that enable the systemd unit."""
         etc = shlex.quote(self.etc)
         copied = f"cp {etc}/polarfab/{UNIT} {etc}/systemd/system/{UNIT}"
         return copied, "systemctl daemon-reload", "systemctl enable polarfab"
@@ -115,40 +121,41 @@ class KernelDevice(RouterDevice):
         batches = [self.files / name for name in ("links.batch", "addresses.batch")]
         text = "".join(file.read_text() for file in batches if file.exists())
         lines = [line for line in text.splitlines() if not line.startswith("#")]
-        made = {line.split()[2] for line in lines if line.startswith("link add ")}
+        added = {line.split()[2] for line in lines if line.startswith("link add ")}
         bridges = dict.fromkeys(line.split()[4] for line in lines if " master " in line)
-        yield from (f"link add {name} type bridge" for name in bridges if name not in made)
+        yield from (f"link add {name} type bridge" for name in bridges if name not in added)
         yield from lines
 
     def _settings(self, shown: Mapping[str, Any]) -> Iterator[str]:
-        """The lines of sysctl.conf that do not hold, or are about devices that come with the push.
+        """The lines of sysctl.conf to set: other values hold, or the push adds their interface.
 
-        One that the kernel has not at all is no setting of this kernel.
+        A setting that the kernel does not have otherwise is none of this kernel, and is left out.
         """
         wanted = dict(
             line.split(" = ") for line in self.text("sysctl.conf").splitlines() if " = " in line
         )
-        said = self.shell.run(SETTINGS, "\n".join(wanted)).splitlines()
-        there = dict(line.split(":", 1) for line in said)
+        printed = self.shell.run(SETTINGS, "\n".join(wanted)).splitlines()
+        current = dict(line.split(":", 1) for line in printed)
         for name, value in wanted.items():
-            if there.get(name, value).split() != value.split():
+            if current.get(name, value).split() != value.split():
                 yield f"{name} = {value}"
-            elif name not in there:
+            elif name not in current:
                 parts = name.split("/")
                 if parts[2:3] == ["conf"] and parts[3] not in {"all", "default", *shown}:
                     yield f"{name} = {value}"
 
-    def _unlike(self) -> Iterator[str]:
-        """The lines that write files in ETC/polarfab which are not the rendered ones."""
+    def _changed_files(self) -> Iterator[str]:
+        """The lines that write the files which ETC/polarfab does not have, or has otherwise."""
         sums = (line.split(None, 1) for line in self._ask(SUMS).splitlines())
-        there = {place.rpartition("/")[2]: digest for digest, place in sums}
+        digests = {path.rpartition("/")[2]: digest for digest, path in sums}
         for name, text in self._texts().items():
-            if there.get(name) != hashlib.sha256(text.encode()).hexdigest():
+            if digests.get(name) != hashlib.sha256(text.encode()).hexdigest():
                 yield f"{WRITE}{self.etc}/polarfab/{name}"
 
     def _texts(self) -> dict[str, str]:
-        here = sorted(file for file in self.files.iterdir() if not file.name.startswith("."))
-        texts = {file.name: file.read_text() for file in here if file.name not in self.elsewhere}
+        """The rendered files that go to ETC/polarfab, by name, each with one last line break."""
+        files = sorted(file for file in self.files.iterdir() if not file.name.startswith("."))
+        texts = {file.name: file.read_text() for file in files if file.name not in self.elsewhere}
         return {name: text.rstrip("\n") + "\n" for name, text in texts.items()}
 
     def type(self, lines: Sequence[str]) -> None:
@@ -159,8 +166,9 @@ class KernelDevice(RouterDevice):
                 texts = {name: text for name, text in self._texts().items() if name in names}
                 self.shell.put(f"{self.etc}/polarfab", texts)
             elif program:
-                said = (line.removeprefix("-4 ").removeprefix("-6 ") for line in group)
-                self.shell.run(program, "".join(f"{line}\n" for line in said))
+                # The family is an option of the program already.
+                statements = (line.removeprefix("-4 ").removeprefix("-6 ") for line in group)
+                self.shell.run(program, "".join(f"{line}\n" for line in statements))
             else:
                 self.configure(tuple(group))
 
@@ -178,11 +186,11 @@ class KernelDevice(RouterDevice):
 
 
 def _program(line: str) -> str:
-    """What takes a line; "": the configuration of a router on it."""
-    first = line.partition(" ")[0]
-    if first.startswith(SETTING):
+    """The program that takes a line; "" for a line of the configuration of FRR."""
+    first_word = line.partition(" ")[0]
+    if first_word.startswith(SETTING):
         return "sysctl --quiet --ignore --load=/dev/stdin"
-    return WRITE if line.startswith(WRITE) else PROGRAMS.get(first, "")
+    return WRITE if line.startswith(WRITE) else PROGRAMS.get(first_word, "")
 
 
 def _has(shown: Mapping[str, Any], words: Sequence[str]) -> bool:
@@ -192,35 +200,37 @@ def _has(shown: Mapping[str, Any], words: Sequence[str]) -> bool:
             return name in shown
         case ["address", "replace", address, "dev", name, *_]:
             held = shown.get(name, {}).get("addr_info", ())
-            texts = (f"{one['local']}/{one['prefixlen']}" for one in held)
+            texts = (f"{entry['local']}/{entry['prefixlen']}" for entry in held)
             return any(ip_interface(text) == ip_interface(address) for text in texts)
         case ["link", "set", name, *rest]:
-            one = shown.get(name)
-            if one is None:
+            interface = shown.get(name)
+            if interface is None:
                 return False
-            if rest[-1:] == ["up"] and "UP" not in one.get("flags", ()):
+            if rest[-1:] == ["up"] and "UP" not in interface.get("flags", ()):
                 return False
-            said = {"mtu": "mtu", "alias": "ifalias", "master": "master"}
+            key_of_word = {"mtu": "mtu", "alias": "ifalias", "master": "master"}
             pairs = zip(rest[::2], rest[1::2], strict=False)  # without a last `up`
-            return all(str(one.get(said[word], "")) == text for word, text in pairs)
+            return all(str(interface.get(key_of_word[word], "")) == text for word, text in pairs)
     return False
 
 
 class LinuxDevice(KernelDevice):
-    """Target linux."""
+    """A machine whose kernel forwards by the files of target linux."""
 
     apart = "next hops of the kernel are numbered by build, so routes of two cannot mix"
 
     def plan(self) -> DevicePlan:
         """See `RouterDevice.plan`."""
-        found = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)
-        routes, plan = kernel_remediation(*found, self.text("routes.batch")), self.kernel_plan()
+        held_routes, nexthops = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)
+        routes = kernel_remediation(held_routes, nexthops, self.text("routes.batch"))
+        plan = self.kernel_plan()
         return replace(plan, add=(*routes.add, *plan.add), remove=(*plan.remove, *routes.remove))
 
     def of_others(self, tables: str) -> Iterator[Any]:
         """See `KernelDevice.of_others`: routes of protocols other than 80."""
-        shown = json.JSONDecoder().raw_decode(tables)[0]
-        if others := [one for one in shown if str(one.get("protocol")) not in (OURS, KERNEL_OWN)]:
+        routes = json.JSONDecoder().raw_decode(tables)[0]
+        own = (OURS, KERNEL_OWN)
+        if others := [route for route in routes if str(route.get("protocol")) not in own]:
             yield others
 
     def tables(self) -> str:

@@ -40,7 +40,7 @@ class NxosDevice(NapalmDevice):
         super().type(split)
         rest = [line for line in lines if line not in split]
         wanted = {line for line in rest if CAGED.fullmatch(line)}
-        limit = time.monotonic() + PORTS_PATIENCE * bool(split)
+        limit = time.monotonic() + (PORTS_PATIENCE if split else 0)
         while missing := wanted and wanted - set(self.running().splitlines()):
             if time.monotonic() >= limit:
                 raise DeviceError(f"the switch has no {min(missing)}")

@@ -30,13 +30,14 @@ DETAIL_LINE = re.compile(
     r"(Chassis id|Port id|Local Port id|Port Description|System Name|Management Address): *(.*?)\s*"
 )
 NOTHING = {"null", "not advertised"}
+"""The words that stand for no value."""
 XML = OtherOutput(
     re.compile(r"<nf:rpc-reply|<__readonly__>"), "XML of NX-OS", "show lldp neighbors | json"
 )
 
 
 def fits(source: Source) -> bool:
-    """Whether the table looks like this."""
+    """Whether it is an LLDP neighbour table of NX-OS, as text or JSON."""
     if source.data is not None:
         return any(f"TABLE_{word}" in mapping(source.data) for word in TABLES)
     output = source.output
@@ -44,7 +45,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact per neighbour."""
+    """The neighbours in the table."""
     if source.data is not None:
         entries = _entries(source)
     elif DETAIL.search(source.output):
@@ -55,20 +56,25 @@ def read(source: Source) -> Iterator[Seen]:
 
 
 def _entries(source: Source) -> Iterator[NeighbourRow]:
+    """The rows of the JSON, with and without `detail`."""
     for word in TABLES:
         for row in rows(source.data, word):
-            names = _said(row.get("sys_name"), row.get("chassis_id"), row.get("mgmt_addr"))
-            ports = _said(row.get("port_id"), row.get("port_desc"))
+            names = _texts(row.get("sys_name"), row.get("chassis_id"), row.get("mgmt_addr"))
+            ports = _texts(row.get("port_id"), row.get("port_desc"))
             yield words(row.get("l_port_id")), names, ports
 
 
-def _said(*values: object) -> tuple[str, ...]:
-    """The texts, less the words for none."""
+def _texts(*values: object) -> tuple[str, ...]:
+    """The texts among the values, without the words that stand for no value."""
     return tuple(text for text in words(*values) if text not in NOTHING)
 
 
 def _lines(source: Source) -> Iterator[NeighbourRow]:
-    """Rows; a name that is alone in its line belongs to the next one."""
+    """The rows of `show lldp neighbors`; a long name has a line of its own above its row.
+
+    Raises:
+        InputError: no row follows such a name.
+    """
     lines = source.lines
     header = next(n for n, line in enumerate(lines) if HEADER.search(line))
     name = ""
@@ -84,18 +90,19 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
 
 
 def _detail_lines(lines: list[str]) -> Iterator[NeighbourRow]:
-    """A block per neighbour; each begins with the id of its chassis."""
+    """The rows of `show lldp neighbors detail`, a block each that begins with `Chassis id`."""
     block: dict[str, str] = {}
     for line in [*lines, "Chassis id: "]:
-        if not (known := DETAIL_LINE.fullmatch(line)):
+        if not (detail := DETAIL_LINE.fullmatch(line)):
             continue
-        if known[1] == "Chassis id":
+        key, value = detail[1], detail[2]
+        if key == "Chassis id":
             if block:
                 names = (block.get(k) for k in ("System Name", "Chassis id", "Management Address"))
-                ports = _said(block.get("Port id"), block.get("Port Description"))
-                yield words(block.get("Local Port id")), _said(*names), ports
+                ports = _texts(block.get("Port id"), block.get("Port Description"))
+                yield words(block.get("Local Port id")), _texts(*names), ports
             block = {}
-        block.setdefault(known[1], known[2])
+        block.setdefault(key, value)
 
 
 FORM = NeighbourTables("nxos", PRINTED_BY, fits, read, not_read=(XML,))

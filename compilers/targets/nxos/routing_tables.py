@@ -26,19 +26,23 @@ TEXT = re.compile(r"^IP(?:v6)? Rout(?:e|ing) Table for VRF", re.M)
 
 
 def fits(document: Any) -> bool:
-    """Whether NX-OS prints such."""
+    """Whether a JSON document is a routing table of NX-OS."""
     return "TABLE_vrf" in mapping(document)
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
-    """The routes."""
+    """The routes of all VRFs.
+
+    Raises:
+        ValueError: it is a table of BGP, whose JSON begins in the same way.
+    """
     held = HeldRoutes()
     for document in documents:
         for vrf in rows(document, "vrf"):
             name = vrf.get("vrf-name-out", "default")
-            other = [key for key in vrf if key.startswith("TABLE_") and key != "TABLE_addrf"]
-            if other:  # a table of BGP has the same beginning
-                raise ValueError(f"{other[0]} of VRF {name} in place of TABLE_addrf")
+            tables = [key for key in vrf if key.startswith("TABLE_") and key != "TABLE_addrf"]
+            if tables:
+                raise ValueError(f"{tables[0]} of VRF {name} in place of TABLE_addrf")
             for family in rows(vrf, "addrf"):
                 for route in rows(family, "prefix"):
                     if (hops := _hops(route)) and (prefix := route.get("ipprefix")):
@@ -47,6 +51,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
 
 def _hops(route: dict[str, Any]) -> Hops:
+    """The next hops of the best paths of a route; one over Null0 discards."""
     best = [path for path in rows(route, "path") if str(path.get("ubest", "true")) == "true"]
     if any(path.get("ifname") == "Null0" for path in best):
         return DISCARD
@@ -54,12 +59,14 @@ def _hops(route: dict[str, Any]) -> Hops:
 
 
 def _gateway(path: dict[str, Any]) -> tuple[str, str]:
-    """The gateway, without the VRF that it is in, and the interface; BGP's paths name none."""
+    """The gateway, without the VRF in which it is, and the interface; paths of BGP name none."""
     gateway = str(path.get("ipnexthop", "")).partition("%")[0]
-    return gateway, _interface(path) or ANY * bool(gateway)
+    any_interface = ANY if gateway else ""
+    return gateway, _interface(path) or any_interface
 
 
 def _interface(path: dict[str, Any]) -> str:
+    """The interface of a path by its long name, as in configurations: Ethernet1/1 for Eth1/1."""
     name = str(path.get("ifname", ""))
     return f"Ethernet{name[3:]}" if name.startswith("Eth") and name[3:4].isdecimal() else name
 

@@ -1,10 +1,12 @@
-"""The OpenFlow target: every switch's program as OpenFlow 1.3 messages in one buffer.
+"""Encodes the groups and flows of each switch as OpenFlow 1.3 messages, for the controller.
 
-A row is the same bytes on every switch but for a column or two (a route but for its class), so each
-kind of message is laid out once a fabric, and a switch's program is copies with columns filled.
+Most messages are the same bytes on every switch except in one or two columns: a route differs only
+in its class of egress ports. So each kind of message is laid out once for a fabric (a `Template`),
+and the program of a switch is made of copies with these columns filled (a `Block`).
 
-A program is one bundle: add groups, then rows, the marker last. The xid of a message tells what it
-is about (`Encoder.describe`), and an error quotes it.
+A switch takes its program as one bundle (ONF extension 230): first groups, then flows, last the
+marker that tells which build the switch has. The xid of a message says what the message is about;
+where a switch answers with an error, that quotes the xid, and `Encoder.describe` puts it in words.
 """
 
 from __future__ import annotations
@@ -60,29 +62,25 @@ from compilers.targets.openflow.protocol import GroupType
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowProgram:
-    """What a switch is to hold, as bundled messages that add it, in the order to send them.
-
-    groups and flows: blocks of messages of one length. A group that others lead to comes first; the
-    last flow is the build marker.
-    """
+    """The messages that add all groups and flows of a switch to a bundle, in sending order."""
 
     groups: tuple[Block, ...]
+    """Blocks of messages of equal length; a group precedes the groups that forward to it."""
     flows: tuple[Block, ...]
+    """Blocks of messages of equal length; the last flow is the marker of the build."""
 
     @property
     def parts(self) -> list[bytes]:
-        """The bytes, a block each."""
+        """The bytes of each block."""
         return [block.tobytes() for block in (*self.groups, *self.flows)]
 
 
 class Encoder:
-    """The programs of all switches of a build.
-
-    discovers: they have the row that sends LLDP frames to the controller.
+    """Makes the programs of the switches of a build.
 
     Args:
-        build: saved, so that it has an identity.
-        profiles: of each vertex; None: those of the node types.
+        build: the build; it was saved, so it has an identity.
+        profiles: what each switch can do, by vertex; None: what its node type says.
 
     Raises:
         InputError: the build asks for something that this target cannot do.
@@ -99,13 +97,18 @@ class Encoder:
             for vertex in np.flatnonzero(build.topology.present).tolist()
         }
         self.discovers = False
+        """Whether switches get the flow that sends LLDP frames to the controller."""
         self._pipeline = Pipeline(build, self.profiles)
         self._layout()
 
     def with_tables(self, tables: Tables, discovers: bool | None = None) -> Encoder:
-        """The encoder of the same build with other tables, as many classes per switch.
+        """An encoder of the same build with other tables.
 
-        Both have the same profiles, now and later.
+        Both share one list of profiles: `restrict` of either changes both.
+
+        Args:
+            tables: the other tables, with as many classes of egress ports per switch.
+            discovers: whether switches send LLDP frames to the controller; None: as here.
         """
         other = copy(self)
         other.discovers = self.discovers if discovers is None else discovers
@@ -123,7 +126,7 @@ class Encoder:
         return self._pipeline.marks
 
     def as_now(self) -> Encoder:
-        """The same for good: `restrict` of this one does not change it."""
+        """A copy that a later `restrict` of this encoder does not change."""
         other = copy(self)
         other.profiles = list(self.profiles)
         return other.with_tables(self.build.tables)
@@ -133,12 +136,17 @@ class Encoder:
         return self.profiles[vertex]
 
     def restrict(self, vertex: int, able: Profile) -> None:
-        """The switch has shown that it can do no more than this; nothing of a vertex below 0."""
+        """Limit the profile of a switch to what it has shown that it can do.
+
+        Args:
+            vertex: the switch; below 0 it is none of the build, and nothing happens.
+            able: what it can do.
+        """
         if vertex >= 0 and not self._pipeline.whole:  # what that needs it has, or refuses
             self.profiles[vertex] = self._node_profiles[vertex].within(able)
 
     def rows(self, vertex: int) -> int:
-        """How many flows the switch has once programmed."""
+        """The number of flows in the program of a switch."""
         return self._pipeline.rows(vertex)
 
     def program(self, vertex: int, generation: int = 0) -> FlowProgram:
@@ -409,19 +417,22 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Carried:
-    """The layouts of rows for packets that carry an intermediate.
-
-    first: the MAC address of the first one. within, draw: by address family. far, near: a row an
-    intermediate, that of a neighbour by its port. reached: where packets go no further towards it.
-    """
+    """The layouts of flows for packets that carry an intermediate switch in their MAC address."""
 
     first: int
+    """The MAC address of the first intermediate."""
     within: list[Template]
+    """By address family: packets from a host to another host of its switch."""
     draw: list[Template]
+    """By address family: packets from a host, which draw an intermediate."""
     far: Template
+    """Packets to an intermediate that is no neighbour."""
     near: Template
+    """Packets to an intermediate behind a port, as long as that port is up."""
     reached: Template
+    """Packets whose intermediate is reached or has no route: the destination decides from here."""
     given_up: Block
+    """Packets whose intermediate is a neighbour behind a port that is down: likewise."""
 
     @classmethod
     def of(cls, build: Build) -> _Carried:

@@ -1,7 +1,9 @@
-"""The bytes of groups and flows: each kind of message, laid out once for the whole fabric.
+"""The bytes of the messages that add groups and flows, each kind laid out once for the fabric.
 
-Every function gives a template of messages that are wrapped for the bundle, or those of them that
-are the same on every switch. What differs from switch to switch is a column.
+A message that differs between switches comes as a `Template`, with a named column for each part
+that differs; `Template.filled` makes the messages of one switch. A message that is the same on all
+switches comes as a `Block`. All are wrapped as adds to one bundle (ONF extension 230). `Encoder`
+makes programs of them; `flow_tables` describes the tables.
 """
 
 from __future__ import annotations
@@ -71,19 +73,18 @@ ALL_METADATA = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefixes:
-    """The prefixes of one address family, by their numbers.
-
-    ethertype: of the family. networks: uint32[P], of IPv6 the upper halves as uint64[P]. lengths:
-    uint8[P], descending.
-    """
+    """The P prefixes of one address family, by their numbers."""
 
     ethertype: int
+    """`IPV4` or `IPV6`."""
     networks: NDArray[Any]
+    """The addresses: uint32[P] of IPv4, uint64[P] of IPv6, where it is the upper half."""
     lengths: NDArray[np.uint8]
+    """uint8[P], descending."""
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """int64[P]: those of the route messages."""
+        """int64[P]: the numbers of the route messages in their xids."""
         return (IPV6_NUMBER if self.ethertype == IPV6 else 0) + np.arange(len(self.lengths))
 
     @property
@@ -94,7 +95,7 @@ class Prefixes:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """What fills these."""
+        """The values of the columns network and mask of `match`."""
         bits = 64 if self.ethertype == IPV6 else 32
         masks = [(1 << bits) - (1 << bits - length) for length in self.lengths.tolist()]
         columns = {"network": self.networks, "mask": np.array(masks, np.uint64)}
@@ -120,36 +121,37 @@ def xid_numbers(block: Block) -> NDArray[np.int64]:
 
 
 def opening() -> bytes:
-    """The bundle's start."""
+    """The message that opens the bundle."""
     return parts.bundle(Bundle.OPEN, BUNDLE, xid(RowKind.OPEN))
 
 
 def barrier(number: int) -> bytes:
-    """The barrier of this number."""
+    """A barrier request; the number tells its reply from those to others."""
     return protocol.message(MessageType.BARRIER_REQUEST, xid(RowKind.BARRIER, number))
 
 
 def commit() -> bytes:
-    """The bundle's commit."""
+    """The message that commits the bundle."""
     return parts.bundle(Bundle.COMMIT, BUNDLE, xid(RowKind.COMMIT))
 
 
 def discard(xid: int) -> bytes:
-    """Dropping the bundle that is not committed."""
+    """The message that discards the bundle, which was not committed."""
     return parts.bundle(Bundle.DISCARD, BUNDLE, xid)
 
 
 def marker(cookie: int) -> Block:
-    """The marker, which matches what nothing else matched, with this cookie."""
+    """The flow that marks the build by its cookie; it matches all packets that no other matches."""
     row = parts.flow_add(Table.DISPATCH, FlowPriority.MARKER, cookie, ())
     return parts.bundled(row, BUNDLE, xid(RowKind.MARKER)).block
 
 
 @cache
 def discovery() -> Block:
-    """LLDP frames (IEEE 802.1AB, §7) go to the controller; in programs only while it asks for them.
+    """The flow that sends LLDP frames (IEEE 802.1AB, §7) to the controller.
 
-    Whatever port they come in on: a cable may be in a port that should have none.
+    Programs have it only while the controller discovers cables. It matches every ingress port, as a
+    cable may be in a port that should have none.
     """
     match = parts.oxm("eth_dst", NEAREST_BRIDGE), parts.oxm("eth_type", LLDP)
     actions = parts.apply_actions(parts.to_controller())
@@ -163,13 +165,13 @@ def bundled_add(kind: int, body: bytes, xid: int) -> bytes:
 
 
 def forward(gateway: int, ipv6: bool) -> Block:
-    """Dispatch: what is sent to the gateway's MAC address loses one of its TTL and is routed."""
+    """Packets to the MAC address of the gateway: their TTL is decremented and they are routed."""
     instructions = parts.apply_actions(parts.dec_ttl()), parts.goto_table(Table.ROUTES)
     return _forward(gateway, 0, ipv6, *instructions)
 
 
 def forward_marked(marked: int, gateway: int, ipv6: bool) -> Block:
-    """The same for what is sent to the MAC address of marked packets; metadata keeps the mark."""
+    """Packets to the MAC address of marked packets: routed likewise, with the mark in metadata."""
     return _forward(
         marked,
         MARKED_NUMBER,
@@ -181,7 +183,7 @@ def forward_marked(marked: int, gateway: int, ipv6: bool) -> Block:
 
 
 def forward_carried(carried: int, ipv6: bool) -> Block:
-    """The same for what carries an intermediate, whichever."""
+    """Packets to the MAC address of any intermediate: their TTL is decremented, they are routed."""
     instructions = parts.apply_actions(parts.dec_ttl()), parts.goto_table(Table.ROUTES)
     return _forward(carried, CARRIED_NUMBER, ipv6, *instructions, mask=CARRIED_MASK)
 
@@ -189,6 +191,7 @@ def forward_carried(carried: int, ipv6: bool) -> Block:
 def _forward(
     mac: int, first: int, ipv6: bool, *instructions: Parts, mask: int | None = None
 ) -> Block:
+    """A flow for each address family for packets to a MAC address; `first` numbers the flows."""
     families = (IPV4, IPV6) if ipv6 else (IPV4,)
     place = Table.DISPATCH, FlowPriority.FORWARD, RowKind.FORWARD
     fields = parts.oxm("eth_dst", mac, mask), parts.oxm("eth_type", "family")
@@ -198,21 +201,26 @@ def _forward(
 
 
 def spread(spread: SpreadRow, basis: int) -> Block:
-    """A row for marked packets that came in on a port and go to no neighbour.
+    """A flow for marked packets that came in on a port and go to no neighbour.
 
-    basis: of the hash.
+    Args:
+        spread: the ingress port, and the ports that share its packets.
+        basis: the seed of the hash.
     """
-    came = parts.oxm("in_port", spread.in_port)
+    ingress = parts.oxm("in_port", spread.in_port)
     return _row(
         (Table.CLASSES, ClassPriority.MARKED, RowKind.SPREAD),
         spread.in_port,
-        (came, parts.oxm("metadata", spread.metadata, SPREAD_MASK)),
+        (ingress, parts.oxm("metadata", spread.metadata, SPREAD_MASK)),
         parts.apply_actions(parts.bundle_ports(spread.ports, basis)),
     ).block
 
 
 def enter(gateway: int, hosts: int, ethertype: int) -> Template:
-    """The same for what comes from a host, by its `port` (column), and metadata says so."""
+    """Packets from a host to the gateway: routed like others, and metadata says that they enter.
+
+    The column `port` is the host's.
+    """
     first = 1 + (ethertype == IPV6) << 16
     fields = (
         parts.oxm("in_port", "port"),
@@ -230,7 +238,10 @@ def enter(gateway: int, hosts: int, ethertype: int) -> Template:
 
 
 def within(gateway: int, ethertype: int, length: int) -> Template:
-    """What a host sends to the switch's own `block` (column) gets no intermediate."""
+    """Packets from a host to hosts of the same switch, which get no intermediate.
+
+    The column `block` is the prefix of the switch's hosts.
+    """
     v6 = ethertype == IPV6
     mask = IPV6_MASK if v6 else (1 << 32) - (1 << 32 - length)
     block = parts.oxm("ipv6_dst" if v6 else "ipv4_dst", "block", mask)
@@ -244,9 +255,9 @@ def within(gateway: int, ethertype: int, length: int) -> Template:
 
 
 def draw(gateway: int, carried: int, hosts: int, ethertype: int, count: int) -> Template:
-    """What comes from a host, by its `port`, gets one of so many intermediates.
+    """Packets from a host draw one of `count` intermediates by a hash.
 
-    Columns: port; basis, of the hash.
+    The columns are the `port` of the host, and `basis`, the seed of the hash.
     """
     first = DRAWN_NUMBER + (1 + (ethertype == IPV6) << 16)
     fields = (
@@ -264,14 +275,19 @@ def draw(gateway: int, carried: int, hosts: int, ethertype: int, count: int) -> 
 
 
 def towards(macs: NDArray[np.uint8], watched: bool) -> Template:
-    """A row an intermediate, by its MAC address: its class into `metadata` (column).
+    """For each intermediate a row that matches its MAC address and looks up its class next.
 
-    watched: its `port` (column) into register 0, while that is up.
+    The column `metadata` is the class.
+
+    Args:
+        macs: the MAC addresses of the intermediates.
+        watched: whether the row also writes the column `port` into register 0 while that port is
+            up: for intermediates that are neighbours.
     """
-    watch = [parts.apply_actions(parts.port_if_up("port", "reg0", CARRIED_BITS))] * watched
+    write_port = parts.apply_actions(parts.port_if_up("port", "reg0", CARRIED_BITS))
     return _carried_row(
         np.arange(len(macs)),
-        *watch,
+        *([write_port] if watched else []),
         parts.write_metadata("metadata", CLASS_MASK),
         parts.goto_table(Table.CLASSES),
         mac=macs,
@@ -279,12 +295,18 @@ def towards(macs: NDArray[np.uint8], watched: bool) -> Template:
 
 
 def reached(macs: NDArray[np.uint8], gateway: int) -> Template:
-    """The same where packets go no further towards it: they go on as those of hosts here."""
+    """For each intermediate a row that sends its packets on as if a host here had sent them.
+
+    For the switch that is the intermediate, and where no route leads to the intermediate.
+    """
     return _carried_row(np.arange(len(macs)), parts.apply_actions(*_on(gateway)), mac=macs)
 
 
 def given_up(gateway: int) -> Block:
-    """What register 0 has no port for goes on as what a host here sends."""
+    """The row for packets whose register 0 has no port, as the neighbour's is down.
+
+    They go on as if a host here had sent them.
+    """
     done = _on(gateway, parts.clear("reg0", 0, CARRIED_BITS))
     place = Table.CLASSES, ClassPriority.NO_WAY, RowKind.CARRIED
     field = parts.oxm("reg0", NO_PORT_UP, NO_PORT_UP)
@@ -292,20 +314,25 @@ def given_up(gateway: int) -> Block:
 
 
 def _carried_row(number: NDArray[np.int64], *instructions: Parts, **columns: Any) -> Template:
+    """A row for packets to a MAC address, the column `mac`, which is that of an intermediate."""
     place = Table.ROUTES, CARRIED_PRIORITY, RowKind.CARRIED
     return _row(place, number, (parts.oxm("eth_dst", "mac"),), *instructions, **columns)
 
 
 def _on(gateway: int, *more: Parts) -> tuple[Parts, ...]:
-    """Actions: the intermediate comes off, and the packet came in nowhere."""
+    """Actions that take the intermediate off a packet and look it up as one of a host here.
+
+    The ingress port is cleared, so that the packet may leave by the port on which it came in.
+    """
     off = parts.set_field("eth_dst", gateway), parts.clear("in_port_16", 0, 16)
     return *off, *more, parts.look_up_again(Table.ROUTES)
 
 
 def arp_answer(gateway: int, length: int) -> Template:
-    """The answer to every ARP request for an address of the switch's `block` (column): the gateway.
+    """Answers each ARP request for an address of the switch with the gateway's MAC address.
 
-    Hosts of one switch share a subnet and ask for each other; they too are reached by routing.
+    Hosts of one switch share a subnet and ask for each other; they too are reached by routing. The
+    column `block` is the network of the switch.
     """
     mask = (1 << 32) - (1 << 32 - length)
     actions = parts.apply_actions(
@@ -326,9 +353,10 @@ def arp_answer(gateway: int, length: int) -> Template:
 
 
 def arp_reply(gateway: int, rows: int) -> Template:
-    """The answer to a host's ARP request for one address, all of it in constants.
+    """Answers a host's ARP request for one address with constants, on switches that move no fields.
 
-    Columns: `port`, `mac` and `own`, the address, of the host that asks; `target`, that asked for.
+    The columns are of the host that asks `port`, `mac` and `own`, its address, and `target`, the
+    address for which it asks.
     """
     actions = parts.apply_actions(
         parts.set_field("eth_dst", "mac"),
@@ -346,10 +374,10 @@ def arp_reply(gateway: int, rows: int) -> Template:
 
 
 def nd_answer() -> Template:
-    """The same for neighbour solicitations (RFC 4861, §4.3): they become advertisements.
+    """Turns each neighbour solicitation (RFC 4861, §4.3) for the switch into an advertisement.
 
-    `block` (column) is [1, 2], the address in two halves. The link-layer address can only be set in
-    what is an advertisement already, so that happens in the next table (`nd_finish`).
+    The link-layer address can only be set in what is an advertisement already, so that happens in
+    the next table (`nd_finish`). The column `block` is [1, 2], the network in two halves.
     """
     actions = parts.apply_actions(
         parts.move("ipv6_src", "ipv6_dst"),
@@ -368,24 +396,27 @@ def nd_answer() -> Template:
 
 
 def nd_finish(gateway: int) -> Block:
-    """The advertisement's link-layer address, and its return path."""
+    """Sets the link-layer address of the advertisement and sends it back to the host."""
     actions = parts.apply_actions(parts.set_field("nd_tll", gateway), *_send_back(gateway))
     place = Table.ND, FlowPriority.ANSWER, RowKind.ANSWER
     return _row(place, 2, _icmpv6(ADVERTISEMENT), actions).block
 
 
 def own_arp(hosts: int) -> Template:
-    """Silence when a host asks for its own `address` (RFC 5227); a row per host number."""
+    """For each host a row that drops its ARP requests for its own `address` (RFC 5227).
+
+    An answer would tell the host that another has its address.
+    """
     return _own(hosts, _arp_request(), "arp_tpa", 0)
 
 
 def own_nd(hosts: int) -> Template:
-    """Silence when a host checks that its own `address` is free (RFC 4862, §5.4)."""
+    """For each host a row that drops its check that its own `address` is free (RFC 4862, §5.4)."""
     return _own(hosts, _icmpv6(SOLICITATION), "nd_target", 1 << 16)
 
 
 def routes(prefixes: Prefixes, mask: int) -> Template:
-    """A row per prefix: its egress class into `metadata` (column), the bits under the mask."""
+    """For each prefix a row that writes its egress class, the column `metadata`, under a mask."""
     return _row(
         (Table.ROUTES, prefixes.lengths, RowKind.ROUTE),
         prefixes.numbers,
@@ -397,25 +428,34 @@ def routes(prefixes: Prefixes, mask: int) -> Template:
 
 
 def prefix_rows(prefixes: Prefixes, gateway: int, by_port: bool) -> Template:
-    """A row per prefix for switches of one table: through `group` (column).
+    """For each prefix a row that leads to the column `group`, for switches of one table.
 
-    by_port: only for packets that come in on `port` (column), before the row for all others.
+    Args:
+        prefixes: the prefixes.
+        gateway: the MAC address of the gateway.
+        by_port: whether the row is only for packets that come in on the column `port`; such a row
+            precedes that for packets from all other ports.
     """
-    came = [parts.oxm("in_port", "port")] * by_port
+    ingress = [parts.oxm("in_port", "port")] if by_port else []
     priority = [single_priority(length) + by_port for length in prefixes.lengths.tolist()]
     return _row(
         (Table.DISPATCH, priority, RowKind.ROUTE),
         prefixes.numbers,
-        (*came, parts.oxm("eth_dst", gateway), *prefixes.match),
+        (*ingress, parts.oxm("eth_dst", gateway), *prefixes.match),
         parts.apply_actions(parts.dec_ttl(), parts.group("group")),
         **prefixes.columns,
     )
 
 
 def hosts(gateway: int, hosts: int, ethertype: int, single: bool) -> Template:
-    """A row per host number: `address`, `mac` and `port` are its columns.
+    """For each host a row that delivers packets; the columns are its `address`, `mac` and `port`.
 
-    single: in the only table, where a packet has not been dispatched before.
+    Args:
+        gateway: the MAC address of the gateway.
+        hosts: how many hosts a switch may have.
+        ethertype: `IPV4` or `IPV6`.
+        single: whether it is for a switch of one table, where no row has checked the MAC address
+            and decremented the TTL before.
     """
     field, bits, first = ("ipv6_dst", 128, 1 << 16) if ethertype == IPV6 else ("ipv4_dst", 32, 0)
     fields: tuple[Parts, ...] = parts.oxm("eth_type", ethertype), parts.oxm(field, "address")
@@ -424,7 +464,7 @@ def hosts(gateway: int, hosts: int, ethertype: int, single: bool) -> Template:
         fields = parts.oxm("eth_dst", gateway), *fields
         place = Table.DISPATCH, single_priority(bits), RowKind.HOST
     actions = parts.apply_actions(
-        *[parts.dec_ttl()] * single,
+        *([parts.dec_ttl()] if single else []),
         parts.set_field("eth_src", gateway),
         parts.set_field("eth_dst", "mac"),
         parts.output("port"),
@@ -433,10 +473,17 @@ def hosts(gateway: int, hosts: int, ethertype: int, single: bool) -> Template:
 
 
 def classes(count: int, role: int, generation: int, masks: bool, direct: int) -> Template:
-    """A row an egress class, through its group of this role; `in_port` is a column of some.
+    """For each egress class a row that leads to its group of a role.
 
-    masks: metadata says of packets from hosts that they are; without, their `in_port` does. direct:
-    see `flow_tables.class_numbers`.
+    Rows that are not for packets in transit match the ingress port, the column `in_port`, unless
+    metadata says that packets come from hosts.
+
+    Args:
+        count: the number of classes.
+        role: the role of the groups.
+        generation: which numbers classes and groups have.
+        masks: whether metadata says of packets from hosts that they are.
+        direct: see `flow_tables.class_numbers`.
     """
     numbers = np.arange(count)
     through = parts.apply_actions(parts.group("group"))
@@ -453,9 +500,13 @@ def classes(count: int, role: int, generation: int, masks: bool, direct: int) ->
 
 
 def shared(egress: int, ports: NDArray[np.integer], basis: int, generation: int) -> Block:
-    """A row of a class with several next hops, which packets from anywhere share.
+    """A row for a class with several next hops, which share packets from hosts and from switches.
 
-    ports: of the next hops. basis: of the hash.
+    Args:
+        egress: the class.
+        ports: the ports of the next hops.
+        basis: the seed of the hash.
+        generation: which number the class has.
     """
     value, mask = class_metadata(np.array([egress]), entering=False, generation=generation)
     return _row(
@@ -510,21 +561,24 @@ def _row(
 
 
 def single_priority(length: int) -> int:
-    """The priority of a prefix in the only table; one more where packets come in on some port."""
+    """The priority of a prefix in the only table; a row that matches the port has one more."""
     return 2 * length
 
 
 def _own(hosts: int, question: tuple[Parts, ...], field: str, first: int) -> Template:
+    """For each host a row without instructions, which drops what asks for the host's address."""
     fields = (parts.oxm("in_port", "port"), *question, parts.oxm(field, "address"))
     place = Table.DISPATCH, FlowPriority.OWN, RowKind.OWN
     return _row(place, first + np.arange(hosts), fields)
 
 
 def _arp_request() -> tuple[Parts, ...]:
+    """The fields of a match on ARP requests."""
     return parts.oxm("eth_type", ARP), parts.oxm("arp_op", REQUEST)
 
 
 def _icmpv6(kind: int) -> tuple[Parts, ...]:
+    """The fields of a match on ICMPv6 messages of a type."""
     return (
         parts.oxm("eth_type", IPV6),
         parts.oxm("ip_proto", ICMPV6),
@@ -533,6 +587,7 @@ def _icmpv6(kind: int) -> tuple[Parts, ...]:
 
 
 def _send_back(gateway: int) -> tuple[Parts, ...]:
+    """Actions that send a frame from the gateway to its sender, by the port on which it came in."""
     return (
         parts.move("eth_src", "eth_dst"),
         parts.set_field("eth_src", gateway),
@@ -541,5 +596,6 @@ def _send_back(gateway: int) -> tuple[Parts, ...]:
 
 
 def _xids_of(block: Block) -> NDArray[np.uint32]:
+    """uint32[n]: the xids of the messages of a block."""
     xids: NDArray[np.uint32] = heads(block, HEADER)["xid"]
     return xids

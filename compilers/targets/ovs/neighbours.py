@@ -25,13 +25,17 @@ LONGEST_ID = 16
 
 
 def fits(source: Source) -> bool:
-    """Whether the table looks like this."""
+    """Whether it is a list of links with a `src` and a `dst` each."""
     entries = items(source.data)
     return bool(entries) and all({"src", "dst"} <= set(mapping(entry)) for entry in entries)
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact per link and direction."""
+    """The links, each direction for itself.
+
+    Raises:
+        InputError: an end has no `dpid` or `port_no` in hexadecimal digits.
+    """
     for i, entry in enumerate(items(source.data)):
         ends = [_end(mapping(entry).get(side)) for side in ("src", "dst")]
         if None in ends:
@@ -44,14 +48,16 @@ def read(source: Source) -> Iterator[Seen]:
 
 
 def _end(value: object) -> End | None:
-    known = mapping(value)
-    dpid, port = (_hexadecimal(known.get(word)) for word in ("dpid", "port_no"))
+    """An end of a link; None: a number is missing or malformed."""
+    fields = mapping(value)
+    dpid, port = (_hexadecimal(fields.get(key)) for key in ("dpid", "port_no"))
     if dpid is None or port is None:
         return None
-    return End((f"dpid:{dpid:#x}",), words(f"#{port}", known.get("name")))
+    return End((f"dpid:{dpid:#x}",), words(f"#{port}", fields.get("name")))
 
 
 def _hexadecimal(value: object) -> int | None:
+    """The number that a text of at most 16 hexadecimal digits has, None for others."""
     if not isinstance(value, str) or len(value) > LONGEST_ID:
         return None
     try:

@@ -34,16 +34,16 @@ COMMENTS = {
     RowKind.MARKER: "The build marker, last: it counts what nothing matched, and its cookie names "
     "the build.",
 }
-"""What is written above the rows of each kind, in the order of flows.txt."""
+"""The comment above the rows of each kind, in the order of flows.txt."""
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """Rows of one kind."""
+class RowSection:
+    """The rows of one kind, with the comment above them."""
 
     comment: str
     rows: list[str]
-    """As ovs-ofctl writes them."""
+    """Lines in the form of ovs-ofctl."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ class OvsVariables:
     node: str
     """The name of the switch."""
     identity: str
-    """Of the build."""
-    sections: list[Section]
+    """The identity of the build."""
+    sections: list[RowSection]
     """All rows of the switch, the build marker last."""
     groups: list[str]
-    """As ovs-ofctl writes them; a group that others lead to comes first."""
+    """Lines in the form of ovs-ofctl; a group precedes the groups that forward to it."""
 
 
 class Ovs(Target):
@@ -107,10 +107,10 @@ class Ovs(Target):
         return of_switch
 
 
-def _sections(program: FlowProgram) -> list[Section]:
-    """The rows of a program, those of a kind together."""
+def _sections(program: FlowProgram) -> list[RowSection]:
+    """The rows of a program by their kind, in the order of `COMMENTS`."""
     lines: dict[RowKind, list[str]] = {kind: [] for kind in COMMENTS}
     for block in program.flows:
         if len(block):
             lines[kind_of(block)] += map(row_line, rows.entries(rows.added_rows(block)))
-    return [Section(COMMENTS[kind], some) for kind, some in lines.items() if some]
+    return [RowSection(COMMENTS[kind], of_kind) for kind, of_kind in lines.items() if of_kind]

@@ -31,7 +31,7 @@ NO_GATEWAY = ("0.0.0.0", "::", "")  # noqa: S104
 
 
 def fits(document: Any) -> bool:
-    """Whether a JSON document is such a dump."""
+    """Whether a JSON document is a dump of these tables of APPL_DB."""
     return any(key.startswith((KEY, GROUP_KEY)) for key in mapping(document))
 
 
@@ -39,7 +39,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes of the documents; a route with a group has the next hops of the group.
 
     Raises:
-        ValueError: a table is missing.
+        ValueError: ROUTE_TABLE is missing, or a group that a route names.
     """
     held = HeldRoutes()
     entries = {
@@ -51,7 +51,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
         if not key.startswith(KEY):
             continue
         table, prefix = MAIN, key.removeprefix(KEY)
-        if prefix.startswith("Vrf"):
+        if prefix.startswith("Vrf"):  # SONiC requires that names of VRFs begin so
             table, _, prefix = prefix.partition(":")
         if group := value.get("nexthop_group"):
             if f"{GROUP_KEY}{group}" not in entries:
@@ -69,6 +69,7 @@ def _value(entry: Any) -> dict[str, Any]:
 
 
 def _hops(value: dict[str, Any]) -> Hops:
+    """The next hops in the fields of a route; lists that are shorter than `ifname` lack values."""
     if value.get("blackhole") == "true":
         return DISCARD
     interfaces = str(value.get("ifname", "")).split(",")

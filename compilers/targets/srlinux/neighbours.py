@@ -24,16 +24,21 @@ NAME, PORT = "Neighbor System Name", "Neighbor Port"
 
 
 def fits(source: Source) -> bool:
-    """Whether the table looks like this."""
+    """Whether it is an LLDP neighbour table of SR Linux, as text or JSON."""
     return NAME in source.text or bool(_interfaces(source.data))
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact per neighbour."""
+    """The neighbours in the table."""
     return seen_rows(source, _lines(source) if source.data is None else _state(source))
 
 
 def _lines(source: Source) -> Iterator[NeighbourRow]:
+    """The rows of `show system lldp neighbor`, a table with `|` between cells.
+
+    Raises:
+        InputError: the names of columns are missing, or a row has another number of cells.
+    """
     columns: list[str] = []
     for number, line in enumerate(source.lines, 1):
         if not line.lstrip().startswith("|"):
@@ -54,22 +59,22 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
 
 
 def _state(source: Source) -> Iterator[NeighbourRow]:
-    for interface in _interfaces(source.data):
-        known = bare(interface)
-        for neighbour in items(known.get("neighbor")):
-            facts = bare(neighbour)
-            ports = words(facts.get("port-id"), facts.get("port-description"))
-            names = words(facts.get("system-name"), facts.get("chassis-id"))
-            yield words(known.get("name")), names, ports
+    """The rows of the state: the neighbours of each interface."""
+    for interface in map(bare, _interfaces(source.data)):
+        for neighbour in map(bare, items(interface.get("neighbor"))):
+            ports = words(neighbour.get("port-id"), neighbour.get("port-description"))
+            names = words(neighbour.get("system-name"), neighbour.get("chassis-id"))
+            yield words(interface.get("name")), names, ports
 
 
 def _interfaces(data: Any) -> list[Any]:
-    """The list of interfaces, however much of the path to it is printed."""
-    known = bare(data)
-    for step in ("system", "lldp"):
-        known = bare(known[step]) if step in known else known
-    found = items(known.get("interface"))
-    return found if any("neighbor" in bare(entry) for entry in found) else []
+    """The interfaces, if one has neighbours; the state may begin at system, lldp or below."""
+    node = bare(data)
+    for key in ("system", "lldp"):
+        if key in node:
+            node = bare(node[key])
+    interfaces = items(node.get("interface"))
+    return interfaces if any("neighbor" in bare(entry) for entry in interfaces) else []
 
 
 FORM = NeighbourTables("srlinux", PRINTED_BY, fits, read)

@@ -1,13 +1,14 @@
-"""`info from state network-instance * route-table | as json` of Nokia SR Linux.
+"""Reader of the routes of Nokia SR Linux, from its state as JSON.
 
-The model is srl_nokia-ip-route-tables: routes name a next hop group by its index, a group its next
-hops by theirs.
+`info from state network-instance * route-table | as json` prints the YANG model
+srl_nokia-ip-route-tables: a route names a next-hop group by the group's index, and a group names
+next hops by theirs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from compilers.readers.devices.held_routes import (
@@ -28,7 +29,7 @@ TEXT = re.compile(r"route table of network instance ", re.M)
 
 
 def fits(document: Any) -> bool:
-    """Whether SR Linux prints such."""
+    """Whether a JSON document has the state of network instances."""
     return "network-instance" in bare(document)
 
 
@@ -38,46 +39,56 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     instances: dict[str, list[Tree]] = {}
     for document in documents:
         for instance in items(bare(document).get("network-instance")):
-            known = bare(instance)
-            tables = instances.setdefault(str(known.get("name", "default")), [])
-            tables.append(bare(known.get("route-table")))
+            properties = bare(instance)
+            tables = instances.setdefault(str(properties.get("name", "default")), [])
+            tables.append(bare(properties.get("route-table")))
     groups = {name: _groups(tables) for name, tables in instances.items()}
     for name, tables in instances.items():
-        for table in tables:
-            for family in ("ipv4", "ipv6"):
-                unicast = bare(table.get(f"{family}-unicast"))
-                for route in map(bare, items(unicast.get("route"))):
-                    where = str(route.get("next-hop-group-network-instance", name))
-                    group = groups.get(where, {}).get(str(route.get("next-hop-group")), ())
-                    if group and route.get("active", True):
-                        table_name = MAIN if name == "default" else name
-                        held.add(table_name, str(route.get(f"{family}-prefix")), 0, group)
+        for family in ("ipv4", "ipv6"):
+            for route in _active_routes(tables, family):
+                # A route may use a group of another network instance.
+                owner = str(route.get("next-hop-group-network-instance", name))
+                hops = groups.get(owner, {}).get(str(route.get("next-hop-group")), ())
+                if hops:
+                    table_name = MAIN if name == "default" else name
+                    held.add(table_name, str(route.get(f"{family}-prefix")), 0, hops)
     return held
 
 
+def _active_routes(tables: list[Tree], family: str) -> Iterator[Tree]:
+    """The routes of a family that are in the forwarding table."""
+    for table in tables:
+        unicast = bare(table.get(f"{family}-unicast"))
+        for route in map(bare, items(unicast.get("route"))):
+            if route.get("active", True):
+                yield route
+
+
 def _groups(tables: list[Tree]) -> dict[str, Hops]:
-    """The next hops of every group, by its index."""
-    hops = {str(hop.get("index")): hop for hop in _all(tables, "next-hop")}
-    found = {}
-    for group in _all(tables, "next-hop-group"):
+    """The next hops of every group, by its index; a group without usable ones discards."""
+    hop_by_index = {str(hop.get("index")): hop for hop in _entries(tables, "next-hop")}
+    hops_by_group: dict[str, Hops] = {}
+    for group in _entries(tables, "next-hop-group"):
         members = [bare(member) for member in items(group.get("next-hop"))]
-        numbers = [str(member.get("next-hop", member.get("index"))) for member in members]
-        listed = [hops[number] for number in numbers if number in hops]
-        direct = [hop for hop in listed if "ip-address" in hop or "subinterface" in hop]
-        found[str(group.get("index"))] = (
-            hops_of((str(hop.get("ip-address", "")), _interface(hop), 1) for hop in direct)
-            if direct
+        # A member without `next-hop` has the index of the next hop as its own.
+        indices = [str(member.get("next-hop", member.get("index"))) for member in members]
+        hops = [hop_by_index[index] for index in indices if index in hop_by_index]
+        usable = [hop for hop in hops if "ip-address" in hop or "subinterface" in hop]
+        hops_by_group[str(group.get("index"))] = (
+            hops_of((str(hop.get("ip-address", "")), _interface(hop), 1) for hop in usable)
+            if usable
             else DISCARD
         )
-    return found
+    return hops_by_group
 
 
-def _all(tables: list[Tree], key: str) -> list[Tree]:
+def _entries(tables: list[Tree], key: str) -> list[Tree]:
+    """The entries of a list of the model, such as `next-hop`, over all tables."""
     return [bare(entry) for table in tables for entry in items(table.get(key))]
 
 
 def _interface(hop: Tree) -> str:
-    """A next hop that leads to another route says no interface."""
+    """The interface of a next hop; any for one that is resolved by another route."""
     return str(hop.get("subinterface", ANY)).removesuffix(".0")
 
 

@@ -58,9 +58,10 @@ POLICY_PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SrlinuxVariables(P2pVariables):
-    """The variables of the template; config: the router as SR Linux's configuration."""
+    """The variables of the template."""
 
     config: Tree
+    """The router as SR Linux's configuration."""
 
 
 class Srlinux(P2pTarget):
@@ -132,15 +133,15 @@ def config(values: P2pVariables) -> Tree:
 
 
 def _servers(base: BaseConfig) -> Tree:
-    """Servers of time and logs."""
-    where = {"network-instance": base.vrf or "default"}
+    """The servers of time and of logs."""
+    instance = {"network-instance": base.vrf or "default"}
     servers: Tree = {}
     if base.ntp:
-        listed = [{"address": server} for server in base.ntp]
-        servers["srl_nokia-ntp:ntp"] = {"admin-state": "enable", **where, "server": listed}
+        time_servers = [{"address": server} for server in base.ntp]
+        servers["srl_nokia-ntp:ntp"] = {"admin-state": "enable", **instance, "server": time_servers}
     if base.syslog:
         hosts = [{"host": server} for server in base.syslog]
-        servers["srl_nokia-logging:logging"] = {**where, "remote-server": hosts}
+        servers["srl_nokia-logging:logging"] = {**instance, "remote-server": hosts}
     return servers
 
 
@@ -164,48 +165,55 @@ def _management(base: BaseConfig) -> Iterator[Tree]:
 
 
 def _interfaces(router: P2pRouter) -> Iterator[Tree]:
+    """The interfaces of a router: split cages, links, ports of hosts, and the router's own.
+
+    One host has a routed port. Several hosts share a bridge, whose address is on the IRB interface.
+    Without hosts the router's address is on a loopback interface.
+    """
     for port in router.cages:
         parts = {"num-breakout-ports": str(port.parts), "breakout-port-speed": f"{port.speed}G"}
         yield {"name": port.cage, "admin-state": "enable", "breakout-mode": parts}
     for link in router.links:
-        inside = ROUTED | _addresses(link.ipv4, link.ipv6)
-        yield _port(link, inside)
-    own = f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64"
+        yield _port(link, ROUTED | _addresses(link.ipv4, link.ipv6))
+    gateway = _addresses(f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64")
     for host in router.hosts:
-        single = len(router.hosts) == 1
-        inside = ROUTED | _addresses(*own) if single else BRIDGED
-        yield _port(host, inside)
+        yield _port(host, ROUTED | gateway if len(router.hosts) == 1 else BRIDGED)
     if not router.hosts:
         alone = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
         yield _interface(LOOPBACK, "router", 0, alone)
     if len(router.hosts) > 1:
         mtu = {"ip-mtu": router.mtu} if router.mtu else {}
-        yield _interface(IRB, "hosts", VLAN, mtu | _addresses(*own))
+        yield _interface(IRB, "hosts", VLAN, mtu | gateway)
 
 
-def _port(end: P2pLink | HostPort, inside: Tree) -> Tree:
-    """A port: the model counts the Ethernet header in the MTU of a port, not in that of IP."""
+def _port(end: P2pLink | HostPort, subinterface: Tree) -> Tree:
+    """The interface of a port with its one subinterface.
+
+    The model counts the Ethernet header in the MTU of a port, not in that of IP.
+    """
     port = end.port
     tree: Tree = {"mtu": port.mtu + ETHERNET_HEADER} if port.mtu else {}
-    if port.mtu and "routed" in inside["type"]:
-        inside = {"ip-mtu": port.mtu} | inside
+    if port.mtu and "routed" in subinterface["type"]:
+        subinterface = {"ip-mtu": port.mtu} | subinterface
     if port.fec:
         rs = "rs-544" if port.speed > NRZ * max(port.lanes, 1) else "rs-528"
         option = {"rs": rs, "fc": "base-r", "off": "disabled"}[port.fec]
         tree["transceiver"] = {"forward-error-correction": option}
-    return _interface(end.interface, end.description, 0, inside) | tree
+    return _interface(end.interface, end.description, 0, subinterface) | tree
 
 
-def _interface(name: str, description: str, index: int, inside: Tree) -> Tree:
+def _interface(name: str, description: str, index: int, subinterface: Tree) -> Tree:
+    """An interface with one subinterface, which has this index."""
     return {
         "name": name,
         "description": description,
         "admin-state": "enable",
-        "subinterface": [{"index": index, "admin-state": "enable", **inside}],
+        "subinterface": [{"index": index, "admin-state": "enable", **subinterface}],
     }
 
 
 def _addresses(ipv4: str, ipv6: str) -> Tree:
+    """The addresses of a subinterface, each with its prefix length; "" for none of a family."""
     return {
         family: {"admin-state": "enable", "address": [{"ip-prefix": address}]}
         for family, address in (("ipv4", ipv4), ("ipv6", ipv6))
@@ -214,6 +222,7 @@ def _addresses(ipv4: str, ipv6: str) -> Tree:
 
 
 def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
+    """The network instances: `default`, which routes, and a bridge for several hosts."""
     routed = [f"{link.interface}.0" for link in router.links]
     hosts = [f"{host.interface}.0" for host in router.hosts]
     shared = f"{IRB}.{VLAN}"
@@ -236,11 +245,12 @@ def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
 
 
 def _named(names: list[str]) -> list[Tree]:
+    """A list of the model whose entries only have names."""
     return [{"name": name} for name in names]
 
 
 def _groups(values: P2pVariables) -> Iterator[Tree]:
-    """Those that routes use: with BGP that which discards."""
+    """The next-hop groups: one that discards and, without BGP, one for each link and family."""
     yield {"name": NOWHERE, "blackhole": {"generate-icmp": True}}
     for link in () if values.bgp else values.router.links:
         for family, gateway in (("ipv4", link.gateway4), ("ipv6", link.gateway6)):
@@ -250,10 +260,12 @@ def _groups(values: P2pVariables) -> Iterator[Tree]:
 
 
 def _hop_group(interface: str, family: str) -> str:
+    """The name of the next-hop group of a link."""
     return f"{interface}-{family}"
 
 
 def _routes(values: P2pVariables) -> Iterator[Tree]:
+    """The static routes: those that discard what nothing else routes, and those over links."""
     for family, pool, routes, _entering in values.families():
         own = values.bgp.announced(family) if values.bgp else []
         for prefix in (pool, *own) if pool else ():
@@ -265,7 +277,7 @@ def _routes(values: P2pVariables) -> Iterator[Tree]:
 COMMON = "srl_nokia-common"
 """The module of the names of address families."""
 MICROSECONDS = 1000
-"""Of a millisecond."""
+"""Microseconds of a millisecond; the model has intervals of BFD in microseconds."""
 ACCEPT, REJECT = ({"policy-result": word} for word in ("accept", "reject"))
 
 
@@ -280,8 +292,8 @@ def bgp_roots(bgp: BgpSpeaker, router: P2pRouter) -> Tree:
     }
     links = [{"id": f"{link.interface}.0", **watched} for link in router.links]
     policies = {
-        "prefix-set": [each for f in bgp.families for each in _prefix_sets(f)],
-        "policy": [each for f in bgp.families for each in _policies(bgp, f)],
+        "prefix-set": [prefixes for f in bgp.families for prefixes in _prefix_sets(f)],
+        "policy": [policy for f in bgp.families for policy in _policies(bgp, f)],
     }
     return {
         "srl_nokia-routing-policy:routing-policy": policies,
@@ -324,7 +336,7 @@ def bgp_protocol(bgp: BgpSpeaker) -> Tree:
 
 
 def _group(bgp: BgpSpeaker, f: BgpFamily) -> Tree:
-    """A group whose sessions are in one family."""
+    """The peer group of the sessions of one address family."""
     return {
         "group-name": f"fabric-{f.name}",
         "export-policy": [f"announced-{f.name}"],
@@ -332,10 +344,10 @@ def _group(bgp: BgpSpeaker, f: BgpFamily) -> Tree:
         "failure-detection": {"fast-failover": True} | ({"enable-bfd": True} if bgp.bfd else {}),
         "afi-safi": [
             {
-                "afi-safi-name": f"{COMMON}:{each.name}-unicast",
-                "admin-state": "enable" if each is f else "disable",
+                "afi-safi-name": f"{COMMON}:{family.name}-unicast",
+                "admin-state": "enable" if family is f else "disable",
             }
-            for each in bgp.families
+            for family in bgp.families
         ],
         "timers": {
             "connect-retry": bgp.connect,
@@ -347,11 +359,12 @@ def _group(bgp: BgpSpeaker, f: BgpFamily) -> Tree:
 
 
 def _prefix_sets(f: BgpFamily) -> list[Tree]:
+    """The set of all prefixes of the fabric, and one for each policy with preferred prefixes."""
     everyone = {"ip-prefix": f.pool, "mask-length-range": f"{f.length}..{f.length}"}
     return [{"name": f"fabric-{f.name}", "prefix": [everyone]}] + [
         {
             "name": policy,
-            "prefix": [{"ip-prefix": each, "mask-length-range": "exact"} for each in preferred],
+            "prefix": [{"ip-prefix": prefix, "mask-length-range": "exact"} for prefix in preferred],
         }
         for policy, preferred in f.policies()
         if preferred
@@ -359,6 +372,7 @@ def _prefix_sets(f: BgpFamily) -> list[Tree]:
 
 
 def _policies(bgp: BgpSpeaker, f: BgpFamily) -> list[Tree]:
+    """The import policies of a family, which prefer by MED, and the export policy."""
     everyone = f"fabric-{f.name}"
 
     def statement(name: str, prefixes: str, metric: int) -> Tree:
