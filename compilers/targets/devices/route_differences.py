@@ -31,17 +31,16 @@ HUNDREDTH, TINY = 0.01, 1e-9
 
 @dataclass(frozen=True, slots=True)
 class RouteDifference:
-    """A prefix that a switch forwards otherwise than its build says.
-
-    wanted, found: only the choices that differ; all of them where their order does.
-    """
+    """A prefix that a switch forwards otherwise than its build says."""
 
     switch: str
     kind: Kind
     table: str
     prefix: str
     wanted: Choices
+    """The choices of the build that the switch does not have; all of them if the order differs."""
     found: Choices
+    """The choices of the switch that the build does not have; all of them if the order differs."""
 
     @property
     def place(self) -> Place:
@@ -49,7 +48,7 @@ class RouteDifference:
         return self.table, self.prefix
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The difference for JSON."""
         return {
             "switch": self.switch,
             "kind": self.kind,
@@ -60,7 +59,7 @@ class RouteDifference:
         }
 
     def row(self) -> tuple[str, str, str, str, str]:
-        """Switch, kind, prefix with its table, wanted and found, for people."""
+        """The columns of a printed table: switch, kind, prefix with its table, wanted, found."""
         where = self.prefix if self.table == MAIN else f"{self.prefix} in {self.table}"
         found = choices_text(self.found), choices_text(self.wanted)
         return self.switch, self.kind, where, found[1], found[0]
@@ -75,7 +74,7 @@ def route_differences(
     whole: bool = True,
     rounded: bool = False,
 ) -> Iterator[RouteDifference]:
-    """Every prefix of a switch that is forwarded otherwise.
+    """Every prefix that a switch forwards otherwise than its build says.
 
     Args:
         switch: its name.
@@ -103,7 +102,11 @@ def route_differences(
 
 
 def _difference(wanted: Choices, found: Choices) -> tuple[Kind, Choices, Choices] | None:
-    """What is wrong, and the choices that differ; None where nothing is."""
+    """The kind of difference between two lists of choices, with the choices that differ.
+
+    Returns:
+        The kind, the choices that are missing and those that are too many; None: no difference.
+    """
     lacking = tuple(hops for hops in wanted if not any(_same(hops, one) for one in found))
     besides = tuple(hops for hops in found if not any(_same(one, hops) for one in wanted))
     if len(wanted) == len(found):
@@ -121,7 +124,10 @@ def _difference(wanted: Choices, found: Choices) -> tuple[Kind, Choices, Choices
 
 
 def _rounded(wanted: Hops, found: Hops) -> Hops:
-    """What was found, by the wanted weights if it has them in hundredths or finer, rounded."""
+    """The choice of a switch with the wanted weights, if it has these rounded to hundredths.
+
+    Some systems scale the weights of a route so that their sum is one of their own.
+    """
     weight = {interface: weight for _, interface, weight in wanted}
     if weight.keys() != {interface for _, interface, _ in found} or len(weight) != len(found):
         return found
@@ -145,9 +151,11 @@ def _same(wanted: Hops, found: Hops) -> bool:
 
 
 def _alike(one: Hop, other: Hop) -> bool:
+    """Whether two next hops have equal weights, and no different gateway or interface."""
     same = all(a == b or ANY in (a, b) for a, b in zip(one[:2], other[:2], strict=True))
     return same and one[2] == other[2]
 
 
 def _even(hops: Hops) -> Hops:
+    """The next hops of a choice with equal weights."""
     return tuple((gateway, interface, 1) for gateway, interface, _ in hops)

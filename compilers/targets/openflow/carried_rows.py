@@ -19,25 +19,25 @@ from compilers.wiring.addressing import CARRIED_BITS, carried_mac
 from inventory.problems import InputError
 
 PRIORITY = 200
-"""Of rows by the address of an intermediate: before all prefixes."""
+"""The priority of rows by the address of an intermediate: above those of all prefixes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CarriedRows:
-    """The rows of one switch, by the number of the intermediate.
-
-    own: the number of the switch itself, -1 where it is none. egress: int64[M], the class to each.
-    port: int64[M], the port to those that are neighbours where switches repair, else 0: a packet is
-    sent to these only while that port is up.
-    """
+    """The rows of one switch, by the numbers of the M intermediates."""
 
     own: int
+    """The number of the switch itself; -1: it is no intermediate."""
     egress: NDArray[np.int64]
+    """int64[M]: the class that leads to each intermediate, -1 where no route does."""
     port: NDArray[np.int64]
+    """int64[M]: the port to each intermediate that is a neighbour, where switches repair; else 0.
+
+    A packet is sent to such a neighbour only while the port is up."""
 
     @classmethod
     def of(cls, build: Build, vertex: int) -> CarriedRows:
-        """Those of a switch."""
+        """The rows of a switch."""
         w, ends = build.wiring, intermediates(build)
         number = np.full(build.tables.switches, -1)
         number[ends] = np.arange(len(ends))

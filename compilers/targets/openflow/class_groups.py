@@ -1,9 +1,10 @@
 """Egress classes as OpenFlow groups, and the rows of table 2 that lead to them.
 
-The rule is that of `Classes`. Open vSwitch never sends a packet back to where it came in unless the
-output says so, and a fast-failover group would choose just that port. So a class has one group more
-for each port that a packet can have come in on, and a row by in_port that leads there. In it that
-port comes last, as the output IN_PORT.
+A class is a set of ports that lead to the same destinations (`intermediate_form.Classes` says which
+port a switch takes when). Open vSwitch sends no packet back by its ingress port unless the output
+is IN_PORT, and a fast-failover group may choose just that port. So a class has one more group for
+each port on which its packets may have come in, and a row by in_port that leads to that group,
+where the port is the last choice, as IN_PORT.
 """
 
 from __future__ import annotations
@@ -21,56 +22,59 @@ from compilers.targets.openflow.protocol import IN_PORT, GroupType
 
 Numbers = NDArray[np.integer]
 FROM_HOSTS, NOT_LED = -1, -2
-"""In the place of the port on which packets come: those of all hosts, or none."""
+"""Stand for an ingress port: the ports of all hosts; no port, as no row leads to the group."""
 HASH_VALUES = 64
-"""As many as a select group has at least; each that is seen is an entry in the switch's cache."""
+"""The fewest hash values of a select group; each that occurs is an entry in the switch's cache."""
 MORE_VALUES = (256, 128, HASH_VALUES)
+"""The numbers of hash values that Open vSwitch may be led to use, the most first."""
 HIGHEST_RANDOM_WEIGHT = 60_000
 """Parts of a group for which Open vSwitch has too few values (`group_setup_dp_hash_table`, 256 from
 2.17 on): it then takes the bucket with the highest random weight, which is fair to equal weights.
 """
 UNEVEN = 0.1
-"""The part of its share by which the traffic of a port may be off."""
+"""The largest error of the traffic of a port, as a part of its share."""
 
 
 class GroupRole(IntEnum):
-    """What a group of a class is for; ASIDE and up: one for each protection port.
-
-    TRANSIT: the minimal port, then protection. ENTER: by weight, for packets from hosts. BOUNCE:
-    packets that came in on the minimal port. FALLBACK: ENTER, then the order of TRANSIT, where that
-    has ports which ENTER has not. ASIDE: packets that came in on the first protection port.
-    """
+    """The packets that a group of a class is for, which decide the order of its ports."""
 
     TRANSIT = 0
+    """Packets from switches: the minimal port, then the ports of protection."""
     ENTER = 1
+    """Packets from hosts: the minimal port and the alternates, by weight."""
     BOUNCE = 2
+    """Packets that came in on the minimal port."""
     FALLBACK = 3
+    """Packets from hosts, where TRANSIT has ports that ENTER does not have: the group of ENTER
+    first, then the ports of TRANSIT."""
     ASIDE = 4
+    """Packets that came in on the first port of protection; 5 and up: on the next ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """n groups of one role and as many buckets each.
-
-    classes: int64[n]. port: int[n, B], the ports that the buckets watch, 0 beyond the last (of
-    `groups` none is). weight: int[n, B], 0 but for ENTER. marks: bool[n, B], the buckets that mark
-    packets before they send them. in_port: int[n], where a packet has to come in to be led here; 0:
-    anywhere. led: bool[n], whether a row leads here, and not just another group. made: False where
-    they only count for more rows that lead to groups made before.
-    """
+    """n groups of one role, each with B buckets."""
 
     role: int
+    """A `GroupRole`, or a number above those."""
     classes: NDArray[np.int64]
+    """int64[n]: the class of each group."""
     port: Numbers
+    """int[n, B]: the port that each bucket watches, 0 behind the last bucket."""
     weight: Numbers
+    """int[n, B]: the weight of each bucket; 0 in all roles except ENTER."""
     marks: NDArray[np.bool_]
+    """bool[n, B]: the buckets that mark packets before they send them."""
     in_port: Numbers
+    """int[n]: the ingress port of the packets that a row leads to the group; 0: any."""
     led: NDArray[np.bool_]
+    """bool[n]: whether a row leads to the group; to others only a group does."""
     made: bool = True
+    """False: the groups were made before, and these only stand for more rows that lead to them."""
 
     @property
     def output(self) -> Numbers:
-        """int[n, B]: where the buckets send; IN_PORT where that is the port it came in on."""
+        """int[n, B]: the port to which each bucket sends; IN_PORT for the ingress port."""
         return np.where(self.port == self.in_port[:, None], IN_PORT, self.port.astype(np.int64))
 
     @property
@@ -80,30 +84,31 @@ class Groups:
 
     @property
     def there(self) -> NDArray[np.bool_]:
-        """bool[n]: the groups that have buckets; others are none."""
+        """bool[n]: whether the group has buckets; without, it does not exist."""
         return np.asarray((self.port > 0).any(axis=1))
 
     @property
     def entry(self) -> NDArray[np.int64]:
-        """int64[n]: the port on which packets come that a row leads here, 0 for any, FROM_HOSTS or
-        NOT_LED.
+        """int64[n]: the ingress port of the row that leads to each group.
+
+        0 for any port, FROM_HOSTS for those of hosts, NOT_LED where no row leads to the group.
         """
         entry = FROM_HOSTS if self.entering else self.in_port.astype(np.int64)
         return np.where(self.led & self.there, entry, NOT_LED)
 
     def led_here(self) -> Groups:
-        """Those to which a row leads."""
+        """The groups to which a row leads."""
         return self.take(self.led & self.there)
 
     def from_ports(self, ports: NDArray[np.integer]) -> Groups:
-        """Each of them once for each of these ports, where packets come in."""
+        """Each group once for each of some ingress ports."""
         each = np.repeat(np.arange(len(self.classes)), len(ports))
         return replace(self.take(each), in_port=np.tile(ports, len(self.classes)))
 
     def take(
         self, chosen: Numbers | NDArray[np.bool_] | slice, buckets: int | None = None
     ) -> Groups:
-        """Some of them, with as many of their first buckets."""
+        """Some of the groups, with their first `buckets` buckets, or all."""
         return replace(
             self,
             classes=self.classes[chosen],
@@ -116,7 +121,7 @@ class Groups:
 
     @property
     def type(self) -> GroupType:
-        """The type that OpenFlow has for them."""
+        """The OpenFlow type of the groups."""
         if self.role == GroupRole.ENTER:
             return GroupType.SELECT
         alone = self.port.shape[1] == 1 and self.role != GroupRole.FALLBACK
@@ -124,7 +129,7 @@ class Groups:
 
 
 def roles(classes: Classes, every_hop: bool = False) -> int:
-    """How many roles the classes of a fabric can need, those between included."""
+    """The number of roles that the classes of a fabric may need, counted from the first."""
     ports: int = classes.protection.shape[2]
     if ports:  # where packets are shared at every hop, one more: for packets that came in by others
         return GroupRole.ASIDE + ports + every_hop
@@ -134,7 +139,13 @@ def roles(classes: Classes, every_hop: bool = False) -> int:
 
 
 def group_numbers(role: int, egress: Numbers, classes: int) -> NDArray[np.int64]:
-    """int64[n]: the groups of that role of classes, where a switch has at most so many classes."""
+    """int64[n]: the OpenFlow numbers of the groups of a role.
+
+    Args:
+        role: the role.
+        egress: int[n], the classes of the groups.
+        classes: the most classes that a switch may have.
+    """
     return 1 + role * classes + egress.astype(np.int64)
 
 
@@ -145,7 +156,7 @@ def groups(
     marking: bool = False,
     every_hop: bool = False,
 ) -> Iterator[Groups]:
-    """All groups of a switch, those that others lead to first; see `class_groups`."""
+    """All groups of a switch, each before the groups that forward to it; see `class_groups`."""
     number = np.flatnonzero(classes.port[vertex] > 0)
     for role in class_groups(classes, vertex, number, profile, marking, every_hop):
         for _, alike in by_buckets(role):

@@ -78,12 +78,16 @@ class FlowPriority(IntEnum):
 
 
 class ClassPriority(IntEnum):
-    """Priorities in the class table: packets that come in anywhere, at a certain port, marked.
+    """Priorities in the class table."""
 
-    NO_WAY: packets whose intermediate is a neighbour, behind a port that is down.
-    """
-
-    ANY, SOME, MARKED, NO_WAY = 1, 2, 3, 4
+    ANY = 1
+    """Packets from any port."""
+    SOME = 2
+    """Packets from one port, or from hosts."""
+    MARKED = 3
+    """Packets that came with a mark."""
+    NO_WAY = 4
+    """Packets whose intermediate is a neighbour behind a port that is down."""
 
 
 class RowKind(IntEnum):
@@ -154,23 +158,23 @@ def generation_of(marker: int | None) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpreadRow:
-    """A row that spreads marked packets.
-
-    in_port: where they come in. metadata: what theirs is, under `SPREAD_MASK`. ports: over which
-    they leave.
-    """
+    """A row that spreads marked packets over the links that lead on."""
 
     in_port: int
+    """The ingress port of the packets."""
     metadata: int
+    """The metadata of the packets, under `SPREAD_MASK`."""
     ports: NDArray[np.uint16]
+    """The ports that share the packets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The rows of every switch of a build, as numbers; profiles: of each, by its node type."""
+    """The rows of every switch of a build as numbers, from which `Encoder` makes messages."""
 
     build: Build
     profiles: Sequence[Profile] = ()
+    """What each switch can do, by vertex; (): what its node type says."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "profiles", self.profiles or profiles_of(self.build))
@@ -190,7 +194,7 @@ class Pipeline:
         return found
 
     def groups(self, vertex: int) -> list[Groups]:
-        """The groups of a switch, those that others lead to first."""
+        """The groups of a switch, each before the groups that forward to it."""
         classes = self.build.tables.classes
         profile, every_hop = self.profiles[vertex], self.build.forwarding.every_hop
         return list(groups(classes, vertex, profile, self.marks, every_hop))
@@ -202,7 +206,7 @@ class Pipeline:
 
     @property
     def whole(self) -> bool:
-        """Whether switches have to be able to do all that Open vSwitch does."""
+        """Whether the build needs switches that can do all that Open vSwitch can."""
         return self.marks or self.build.forwarding.intermediates or self.build.forwarding.every_hop
 
     def route_metadata(self, egress: NDArray[np.integer], generation: int = 0) -> NDArray[np.int64]:
@@ -217,7 +221,7 @@ class Pipeline:
     @property
     def marked_mac(self) -> int:
         """The MAC address that marked packets are sent to, 0 where none is marked."""
-        return (self.build.addressing.gateway_mac ^ MARK_IN_MAC) * self.marks
+        return self.build.addressing.gateway_mac ^ MARK_IN_MAC if self.marks else 0
 
     def spread(self, vertex: int, generation: int = 0) -> list[SpreadRow]:
         """The rows of a switch that spread marked packets, by the fabric ports they come in on."""
@@ -232,7 +236,7 @@ class Pipeline:
         ]
 
     def shared(self, vertex: int) -> list[tuple[int, NDArray[np.integer]]]:
-        """The classes whose next hops packets from anywhere share, and their ports."""
+        """The classes whose next hops share packets from hosts and switches, with the ports."""
         if not self.build.forwarding.every_hop:
             return []
         classes = self.build.tables.classes
@@ -250,7 +254,7 @@ class Pipeline:
         )
 
     def rows(self, vertex: int) -> int:
-        """How many flows a switch has when it is programmed."""
+        """The number of flows in the program of a switch."""
         profile, families = self.profiles[vertex], 1 + self.ipv6
         hosts, routes = len(self.hosts(vertex)), len(self.routes(vertex)[0])
         answers = hosts * hosts
@@ -270,7 +274,7 @@ class Pipeline:
         return 1 + answers + families * (dispatch + routes + hosts) + classes + marked
 
     def _routed(self, vertex: int, groups: Groups) -> int:
-        """How many routes of a switch are of classes that a row leads to one of these groups."""
+        """The number of routes of a switch to the classes of those groups to which a row leads."""
         return int(np.isin(self.routes(vertex)[1], groups.classes[groups.led]).sum())
 
 

@@ -19,28 +19,29 @@ SEPARATE_TABLES = 3
 """Tables from which routes and classes are in tables of their own: dispatch, routes, classes."""
 
 FAILOVER_BUCKETS = 4
-"""As many as the largest group that repairs has: the group of alternates, the minimal port and two
+"""The buckets of the largest group that repairs: the group of alternates, the minimal port and two
 ports of protection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The parts of OpenFlow 1.3 that a switch has, and of its extensions.
-
-    bundles: ONF extension 230. experimenters: Nicira's moves and loads, and Open vSwitch's fields
-    of ND. masks: matching and writing some bits of metadata. fast_failover: groups of that type.
-    select_liveness: select groups pass dead ports over. buckets: most of a group, None: no limit.
-    tables: how many.
-    """
+    """The parts of OpenFlow 1.3 and of its extensions that a switch has."""
 
     name: str
     bundles: bool = True
+    """Bundles, by ONF extension 230."""
     experimenters: bool = True
+    """Nicira's actions that move and load fields, and Open vSwitch's fields of ND."""
     masks: bool = True
+    """Rows match and write single bits of metadata."""
     fast_failover: bool = True
+    """Groups of type fast failover."""
     select_liveness: bool = True
+    """Select groups do not choose dead ports."""
     buckets: int | None = None
+    """The most buckets of a group; None: no limit."""
     tables: int = 4
+    """The number of tables."""
 
     @property
     def single(self) -> bool:
@@ -86,7 +87,7 @@ class Profile:
 
     @property
     def has(self) -> frozenset[str]:
-        """The parts that are there."""
+        """The names of the parts that the switch has."""
         parts = {
             "bundles": self.bundles,
             "experimenters": self.answers_by_moves,
@@ -99,7 +100,7 @@ class Profile:
         return frozenset(name for name, there in parts.items() if there)
 
     def lacks(self, build: Build) -> Iterator[str]:
-        """What switches of this profile do otherwise than a build asks, or not; a clause each."""
+        """What switches of this profile cannot do as a build asks for it, each as a clause."""
         classes = build.tables.classes
         if self.single:
             yield "routes and classes are in one table, so a prefix takes a row per ingress port"
@@ -141,10 +142,10 @@ PROFILES = {
         replace(_PLAIN, name="few-buckets", fast_failover=False, buckets=8),
     )
 }
-"""By name, those that can do more first."""
+"""The profiles by name, the most capable first."""
 OVS = PROFILES["openflow13-ovs"]
 LEAST = "few-buckets, single-table"
-"""What is called so that can do no more than both."""
+"""The name of a profile that is less capable than all of these."""
 
 
 def profile_of(keys: Mapping[str, Any]) -> Profile:

@@ -39,9 +39,9 @@ class FolderState:
     kind: str
     """build or render."""
     builds: tuple[str, ...]
-    """Their identities."""
+    """The identities of the builds."""
     files: int
-    """How many are in order."""
+    """The number of files that are in order."""
     damaged: tuple[Problem, ...]
     """Problems of files."""
     strays: tuple[str, ...]
@@ -74,6 +74,7 @@ def check_folder(folder: Path) -> FolderState:
 
 
 def _check_build(folder: Path) -> FolderState:
+    """Check every file of the planes of a build, and whether their marks are theirs."""
     problems, strays, builds, count = list[Problem](), list[str](), list[str](), 0
     try:
         planes = identities_in(folder)
@@ -135,6 +136,7 @@ def _kept(folder: Path) -> str:
 
 
 def _check_render(folder: Path) -> FolderState:
+    """Check every file that the list of a rendered folder has."""
     lists = rendered_lists(folder) or {}
     digests = {
         name: digest
@@ -160,13 +162,19 @@ def _check_render(folder: Path) -> FolderState:
 
 
 def _parts(folder: Path) -> tuple[str, ...]:
+    """The paths of unfinished files that killed processes left."""
     return tuple(str(part) for part, _ in remove_parts(followed(folder), act=False))
 
 
 def _strays(files: FolderFiles, listed: Collection[str], lists: str = "") -> list[str]:
-    """Files that no list has: none of a repository of the user's, none of folders with own lists.
+    """The files that no list has.
 
-    lists: how the lists are called; "" where folders below have none.
+    Files of a Git repository, and of folders below with lists of their own, are not meant.
+
+    Args:
+        files: the files of the folder.
+        listed: the names that the lists have.
+        lists: the file name of lists; "" where folders below cannot have one.
     """
     names = files.names()
     below = tuple(
@@ -177,6 +185,7 @@ def _strays(files: FolderFiles, listed: Collection[str], lists: str = "") -> lis
 
 
 def _unreadable(folder: Path, error: OSError) -> Problem:
+    """The problem of a folder that cannot be read."""
     return Problem("a build folder", error.strerror or str(error), file=str(folder))
 
 

@@ -30,7 +30,7 @@ from inventory.problems import InputError
 FORMAT = 1
 Digests = dict[str, str]
 Lists = dict[str, dict[str, Digests]]
-"""The digests of files by the files, builds and targets that they are of."""
+"""By target and by identity of the build, the digest of each file."""
 T = TypeVar("T")
 
 
@@ -122,6 +122,7 @@ def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> lis
 
 
 def _names(lists: Lists) -> set[str]:
+    """The paths of all files that lists have."""
     return {name for builds in lists.values() for of in builds.values() for name in of}
 
 
@@ -188,7 +189,7 @@ def rendered_recipes(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def edited(folder: Path, digests: Digests) -> list[str]:
-    """The listed files that are not there any more as they were written."""
+    """The listed files that are missing, or differ from what was written."""
     with FolderFiles(folder) as files:
         found = files.digests(digests)
     return [name for name, digest in digests.items() if found[name] != digest]

@@ -1,4 +1,8 @@
-"""Text targets: render templates and write files, whatever the target."""
+"""Renders the templates of a target with Jinja, and writes the files of every node.
+
+The target makes the variables, this module knows none of them. With templates of users or of other
+packages, all templates run in Jinja's sandbox.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ UNSAFE = "print only what the target gives"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How much a target wrote."""
+    """The number of files that a target wrote, and of their bytes."""
 
     files: int = 0
     bytes: int = 0
@@ -54,7 +58,7 @@ def nodes(
 
 
 class Renderer:
-    """The templates of one target, those in the folder `own` before its own.
+    """The templates of one target; those of the user replace those that polarfab ships.
 
     Args:
         target: whose templates.
@@ -157,6 +161,7 @@ class Renderer:
             raise unwritable_folder(folder, error) from error
 
     def _put(self, folder: Path, file: str, chunks: Iterable[bytes]) -> None:
+        """Write a file under another name, then rename it, so that it is never half written."""
         part = folder / f".{file}.{os.getpid()}.part"
         try:
             with part.open("wb") as stream:
@@ -167,6 +172,11 @@ class Renderer:
         self.written += Written(1, size)
 
     def _render(self, file: str, variables: Mapping[str, Any]) -> str:
+        """The text of a file.
+
+        Raises:
+            InputError: a template of the user, or one that runs in the sandbox, fails.
+        """
         name = f"{self.target}/{file}.j2"
         try:
             return self._environment.get_template(name).render(variables)
@@ -177,7 +187,7 @@ class Renderer:
 
 
 def _failed(own: Path, name: str, variables: Mapping[str, Any], error: Exception) -> InputError:
-    """What a template of the user's did when it was rendered, at the innermost line of its own."""
+    """The error of a user's template that failed, at the innermost line in the user's folder."""
     from jinja2.exceptions import SecurityError
 
     unsafe = isinstance(error, SecurityError | OverflowError)
