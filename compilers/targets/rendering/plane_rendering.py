@@ -1,4 +1,8 @@
-"""Rendering of a fabric: the files of a target for every plane, and reading them back."""
+"""Renders the files of a target for every plane of a fabric, and reads them back.
+
+Files that a folder has already are kept if they follow from the same recipe: the digest of the
+build, the target's options, the user's templates and polarfab's own sources (`recipe_of`).
+"""
 
 from __future__ import annotations
 
@@ -28,49 +32,56 @@ from compilers.workers.source_digest import ROOMS, SOURCES, folder_digest, sourc
 from inventory.problems import InputError, Problem, did_you_mean, few, shown
 
 ARCHIVES = {".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z"}
-"""How names end that a new folder would be a surprise under."""
+"""Suffixes of archives: a user who names one does not expect a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The files that were written for one plane: how many, how large, for how many nodes.
-
-    checked: whether they were read back and say what the tables say; not_checked: why not. kept:
-    how many were there already. edited: those that had been changed or removed by hand. unproved:
-    see `EmittedReport`; "" where the files were there already.
-    """
+    """The files of a target for one plane."""
 
     build: str
+    """The identity of the build."""
     target: str
     folder: Path
+    """The folder of the plane."""
     nodes: int
+    """The number of nodes that have files."""
     files: int
+    """The number of files."""
     bytes: int
+    """The bytes of all files."""
     checked: bool
+    """Whether the files were read back and forward as the tables do."""
     not_checked: str = ""
+    """Why they were not read back; "" if they were."""
     kept: int = 0
+    """The number of files that the folder had already."""
     edited: tuple[str, ...] = ()
+    """The earlier files that had been changed or removed by hand."""
     unproved: str = ""
+    """See `EmittedReport`; "" where the folder had the files already."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaneRendering:
-    """How the planes of a fabric are rendered.
-
-    builds: one a plane. templates: a folder with templates of the user's own. options: of the
-    target. nodes: names of the switches to write; none for all. progress: called with (switches
-    done, all switches) for each plane. check: whether to read the files back and compare them with
-    the tables. accept: see `Target.check_emitted`.
-    """
+    """The way in which the planes of a fabric are rendered."""
 
     builds: Sequence[Build]
+    """A build for each plane."""
     target: str
+    """The name of the target."""
     templates: Path | None = None
+    """A folder with templates of the user."""
     options: Mapping[str, str] | None = None
+    """The options of the target, as texts by name."""
     nodes: Sequence[str] = ()
+    """The names of the switches to write; () for all."""
     progress: Callable[[int, int], None] | None = None
+    """Called with (switches done, all switches) for each plane."""
     check: bool = True
+    """Whether to read the files back and compare them with the tables."""
     accept: Collection[str] = ()
+    """Statements of the user that are accepted, see `Target.check_emitted`."""
 
     def into(self, place: Path) -> tuple[Rendering, ...]:
         """Write the files in PLACE/<node>/, of several planes in PLACE/plane-1/<node>/ and so on.
@@ -100,23 +111,35 @@ class PlaneRendering:
         return put_rendered(place, self.target, identities, fill, part, recipes)
 
     def _recipe(self, above: str, build: Build, done: Rendering) -> str:
-        """What the files follow from, where they are, and whether they were read back."""
-        given = (self._target, self._chosen, self.templates, self.accept)
-        found = recipe_of(build, *given)
-        return found and f"{'read' if done.checked else 'unread'} {above}{found}"
+        """The recipe of a plane's files, with their folder and whether they were read back.
+
+        "" where the recipe is unknown.
+        """
+        recipe = recipe_of(build, self._target, self._chosen, self.templates, self.accept)
+        if not recipe:
+            return ""
+        return f"{'read' if done.checked else 'unread'} {above}{recipe}"
 
     def _renewed(
         self, new: Path, place: Path, above: str, build: Build, only: list[int] | None
     ) -> Rendering:
-        """Write the files of a plane that are not there already, for the same reasons."""
+        """Write the files of a plane that the folder does not have from the same recipe.
+
+        Args:
+            new: the folder that is filled.
+            place: the folder that `new` replaces afterwards.
+            above: what the paths of the plane's files begin with.
+            build: the build of the plane.
+            only: the vertices of the switches to write; None for all.
+        """
         earlier = (rendered_lists(place) or {}).get(self.target, {})
         listed = {name: digest for of in earlier.values() for name, digest in of.items()}
-        mine = {name: digest for name, digest in listed.items() if name.startswith(above)}
-        wrong = edited(place, mine) if mine and not self.nodes else []
+        of_plane = {name: digest for name, digest in listed.items() if name.startswith(above)}
+        changed = edited(place, of_plane) if of_plane and not self.nodes else []
         digests = earlier.get(build.identity, {})
-        done = None if self.nodes else self._mended(new, place, above, build, digests, wrong)
+        done = None if self.nodes else self._mended(new, place, above, build, digests, changed)
         done = done or self._folder(new, place, above, build, only)
-        return replace(done, edited=tuple(wrong))
+        return replace(done, edited=tuple(changed))
 
     def _mended(
         self,
@@ -125,11 +148,22 @@ class PlaneRendering:
         above: str,
         build: Build,
         digests: Mapping[str, str],
-        wrong: Sequence[str],
+        changed: Sequence[str],
     ) -> Rendering | None:
-        """Keep the files that are as they were written, and write the others; None: write all.
+        """Keep the files that are as they were written, and write the others again.
 
         Files of the same recipe with the same digests were read back when they were first written.
+
+        Args:
+            new: the folder that is filled.
+            place: the folder that `new` replaces afterwards.
+            above: what the paths of the plane's files begin with.
+            build: the build of the plane.
+            digests: of the files that were written for this build.
+            changed: the files that differ from what was written.
+
+        Returns:
+            The files, or None where all have to be written.
         """
         why = self._why_unread(None)
         done = self._rendering(build, place / above, Written(), None, why)
@@ -137,13 +171,14 @@ class PlaneRendering:
         if not digests or not known or known != self._recipe(above, build, done):
             return None
         vertices = {name: vertex for vertex, name in enumerate(build.wiring.names)}
-        nodes = {name.removeprefix(above).split("/")[0] for name in wrong}
-        if wrong and (self._target.whole_fabric or not nodes <= vertices.keys()):
+        nodes = {name.removeprefix(above).split("/")[0] for name in changed}
+        if changed and (self._target.whole_fabric or not nodes <= vertices.keys()):
             return None
-        if wrong:
+        if changed:
             again = sorted(vertices[node] for node in nodes)
-            given = (self.templates, self.progress, self.options, again)
-            self._target.render(build, new / above, *given)
+            self._target.render(
+                build, new / above, self.templates, self.progress, self.options, again
+            )
         fresh = {name: digest for name, digest in digests.items() if (new / name).exists()}
         if edited(new, fresh):
             return None
@@ -152,15 +187,20 @@ class PlaneRendering:
         return replace(done, files=len(digests), bytes=size, kept=len(kept))
 
     def _planes(self) -> list[tuple[str, Build, list[int] | None]]:
-        """What the paths of each plane's files begin with, its build, its switches if named."""
+        """The planes of which switches are written.
+
+        Returns:
+            For each plane what the paths of its files begin with, its build, and the vertices of
+            the switches to write, None for all.
+        """
         wanted = _vertices(self.builds, self.nodes)
-        many = len(self.builds) > 1
-        names = [f"plane-{plane}/" if many else "" for plane in range(1, len(wanted) + 1)]
+        several = len(self.builds) > 1
+        names = [f"plane-{plane}/" if several else "" for plane in range(1, len(wanted) + 1)]
         planes = zip(names, self.builds, wanted, strict=True)
         return [plane for plane in planes if plane[2] != []]
 
     def _why_unread(self, only: list[int] | None) -> str:
-        """Why files are not read back, "" where they are."""
+        """Why the files of all or only some switches are not read back; "" if they are."""
         if not self.check:
             return "not asked for"
         return self._target.unreadable(self._chosen, part=only is not None)
@@ -174,21 +214,25 @@ class PlaneRendering:
         return choose(self.target, self._target.all_options, self.options)
 
     def _options_of(self, build: Build) -> Chosen | None:
-        """Those of the plane that a build is."""
-        plane = next(plane for plane, each in enumerate(self.builds) if each is build)
+        """The options of the plane of a build."""
+        plane = next(plane for plane, other in enumerate(self.builds) if other is build)
         return self._target.options_in(plane, self.options)
 
     def _folder(
         self, new: Path, place: Path, above: str, build: Build, only: list[int] | None
     ) -> Rendering:
-        """Write the files of a plane below a folder, which takes the place of another."""
-        options = self._options_of(build)
-        given = (self.templates, self.progress, options, only)
-        written = self._target.render(build, new / above, *given)
+        """Write all files of a plane and read them back; see `_renewed` for the arguments.
+
+        Raises:
+            EmittedWrongError: the files forward otherwise than the tables.
+        """
+        options, folder = self._options_of(build), new / above
+        written = self._target.render(build, folder, self.templates, self.progress, options, only)
         unproved = ""
         if not (why := self._why_unread(only)):
-            read = (build, new / above, options, only, self.progress, self.accept)
-            report = self._target.check_emitted(*read).moved(new, place)
+            report = self._target.check_emitted(
+                build, folder, options, only, self.progress, self.accept
+            ).moved(new, place)
             if report.differences:
                 raise EmittedWrongError(report)
             unproved = report.unproved
@@ -197,30 +241,42 @@ class PlaneRendering:
     def _rendering(
         self, build: Build, folder: Path, written: Written, only: list[int] | None, why: str
     ) -> Rendering:
-        count = int(build.topology.present.sum()) if only is None else len(only)
-        facts = (build.identity, self.target, folder, count)
-        return Rendering(*facts, written.files, written.bytes, not why, why)
+        """What was written for a plane; `why` says why it was not read back, "" if it was."""
+        return Rendering(
+            build=build.identity,
+            target=self.target,
+            folder=folder,
+            nodes=int(build.topology.present.sum()) if only is None else len(only),
+            files=written.files,
+            bytes=written.bytes,
+            checked=not why,
+            not_checked=why,
+        )
 
 
 def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] | None]:
-    """For each build the switches that have one of the names; None for all where none is given."""
+    """For each build the vertices of the switches with one of the names; None for all.
+
+    Raises:
+        InputError: no build has a switch with one of the names.
+    """
     if not names:
         return [None] * len(builds)
-    there = [{name: vertex for vertex, name in nodes_of(build)} for build in builds]
+    by_name = [{name: vertex for vertex, name in nodes_of(build)} for build in builds]
     problems = [
         Problem(
             key="node",
             required="the name of a switch of the build",
             given=shown(name),
-            todo=did_you_mean(name, set().union(*there)),
+            todo=did_you_mean(name, set().union(*by_name)),
         )
         for name in dict.fromkeys(names)
-        if not any(name in of_plane for of_plane in there)
+        if not any(name in of_plane for of_plane in by_name)
     ]
     if problems:
         raise InputError(few(problems))
     chosen = dict.fromkeys(names)
-    return [[of_plane[name] for name in chosen if name in of_plane] for of_plane in there]
+    return [[of_plane[name] for name in chosen if name in of_plane] for of_plane in by_name]
 
 
 def recipe_of(
@@ -230,16 +286,16 @@ def recipe_of(
     templates: Path | None,
     accept: Collection[str],
 ) -> str:
-    """The digest of the build, the options, the templates and our own sources; "" where unknown.
+    """The digest of all that files follow from: build, options, templates, polarfab's sources.
 
-    What a target of another package follows from is unknown.
+    "" for a target of another package, whose sources are not known here.
     """
     file = Path(inspect.getfile(type(target)))
     if not any(file.is_relative_to(SOURCES / room) for room in ROOMS):
         return ""
-    own = folder_digest(templates) if templates else ""
+    users = folder_digest(templates) if templates else ""
     options = sorted(chosen.items())
-    parts = [build.identity, target.name, options, own, source_digest(), sorted(accept)]
+    parts = [build.identity, target.name, options, users, source_digest(), sorted(accept)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -269,24 +325,28 @@ def check_planes(
     if target:
         _require_some(builds[0], folders[0], target)
     chosen = target_of(target or written_by(builds[0], folders[0]))
-    found = []
-    for plane, (build, out) in enumerate(zip(builds, folders, strict=True)):
-        own = chosen.options_in(plane, options)
-        found.append(chosen.check_emitted(build, out, own, None, progress, accept))
-    return tuple(found)
+    reports = []
+    for plane, (build, rendered) in enumerate(zip(builds, folders, strict=True)):
+        of_plane = chosen.options_in(plane, options)
+        reports.append(chosen.check_emitted(build, rendered, of_plane, None, progress, accept))
+    return tuple(reports)
 
 
 def written_by(build: Build, folder: Path) -> str:
     """The name of the target of polarfab whose files are in a folder.
 
     Raises:
-        InputError: no target's, or those of several.
+        InputError: they are files of no target, or of several.
     """
-    here = _file_names(build, folder)
-    fitting = {name: set(target_of(name).files) for name in SHIPPED}
-    fitting = {name: files for name, files in fitting.items() if files <= here}
-    # What one target writes can be a part of what another does.
-    largest = [n for n, f in fitting.items() if not any(f < other for other in fitting.values())]
+    present = _file_names(build, folder)
+    files_of = {name: set(target_of(name).files) for name in SHIPPED}
+    fitting = {name: files for name, files in files_of.items() if files <= present}
+    # The files of one target can be a part of those of another, which then has written them.
+    largest = [
+        name
+        for name, files in fitting.items()
+        if not any(files < others for others in fitting.values())
+    ]
     if len(largest) == 1:
         return largest[0]
     raise InputError.of(
@@ -299,7 +359,11 @@ def written_by(build: Build, folder: Path) -> str:
 
 
 def _require_some(build: Build, folder: Path, target: str) -> None:
-    """Refuse a folder that has no file of a target, but those of another."""
+    """Pass unless a folder has no file of a target, but those of another.
+
+    Raises:
+        InputError: it has those of another.
+    """
     if not set(target_of(target).files) & _file_names(build, folder):
         try:
             other = written_by(build, folder)
@@ -315,8 +379,8 @@ def _require_some(build: Build, folder: Path, target: str) -> None:
 
 
 def _file_names(build: Build, folder: Path) -> set[str]:
-    """The names of the files for all, for the first switch that has a folder, and for a host."""
-    known = [name for _, name in nodes(build)]
-    switch = next((folder / name for name in known if (folder / name).is_dir()), folder)
+    """The names of the files in a folder, in that of its first switch and in that of a host."""
+    names = [name for _, name in nodes(build)]
+    switch = next((folder / name for name in names if (folder / name).is_dir()), folder)
     host = next(folder.glob("hosts/*"), folder)
-    return {path.name for place in (folder, switch, host) for path in place.glob("*")}
+    return {path.name for parent in (folder, switch, host) for path in parent.glob("*")}
