@@ -26,7 +26,7 @@ from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build
 
-SLOW = settings(max_examples=15, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=8, suppress_health_check=list(HealthCheck))
 ADDRESSED = "addressing: {ipv6: fd00::/48}\n"
 STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 3}"
 FABRICS = [
