@@ -6,16 +6,17 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controller.cluster import cluster_member
 from controller.cluster.cluster_member import ClusterMember
-from controller.management import wsgi_server
 from controller.management.action_log import ActionLog, Actor
 from controller.management.tokens import Tokens
 from controller.pulse import Pulse
 from controller.reporter import Reporter
+from controller.rollout.build_archive import MOST_BUILD
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.folder_lock import FolderLock
 from controller.rollout.mover import journalled
@@ -33,11 +34,16 @@ from controller.upkeep.background import in_thread
 from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
-from inventory.problems import InputError
+from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
     from controller.management.http_api import Api
+    from controller.management.http_supervisor import HttpProcess
 
+API_NEEDS = ("uvicorn", "prometheus_client")
+"""The packages of the extra `http`."""
+API_BACKLOG = 128
+"""Clients of the API that may wait to be accepted."""
 HANGUP = Actor("SIGHUP", "", "")
 """Who asks for the build of the folder: the one who may send a signal."""
 
@@ -63,6 +69,7 @@ class Controller:
         folder: Path,
     ) -> None:
         self.settings, self.folder, self._read = settings, folder, read
+        self._hub = framework.hub
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
         self.fabric = fabric = LiveFabric(read(), framework.error_names, settings.foreign)
         self._lock = FolderLock(folder, fabric.tell)
@@ -76,6 +83,7 @@ class Controller:
         self.entrance = Entrance(room, tls, fabric.rejected, fabric.heard)
         listening.use(framework, self.entrance, settings.listen)
         self.api: Api | None = None
+        self._http: HttpProcess | None = None
         self._socket = _api_socket(settings, fabric.tell)
         self.actions = ActionLog(folder, fabric.tell)
         history = BuildHistory(folder, settings.unverified)
@@ -100,32 +108,32 @@ class Controller:
 
     def _served(self, listener: Any) -> Api:
         """The API and the status page, which are served from now on."""
-        import eventlet
-
         from controller.management.http_api import Api
+        from controller.management.http_supervisor import HttpProcess
         from controller.management.metrics import Metrics
 
-        fabric, tls = self.fabric, self.entrance.tls
+        fabric, settings, hub = self.fabric, self.settings, self._hub
         overview = Overview(self.state)
         api = Api(
             overview,
-            Metrics(overview, self.counters, tls),
+            Metrics(overview, self.counters, self.entrance.tls),
             self._tokens,
             self.actions,
             self.mover,
-            self.settings.token_to_read,
-            eventlet.sleep,
+            self.pulse.bug,
+            hub.sleep,
         )
-        self.pulse.follow("answering HTTP requests", wsgi_server.serve(listener, api, tls))
+        self._http = http = HttpProcess(hub, listener, _told_to_http(settings), fabric.tell)
+        self.pulse.follow("answering HTTP requests", hub.spawn(http.run, api))
         access = (
             "changes need a token"
             if self._tokens.accepted
             else "to read only, without --token-file"
         )
-        if self.settings.token_to_read:
+        if settings.token_to_read:
             access = "all but health needs a token"
-        scheme = "https" if tls else "http"
-        fabric.tell(events.ApiOpened(f"{scheme}://{self.settings.http}", access))
+        scheme = "https" if settings.tls else "http"
+        fabric.tell(events.ApiOpened(f"{scheme}://{settings.http}", access))
         return api
 
     def tick(self, files: bool) -> None:
@@ -153,12 +161,16 @@ class Controller:
             self.actions.happened(event)
             if self.api:
                 self.api.happened(event)
+        if self._http and self.api:
+            self._http.tick(self.api, news=bool(told))
         self._reporter.report(told, last)
 
     def _restart(self, member: ClusterMember) -> None:
         """Begin again, as another controller leads: all that was to be done is dropped."""
         member.deposed()
         self._report(last=True)
+        if self._http:
+            self._http.end()
         sys.stdout.flush()
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - what we were started with
 
@@ -179,6 +191,8 @@ class Controller:
         try:
             if tls.follow(now):
                 self.fabric.tell(events.CertificatesLoaded(file))
+                if self._http:
+                    self._http.read_certificates_again()
                 self.entrance.end_revoked()
         except InputError as error:
             self.fabric.tell(events.CertificatesKept(file, str(error)))
@@ -191,6 +205,8 @@ class Controller:
         self._report()  # what is still to be said comes before
         self.fabric.tell(events.ControllerEnded(why))
         self._report(last=True)
+        if self._http:
+            self._http.end()
 
     def _reload(self) -> None:
         """Read the build again and move the switches to it."""
@@ -206,10 +222,36 @@ def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:
     if settings.http is None:
         return None
     try:
-        return wsgi_server.listener(settings.http)
+        if missing := [name for name in API_NEEDS if find_spec(name) is None]:
+            raise InputError.of(
+                key=settings.http.key,
+                required="the packages of the management API",
+                given=f"no {' and no '.join(missing)} installed",
+                todo=install_extra("http"),
+            )
+        return listening.listen_at(settings.http, API_BACKLOG)
     except InputError as error:
         if settings.http_needed:
             raise
         problem = error.problems[0]
         tell(events.ApiClosed(str(settings.http), f"{problem.given}; {problem.todo}"))
         return None
+
+
+def _told_to_http(settings: Settings) -> dict[str, Any]:
+    """What the HTTP process has to know of the settings."""
+    tls, hosts = settings.tls, {"localhost", *settings.hosts}
+    if settings.http:
+        hosts.add(settings.http.host)
+    return {
+        "private": settings.token_to_read,
+        "most_build": MOST_BUILD,
+        # With TLS the certificate proves the name; nobody else's page has one of that name.
+        "hosts": None if tls else sorted(host.lower() for host in hosts),
+        "tls": tls
+        and {
+            "key": str(tls.key),
+            "certificate": str(tls.certificate),
+            "authority": str(tls.authority),
+        },
+    }

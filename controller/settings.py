@@ -5,15 +5,17 @@ What is wrong in them raises an InputError that names the option.
 
 from __future__ import annotations
 
-import ssl
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from math import inf, isfinite
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from inventory.problems import InputError, Problem
+
+if TYPE_CHECKING:
+    import ssl
 
 ForeignRows = Literal["keep", "remove"]
 """The treatment of foreign rows and groups."""
@@ -105,6 +107,8 @@ class Tls:
 
     def context(self, *, clients: bool = True) -> ssl.SSLContext:
         """A server's context, TLS 1.2 or later; with `clients`, clients need a certificate."""
+        import ssl
+
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.verify_mode = ssl.CERT_REQUIRED if clients else ssl.CERT_NONE
         self._filled(context)
@@ -118,9 +122,13 @@ class Tls:
 
     def asking(self) -> ssl.SSLContext:
         """A client's context: the authority must have signed the server's certificate."""
+        import ssl
+
         return self._filled(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
     def _filled(self, context: ssl.SSLContext) -> ssl.SSLContext:
+        import ssl
+
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         problems = []
         try:
@@ -242,6 +250,8 @@ class Settings:
     """The address of the management API; None without one."""
     http_needed: bool = True
     """Whether the controller refuses to start without the management API."""
+    hosts: tuple[str, ...] = ()
+    """Names that the management API goes by, besides addresses, localhost and that of `http`."""
     tokens: Path | None = None
     """The file of the tokens that allow changes."""
     token_to_read: bool = False

@@ -20,6 +20,7 @@ from controller.pulse import Pulse
 from controller.rollout.mover import Mover
 from controller.switches.current import Current
 from controller.switches.events import (
+    EVENTS_KEPT,
     OF_A_LINK,
     OF_A_SWITCH,
     ActionTaken,
@@ -32,8 +33,6 @@ from controller.switches.switch import AMISS
 from controller.upkeep.repair_keeper import Keeper
 
 NONE = np.zeros((0, 0), np.bool_)
-KEPT = 1000
-"""The number of events kept."""
 
 
 class SwitchState(NamedTuple):
@@ -210,7 +209,7 @@ class Overview:
     _began: float = field(init=False)
     _loaded: float = field(init=False)
     _since: dict[tuple[str, str], Event] = field(default_factory=dict)
-    _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
     _number: int = 0
 
     def __post_init__(self) -> None:
@@ -261,9 +260,9 @@ class Overview:
             "build_age": self._age(self._loaded),
         }
 
-    def state(self) -> dict[str, Any]:
+    def state(self, now: State | None = None) -> dict[str, Any]:
         """The state of each switch and of each dead link, for the status page."""
-        state = self.look()
+        state = now or self.look()
         return self.health(state) | {
             "now": round(self.wall(), 3),
             "switches": [
@@ -278,9 +277,9 @@ class Overview:
             "last_event": self._number,
         }
 
-    def floor(self) -> dict[str, Any]:
+    def floor(self, build: Build | None = None) -> dict[str, Any]:
         """Racks, switches, and links by pairs of switches and names of ports: what stays."""
-        build = self.look().build
+        build = build or self.look().build
         wiring, hardware, topology = build.wiring, build.hardware, build.topology
         racks = clusters(topology)
         real = hardware is not None and hardware.rack_names != hardware.cluster_names

@@ -1,65 +1,63 @@
-"""The HTTP API, a WSGI application: anyone who can connect may read; the rest needs a token.
+"""The management API, as far as it is in the controller: what readers get, and what they change.
 
-`_GET` and `_POST` have its paths, and the roles of tokens that may post; docs/how-to/management.md
-says what each does.
+The HTTP process (`controller.management.site`) has the paths, and knows who may do what; it passes
+on what changes something. docs/how-to/management.md says what each path does.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from math import ceil
+import re
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from werkzeug.exceptions import (
-    BadRequest,
-    Conflict,
-    Forbidden,
-    HTTPException,
-    NotFound,
-    ServiceUnavailable,
-    TooManyRequests,
-    Unauthorized,
-)
-from werkzeug.routing import Map, Rule
-from werkzeug.wrappers import Request, Response
+from prometheus_client import generate_latest
+from prometheus_client.core import Metric
 
+from compilers.tables.build import Build
 from controller.management.action_log import ActionLog, Actor
 from controller.management.metrics import Metrics
-from controller.management.tokens import Role, Tokens
-from controller.rollout.build_archive import MOST_BUILD, identity_in
+from controller.management.site import READ, Answer, Refusal, refused
+from controller.management.tokens import ROLES, Role, Tokens
+from controller.rollout.build_archive import identity_in
 from controller.rollout.mover import Mover
 from controller.state import Overview
 from controller.switches.events import Event, TokenRefused, TokensKept, TokensLoaded
+from controller.upkeep.background import Start, in_thread
 from inventory.problems import InputError
 from templates import TEMPLATES
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
-POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
-MOST_BODY = 64 * 1024
-"""Most bytes of a request's body."""
-
 MOST_WRITING, WRITING_POLL = 5.0, 0.01
 """Seconds that an answer waits at most until the record is written, and between two looks."""
-MOST_GUESSES = 10
-"""Wrong tokens that a host may send in a minute (`RETELL`)."""
 LONGEST_TRIAL = 7 * 86400
 """Most seconds that a build may be on trial."""
-
-
-class _Request(Request):
-    max_content_length = MOST_BODY
-    max_form_memory_size = MOST_BODY
+MOST_WORD = 1000
+"""Most characters of a name in a request."""
+IDENTITY = re.compile(r"[0-9a-f]{0,64}")
 
 
 @dataclass(frozen=True, slots=True)
+class Passed:
+    """A request that the HTTP process has passed on, from somebody whose token is accepted."""
+
+    method: str
+    """The HTTP method."""
+    path: str
+    """The path."""
+    query: Mapping[str, str]
+    """The query, of each key the last value."""
+    actor: Actor
+    """Who asks."""
+    body: bytes
+    """The bytes of the body."""
+
+
+@dataclass(slots=True)
 class Api:
-    """The HTTP application."""
+    """What readers get, and what they change."""
 
     overview: Overview
     """The fabric's state and its latest events."""
@@ -71,151 +69,185 @@ class Api:
     """The log of actions."""
     mover: Mover
     """Moves the fabric to other builds."""
-    private: bool = False
-    """Whether reading needs a token, too. The page itself and `health` never do."""
+    bug: Callable[[str, Exception], None]
+    """Reports an exception that is being handled, and what was done."""
     breathe: Callable[..., None] = lambda *_: None
     """Lets other work go on, for so many seconds, while a build is proved, much is drained or a
     record is written.
     """
-
-    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        """Answer a request; errors become responses, too."""
-        request = _Request(environ)
-        try:
-            (method, *words), _ = _ROUTES.bind_to_environ(environ).match()
-            if self.private and method not in ("page", "health"):
-                self._authorise(request, "read")
-            response: Response = getattr(self, method)(request, *words)
-        except InputError as error:
-            response = _json({"error": str(error)}, 400)
-        except HTTPException as error:
-            response = _json({"error": error.description or error.name}, error.code or 500)
-            if rest := getattr(error, "retry_after", None):
-                response.headers["Retry-After"] = str(rest)
-            if isinstance(error, Unauthorized):
-                response.headers["WWW-Authenticate"] = "Bearer"
-            if allowed := getattr(error, "valid_methods", None):
-                response.headers["Allow"] = ", ".join(allowed)
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Cache-Control"] = "no-store"
-        return response(environ, start)
+    start: Start = in_thread
+    """Computes what takes long and never changes."""
+    _told: int = field(default=0, init=False)
+    _floor: Future[bytes] | None = field(default=None, init=False)
+    _floor_of: str = field(default="", init=False)
+    _sent: dict[str, bytes] = field(default_factory=dict, init=False)
 
     def happened(self, event: Event) -> None:
         """Keep an event, and measure by it."""
         self.overview.happened(event)
         self.metrics.happened(event)
 
-    def page(self, _: _Request, name: str, kind: str) -> Response:
-        """The status page, its script or a style sheet."""
-        text = (TEMPLATES / name).read_bytes()
-        response = Response(text, content_type=f"{kind}; charset=utf-8")
-        response.headers["Content-Security-Policy"] = POLICY
-        return response
+    # What readers get
 
-    def health(self, _: _Request) -> Response:
-        """The fabric in a few numbers."""
-        health = self.overview.health()
+    def parts(self) -> dict[str, bytes]:
+        """What has changed for readers since the last call; some of it changes all the time."""
+        state = self.overview.look()
+        health = self.overview.health(state)
         good = health["alive"] and (health["complete"] or health["role"] == "follower")
-        return _json(health, 200 if good else 503)
+        parts = {
+            "health": _json(health),
+            "health_status": b"200" if good else b"503",
+            "state": _json(self.overview.state(state)),
+            "move": _json(self.mover.progress()),
+            **self._history_part(),
+            "tokens": _json([(t.name, t.role, t.secret.decode()) for t in self.tokens.accepted]),
+            **self._floor_part(state.build),
+        }
+        new = {name: part for name, part in parts.items() if self._sent.get(name) != part}
+        self._sent |= new
+        return new | self._events_part()
 
-    def overview_of(self, _: _Request, what: str) -> Response:
-        """A part of the overview, by the name of its method."""
-        return _json(getattr(self.overview, what)())
+    def everything(self) -> dict[str, bytes]:
+        """What readers get of a process that has just begun, but for the metrics."""
+        self._sent.clear()
+        self._told = 0
+        pages = [name for name, _ in READ.values() if "/" in name]
+        return {name: (TEMPLATES / name).read_bytes() for name in pages} | self.parts()
 
-    def events(self, request: _Request) -> Response:
-        """The events after an event."""
-        after = request.args.get("after", "0")
-        if not (after.isascii() and after.isdigit() and len(after) < 19):
-            raise BadRequest("after: required the number of an event")
-        return _json(self.overview.events(int(after)))
+    def exposition(self) -> Iterator[bytes]:
+        """Metrics in Prometheus' text format, a metric at a time."""
+        for metric in self.metrics.registry.collect():
+            yield generate_latest(_Alone(metric))
 
-    def change(self, request: _Request, role: Role, method: str, *words: bool) -> Response:
-        """What changes something is for who may do so, and for the leader."""
-        actor = self._authorise(request, role)
-        leading = self.overview.look().role
-        if leading["role"] != "leader":
-            raise Conflict(f"send changes to the controller that leads: {leading['leader']}")
-        response: Response = getattr(self, method)(request, actor, *words)
-        return response
+    def _events_part(self) -> dict[str, bytes]:
+        events = self.overview.events(self._told)
+        if not events:
+            return {}
+        self._told = events[-1]["number"]
+        return {"events": b"".join(map(_json, events))}
 
-    def reconcile(self, request: _Request, actor: Actor) -> Response:
+    def _history_part(self) -> dict[str, bytes]:
+        """The builds that the fabric held; those before where the disk cannot be read just now,
+        or no more files can be opened.
+        """
+        try:
+            return {"history": _json(self.mover.history.past())}
+        except OSError:
+            return {} if "history" in self._sent else {"history": _json([])}
+
+    def _floor_part(self, build: Build) -> dict[str, bytes]:
+        """The floor of this build; it takes a while where there are a thousand switches."""
+        if build.identity != self._floor_of:
+            self._floor_of = build.identity
+            self._floor = self.start(lambda: _json(self.overview.floor(build)))
+        if self._floor is None or not self._floor.done():
+            return {}
+        return {"floor": self._floor.result()}
+
+    # What they change
+
+    def answer(self, request: Passed, needs: Role) -> Answer:
+        """Do what a request asks for; errors become answers, too."""
+        try:
+            self._authorise(request, needs)
+            if request.method == "GET":
+                return self._build()
+            leading = self.overview.look().role
+            if leading["role"] != "leader":
+                text = f"send changes to the controller that leads: {leading['leader']}"
+                raise Refusal(409, text)
+            return _CHANGES[request.path](self, request)
+        except InputError as error:
+            return refused(400, str(error))
+        except Refusal as refusal:
+            return refusal.answer
+        except Exception as error:
+            self.failed(f"{request.method} {request.path}", error)
+            return refused(500, "an internal error: the controller's log has it")
+
+    def failed(self, what: str, error: Exception) -> None:
+        """A request was answered with 500."""
+        self.metrics.http["errors"] += 1
+        self.bug(what, error)
+
+    def wrong_token(self, host: str) -> None:
+        """A client on this host has sent a token that is not known."""
+        self.mover.fabric.rejected.add(TokenRefused, host, "a token that is not known")
+
+    def _authorise(self, request: Passed, needs: Role) -> None:
+        actor = request.actor
+        if ROLES.index(actor.role) < ROLES.index(needs):
+            outcome = f"refused: needs the role {needs}"
+            self.actions.write(actor, request.method, request.path, outcome)
+            raise Refusal(403, f"required a token of the role {needs}, given one of {actor.role}")
+
+    def _reconcile(self, request: Passed) -> Answer:
         """Read switches again and undo changes that others made."""
-        fabric, node = self.mover.fabric, _body(request).get("node")
+        fabric, body = self.mover.fabric, _body(request)
+        node = _word(body, "node", "the name of a switch") if body.get("node") is not None else None
         if node is not None and node not in fabric.names:
-            raise NotFound(f"node: there is no node {node!r}")
+            raise Refusal(404, f"node: there is no node {node!r}")
         chosen = [v for v in sorted(fabric.present) if node in (None, fabric.names[v])]
         if node is not None and not chosen:
-            raise ServiceUnavailable(f"switch {node} is not connected")
-        with self.actions.recording(actor, "reconcile", node or "every switch"):
+            raise Refusal(503, f"switch {node} is not connected")
+        with self.actions.recording(request.actor, "reconcile", node or "every switch"):
             for vertex in chosen:
                 fabric.present[vertex].wait()
-        return _json({"switches": len(chosen)}, 202)
+        return Answer(202, _json({"switches": len(chosen)}))
 
-    def drain(self, request: _Request, actor: Actor, ends: bool) -> Response:
+    def _drain(self, request: Passed) -> Answer:
         """Route around a node, a link or a group, or use it again."""
-        what = _body(request).get("what")
-        if not isinstance(what, str):
-            raise BadRequest("what: required a node, a link or a group, such as module:NODE/MODULE")
-        with self.actions.recording(actor, "undrain" if ends else "drain", what):
+        ends = request.path == "/api/undrain"
+        kinds = "a node, a link or a group, such as module:NODE/MODULE"
+        what = _word(_body(request), "what", kinds)
+        with self.actions.recording(request.actor, "undrain" if ends else "drain", what):
             answer = self.mover.keeper.drain(what, ends, self.breathe)
         self._remember()
-        return _json(answer, 202)
+        return Answer(202, _json(answer))
 
     def _remember(self) -> None:
         """Wait until what is drained is written down: who takes over would use it again."""
         until = monotonic() + MOST_WRITING
         while not self.mover.remembered():
             if monotonic() > until:
-                raise ServiceUnavailable(
+                raise Refusal(
+                    503,
                     "it is done, but not written down: the store or the disk does not take it,"
-                    " and the next controller would not know of it; this one goes on trying"
+                    " and the next controller would not know of it; this one goes on trying",
                 )
             self.breathe(WRITING_POLL)
 
-    def build(self, request: _Request) -> Response:
+    def _build(self) -> Answer:
         """The running build, packed."""
-        self._authorise(request, "read")
-        return Response(self.mover.running(), content_type="application/zip")
+        return Answer(200, self.mover.running(), "application/zip")
 
-    def history(self, _: _Request) -> Response:
-        """The builds that the fabric held, the newest last."""
-        return _json(self.mover.history.past())
-
-    def apply(self, request: _Request, actor: Actor) -> Response:
+    def _apply(self, request: Passed) -> Answer:
         """Move to the build in the body, round by round."""
-        request.max_content_length = MOST_BUILD
         accept_loss, unverified = (
-            request.args.get(word) == "1" for word in ("accept_loss", "unverified")
+            request.query.get(word) == "1" for word in ("accept_loss", "unverified")
         )
-        within, data = _seconds(request.args.get("confirm_within", "0")), request.get_data()
-        with self.actions.recording(actor, "apply", identity_in(data)):
-            target = self.mover.receive(data, unverified, self.breathe)
-            self.mover.move(target, accept_loss, actor.name, within)
-        return _json(self.mover.progress(), 202)
+        within = _seconds(request.query.get("confirm_within", "0"))
+        with self.actions.recording(request.actor, "apply", identity_in(request.body)):
+            target = self.mover.receive(request.body, unverified, self.breathe)
+            self.mover.move(target, accept_loss, request.actor.name, within)
+        return Answer(202, _json(self.mover.progress()))
 
-    def confirm(self, _: _Request, actor: Actor) -> Response:
+    def _confirm(self, request: Passed) -> Answer:
         """Keep the build that is on trial."""
-        with self.actions.recording(actor, "confirm", self.mover.fabric.identity):
+        with self.actions.recording(request.actor, "confirm", self.mover.fabric.identity):
             self.mover.confirm()
-        return _json(self.mover.progress())
+        return Answer(200, _json(self.mover.progress()))
 
-    def rollback(self, request: _Request, actor: Actor) -> Response:
+    def _rollback(self, request: Passed) -> Answer:
         """Move to an earlier build, round by round."""
-        build = _body(request).get("build", "")
-        if not isinstance(build, str):
-            raise BadRequest("build: required the identity of a build")
+        body = _body(request)
+        build = _word(body, "build", "the identity of a build") if body.get("build") else ""
+        if not IDENTITY.fullmatch(build):
+            raise Refusal(400, f"build: required the identity of a build, given {build!r:.100}")
         what = build or "to the build before"
-        with self.actions.recording(actor, "rollback", what, returns=True):
-            self.mover.roll_back(build, actor.name)
-        return _json(self.mover.progress(), 202)
-
-    def move(self, _: _Request) -> Response:
-        """The progress of the last move."""
-        return _json(self.mover.progress())
-
-    def exposition(self, _: _Request) -> Response:
-        """Metrics in Prometheus' text format."""
-        return Response(generate_latest(self.metrics.registry), content_type=CONTENT_TYPE_LATEST)
+        with self.actions.recording(request.actor, "rollback", what, returns=True):
+            self.mover.roll_back(build, request.actor.name)
+        return Answer(202, _json(self.mover.progress()))
 
     def read_tokens_again(self) -> None:
         """Use the token file as it is now; one that cannot be used changes nothing."""
@@ -229,74 +261,58 @@ class Api:
         else:
             tell(TokensLoaded(name, len(self.tokens.accepted)))
 
-    def _authorise(self, request: _Request, role: Role) -> Actor:
-        if not self.tokens.accepted:
-            raise Forbidden(
-                "this controller was started without `token_file` and accepts no changes"
-            )
-        host, given = request.remote_addr or "", request.headers.get("Authorization")
-        token = self.tokens.bearer(given)
-        if token is None:
-            # One that is known passes always: behind a proxy all clients are one host.
-            wrong = TokenRefused, host, "a token that is not known"
-            times, left = self.mover.fabric.rejected.recent(*wrong)
-            if times >= MOST_GUESSES:
-                text = "too many wrong tokens from this host"
-                raise TooManyRequests(text, retry_after=ceil(left))
-            if given is not None:
-                self.mover.fabric.rejected.add(*wrong)
-            raise Unauthorized("required a token: Authorization: Bearer TOKEN")
-        actor = Actor(token.name, token.role, request.remote_addr or "")
-        if not token.may(role):
-            self.actions.write(
-                actor, request.method, request.path, f"refused: needs the role {role}"
-            )
-            raise Forbidden(f"required a token of the role {role}, given one of {token.role}")
-        return actor
 
-
-_GET = {
-    "/": ("page", "status_page/page.html", "text/html"),
-    "/page.js": ("page", "status_page/page.js", "text/javascript"),
-    "/page.css": ("page", "status_page/page.css", "text/css"),
-    "/style.css": ("page", "pages/style.css", "text/css"),
-    "/metrics": ("exposition",),
-    **{f"/api/{what}": ("overview_of", what) for what in ("state", "floor")},
-    **{f"/api/{name}": (name,) for name in ("health", "events", "build", "move", "history")},
+_CHANGES: Mapping[str, Callable[[Api, Passed], Answer]] = {
+    "/api/reconcile": Api._reconcile,
+    "/api/drain": Api._drain,
+    "/api/undrain": Api._drain,
+    "/api/apply": Api._apply,
+    "/api/confirm": Api._confirm,
+    "/api/rollback": Api._rollback,
 }
-_POST: dict[str, tuple[Any, ...]] = {
-    "/api/reconcile": ("operate", "reconcile"),
-    "/api/drain": ("operate", "drain", False),
-    "/api/undrain": ("operate", "drain", True),
-    **{f"/api/{name}": ("apply", name) for name in ("apply", "confirm", "rollback")},
-}
-_ROUTES = Map(
-    [
-        *(Rule(path, endpoint=words, methods=["GET"]) for path, words in _GET.items()),
-        *(
-            Rule(path, endpoint=("change", *words), methods=["POST"])
-            for path, words in _POST.items()
-        ),
-    ],
-    strict_slashes=False,
-)
+"""By path, the method that does what is asked for there."""
 
 
-def _body(request: _Request) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A registry of one metric: each is printed by itself, so that other work goes on between."""
+
+    metric: Metric
+    """The metric."""
+
+    def collect(self) -> Iterator[Metric]:
+        """The metric."""
+        yield self.metric
+
+
+def _body(request: Passed) -> dict[str, Any]:
     try:
-        body = json.loads(request.get_data() or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise BadRequest("required a body in JSON") from error
+        body = json.loads(request.body or b"{}")
+    except (ValueError, RecursionError):
+        raise Refusal(400, "required a body in JSON") from None
     if not isinstance(body, dict):
-        raise BadRequest("required a JSON object")
+        raise Refusal(400, "required a JSON object")
     return body
 
 
+def _word(body: Mapping[str, Any], key: str, what: str) -> str:
+    """The name under a key: printable, so that no log is forged, and not too long for one."""
+    word = body.get(key)
+    if not isinstance(word, str):
+        raise Refusal(400, f"{key}: required {what}")
+    if len(word) > MOST_WORD:
+        required = f"{what}, of at most {MOST_WORD:,} characters"
+        raise Refusal(400, f"{key}: required {required}, given one of {len(word):,}")
+    if not word.isprintable():
+        raise Refusal(400, f"{key}: required {what}, in printable characters, given {word!a:.100}")
+    return word
+
+
 def _seconds(text: str) -> float:
-    if not (text.isascii() and text.isdigit() and int(text) <= LONGEST_TRIAL):
-        raise BadRequest(f"confirm_within: required seconds, at most {LONGEST_TRIAL:,}")
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= LONGEST_TRIAL):
+        raise Refusal(400, f"confirm_within: required seconds, at most {LONGEST_TRIAL:,}")
     return float(text)
 
 
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(json.dumps(value) + "\n", status, content_type="application/json")
+def _json(value: Any) -> bytes:
+    return json.dumps(value).encode() + b"\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from time import time
@@ -27,7 +28,12 @@ SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
 class Metrics(Collector):
-    """The metrics, in a registry of their own without the process's metrics."""
+    """The metrics, in a registry of their own without the process's metrics.
+
+    Attributes:
+        http: how many requests failed (`errors`), and how often the process that serves HTTP was
+            started again (`restarts`).
+    """
 
     def __init__(
         self,
@@ -36,6 +42,7 @@ class Metrics(Collector):
         tls: TlsFiles | None = None,
     ) -> None:
         self.overview, self.counters, self.tls = overview, counters, tls
+        self.http: Counter[str] = Counter()
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
         self._push = Histogram(
@@ -86,6 +93,8 @@ class Metrics(Collector):
             ("bugs", "Steps of the controller that failed.", health["bugs"]),
             ("rejected_peers", "Peers that were turned away.", health["rejected_peers"]),
             ("wrong_tokens", "Wrong tokens.", state.rejected[TokenRefused.name]),
+            ("http_errors", "Requests that were answered with 500.", self.http["errors"]),
+            ("http_restarts", "Starts of the HTTP process after the first.", self.http["restarts"]),
         ):
             yield _counter(name, what, [((), value)])
         # All kinds from the start: Prometheus sees no increase in a series that begins with 1.

@@ -12,6 +12,8 @@ Form = str | Callable[[Mapping[str, Any]], str]
 """A template that an event's fields fill, or a function of them."""
 KINDS: list[Kind] = []
 """All kinds, in the order of the code."""
+EVENTS_KEPT = 1000
+"""Events that are kept for clients of the API."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,6 +360,15 @@ ApiClosed = Kind(
     "address; reason",
     "The management API cannot be served at its usual address; the controller runs without.",
     "no API at {node}: {text}",
+)
+ApiRestarted = Kind(
+    "api-restarted",
+    "reason; seconds number",
+    "The process that serves the management API has ended; it is started again after so many "
+    "seconds. Nothing else waits for it.",
+    "the process of the API has ended ({text}); it is started again in {node} s",
+    "{reason}",
+    "{seconds:.0f}",
 )
 FileUnwritable = Kind(
     "status",

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
+from time import monotonic
+from typing import Any
 
 from controller.switches.events import Event, Kind
 
@@ -92,3 +94,40 @@ class RejectedPeers:
         key = kind, host, reason
         full = key not in self._since and len(self._since) >= MOST_REASONS
         return (kind, OTHERS, "too many hosts and reasons to list") if full else key
+
+
+class HalfOpen:
+    """Half-open connections, by address: their peers have not shown yet that they belong here.
+
+    There is room for `most`, since each is an open file. When it is full, the host that has most of
+    them loses its oldest one, so that neither many idle connections nor many from one host keep
+    others out.
+    """
+
+    def __init__(self, most: int, clock: Callable[[], float] = monotonic) -> None:
+        self._most, self._clock = most, clock
+        self._since: dict[Any, float] = {}
+
+    def enter(self, address: Any) -> Any:
+        """Add a connection; returns the one that has to give way to it, which is out already."""
+        self._since[address] = self._clock()
+        if len(self._since) <= self._most:
+            return None
+        ((crowd, _),) = Counter(host for host, *_ in self._since).most_common(1)
+        oldest = next(address for address in self._since if address[0] == crowd)
+        self.leave(oldest)
+        return oldest
+
+    def leave(self, address: Any) -> None:
+        """A connection is not half-open any more, or has ended."""
+        self._since.pop(address, None)
+
+    def wait(self, address: Any) -> None:
+        """A connection is never late from now on, but still gives way to others."""
+        if address in self._since:
+            self._since[address] = inf
+
+    def late(self, patience: float) -> list[Any]:
+        """The connections that have been half-open for longer than `patience` seconds."""
+        before = self._clock() - patience
+        return [address for address, since in self._since.items() if since < before]

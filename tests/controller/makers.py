@@ -197,4 +197,6 @@ class Unwatched:
 
 def no_history():
     """Keeps no builds."""
-    return create_autospec(BuildHistory, instance=True, **{"kept.return_value": []})
+    return create_autospec(
+        BuildHistory, instance=True, **{"kept.return_value": [], "past.return_value": []}
+    )

@@ -14,6 +14,7 @@ import pytest
 from controller import API
 from polarfab.fabric import Fabric
 from tests.controller.makers import free_port
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 POLARFAB = (sys.executable, "-m", "polarfab")
@@ -91,6 +92,7 @@ def inside(build):
             words = [*map(str, (*POLARFAB, verb, *more))]
             done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT)
             seen[verb] = [done.returncode, done.stdout + done.stderr]
+    until(lambda: not _answers(), "the end of the process that served the API", 5.0)
     with running(build, "--http", "none") as (process, _):
         end = time.monotonic() + 5
         while time.monotonic() < end and not _listens(process.pid):

@@ -23,7 +23,6 @@ class TlsFiles:
 
     Attributes:
         switches: the context of new connections of switches.
-        api: the context of new connections to the management API.
         revoked: the serial numbers that the revocation list names.
         expires: until when our certificate and the list are good, in seconds since the epoch.
         peers: until when the certificates of connected switches are good, by node.
@@ -39,9 +38,9 @@ class TlsFiles:
         self._load()
 
     def _load(self) -> None:
-        switches, api = self.tls.context(), self.tls.context(clients=False)
+        switches = self.tls.context()
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
-        self.switches, self.api = switches, api
+        self.switches = switches
         self.revoked = frozenset(entry.serial_number for one in lists for entry in one)
         ends = [one.next_update_utc.timestamp() for one in lists if one.next_update_utc]
         self.expires = {"certificate": _last_day(self.tls.certificate)}

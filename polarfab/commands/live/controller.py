@@ -63,6 +63,13 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="HOST:PORT|none",
     help=f"Status page, management API, metrics; without tokens to read only.  [default: {API}]",
 )
+@click.option(
+    "--http-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name by which clients reach the API; addresses, localhost and HOST need none.",
+)
 @shared("--token-file", "who has one may change things by the API")
 @click.option(
     "--token-to-read", is_flag=True, help="Reading by the API needs a token, too, but for health."
@@ -131,6 +138,7 @@ def command(
     foreign: str,
     audit: float,
     http: str | None,
+    hosts: tuple[str, ...],
     token_file: Path | None,
     token_to_read: bool,
     status_file: Path | None,
@@ -160,6 +168,7 @@ def command(
         insecure=insecure,
         http=None if http == "none" else Address.parse(http or API, "--http"),
         http_needed=bool(http),
+        hosts=hosts,
         tokens=token_file,
         token_to_read=token_to_read,
         foreign="remove" if foreign == "remove" else "keep",

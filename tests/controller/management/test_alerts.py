@@ -116,6 +116,7 @@ CASES = {
     "": lambda _: None,
     "Stuck": exports("polarfab_alive", "0.0"),
     "Bug": exports("polarfab_bugs_total", "1.0"),
+    "ApiRestarts": exports("polarfab_http_restarts_total", "1.0"),
     "PeersRejected": exports("polarfab_rejected_peers_total", "30.0"),
     "SwitchGone": lambda site: site.fabric.closed(3),
     "SwitchNotInSync": returned,

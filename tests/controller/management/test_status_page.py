@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from threading import Thread
 from time import localtime, strftime, time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import uvicorn
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from werkzeug.serving import make_server
 
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
@@ -20,6 +21,7 @@ from controller.switches.events import LinkDown, SwitchLeft
 from controller.switches.session import LiveFabric
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.makers import loaded
+from tests.controller.management.site_client import Client
 from tests.controller.management.test_alerts import Ports
 from tests.page_checks import faults
 from tests.waiting import until
@@ -61,15 +63,21 @@ def overview():
 @pytest.fixture(scope="module")
 def page(browser, overview):
     """The page, open and filled."""
-    api = Api(overview, Metrics(overview), Tokens(()), lambda: None, None)
-    server = make_server("127.0.0.1", 0, api, threaded=True)
-    thread = Thread(target=server.serve_forever, daemon=True)
+    still = SimpleNamespace(progress=dict, history=SimpleNamespace(past=list))
+    api = Api(overview, Metrics(overview), Tokens(()), None, still, None)
+    site = Client(api).site
+    site.clock = lambda: 0.0
+    config = uvicorn.Config(site, port=0, ws="none", lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    thread = Thread(target=server.run, daemon=True)
     thread.start()
-    browser.get(f"http://127.0.0.1:{server.port}/")
+    until(lambda: server.started)
+    (listener,) = server.servers[0].sockets
+    browser.get(f"http://127.0.0.1:{listener.getsockname()[1]}/")
     until(lambda: len(texts(browser, "#log li")) == 2, limit=20)
     yield browser
     browser.get("about:blank")
-    server.shutdown()
+    server.should_exit = True
     thread.join()
 
 

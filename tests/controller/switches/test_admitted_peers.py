@@ -13,9 +13,15 @@ import trustme
 
 from controller.app import FULL, OWN_FULL, Inbox
 from controller.switches.connections import listening
-from controller.switches.connections.listening import Entrance, HalfOpen
+from controller.switches.connections.listening import Entrance
 from controller.switches.events import PeerRejected
-from controller.switches.peers import MOST_REASONS, RETELL, ListeningClock, RejectedPeers
+from controller.switches.peers import (
+    MOST_REASONS,
+    RETELL,
+    HalfOpen,
+    ListeningClock,
+    RejectedPeers,
+)
 from inventory.problems import InputError
 
 

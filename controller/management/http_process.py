@@ -1,0 +1,247 @@
+"""The process that serves the management API, beside that of the controller.
+
+The controller starts it with two descriptors: the socket where clients connect, and its end of a
+Unix socket to the controller (`controller.management.frames`). It ends when the controller does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from controller.management.frames import LENGTHS, Header, frame, parts_in
+from controller.management.site import Answer, Refusal, Site
+from controller.switches.peers import HalfOpen
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from controller.settings import Tls
+
+MOST_IDLE = 64
+"""Connections that may wait for their clients; then the oldest gives way."""
+CLIENT_PATIENCE = 10.0
+"""Most seconds that a client may keep a connection waiting."""
+LOOK = 1.0
+"""Seconds between two looks for clients that keep us waiting."""
+MOST_WAITING = 16
+"""Requests that may wait for the controller; further ones get 503."""
+NICE = 5
+"""The controller comes first on a busy machine."""
+PR_SET_PDEATHSIG = 1
+
+
+class Door(socket.socket):
+    """The socket where clients connect: a slow client gives way when others come.
+
+    A thousand idle clients would take all descriptors, and the server itself ends none that has
+    sent only a part of a request, or does not read its answer.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(fileno=descriptor)
+        self._idle = HalfOpen(MOST_IDLE)
+        self._sockets: dict[Any, socket.socket] = {}
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """The next connection."""
+        for address in [key for key, sock in self._sockets.items() if sock.fileno() < 0]:
+            self._forget(address)
+        sock, address = super().accept()
+        self._sockets[address[:2]] = sock
+        self.waits(address[:2])
+        return sock, address
+
+    def waits(self, address: tuple[str, int]) -> None:
+        """From now on a connection waits for its client; another one may have to end for it."""
+        if address in self._sockets:
+            self._idle.leave(address)
+            oldest = self._idle.enter(address)
+            if oldest is not None:
+                self._end(oldest)
+
+    def works(self, address: tuple[str, int]) -> None:
+        """From now on the client waits for us."""
+        self._idle.leave(address)
+
+    def look(self) -> None:
+        """Time passes: end connections that have waited for too long."""
+        for address in self._idle.late(CLIENT_PATIENCE):
+            self._end(address)
+
+    def _end(self, address: Any) -> None:
+        if sock := self._forget(address):
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def _forget(self, address: Any) -> socket.socket | None:
+        self._idle.leave(address)
+        return self._sockets.pop(address, None)
+
+
+class Controller:
+    """The controller, at the other end of the Unix socket."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._numbers = count()
+        self._waiting: dict[int, asyncio.Future[Answer]] = {}
+
+    async def ask(self, header: Header, body: bytes) -> Answer:
+        """Pass a request on, and wait for its answer.
+
+        Raises:
+            Refusal: too many others wait.
+        """
+        if len(self._waiting) >= MOST_WAITING:
+            raise Refusal(503, "too many requests wait for the controller", Retry_After="1")
+        number = next(self._numbers)
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._writer.write(frame({"request": number, **header}, body))
+        # A request whose client is gone keeps its place: the controller is at it all the same.
+        answer.add_done_callback(lambda _: self._waiting.pop(number))
+        return await asyncio.shield(answer)
+
+    def note(self, header: Header) -> None:
+        """Tell what has no answer."""
+        self._writer.write(frame(header))
+
+    async def frames(self, heard: asyncio.Queue[tuple[Header, bytes]]) -> None:
+        """Hear the controller until it is gone; answers go to those who wait for them."""
+        while True:
+            lengths = LENGTHS.unpack(await self._reader.readexactly(LENGTHS.size))
+            header = json.loads(await self._reader.readexactly(lengths[0]))
+            body = await self._reader.readexactly(lengths[1])
+            if "answer" in header:
+                headers = tuple((name, value) for name, value in header["headers"])
+                answer = Answer(header["status"], body, header["type"], headers)
+                if waiting := self._waiting.get(header["answer"]):
+                    waiting.set_result(answer)
+            else:
+                await heard.put((header, body))
+
+
+class TlsContext:
+    """The context of new connections, from files that may change."""
+
+    def __init__(self, tls: Tls) -> None:
+        self._tls, self._current = tls, tls.context(clients=False)
+        self.first = self._current
+        """The context that the server has; it passes each connection on to the current one."""
+        self.first.sni_callback = self._chosen
+
+    def read_again(self) -> None:
+        """Use the files as they are now; the controller has looked at them."""
+        self._current = self._tls.context(clients=False)
+
+    def _chosen(self, connection: Any, _name: str | None, _context: SSLContext) -> None:
+        connection.context = self._current
+
+
+async def serve(listener: Door, link: socket.socket) -> None:
+    """Serve until the controller is gone."""
+    import uvicorn
+
+    reader, writer = await asyncio.open_connection(sock=link)
+    controller = Controller(reader, writer)
+    heard: asyncio.Queue[tuple[Header, bytes]] = asyncio.Queue()
+    hearing = asyncio.create_task(controller.frames(heard))
+    hearing.add_done_callback(_ended)
+    header, body = await heard.get()
+    settings = json.loads(parts_in(header, body)["settings"])
+    hosts = settings["hosts"]
+    site = Site(
+        listener,
+        controller.ask,
+        controller.note,
+        None if hosts is None else frozenset(hosts),
+        settings["private"],
+        settings["most_build"],
+    )
+    await site.told(parts_in(header, body))
+    tls = TlsContext(_tls(settings["tls"])) if settings["tls"] else None
+    config = uvicorn.Config(
+        site,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,  # whoever asks could name another host, whose wrong tokens count
+        server_header=False,
+    )
+    config.load()
+    config.ssl = tls.first if tls else None
+    tasks = [
+        asyncio.create_task(_follow(heard, site, tls, controller)),
+        asyncio.create_task(_look(listener)),
+        asyncio.create_task(uvicorn.Server(config).serve(sockets=[listener])),
+    ]
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
+
+
+async def _follow(
+    heard: asyncio.Queue[tuple[Header, bytes]],
+    site: Site,
+    tls: TlsContext | None,
+    controller: Controller,
+) -> None:
+    """Take what the controller says."""
+    while True:
+        header, body = await heard.get()
+        try:
+            if "parts" in header:
+                await site.told(parts_in(header, body))
+            elif tls:
+                tls.read_again()
+        except Exception as error:
+            text = "".join(traceback.format_exception(error))
+            controller.note({"fault": "hearing the controller", "text": text})
+
+
+async def _look(listener: Door) -> None:
+    while True:
+        await asyncio.sleep(LOOK)
+        listener.look()
+
+
+def _ended(hearing: asyncio.Task[None]) -> None:
+    """The controller is gone: so are we, at once, as its successor needs the address."""
+    gone = isinstance(hearing.exception(), asyncio.IncompleteReadError | OSError)
+    if not gone:
+        traceback.print_exception(hearing.exception())
+    os._exit(0 if gone else 1)
+
+
+def _tls(files: dict[str, str]) -> Tls:
+    from controller.settings import Tls
+
+    return Tls(Path(files["key"]), Path(files["certificate"]), Path(files["authority"]))
+
+
+def main() -> None:
+    """Serve on the descriptors that are our arguments."""
+    # The kernel ends us even if we hang when the controller is killed.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Those of a terminal, or of systemd for all of the service, are the controller's to answer.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    os.nice(NICE)
+    listener, link = map(int, sys.argv[1:3])
+    asyncio.run(serve(Door(listener), socket.socket(fileno=link)))
+
+
+if __name__ == "__main__":
+    main()
