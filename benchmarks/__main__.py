@@ -20,6 +20,7 @@ SCRIPTS = (
     "emulate",
     "moves",
     "many-switches",
+    "readers",
 )
 
 

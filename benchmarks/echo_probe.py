@@ -23,7 +23,8 @@ NOBODY = 0x5046_FFFF_FFFF_FFFE
 
 
 class EchoProbe:
-    """Asks while the context lasts; `slowest` is then the longest wait for an answer, seconds.
+    """Asks while the context lasts; `waits` are then the seconds that answers took, `slowest` the
+    most of them.
 
     began: called as soon as the controller listens.
     """
@@ -35,6 +36,7 @@ class EchoProbe:
         began: Callable[[], object] = lambda: None,
     ) -> None:
         self.address, self.patience, self.slowest, self.answers = address, patience, 0.0, 0
+        self.waits: list[float] = []
         self._began = began
         self._done = Event()
         self._thread = Thread(target=self._run, daemon=True)
@@ -64,7 +66,8 @@ class EchoProbe:
                 began = time.monotonic()
                 peer.sendall(message(MessageType.ECHO_REQUEST, 0))
                 self._answer(peer)
-                self.slowest = max(self.slowest, time.monotonic() - began)
+                self.waits.append(time.monotonic() - began)
+                self.slowest = max(self.slowest, self.waits[-1])
                 self.answers += 1
                 self._done.wait(EVERY)
 

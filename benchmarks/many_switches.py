@@ -105,21 +105,21 @@ def steps(folder: Path, q: int, balance: str) -> Iterator[dict[str, Any]]:
                 each = []
                 for vertex, link in links[:: len(links) // LINKS][:LINKS]:
                     network.cable(vertex, link, up)
-                    many = len(_repairs(controller)) + 1
-                    each.append(step("", lambda n=many: len(_repairs(controller)) == n))
-                yield _middle("link up" if up else "link down", each, _repairs(controller)[-LINKS:])
+                    many = len(repairs(controller)) + 1
+                    each.append(step("", lambda n=many: len(repairs(controller)) == n))
+                yield _middle("link up" if up else "link down", each, repairs(controller)[-LINKS:])
             for many in (1, count // 12):
-                before, chosen = len(_repairs(controller)), range(0, count, -(-count // many))
+                before, chosen = len(repairs(controller)), range(0, count, -(-count // many))
                 network.cut_off(chosen)
                 found = step(
                     f"cut off: {len(chosen)}",
                     lambda n=chosen: _around(controller) == len(n) and not _repairing(controller),
                 )
-                yield found | _all_of(_repairs(controller)[before:])
-                before = len(_repairs(controller))
+                yield found | _all_of(repairs(controller)[before:])
+                before = len(repairs(controller))
                 network.call_back()
                 found = step(f"back: {len(chosen)}", lambda: _calm(controller))
-                yield found | _all_of(_repairs(controller)[before:])
+                yield found | _all_of(repairs(controller)[before:])
             controller.kill()
             controller = Controller(folder, build)
             yield step("another controller", complete)
@@ -165,7 +165,8 @@ def _all_of(repairs: list[dict[str, Any]]) -> dict[str, Any]:
     return {"repairs": len(repairs), **most}
 
 
-def _repairs(controller: Controller) -> list[dict[str, Any]]:
+def repairs(controller: Controller) -> list[dict[str, Any]]:
+    """The repairs so far."""
     found = re.findall(r'^.*"event": "repaired".*$', controller.text(), re.MULTILINE)
     keep = "rows", "switches", "computed", "seconds"
     return [{f"repair {name}": json.loads(line)[name] for name in keep} for line in found]
