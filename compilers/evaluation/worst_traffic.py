@@ -22,18 +22,16 @@ SMALL = 1 << 13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorstTraffic:
-    """The flows that load a link most.
-
-    load: what crosses the link.
-    source: int64[n], a place among the switches with hosts.
-    destination: int64[n], the same.
-    rate: float64[n], of each flow.
-    """
+    """The flows that load a link most."""
 
     load: float
+    """What crosses the link."""
     source: Numbers
+    """int64[n], the place of each source among the switches with hosts."""
     destination: Numbers
+    """int64[n], the same of each destination."""
     rate: Reals
+    """float64[n], of each flow."""
 
 
 def worst_traffic(share: Reals, rates: HostRates) -> WorstTraffic:

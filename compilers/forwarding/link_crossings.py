@@ -42,16 +42,14 @@ class Towards(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The pairs of switches that cross a link, while they are collected.
-
-    load: float64[S, D], the share of each pair's traffic that crosses it.
-    pair: int64[S·D], s·D + d of those that do, in any order.
-    number: int64[1], how many these are.
-    """
+    """The pairs of switches that cross a link, while they are collected."""
 
     load: Array
+    """float64[S, D], the share of each pair's traffic that crosses it."""
     pair: Array
+    """int64[S·D], s·D + d of those that do, in any order."""
     number: Array
+    """int64[1], how many these are."""
 
 
 @loop
@@ -162,18 +160,16 @@ def collect_all(
 
 @dataclass(frozen=True, eq=False)
 class LinkCrossings:
-    """A build made ready to be asked who crosses a link.
-
-    program: what its switches hold.
-    out: the shares by which packets leave.
-    towards: the destinations.
-    packets: how much there is to do, as `for_packets` counts it.
-    """
+    """A build made ready to be asked who crosses a link."""
 
     program: Program
+    """What its switches hold."""
     out: LinkShares
+    """The shares by which packets leave."""
     towards: Towards
+    """The destinations."""
     packets: int
+    """How much there is to do, as `for_packets` counts it."""
 
     @classmethod
     def of(cls, build: Build, dead: NDArray[np.int64] = NONE_DOWN, times: int = 1) -> LinkCrossings:

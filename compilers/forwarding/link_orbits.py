@@ -57,9 +57,48 @@ def _joined(group: Numbers, onto: Numbers) -> Numbers:
         group = least[least]
 
 
+class Met(NamedTuple):
+    """The states that packets to one destination were followed to, and those to go on from."""
+
+    seen: Array
+    """bool[S, K], the ingress links by which they come to each switch."""
+    switch: Array
+    """int64[S·K], the switches of states to go on from."""
+    came: Array
+    """int64[S·K], the ingress links of these."""
+    waiting: Array
+    """int64[1], how many these are."""
+
+
+@loop
+def arrive(p: Program, s: int, link: int, met: Met) -> None:
+    """Note that packets leave switch s by a link, and so come to the switch behind it."""
+    t, came = p.far[s, link], p.far_link[s, link]
+    if not met.seen[t, came]:
+        met.seen[t, came] = True
+        met.switch[met.waiting[0]], met.came[met.waiting[0]] = t, came
+        met.waiting[0] += 1
+
+
+@loop
+def leave_hosts(p: Program, out: LinkShares, egress: Array, d: int, s: int, met: Met) -> None:
+    """Follow packets of the hosts of switch s to destination d to where they are in transit."""
+    c, links = egress[d, s], p.far.shape[1]
+    for k in range(links):
+        if out.host[s, c, k] == 0:
+            continue
+        t, came = p.far[s, k], p.far_link[s, k]
+        marked = len(out.marked) > 0 and out.marked[s, c, k] > 0 and spreads(p, egress[d, t])
+        if not marked or out.host[s, c, k] > out.marked[s, c, k]:
+            arrive(p, s, k, met)
+        for onward in range(links if marked else 0):
+            if p.onward[t, came, onward]:
+                arrive(p, t, onward, met)
+
+
 @loop
 def meet(
-    p: Program, out: LinkShares, egress: Array, begins: Array, leaves: Array, met: Array
+    p: Program, out: LinkShares, egress: Array, begins: Array, leaves: Array, states: Array
 ) -> None:
     """Mark the ingress links by which packets of each class come.
 
@@ -70,67 +109,42 @@ def meet(
         begins: int64[S·C·K + 1]: packets of class c that came to switch s by link i leave by the
             links from begins[(s·C + c)·K + i] to the next.
         leaves: int16[n], these links.
-        met: bool[S, C, K], written.
+        states: bool[S, C, K], written.
     """
-    ends, switches = egress.shape
-    links, classes = p.far.shape[1], out.host.shape[1]
-    seen = np.zeros((switches, links), np.bool_)
-    at, by = np.empty(switches * links, np.int64), np.empty(switches * links, np.int64)
+    (ends, switches), (links, classes) = egress.shape, (p.far.shape[1], out.host.shape[1])
+    room = switches * links
+    seen, waiting = np.zeros((switches, links), np.bool_), np.zeros(1, np.int64)
+    met = Met(seen, np.empty(room, np.int64), np.empty(room, np.int64), waiting)
     for d in range(ends):
         seen[:] = False
-        n = 0
         for s in range(switches):
+            if egress[d, s] >= 0:
+                leave_hosts(p, out, egress, d, s, met)
+        while waiting[0] > 0:
+            waiting[0] -= 1
+            s, came = met.switch[waiting[0]], met.came[waiting[0]]
             c = egress[d, s]
             if c < 0:
                 continue
-            for k in range(links):
-                if out.host[s, c, k] > 0:
-                    t, came = p.far[s, k], p.far_link[s, k]
-                    marked = len(out.marked) > 0 and out.marked[s, c, k] > 0
-                    marked = marked and spreads(p, egress[d, t])
-                    plain = not marked or out.host[s, c, k] > out.marked[s, c, k]
-                    if plain and not seen[t, came]:
-                        seen[t, came] = True
-                        at[n], by[n] = t, came
-                        n += 1
-                    if marked:
-                        for onward in range(links):
-                            if p.onward[t, came, onward]:
-                                r, back = p.far[t, onward], p.far_link[t, onward]
-                                if not seen[r, back]:
-                                    seen[r, back] = True
-                                    at[n], by[n] = r, back
-                                    n += 1
-        while n > 0:
-            n -= 1
-            s, came = at[n], by[n]
-            c = egress[d, s]
-            if c < 0:
-                continue
-            met[s, c, came] = True
+            states[s, c, came] = True
             state = (s * classes + c) * links + came
             for e in range(begins[state], begins[state + 1]):
-                t, back = p.far[s, leaves[e]], p.far_link[s, leaves[e]]
-                if not seen[t, back]:
-                    seen[t, back] = True
-                    at[n], by[n] = t, back
-                    n += 1
+                arrive(p, s, leaves[e], met)
 
 
 class Transit(NamedTuple):
     """By which links packets in transit leave, by their *state* (s·C + c)·K + i: the switch, the
     class, and the ingress link.
-
-    begins: int64[S·C·K + 1], where the links of each state begin.
-    leaves: int16[n], the links.
-    part: float64[n], the share of each.
-    met: bool[S·C·K], whether packets are ever in this state.
     """
 
     begins: Numbers
+    """int64[S·C·K + 1], where the links of each state begin."""
     leaves: Array
+    """int16[n], the links."""
     part: Array
+    """float64[n], the share of each."""
     met: Array
+    """bool[S·C·K], whether packets are ever in this state."""
 
     @classmethod
     def of(cls, crossings: LinkCrossings) -> Transit:
@@ -175,16 +189,15 @@ class Kept:
 
 
 class Moved(NamedTuple):
-    """Where a map moves things.
-
-    vertex: int64[S], each switch.
-    link: int64[S, K], each link of a switch, to a link of the switch that this moves to.
-    number: int64[S, C], each class, likewise; -1 for one that no destination has.
-    """
+    """Where a map moves switches, links and classes."""
 
     vertex: Numbers
+    """int64[S], the switch that each moves to."""
     link: Numbers
+    """int64[S, K], the link, of that switch, that each link of a switch moves to."""
     number: Numbers
+    """int64[S, C], the class, of that switch, that each class moves to; -1 for one that no
+    destination has."""
 
     @classmethod
     def of(cls, crossings: LinkCrossings, vertex: Numbers) -> Moved | None:

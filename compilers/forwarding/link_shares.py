@@ -18,24 +18,22 @@ ANY_SPREAD = 0
 
 
 class LinkShares(NamedTuple):
-    """The shares of S switches with C egress classes and K links.
-
-    host: float64[S, C, K], the share of hosts' packets of a class that leaves by each link.
-    marked: float64[S, C, K], the part of `host` that leaves with a mark; no row without marks.
-    first: int64[S·K·C + 1]. Packets in transit that leave switch s by link k and are of class c are
-    the entries from first[(s·K + k)·C + c] to the next.
-    came: int16[n], the ingress link of each entry.
-    part: float64[n], the share of the packets from that link which leaves so.
-    onward: float64[S, K], the share of marked packets that came by a link which each link of
-    `Program.onward` gets; no row without marks.
-    """
+    """The shares of S switches with C egress classes and K links."""
 
     host: Array
+    """float64[S, C, K], the share of hosts' packets of a class that leaves by each link."""
     marked: Array
+    """float64[S, C, K], the part of `host` that leaves with a mark; no row without marks."""
     first: Array
+    """int64[S·K·C + 1]. Packets in transit that leave switch s by link k and are of class c are the
+    entries from first[(s·K + k)·C + c] to the next."""
     came: Array
+    """int16[n], the ingress link of each entry."""
     part: Array
+    """float64[n], the share of the packets from that link which leaves so."""
     onward: Array
+    """float64[S, K], the share of marked packets that came by a link which each link of
+    `Program.onward` gets; no row without marks."""
 
 
 def link_shares(p: Program, build: Build, dead: Array, packets: int) -> LinkShares:
