@@ -164,8 +164,7 @@ def guarantees_after(
         seed: of the sample.
 
     Raises:
-        InputError: scipy is not installed, there are no such failures, or the fabric is too large
-            for intermediates.
+        InputError: scipy is not installed, there are no such failures, or the fabric is too large.
     """
     from compilers.evaluation.failure_guarantees import failure_guarantees
     from compilers.tables.build import Build

@@ -24,9 +24,10 @@ from compilers.tables.build import Build
 from inventory.problems import InputError
 
 Reals = NDArray[np.float64]
-MOST_WORK = 1 << 29
-"""Cases, times links, times switches, up to which all cases are looked at: minutes, PolarFly of
-q = 11 with every link."""
+MOST_WORK = 1 << 33
+"""Cases, times links, times pairs of switches, that take minutes: all links of PolarFly q = 9."""
+LEAST_CASES = 4
+"""The cases that have to take minutes at most, or failures are refused: up to PolarFly q = 19."""
 MOST_LEGS = 1 << 27
 """Pairs of switches, times links, of the largest fabric with intermediates: a gigabyte."""
 FEW = 8
@@ -67,12 +68,12 @@ def failure_guarantees(
         seed: of the sample.
 
     Raises:
-        InputError: scipy is not installed, the fabric is too large for intermediates, or the kind
-            is several failures at once, or none.
+        InputError: scipy is not installed, the fabric is too large, or the kind is several
+            failures at once, or none.
     """
     require_scipy()
     require_single(kind)
-    _require_legs(build)
+    _require_size(build)
     cases = _drawn(build, _cases(build, kind), sample, seed)
     looks = Looks(build, HostRates.of(build, hosts_per_node), len(cases))
     intact, found = Intact.of(build), []
@@ -90,31 +91,32 @@ def failure_cases(build: Build, kind: str) -> int:
     return len(_cases(build, kind))
 
 
-def _require_legs(build: Build) -> None:
-    """Pass where the legs over intermediates fit into memory.
+def _require_size(build: Build) -> None:
+    """Pass where a look takes seconds, and the legs over intermediates fit into memory.
 
     Raises:
-        InputError: they do not.
+        InputError: one does not.
     """
-    cells = _arcs(build) * build.tables.switches**2
-    if build.forwarding.intermediates and cells > MOST_LEGS:
+    most, words = MOST_WORK // LEAST_CASES, ""
+    if build.forwarding.intermediates:
+        most, words = MOST_LEGS, ", where packets go by intermediates"
+    if (cells := _cells(build)) > most:
         raise InputError.of(
-            f"a fabric of at most {MOST_LEGS:,} links (each way) times pairs of switches, where "
-            "packets go by intermediates",
+            f"a fabric of at most {most:,} links (each way) times pairs of switches{words}",
             f"{cells:,}",
             "leave `failures` out, or look at a smaller fabric of the family",
             key="failures",
         )
 
 
-def _arcs(build: Build) -> int:
-    """How many directions of links there are."""
-    return int(np.count_nonzero(build.wiring.far >= 0))
+def _cells(build: Build) -> int:
+    """Directions of links, times pairs of switches."""
+    return int(np.count_nonzero(build.wiring.far >= 0)) * build.tables.switches**2
 
 
 def _drawn(build: Build, cases: dict[str, Elements], sample: int, seed: int) -> dict[str, Elements]:
     """The cases that are looked at, in their order."""
-    usual = max(1, MOST_WORK // (_arcs(build) * build.tables.switches))
+    usual = MOST_WORK // max(1, _cells(build))
     count = min(len(cases), sample or usual)
     chosen = np.random.default_rng(seed).permutation(len(cases))[:count]
     names = list(cases)

@@ -181,6 +181,17 @@ def test_cases_of_a_large_fabric_are_drawn(build: Build) -> None:
     assert {case.element for case in other} != {case.element for case in some}
 
 
+def test_a_fabric_in_which_a_look_takes_long_is_refused(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 24 links, each way, and 169 pairs of switches."""
+    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_WORK", 4 * 48 * 169)
+    assert len(failure_guarantees(build, "link")) == 4
+    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_WORK", 4 * 48 * 169 - 1)
+    with pytest.raises(InputError, match=r"failures: required a fabric of at most 8,111 links"):
+        failure_guarantees(build, "link")
+
+
 @pytest.mark.parametrize("kind", ["2", "link+node", "nodes"])
 def test_kinds_of_several_failures_at_once_are_refused(build: Build, kind: str) -> None:
     with pytest.raises(InputError, match="failures: required failures of one at a time: link, no"):
