@@ -54,7 +54,7 @@ output_speedup = 1;
 internal_speedup = {router.speedup}.0;
 priority = none;
 sim_count = 1;
-sample_period = 500;
+sample_period = {period};
 warmup_periods = 3;
 max_samples = 8;
 latency_thres = {limit};
@@ -141,11 +141,12 @@ def run(
     overlap: bool = False,
     seed: int = 1,
     limit: float = 1000.0,
+    period: int = 500,
 ) -> Printed:
     """One load.
 
     routes: `min`, `val`, `ugallnew`, `ugallinks` or `ugall4_pf`. overlap: of stages. limit: cycles
-    of mean latency.
+    of mean latency. period: cycles of each of eight samples.
     """
     with TemporaryDirectory(prefix="booksim-") as name:
         folder = Path(name)
@@ -164,6 +165,7 @@ def run(
             "allocator": "islip" if settings.router.islip else "separable_input_first",
             "iterations": max(1, settings.router.islip),
             "limit": limit,
+            "period": period,
             "seed": seed,
         }
         (folder / "config").write_text(CONFIG.format(**words))
