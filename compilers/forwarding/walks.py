@@ -249,7 +249,9 @@ class Walks:
         """
         figures = np.zeros((len(destinations), failure_sets.ADDED + 1), np.int64)
         cases = self._by_element(rows)
-        lost: Numbers = for_packets(self.packets, walk_cases)(
+        # Packets that meet a failed element are followed again in each case with that element.
+        again = max(1, len(cases.of_element) // self.elements)
+        lost: Numbers = for_packets(again * self.packets, walk_cases)(
             self.program,
             self.ends,
             self.egress(destinations),
