@@ -24,6 +24,9 @@ from polarfab.fabric import Fabric
 from tests.compilers.modular import modular, on_modules
 from tests.compilers.proof.oracle import ARRIVED, Oracle
 
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples/q7-copackaged/fabric.yaml"
+
 
 def lost_by_oracle(build, group):
     """Ordered pairs that lose packets on some path while a group is down, and the longest path."""
@@ -43,9 +46,8 @@ def lost_by_oracle(build, group):
     ("q", "modules", "routing"),
     [
         (4, 2, {"balance": "minimal"}),
-        (4, 3, {"balance": "compact-valiant"}),
-        (5, 2, {"balance": "compact-valiant", "adjacent": "bounce"}),
-        (3, 2, {"balance": "minimal"}),
+        (3, 3, {"balance": "compact-valiant"}),
+        (3, 2, {"balance": "compact-valiant", "adjacent": "bounce"}),
     ],
 )
 def test_walks_agree_with_the_oracle(q, modules, routing, kind):
@@ -57,28 +59,29 @@ def test_walks_agree_with_the_oracle(q, modules, routing, kind):
     assert report.lost_pairs == sum(map(len, lost))
 
 
-@pytest.mark.parametrize("modules", [2, 3, 4, 8])
-@pytest.mark.parametrize("q", [4, 5, 7, 8])
+@pytest.mark.parametrize(("q", "modules"), [(4, 2), (4, 4), (5, 3), (7, 2), (8, 4)])
 def test_no_module_loses_a_pair(q, modules):
     """With the orders before this test, q = 7 lost 618 pairs on two modules, q = 8 280 on four."""
-    if modules <= q:
-        report = walk_failures(modular(q, modules), "module")
-        assert not report.lost_pairs
-        assert report.max_hops <= (8 if q in (4, 8) else 6)
+    report = walk_failures(modular(q, modules), "module")
+    assert not report.lost_pairs
+    assert report.max_hops <= (8 if q in (4, 8) else 6)
 
 
-@pytest.mark.parametrize("q", [4, 5, 7])
-def test_two_links_or_switches_still_lose_nothing(q):
-    for modules in (2, 4):
-        report = walk_failures(modular(q, modules), "2")
-        assert report.cases == report.all_cases
-        assert report.lost_pairs == report.cut_off == 0
+@pytest.mark.parametrize("modules", [2, 4])
+def test_two_links_or_switches_still_lose_nothing(modules):
+    report = walk_failures(modular(4, modules), "2")
+    assert report.cases == report.all_cases
+    assert report.lost_pairs == report.cut_off == 0
 
 
-def test_the_example_loses_nothing_and_did():
+@pytest.fixture(scope="module")
+def example():
+    return Fabric.from_spec(EXAMPLE).compile()
+
+
+def test_the_example_loses_nothing_and_did(example):
     """Of 57 modules with links each cut its switch off: all links were on one."""
-    fabric = Fabric.from_spec("examples/q7-copackaged/fabric.yaml").compile()
-    found = fabric.verify(failures=["module"])
+    found = example.verify(failures=["module"])
     assert found.passed
     (report,) = found.reports[0].failures
     assert (report.cases, report.lost_pairs) == (228, 0)
@@ -87,14 +90,13 @@ def test_the_example_loses_nothing_and_did():
     assert (report.cases, report.lost_pairs, report.cut_off) == (57, 57 * 112, 57 * 112)
 
 
-def test_two_modules_of_the_example_cost_no_packet_its_ttl(tmp_path):
+def test_two_modules_of_the_example_cost_no_packet_its_ttl(example, tmp_path):
     """A packet sent with TTL 64 crosses 63 links: each switch takes one of it, whatever fails."""
-    fabric = Fabric.from_spec("examples/q7-copackaged/fabric.yaml").compile()
-    build = fabric.build
+    build = example.build
     one, other = (find(build.wiring, build.hardware, f"module:C2-2/oio{n}") for n in (1, 3))
     lost, longest = lost_by_oracle(build, replace(one, links=(*one.links, *other.links)))
     assert (lost, longest) == (set(), 10)
-    fabric.render("ovs", tmp_path / "out")
+    example.render("ovs", tmp_path / "out")
     lines = "".join(path.read_text() for path in (tmp_path / "out").rglob("*.txt")).splitlines()
     rows = [line for line in lines if not line.startswith("#")]
     changes = set(re.findall(r"\w*ttl\w*(?=[,\[:])", "\n".join(rows), re.IGNORECASE))
@@ -107,7 +109,7 @@ def test_two_modules_of_the_example_cost_no_packet_its_ttl(tmp_path):
 
 @pytest.mark.parametrize(
     ("q", "ports", "before", "now"),
-    [(5, 3, 156, 5), (7, 4, 1_189, 7), (7, 2, 0, 0), (8, 3, 427, 0)],
+    [(5, 3, 156, 5), (7, 2, 0, 0)],
 )
 def test_orders_alone_keep_cables(q, ports, before, now):
     """Filled modules: all links where they were; `before` are the pairs that they lost."""
@@ -163,7 +165,7 @@ def test_other_policies_know_nothing_of_modules(protect):
     assert np.array_equal(classes.bounce, usual.bounce)
 
 
-@pytest.mark.parametrize(("q", "modules", "size"), [(5, 2, 3), (7, 4, 2), (4, 2, 3)])
+@pytest.mark.parametrize(("q", "modules", "size"), [(5, 2, 3), (4, 2, 3)])
 def test_filled_modules_are_sound_without_protection_of_modules(q, modules, size):
     (report,) = judge([modular(q, modules, size, "filled", protect="link")]).reports
     assert report.passed
@@ -318,11 +320,11 @@ def test_listed_risks(tmp_path):
 
 
 def test_several_kinds_at_once():
-    build = modular(4, 2)
+    build = modular(3, 2)
     report = walk_failures(build, "module+node", sample=10**6)
-    assert report.cases == report.all_cases == 42 * 21
+    assert report.cases == report.all_cases == 26 * 13
     assert walk_failures(build, "module+module", sample=50).cases == 50
-    assert walk_failures(build, "module+module").all_cases == 42 * 41 // 2
+    assert walk_failures(build, "module+module").all_cases == 26 * 25 // 2
     for wrong in ("modul", "module+", "4", "module+2"):
         with pytest.raises(InputError, match="required"):
             require_kind(wrong)
@@ -339,13 +341,11 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("kinds", "row"), TABLE)
-def test_the_table_of_the_page_is_what_is_measured(kinds, row):
-    root = Path(__file__).parents[3]
-    build = compile_fabric(load_fabric(root / "examples/q7-copackaged/fabric.yaml"))
-    found = [walk_failures(build, kind, sample=10**6) for kind in kinds]
+def test_the_table_of_the_page_is_what_is_measured(example, kinds, row):
+    found = [walk_failures(example.build, kind, sample=10**6) for kind in kinds]
     assert not any(report.lost_pairs or report.cut_off for report in found)
     figures = *(f"{report.cases:,}" for report in found), *(report.max_hops for report in found)
-    assert row.format(*figures) in (root / "docs/concepts/failures.md").read_text()
+    assert row.format(*figures) in (ROOT / "docs/concepts/failures.md").read_text()
 
 
 def test_the_library_takes_names_of_groups():
