@@ -197,6 +197,6 @@ class Unwatched:
 
 def no_history():
     """Keeps no builds."""
-    return create_autospec(
-        BuildHistory, instance=True, **{"kept.return_value": [], "past.return_value": []}
-    )
+    history = create_autospec(BuildHistory, instance=True)
+    history.kept.return_value = history.past.return_value = []
+    return history
