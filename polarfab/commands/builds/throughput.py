@@ -55,7 +55,8 @@ OPTIMUM = ("optimum", "of it")
     help="Try every failure of a link, node, module, rack and so on; with --guarantee.",
 )
 @click.option(
-    "--sample",
+    "--cases",
+    "sample",
     metavar="N",
     type=click.IntRange(min=1),
     help="With --failures: so many cases of each kind, drawn by --seed; by default all, or as many "
@@ -123,7 +124,7 @@ def command(
         _guarantee(Fabric.load(folder), cases, hosts_per_node or 0, output, as_json)
         return
     if failures or sample:
-        option = "--failures" if failures else "--sample"
+        option = "--failures" if failures else "--cases"
         raise click.UsageError(f"{option} goes with --guarantee")
     fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
     form = file_form(output, "svg", "png") if output else ""

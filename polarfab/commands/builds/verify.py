@@ -110,7 +110,7 @@ def _emitted_place(
 @click.option(
     "--guarantee",
     is_flag=True,
-    help="With --emitted: what every host gets under any traffic, by the shares that were read.",
+    help="What every host gets under any traffic, by the shares that were read; with --emitted.",
 )
 @target_options(more="needed where the files do not tell", rendered=True)
 @shared("--accept")
