@@ -14,7 +14,7 @@ from typing import Any
 from compilers.proof.failures.risk_cases import kind_words
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
-from compilers.tables.folders.generations import marked
+from compilers.tables.folders.generations import verification_mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Proved:
         """
         promised = PROMISED.get(build.forwarding.protect, ())
         try:
-            mark = marked(folder)
+            mark = verification_mark(folder)
             if mark.get("build") != build.identity:
                 return cls(promised=promised)
             return cls.of(mark["proved"], promised)

@@ -1,4 +1,8 @@
-"""Builds: everything compiled from a spec and an inventory."""
+"""Builds: everything that is compiled from a spec and an inventory.
+
+`compilers.pipeline` makes a build, `compilers.tables.folders` stores it, and targets, the proof and
+the controller read it.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +30,19 @@ class Build:
     balance: str
     """The word of the spec's `routing.balance`, for reports and for compiling again."""
     forwarding: Forwarding
-    """What the tables mean."""
+    """What the tables mean: whether packets are marked, what weights are, and so on."""
     inputs: Mapping[str, str]
     """The SHA-256 digest of each file that the build was made from, by role."""
     hardware: Hardware | None = None
-    """None without an inventory."""
+    """The racks, units and modules of the inventory, None without one."""
     topology: Topology
+    """The graph, with its family and parameters."""
     wiring: Wiring
+    """Which node is each vertex, and which ports each link uses."""
     addressing: Addressing
+    """The addresses of switches and hosts."""
     tables: Tables
+    """What each switch does with packets to each destination."""
     identity: str = ""
     """16 hexadecimal digits that every emitted file names, "" before the build is saved."""
     policy: Mapping[str, str] = field(default_factory=dict)

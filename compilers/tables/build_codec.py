@@ -1,14 +1,17 @@
 """Encoding and decoding of builds: named arrays and plain JSON data.
 
-The dataclasses of a build declare both. A field `Annotated[NDArray[np.int32], "S K", "-1..S"]` is
-an array of int32 with dimensions S and K, each as long as in every other array that names it, and
-with values from -1 to S - 1. `S+1` and `2E` are lengths derived from a name; `ports` is the largest
-port number, `prefixes` and `macs` are how many of these there are. `Annotated[tuple[str, ...], "S",
-"name"]` is a list of S names. To add an array to the build, declare it in the dataclass that it
-belongs to.
+The dataclasses of a build declare both. `to_json` and `arrays_of` take a build apart, `from_json`
+makes one of its parts, and `require_declared` checks every array against its declaration. To add
+an array to the build, declare it in the dataclass that it belongs to.
 
-In the place of an array a build may have those that it is computed from (`COMPUTED`), declared in
-the same way.
+- `Annotated[NDArray[np.int32], "S K", "-1..S"]` declares an array of int32 with dimensions S and K
+  and values from -1 to S - 1. A dimension has the same length in all arrays that name it.
+- `S+1` and `2E` are lengths derived from a name. `ports` is the largest port number, `prefixes` the
+  number of prefixes, and `macs` the number of MAC addresses.
+- `Annotated[tuple[str, ...], "S", "name"]` declares a list of S names.
+
+Some large arrays are not stored: a build has the arrays to compute them from instead (`COMPUTED`).
+These are declared in the same way.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts, A
 from compilers.tables.star_rows import StarEgress, StarPrefixes, StarProgram
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import family_named
+from compilers.topology.labelled_graph import Topology
 from compilers.wiring.hardware import Hardware
 from inventory.names import NAME
 from inventory.problems import shown
@@ -56,52 +60,70 @@ COMPUTED: dict[str, tuple[tuple[Any, Any], ...]] = {
     "class_alternate": ((AlternatePorts, AlternateLinks),),
     "class_weight": ((AlternateWeights, AlternateLinks),),
 }
-"""By the name of an array: how it is computed where it is not stored, and from what."""
+"""By the name of an array: classes that compute it, each with the class of what is stored."""
 NODES = {"names": "names", "management": "management", "hosts": "host_names"}
+"""The keys of `nodes` in fabric.json, with the fields of `Wiring` that they hold."""
 NODE_TYPES = {"names": "type_names", "ports": "port_names"}
+"""The keys of `node_types` in fabric.json, with the fields of `Wiring` that they hold."""
 FREE = ("base", "vars", "node_vars")
-"""Plain data that stays as it is."""
+"""Fields of `Build` whose content is the user's: it is stored as it is."""
 TEXTS = (IPv4Network, IPv6Network, Fraction)
 """Types whose values are texts in JSON."""
-OWN = ("datapath_id", "host_mac", "hardware_")
-"""How the names of arrays begin that planes which forward alike have each for itself."""
+OF_ONE_PLANE = ("datapath_id", "host_mac", "hardware_")
+"""How names of arrays begin that differ between planes although these forward alike."""
 LENGTH = re.compile(r"(\d*)([A-Za-z]*)\+?(\d*)")
+"""A declared length such as S, 2E, S+1 or 2: a factor, a name, and a number to add."""
 Sizes = dict[str, int]
+"""The length of each named dimension, as far as it is known."""
 
 
 class Misfit(ValueError):
-    """A field of a build is not as it is declared; file is where it is, below the folder.
+    """A field of a build is not as it is declared.
 
-    array: the name of an array, "" for plain data.
+    Attributes:
+        file: the path below the build's folder of the file that holds the field.
     """
 
     def __init__(self, array: str, text: str) -> None:
+        """Say what does not fit.
+
+        Args:
+            array: the name of an array, "" for plain data.
+            text: the message.
+        """
         super().__init__(text)
         self.file = array_file(array) if array else FABRIC
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A declared array or list.
-
-    name: of the array, or of the list's field. types: those that an array may have; none for a
-    list. kind: the annotation. shape: the dimensions of an array, the length of a list. rule: the
-    range of an array's values ("0..C marks": the two largest numbers of the type are values too);
-    what each item of a list is (`name`).
-    """
+    """The declaration of an array or of a list."""
 
     name: str
+    """The name of the array, or of the list's field."""
     kind: Any
+    """The type, without what `Annotated` adds."""
     types: tuple[str, ...]
+    """The names of the scalar types that an array may have; none for a list."""
     shape: str
+    """The dimensions of an array, or the length of a list."""
     rule: str = ""
+    """The range of an array's values, or `name` for a list of names.
+
+    In the range "0..C marks" the two largest numbers of the type are values, too.
+    """
 
     def __str__(self) -> str:
         """The form in messages: `int32[S, K]`."""
         return f"{' or '.join(self.types)}[{', '.join(self.shape.split())}]"
 
     def misfit(self, value: Any, sizes: Sizes) -> str:
-        """The mismatch with the declaration, "" if none; adds new lengths to `sizes`."""
+        """Return in words how a value's type or shape differs from the declaration, "" if it fits.
+
+        Args:
+            value: an array or a list.
+            sizes: the lengths known so far; lengths that this value is the first to have are added.
+        """
         words, shape = self.shape.split(), value.shape if self.types else (len(value),)
         fits = len(shape) == len(words) and all(map(_fits, words, shape, repeat(sizes)))
         if not self.types and not fits:
@@ -114,49 +136,62 @@ class Declared:
         return ""
 
     def stray(self, array: NDArray[Any], sizes: Sizes) -> str:
-        """The values of an array out of range in words, "" if none are."""
+        """Return in words that values of an array are out of range, "" if none are.
+
+        Args:
+            array: the array, of a type and shape that fit.
+            sizes: the lengths of all dimensions.
+        """
         if not self.rule or not array.size:
             return ""
         low, end, *marks = re.split(r"\.\.| ", self.rule)
-        below = _length(end, sizes)
+        limit = _length(end, sizes)
         highest = int(array.max())
-        if marks and highest >= below:
-            none = int(np.iinfo(array.dtype).max) - 1
-            highest = max(int(row[row < none].max(initial=0)) for row in array)
+        if marks and highest >= limit:
+            first_mark = int(np.iinfo(array.dtype).max) - 1
+            highest = max(int(row[row < first_mark].max(initial=0)) for row in array)
         lowest = 0 if array.dtype.kind == "u" else int(array.min())
-        if not int(low) <= lowest <= highest < below:
-            return f"{self.name} has values outside {self.rule} ({end} is {below})"
+        if not int(low) <= lowest <= highest < limit:
+            return f"{self.name} has values outside {self.rule} ({end} is {limit})"
         return ""
 
 
-def _fits(word: str, length: int, sizes: Sizes) -> bool:
-    """Whether a declared dimension can have this length, given the `sizes` known so far."""
-    times, name, more = LENGTH.findall(word)[0]
-    factor, rest = int(times or 1), length - int(more or 0)
+def _fits(declared: str, length: int, sizes: Sizes) -> bool:
+    """Whether a dimension has its declared length.
+
+    The name of a dimension that is not in `sizes` yet gets its length from this one.
+    """
+    factor, name, more = LENGTH.findall(declared)[0]
+    rest = length - int(more or 0)
     if name and name not in sizes:
-        sizes[name] = rest // factor
-    return rest >= 0 and _length(word, sizes) == length
+        sizes[name] = rest // int(factor or 1)
+    return rest >= 0 and _length(declared, sizes) == length
 
 
-def _length(word: str, sizes: Sizes) -> int:
-    times, name, more = LENGTH.findall(word)[0]
-    return int(times or 1) * (sizes[name] if name else 1) + int(more or 0)
+def _length(declared: str, sizes: Sizes) -> int:
+    """Return the number that a declared length stands for: with S = 7, 8 for `S+1`."""
+    factor, name, more = LENGTH.findall(declared)[0]
+    return int(factor or 1) * (sizes[name] if name else 1) + int(more or 0)
 
 
 @cache
-def _fields(kind: Any) -> dict[str, Any]:
-    """The fields of a dataclass: what is `Declared` of each array and list, else the type."""
-    prefix, found = PREFIX.get(kind, ""), get_type_hints(kind, include_extras=True)
-    for name, hint in found.items():
+def _fields(dataclass_type: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name: `Declared` for arrays and lists, else the type."""
+    prefix = PREFIX.get(dataclass_type, "")
+    types_of = get_type_hints(dataclass_type, include_extras=True)
+    for name, hint in types_of.items():
         if get_origin(hint) is Annotated:
-            value, *more = get_args(hint)
+            value, *shape_and_rule = get_args(hint)
             types = () if get_origin(value) is tuple else tuple(_scalar_types(value))
-            found[name] = Declared(prefix + name, value, types, *more)
-    return found
+            types_of[name] = Declared(prefix + name, value, types, *shape_and_rule)
+    return types_of
 
 
 def _scalar_types(hint: Any) -> Iterator[str]:
-    """The scalar types that an array's annotation names, at any depth: numpy changes the form."""
+    """Yield the scalar types that an array's annotation names.
+
+    They are looked for at any depth, as versions of NumPy write the annotation in several forms.
+    """
     if isinstance(hint, type) and issubclass(hint, np.generic):
         yield str(np.dtype(hint))
     for inner in get_args(hint):
@@ -164,28 +199,49 @@ def _scalar_types(hint: Any) -> Iterator[str]:
 
 
 def arrays_of(value: Any) -> Iterator[tuple[Declared, NDArray[Any]]]:
-    """Every stored array in a dataclass and in those it holds, once, in the order of the fields."""
-    found = {field.name: (field, inner) for field, inner in _declared_in(value) if field.types}
-    return (each for each in found.values() if not isinstance(each[1], ComputedArray))
+    """Yield every stored array of a dataclass and of the dataclasses in it, with its declaration.
+
+    They come in the order of the fields. An array that serves two computed arrays comes once.
+    """
+    arrays = {
+        declared.name: (declared, array)
+        for declared, array in _declared_in(value)
+        if declared.types
+    }
+    for declared, array in arrays.values():
+        if not isinstance(array, ComputedArray):
+            yield declared, array
 
 
 def first_alike(builds: Sequence[Build], plane: int) -> int | None:
-    """The first plane before this one that forwards alike, None where none does."""
-    return next((each for each in range(plane) if alike(builds[each], builds[plane])), None)
+    """Return the first plane before this one that forwards alike, None where none does."""
+    for earlier in range(plane):
+        if alike(builds[earlier], builds[plane]):
+            return earlier
+    return None
 
 
 def alike(one: Build, other: Build) -> bool:
     """Whether two builds forward alike: the same meaning, tables, ports and graph."""
-    here, there = ({f.name: array for f, array in arrays_of(build)} for build in (one, other))
-    names = [name for name in here.keys() | there.keys() if not name.startswith(OWN)]
-    return (
-        all(getattr(one, word) == getattr(other, word) for word in ("forwarding", "policy"))
-        and all(name in here and name in there for name in names)
-        and all(here[n] is there[n] or np.array_equal(here[n], there[n]) for n in names)
+    if one.forwarding != other.forwarding or one.policy != other.policy:
+        return False
+    ours, theirs = _forwarding_arrays(one), _forwarding_arrays(other)
+    return ours.keys() == theirs.keys() and all(
+        ours[name] is theirs[name] or np.array_equal(ours[name], theirs[name]) for name in ours
     )
 
 
+def _forwarding_arrays(build: Build) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a build by name, without those that each plane has for itself."""
+    return {
+        declared.name: array
+        for declared, array in arrays_of(build)
+        if not declared.name.startswith(OF_ONE_PLANE)
+    }
+
+
 def _declared_in(value: Any) -> Iterator[tuple[Declared, Any]]:
+    """Yield all arrays and lists of a dataclass and of those in it, with their declarations."""
     for name, field in _fields(value.__class__).items():
         inner = getattr(value, name)
         if isinstance(field, Declared):
@@ -199,21 +255,40 @@ def _declared_in(value: Any) -> Iterator[tuple[Declared, Any]]:
 def require_declared(build: Build) -> None:
     """Pass when every array and list of a build is as it is declared.
 
+    Types and shapes are looked at first, then what belongs to each other, then ranges of values.
+
     Raises:
-        Misfit: one is not.
+        Misfit: an array, list or value is not as it should be.
     """
-    hosts, ports = build.wiring.host_port.size, max(map(len, build.wiring.port_names), default=0)
-    sizes: Sizes = {"S": build.topology.graph.order, "hosts": hosts, "ports": ports}
+    sizes: Sizes = {
+        "S": build.topology.graph.order,
+        "hosts": build.wiring.host_port.size,
+        "ports": max(map(len, build.wiring.port_names), default=0),
+    }
     declared = list(_declared_in(build))
     for field, value in declared:
         if wrong := field.misfit(value, sizes):
             raise Misfit(field.name if field.types else "", wrong)
     supernodes = sizes["S"] // build.topology.hierarchy if build.topology.hierarchy > 1 else 0
     sizes |= {"prefixes": sizes["S"] + supernodes, "macs": 1 << 48}
+    _require_sound(build, sizes)
+    for field, value in declared:
+        stored = field.types and not isinstance(value, ComputedArray)
+        if stored and (wrong := field.stray(value, sizes)):
+            raise Misfit(field.name, wrong)
+
+
+def _require_sound(build: Build, sizes: Sizes) -> None:
+    """Pass when the parts of a build fit together, where no declaration of one array says so.
+
+    Raises:
+        Misfit: they do not.
+    """
     if not sizes["G"] or sizes["S"] % sizes["G"]:
         raise Misfit("route_prefix", "route_prefix has no row for S/G switches")
-    for wrong in _unnamed(build):
-        raise Misfit("", wrong)
+    if not _member_of_family(build.topology):
+        title = shown(build.topology.title())
+        raise Misfit("", f"topology: no member of {build.topology.family} is {title}")
     graph, offsets = build.topology.graph, build.topology.graph.offsets
     if offsets[0] or offsets[-1] != 2 * sizes["E"] or (np.diff(offsets) < 0).any():
         raise Misfit("graph_offsets", "graph_offsets does not ascend from 0 to 2E")
@@ -225,79 +300,83 @@ def require_declared(build: Build) -> None:
     if isinstance(egress, ComputedEgress) and egress.classes > sizes["C"]:
         text = f"{len(egress)} switches with rows for {egress.classes} classes of {sizes['C']}"
         raise Misfit("class_port", text)
-    for field, value in declared:
-        stored = field.types and not isinstance(value, ComputedArray)
-        if stored and (wrong := field.stray(value, sizes)):
-            raise Misfit(field.name, wrong)
 
 
-def _unnamed(build: Build) -> Iterator[str]:
-    """What is wrong with a topology that is not its family's member."""
-    topology = build.topology
+def _member_of_family(topology: Topology) -> bool:
+    """Whether a topology's family has a member with its parameters and its number of vertices.
+
+    Passes where that cannot be known: the family is not installed, or it is described by a file.
+    """
     family = family_named(topology.family)
-    if family is None or family.described:  # not installed; a file that may be gone
-        return
+    if family is None or family.described:
+        return True
     try:
-        known = not family.check(topology.parameters)
-        known = known and family.order(topology.parameters) == topology.graph.order
+        if family.check(topology.parameters):  # problems with the parameters
+            return False
+        return family.order(topology.parameters) == topology.graph.order
     except (KeyError, TypeError, ValueError):
-        known = False
-    if not known:
-        yield f"topology: no member of {topology.family} is {shown(topology.title())}"
+        return False
 
 
 def array_file(array: str) -> str:
-    """Where an array is, below the folder of a build."""
+    """Return the path of an array's file below the folder of a build.
+
+    >>> array_file("route_egress")
+    'arrays/route_egress.npy'
+    """
     return f"arrays/{array}.npy"
 
 
 def to_json(build: Build) -> str:
-    """The names, addresses and policy of a build: everything but the arrays."""
+    """Return the text of `fabric.json`: everything of a build but its arrays."""
     wiring, addressing = build.wiring, _plain(build.addressing)
-    del addressing["hierarchy"]  # the topology's
+    del addressing["hierarchy"]  # the topology has it already
     fabric = {
         "name": build.name,
         "topology": build.topology,
         "routing": {"balance": build.balance, **build.policy},
         "forwarding": build.forwarding,
         "addressing": addressing,
-        "nodes": {word: getattr(wiring, name) for word, name in NODES.items()},
-        "node_types": {word: getattr(wiring, name) for word, name in NODE_TYPES.items()},
+        "nodes": {key: getattr(wiring, name) for key, name in NODES.items()},
+        "node_types": {key: getattr(wiring, name) for key, name in NODE_TYPES.items()},
         "hardware": build.hardware,
-        **{word: getattr(build, word) for word in FREE},
+        **{name: getattr(build, name) for name in FREE},
     }
     return json.dumps(fabric, indent=1, default=_plain)
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON data; of a dataclass, the fields that are not arrays."""
+    """Return a value as JSON data; of a dataclass, the fields that are not arrays."""
     if isinstance(value, TEXTS):
         return str(value)
-    found = {name: getattr(value, name) for name in _fields(value.__class__)}
-    left_out = {name for name in _added_later(value.__class__) if not found[name]}
+    values = {name: getattr(value, name) for name in _fields(value.__class__)}
+    left_out = {name for name in _optional_lists(value.__class__) if not values[name]}
     return {
         name: inner
-        for name, inner in found.items()
+        for name, inner in values.items()
         if name not in left_out and not isinstance(inner, np.ndarray | ComputedArray | Graph)
     }
 
 
 @cache
-def _added_later(kind: Any) -> frozenset[str]:
-    """Fields that a build has only where they are not empty, so that others stay as they were."""
-    return frozenset(field.name for field in fields(kind) if field.default == ())
+def _optional_lists(dataclass_type: Any) -> frozenset[str]:
+    """Return the fields with an empty list as default, which are stored only if they have items.
+
+    So a list that a later release adds leaves builds without it, and their identity, as they were.
+    """
+    return frozenset(field.name for field in fields(dataclass_type) if field.default == ())
 
 
 def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **more: Any) -> Build:
-    """The build with this plain data and these arrays.
+    """Return the build with this plain data and these arrays.
 
     Args:
-        fabric: what `to_json` gave, read.
-        arrays: by the names of their declarations.
+        fabric: the content of `fabric.json`.
+        arrays: the stored arrays by their names.
         more: fields of the build that are stored elsewhere.
 
     Raises:
-        KeyError, TypeError, ValueError: something is missing or of another kind.
+        KeyError, TypeError, ValueError: a part is missing, or is not what is declared.
     """
     topology, routing = fabric["topology"], fabric["routing"]
     values = {
@@ -307,13 +386,13 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         "policy": {word: value for word, value in routing.items() if word != "balance"},
         "topology": topology | {"graph": {}},
         "wiring": {
-            **{name: fabric["nodes"][word] for word, name in NODES.items()},
-            **{name: fabric["node_types"][word] for word, name in NODE_TYPES.items()},
+            **{name: fabric["nodes"][key] for key, name in NODES.items()},
+            **{name: fabric["node_types"][key] for key, name in NODE_TYPES.items()},
         },
         "addressing": fabric["addressing"] | {"hierarchy": topology["hierarchy"]},
         "tables": {"routes": {}, "classes": {}},
         "hardware": fabric.get("hardware"),
-        **{word: fabric[word] for word in FREE},
+        **{name: fabric[name] for name in FREE},
     }
     build: Build = _restore(Build, values | more, _Arrays(arrays))
     require_declared(build)
@@ -321,23 +400,38 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
 
 
 class _Arrays(dict[Any, Any]):
-    """The arrays of a build by their names; one that is not stored is computed from those that are.
+    """The arrays of a build by their names.
 
-    What they are computed from is made once, and is there by its class. KeyError where there are
-    neither.
+    An array that is not stored is computed from stored ones. The dataclass of these is made once,
+    and kept under its class.
     """
 
     def __missing__(self, name: str) -> Any:
-        for computed, kind in COMPUTED.get(name, ()):
-            if any(field.name in self for field in _fields(kind).values()):
-                if kind not in self:
-                    self[kind] = _restore(kind, {}, self)
-                return computed(self[kind])
+        """Return the computed array of this name.
+
+        Raises:
+            KeyError: nothing is stored to compute it from.
+        """
+        for computed, packed in COMPUTED.get(name, ()):
+            if any(declared.name in self for declared in _fields(packed).values()):
+                if packed not in self:
+                    self[packed] = _restore(packed, {}, self)
+                return computed(self[packed])
         raise KeyError(name)
 
 
 def _restore(kind: Any, value: Any, arrays: _Arrays, name: str = "") -> Any:
-    """A value of this type, from plain data and arrays."""
+    """Return a value of a type, from plain data and arrays.
+
+    Args:
+        kind: the type, or `Declared` for an array or list.
+        value: the plain data.
+        arrays: all arrays of the build.
+        name: of the field, for messages.
+
+    Raises:
+        KeyError, TypeError, ValueError: a part is missing, or of another type.
+    """
     if isinstance(kind, Declared):
         return arrays[kind.name] if kind.types else _restore(kind.kind, value, arrays, name)
     origin, parts = get_origin(kind), get_args(kind)
@@ -346,18 +440,15 @@ def _restore(kind: Any, value: Any, arrays: _Arrays, name: str = "") -> Any:
     if NoneType in parts:
         return _restore(parts[0], value, arrays, name)
     if is_dataclass(kind) and isinstance(kind, type):
-        plain = dict.fromkeys(_added_later(kind), ()) | _of_type(dict, value, name)
-        inner = _fields(kind).items()
-        given = {f: None if isinstance(k, Declared) and k.types else plain[f] for f, k in inner}
-        return kind(**{f: _restore(k, given[f], arrays, f) for f, k in inner})
+        return _restore_dataclass(kind, _of_type(dict, value, name), arrays)
     if origin is tuple:
         items = _of_type(list | tuple, value, name)
-        if {*map(type, items)} == {parts[0]}:  # many, all plain
+        if {*map(type, items)} == {parts[0]}:  # long lists of names are taken at once
             return tuple(items)
         return tuple(_restore(parts[0], item, arrays, name) for item in items)
     if origin is Mapping:
-        known = _of_type(dict, value, name).items()
-        return {key: _restore(parts[1], item, arrays, name) for key, item in known}
+        entries = _of_type(dict, value, name).items()
+        return {key: _restore(parts[1], item, arrays, name) for key, item in entries}
     if origin is Literal:
         return _of_type(str, value, name)
     if kind in TEXTS:
@@ -368,11 +459,21 @@ def _restore(kind: Any, value: Any, arrays: _Arrays, name: str = "") -> Any:
     return _of_type(kind, value, name)
 
 
+def _restore_dataclass(dataclass_type: Any, plain: Mapping[str, Any], arrays: _Arrays) -> Any:
+    """Return a dataclass whose fields are restored one by one; arrays are not in the plain data."""
+    values = {**dict.fromkeys(_optional_lists(dataclass_type), ()), **plain}
+    restored = {}
+    for name, kind in _fields(dataclass_type).items():
+        is_array = isinstance(kind, Declared) and kind.types
+        restored[name] = _restore(kind, None if is_array else values[name], arrays, name)
+    return dataclass_type(**restored)
+
+
 def _of_type(kind: Any, value: Any, name: str) -> Any:
-    """The value, which must be of a type; True is no number.
+    """Return the value if it is of a type; True and False are no numbers.
 
     Raises:
-        TypeError: it is not.
+        TypeError: it is of another type.
     """
     if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
         return value

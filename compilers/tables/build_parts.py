@@ -1,4 +1,8 @@
-"""A build in part: some switches at a time, or as packets to a few destinations see it."""
+"""Parts of a build: a range of its switches, or only the routes to a few destinations.
+
+The proof looks at some switches at a time, so that its memory does not grow with the fabric, and
+follows packets to a few destinations in a build that has routes to no others.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +29,15 @@ CLASS_ENTRIES_AT_ONCE = 1 << 19
 
 
 def switch_blocks(build: Build) -> Iterator[slice]:
-    """Ranges of switches with half a million pairs or so of a class and a link or alternate.
+    """Yield ranges of switches that together cover all, each of about the same memory.
 
-    Of links that are packed, there are eight times as many.
+    A range has about half a million pairs of a class and a link; where alternates are packed, eight
+    times as many, as a pair is a bit.
     """
     weight, repair = build.tables.classes.weight, build.tables.classes.protection
     switches, classes, options = weight.shape
     entries = classes * options
-    if options > 1 or repair.shape[2]:  # what serves a class is looked at by link
+    if options > 1 or repair.shape[2]:  # alternates and repair ports are looked up by link
         entries = classes * max(options, build.wiring.far.shape[1])
     if isinstance(weight, AlternateArray):
         entries //= 8
@@ -41,29 +46,33 @@ def switch_blocks(build: Build) -> Iterator[slice]:
         yield slice(first, min(first + step, switches))
 
 
-def classes_of(build: Build, some: slice) -> Build:
-    """A build with the names, the links and the classes of some switches; all else is whole."""
-    w, tables = build.wiring, build.tables
-    if some == slice(0, tables.switches):
+def classes_of(build: Build, switches: slice) -> Build:
+    """Return a build with the names, links and classes of a range of switches only.
+
+    Everything else, such as the routes, is that of all switches.
+    """
+    wiring, tables = build.wiring, build.tables
+    if switches == slice(0, tables.switches):
         return build
-    links = {word: getattr(w, word)[some] for word in ("names", "port", "far", "far_port")}
-    arrays = {each.name: getattr(tables.classes, each.name) for each in fields(Classes)}
-    part: dict[str, Any] = {
-        name: array.part(some) if isinstance(array, AlternateArray) else array[some]
-        for name, array in arrays.items()
-    }
+    links = {name: getattr(wiring, name)[switches] for name in ("names", "port", "far", "far_port")}
+    classes: dict[str, Any] = {}
+    for field in fields(Classes):
+        array = getattr(tables.classes, field.name)
+        packed = isinstance(array, AlternateArray)
+        classes[field.name] = array.part(switches) if packed else array[switches]
     return replace(
         build,
-        wiring=replace(w, **links),
-        tables=replace(tables, classes=Classes(**part)),
+        wiring=replace(wiring, **links),
+        tables=replace(tables, classes=Classes(**classes)),
     )
 
 
 def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
-    """The build with the rows of these destinations only; itself where that is no smaller.
+    """Return a build in which packets to these destinations do what they do in the whole build.
 
-    Packets to them do what they do in the whole build. Itself, too, where packets are marked: what
-    switches do with them goes by the numbers of classes.
+    It has a class of its own for each destination, and rows for no other. The whole build is
+    returned where that is no smaller, and where packets are marked: what switches do with marked
+    packets depends on the numbers of classes.
 
     Args:
         build: any.
@@ -73,12 +82,16 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     classes = tables.classes.port.shape[1]
     if not 0 < count < classes or build.forwarding.marks:
         return build
-    value = Fib.of(tables, build.wiring.cables()).egress(destinations)
-    number = np.minimum(value, classes - 1).astype(np.intp)
-    here = np.arange(len(value))[:, None]
-    egress = empty_egress(len(value), count, count)
-    egress[...] = np.where(value < classes, np.arange(count), no_route(egress))
-    egress[value == local(value)] = local(egress)
+    # [S, D], the class of each switch for each destination.
+    old = Fib.of(tables, build.wiring.cables()).egress(destinations)
+    egress = empty_egress(len(old), count, count)
+    egress[...] = np.where(old < classes, np.arange(count), no_route(egress))
+    egress[old == local(old)] = local(egress)
     routes = Routes.without_aggregates(egress, destinations)
-    some = {part.name: getattr(tables.classes, part.name)[here, number] for part in fields(Classes)}
-    return replace(build, tables=Tables(routes, Classes(**some)))
+    # `local` and `no_route` have no class: the last one stands in, and no row leads to it.
+    number = np.minimum(old, classes - 1).astype(np.intp)
+    switch = np.arange(len(old))[:, None]
+    copied = {
+        field.name: getattr(tables.classes, field.name)[switch, number] for field in fields(Classes)
+    }
+    return replace(build, tables=Tables(routes, Classes(**copied)))

@@ -1,7 +1,9 @@
-"""Arrays whose rows are computed when they are read, in the place of arrays that are stored.
+"""Arrays whose rows are computed when they are read.
 
-A fabric of 627,570 routers has 9 billion egress values, which follow from a few megabytes. So a
-build keeps those, and what reads rows computes the ones that it reads.
+A fabric of 627,570 routers has 9 billion egress values, which follow from a few megabytes by rules
+of its graph. So a build stores these megabytes, and a `ComputedArray` takes the place of the array:
+who reads rows of it computes these rows and no others. `line_rows` (PolarFly), `star_rows`
+(PolarStar) and `packed_alternates` are such arrays.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 COMPUTED_CELLS_AT_ONCE = 1 << 20
+"""About how many values are computed at once."""
 STORED_CELLS = 1 << 24
 """The most values of an array that is stored although it could be computed: it is read sooner."""
 
@@ -23,15 +26,24 @@ STORED_CELLS = 1 << 24
 class ComputedArray(NDArrayOperatorsMixin, ABC):
     """A read-only array of S rows, computed when they are read.
 
-    It takes the place of an array: indexed by rows first it computes no more than these, and
-    NumPy's functions take it whole, as the array that `numpy.asarray` makes of it.
+    An index whose first part names rows computes only these rows. Everything else that NumPy can
+    do with an array computes all rows first, as `numpy.asarray` does.
+
+    >>> class Squares(ComputedArray):
+    ...     def rows(self, number):
+    ...         return number[:, None] ** np.arange(1, 3)
+    >>> squares = Squares(None, (1000, 2), np.int64)
+    >>> squares[7]
+    array([ 7, 49])
+    >>> int(squares.sum())
+    333333000
     """
 
     def __init__(self, packed: Any, shape: tuple[int, ...], dtype: Any) -> None:
-        """An array of this shape and type.
+        """Declare an array of a shape and type.
 
         Args:
-            packed: a dataclass of the arrays that it is computed from, which a build stores.
+            packed: a dataclass with the arrays to compute it from, which a build stores.
             shape: S, and the shape of a row.
             dtype: the type of the values.
         """
@@ -39,16 +51,16 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
 
     @abstractmethod
     def rows(self, number: NDArray[np.int64]) -> NDArray[Any]:
-        """[n, …]: the rows of these numbers, int64[n]."""
+        """Compute rows, [n, …], by their numbers, int64[n]."""
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many values it has."""
+        """The number of values."""
         return prod(self.shape)
 
     def __len__(self) -> int:
@@ -56,25 +68,26 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
         return self.shape[0]
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Row by row."""
+        """Yield row after row."""
         for _, block in self.blocks():
             yield from block
 
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
-        """All rows, some at a time, with the number of the first."""
+        """Yield all rows in blocks, each with the number of its first row."""
         step = self._at_once()
         for first in range(0, len(self), step):
             yield first, self.rows(np.arange(first, min(first + step, len(self))))
 
     alike = 1
-    """How many rows are computed together."""
+    """How many consecutive rows are computed together, as one costs about as much as all."""
 
     def _at_once(self) -> int:
+        """Return how many rows a block has: a multiple of `alike`."""
         rows = COMPUTED_CELLS_AT_ONCE // max(1, prod(self.shape[1:]))
         return max(1, rows // self.alike) * self.alike
 
     def __getitem__(self, index: Any) -> Any:
-        """Values as of an array; only the rows that the first index names are computed."""
+        """Return values as an array does; only rows that the first index names are computed."""
         first, *rest = index if isinstance(index, tuple) else (index,)
         if first is Ellipsis or first is None:
             return np.asarray(self)[index]
@@ -84,6 +97,7 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
         if isinstance(first, slice):
             block = self.rows(np.arange(len(self))[first])
             return block[(slice(None), *rest)] if rest else block
+        # An array of row numbers, or a mask.
         number = np.arange(len(self))[np.asarray(first)]
         if not rest:
             return self.rows(number.ravel()).reshape(number.shape + self.shape[1:])
@@ -92,21 +106,25 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
         return self._cells(np.broadcast_arrays(number, *rest))
 
     def _cells(self, index: Any) -> NDArray[Any]:
-        """The values at places, as many rows at once as memory is meant to hold."""
+        """Return the values at places, given by arrays of one shape, one for each index.
+
+        Each row is computed once, and no more rows at once than a block has.
+        """
         number, *rest = (part.ravel() for part in index)
-        found = np.empty((number.size, *self.shape[len(index) :]), self.dtype)
-        rows, which = np.unique(number, return_inverse=True)
-        order = np.argsort(which, kind="stable")
+        values = np.empty((number.size, *self.shape[len(index) :]), self.dtype)
+        rows, row_of_place = np.unique(number, return_inverse=True)
+        order = np.argsort(row_of_place, kind="stable")
         step = self._at_once()
-        ends = np.searchsorted(which[order], np.arange(0, len(rows) + step, step))
+        # Where the places of each block of rows begin in `order`, and where the last ends.
+        ends = np.searchsorted(row_of_place[order], np.arange(0, len(rows) + step, step))
         for first, start, end in zip(range(0, len(rows), step), ends, ends[1:], strict=False):
-            some = order[start:end]
+            places = order[start:end]
             block = self.rows(rows[first : first + step])
-            found[some] = block[(which[some] - first, *(part[some] for part in rest))]
-        return found.reshape(index[0].shape + found.shape[1:])
+            values[places] = block[(row_of_place[places] - first, *(part[places] for part in rest))]
+        return values.reshape(index[0].shape + values.shape[1:])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """The whole array."""
+        """Compute the whole array."""
         if self._at_once() >= len(self):
             return np.asarray(self.rows(np.arange(len(self))), dtype or self.dtype)
         whole = np.empty(self.shape, dtype or self.dtype)
@@ -115,45 +133,50 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
         return whole
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **words: Any) -> Any:
-        """An operation on it is one on the whole array."""
+        """Apply an operation of NumPy to the whole array."""
         whole = (np.asarray(x) if isinstance(x, ComputedArray) else x for x in inputs)
         return getattr(ufunc, method)(*whole, **words)
 
     def __getattr__(self, name: str) -> Any:
-        """What else an array can do, the whole array does."""
+        """Take any other attribute or method from the whole array."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(np.asarray(self), name)
 
 
 class ComputedEgress(ComputedArray):
-    """`Routes.egress`, computed: it gives columns as soon as rows.
-
-    classes: how many classes its rows may name.
-    """
+    """`Routes.egress`, computed by rows, or by columns with as little work."""
 
     classes: int
+    """C, one more than the highest class that a row may name."""
 
     @abstractmethod
     def towards(self, destinations: NDArray[np.int64]) -> NDArray[Any]:
-        """[S, D]: the egress values of all switches for each destination, by longest prefix."""
+        """Return the egress values of all switches, [S, D], for destinations, int64[D].
+
+        By longest-prefix match: a row for the destination goes before one for an aggregate.
+        """
 
     @abstractmethod
     def routed(self) -> NDArray[np.int64]:
-        """int64[S]: how many rows each switch has."""
+        """Count the rows of each switch, int64[S], without computing them."""
 
 
-def unless_large(array: ComputedArray, other: Any = None) -> Any:
-    """A computed array, as one that is stored unless it has more than `STORED_CELLS` values.
+def unless_large(array: ComputedArray, like: Any = None) -> Any:
+    """Return the array in NumPy's form, or as it is if it has more than `STORED_CELLS` values.
 
     Args:
-        array: see above.
-        other: another array, which is read with it: the same is done as with that.
+        array: a computed array.
+        like: the result for another array that is read together with this one: the two are both
+            stored or both computed. Without it, the size decides.
     """
-    stored = array.size <= STORED_CELLS if other is None else isinstance(other, np.ndarray)
+    stored = array.size <= STORED_CELLS if like is None else isinstance(like, np.ndarray)
     return np.asarray(array) if stored else array
 
 
 def blocks_of(array: Any) -> Iterator[tuple[int, NDArray[Any]]]:
-    """All rows, with the number of the first: of a stored array at once, of others some a time."""
+    """Yield all rows of an array in blocks, each with the number of its first row.
+
+    A stored array is one block.
+    """
     return array.blocks() if isinstance(array, ComputedArray) else iter([(0, array)])

@@ -1,4 +1,10 @@
-"""Tables as packets use them: longest prefix, minimal port, the switch behind it."""
+"""The forwarding information base: tables joined with cables, for following packets.
+
+The routes say which egress class a switch uses for a destination, the classes say which port, and
+the cables say which switch is at that port. `Fib` joins the three, so that the next switch of any
+packet is two look-ups. It reads neither the graph nor the algebra of the family, so what is proved
+with it is proved about the tables themselves.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +17,10 @@ from compilers.tables.computed_array import ComputedArray, ComputedEgress
 from compilers.tables.intermediate_form import Egress, Routes, Tables, no_route
 
 MOST_HOPS = 64
+"""The most switches that a packet visits before it counts as looping."""
 STEP_ROWS_AT_ONCE = 1 << 14
 LOST, UNCABLED, LOOPED, MISDELIVERED = -1, -2, -3, -4
+"""Numbers in the place of a next switch, for packets that reach none."""
 FAULTS = {
     LOST: "no route",
     UNCABLED: "sent to a port without a cable",
@@ -23,75 +31,103 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fib:
-    """The forwarding information base of all switches: tables joined with the cables.
-
-    Neither with the graph nor with the algebra.
-
-    step: int32[S, C + 3], the switch behind each egress value; the switch itself where it delivers,
-    LOST or UNCABLED where nothing is forwarded. Its columns are `no_route`, `local`, the C classes,
-    and one for all other values: an egress value plus 2, wrapping in its own type, is its column.
-    by_prefix and first: the entries of `Routes.prefix` in the order of their prefixes, and where
-    each prefix starts; empty where there is one row per destination, or rows are computed.
-    """
+    """The forwarding information base of all S switches."""
 
     routes: Routes
+    """The rows of all switches, as the tables have them."""
     step: NDArray[np.int32]
+    """int32[S, C + 3], the switch behind each egress value.
+
+    The switch itself where it delivers, LOST or UNCABLED where nothing is forwarded. The columns
+    are `no_route`, `local`, the C classes, and one for all other values: an egress value plus 2,
+    wrapping in its own type, is its column.
+    """
     by_prefix: NDArray[np.int64]
+    """int64[G·R], the entries of `Routes.prefix` in the order of their prefixes.
+
+    Empty where there is one row for each destination, or where rows are computed.
+    """
     first: NDArray[np.int64]
+    """int64[P + 1], where the entries of each prefix begin in `by_prefix`, and their end."""
 
     @classmethod
     def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Fib:
-        """Join tables with `Wiring.cables()`, int32[S, ports + 1]: the switch at each port."""
+        """Join tables with cables.
+
+        Args:
+            tables: of S switches.
+            cables: int32[S, ports + 1], the switch at each port, as of `Wiring.cables()`.
+        """
         port = tables.classes.port
         step = np.full((len(port), port.shape[1] + 3), UNCABLED, np.int32)
         step[:, 0] = LOST
         step[:, 1] = np.arange(len(port))
         for begin in range(0, len(port), STEP_ROWS_AT_ONCE):
-            some = slice(begin, begin + STEP_ROWS_AT_ONCE)
-            known = (port[some] > 0) & (port[some] < cables.shape[1])
-            far = np.take_along_axis(cables[some], np.where(known, port[some], 0), axis=1)
-            step[some, 2:-1] = np.where(known & (far >= 0), far, UNCABLED)
+            block = slice(begin, begin + STEP_ROWS_AT_ONCE)
+            has_port = (port[block] > 0) & (port[block] < cables.shape[1])
+            next_switch = np.take_along_axis(
+                cables[block], np.where(has_port, port[block], 0), axis=1
+            )
+            step[block, 2:-1] = np.where(has_port & (next_switch >= 0), next_switch, UNCABLED)
+        routes = tables.routes
         by_prefix = first = np.zeros(0, np.int64)
-        parts = tables.routes.prefix, tables.routes.egress
-        computed = all(isinstance(part, ComputedArray) for part in parts)
-        if not tables.routes.exact and not computed:
-            prefix = tables.routes.prefix.ravel()
+        computed = isinstance(routes.prefix, ComputedArray) and isinstance(
+            routes.egress, ComputedArray
+        )
+        if not routes.exact and not computed:
+            prefix = routes.prefix.ravel()
             by_prefix = np.argsort(prefix, kind="stable")
-            last = max(int(prefix.max()), len(tables.routes.aggregate) - 1)
+            last = max(int(prefix.max()), len(routes.aggregate) - 1)
             first = np.searchsorted(prefix[by_prefix], np.arange(last + 2))
-        return cls(routes=tables.routes, step=step, by_prefix=by_prefix, first=first)
+        return cls(routes=routes, step=step, by_prefix=by_prefix, first=first)
 
     def egress(self, destinations: NDArray[np.int64]) -> Egress:
-        """[S, D]: the egress value of every switch for each destination, longest prefix first."""
-        table = self.routes.egress
-        if isinstance(table, ComputedEgress):
-            column: Egress = table.towards(destinations)
-            return column
+        """Return the egress value of every switch for each destination, [S, D].
+
+        A switch's own prefix goes before the aggregate that covers it (longest-prefix match).
+
+        Args:
+            destinations: int64[D], ascending.
+        """
+        egress = self.routes.egress
+        if isinstance(egress, ComputedEgress):
+            computed: Egress = egress.towards(destinations)
+            return computed
         if not len(self.by_prefix):
             first, last = int(destinations[0]), int(destinations[-1]) + 1
-            block = table[:, first:last]
+            block = egress[:, first:last]
             return block if last - first == len(destinations) else block[:, destinations - first]
-        sets, rows = self.routes.prefix.shape
-        alike = table.reshape(sets, len(table) // sets, rows)
-        found = np.full((len(destinations), *alike.shape[:2]), no_route(table), table.dtype)
-        for values, destination in zip(found, destinations, strict=True):
+        return self._by_longest_prefix(egress, destinations)
+
+    def _by_longest_prefix(self, egress: Egress, destinations: NDArray[np.int64]) -> Egress:
+        """Return what `egress` does, from stored rows with aggregates."""
+        none = no_route(egress)
+        groups, rows = self.routes.prefix.shape
+        # [G, S/G, R]: the switches of a group have the same prefixes.
+        by_group = egress.reshape(groups, len(egress) // groups, rows)
+        values = np.full((len(destinations), *by_group.shape[:2]), none, egress.dtype)
+        for of_switches, destination in zip(values, destinations, strict=True):
+            # The aggregate first, so that the longer prefix overwrites it where there is one.
             for prefix in (self.routes.aggregate[destination], destination):
                 if 0 <= prefix < len(self.first) - 1:
                     entries = self.by_prefix[self.first[prefix] : self.first[prefix + 1]]
-                    here, row = np.divmod(entries, rows)
-                    given = alike[here, :, row]
-                    values[here] = np.where(given == no_route(table), values[here], given)
-        return found.reshape(len(destinations), len(table)).T
+                    group, row = np.divmod(entries, rows)
+                    matched = by_group[group, :, row]
+                    of_switches[group] = np.where(matched == none, of_switches[group], matched)
+        return values.reshape(len(destinations), len(egress)).T
 
     def next_switch(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
-        """int32[S, D]: the next switch of a packet from every switch to each destination.
+        """Return the next switch from every switch towards each destination, int32[S, D].
 
         The switch itself where it delivers; LOST or UNCABLED where it does not forward.
+
+        Args:
+            destinations: int64[D], ascending.
         """
         width = self.step.shape[1]
-        here = (np.arange(len(self.step)) * width)[:, None]
-        value = self.egress(destinations)
-        last = min(width - 1, np.iinfo(value.dtype).max)
-        column = np.minimum(value + value.dtype.type(2), last)
-        after: NDArray[np.int32] = self.step.ravel().take(here + column)
-        return after
+        row_start = (np.arange(len(self.step)) * width)[:, None]
+        egress = self.egress(destinations)
+        last = min(width - 1, np.iinfo(egress.dtype).max)
+        column = np.minimum(egress + egress.dtype.type(2), last)
+        following: NDArray[np.int32] = self.step.ravel().take(row_start + column)
+        return following

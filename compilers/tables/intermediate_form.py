@@ -1,11 +1,16 @@
 """The intermediate form: the tables of all switches, as arrays over the whole fabric.
 
-One insight shapes it (docs/architecture.md): in ER_q the alternates and the repair depend only on
-the switch and its minimal port, so a switch's program is *routes* (destination prefix to egress
-class) and *classes* (what a class does): N + O(q) entries per switch, never N·q.
+In ER_q the alternates and the repair of a packet depend only on the switch and its minimal port
+(docs/architecture.md). So a switch has two tables: *routes* lead from a destination prefix to an
+egress class, and *classes* say what is done with the packets of a class. These are N + O(q) entries
+per switch, where a next-hop group for each destination would take N·q.
 
-This module imports no other of polarfab. Its values are frozen and their arrays read-only; a pass
-makes changed values with `dataclasses.replace`.
+Routing and balances make these tables, targets print them, and the proof follows packets through
+them. This module imports no other of polarfab. Its values are frozen and their arrays read-only: a
+pass makes changed values with `dataclasses.replace`.
+
+Letters in shapes: S switches, R rows of a switch, C classes of a switch, A alternates of a class,
+F repair ports (`protection`), B bounce ports, G groups of switches with the same prefixes.
 """
 
 from __future__ import annotations
@@ -20,43 +25,51 @@ Egress = NDArray[np.uint8] | NDArray[np.uint16]
 
 
 def empty_egress(switches: int, rows: int, classes: int) -> Egress:
-    """[S, R] of the narrowest type that holds the class numbers, `local` and `no_route`."""
+    """Return an uninitialised array [S, R] of the narrowest type that holds all egress values.
+
+    These are the class numbers, `local` and `no_route`.
+
+    >>> empty_egress(57, 57, 8).dtype, empty_egress(57, 57, 255).dtype
+    (dtype('uint8'), dtype('uint16'))
+    """
     if classes <= 254:
         return np.empty((switches, rows), np.uint8)
     return np.empty((switches, rows), np.uint16)
 
 
 def local(egress: Egress) -> int:
-    """The egress value of a switch's own prefix: deliver to the hosts."""
+    """Return the egress value of a switch's own prefix: deliver to its hosts."""
     return int(np.iinfo(egress.dtype).max)
 
 
 def no_route(egress: Egress) -> int:
-    """The egress value of a missing row."""
+    """Return the egress value of a missing row: there is no route, so drop."""
     return int(np.iinfo(egress.dtype).max) - 1
 
 
-def _freeze(value: Any) -> None:
-    for field in fields(value):
-        array = getattr(value, field.name)
+def _freeze(table: Routes | Classes) -> None:
+    """Make the arrays of a table read-only."""
+    for field in fields(table):
+        array = getattr(table, field.name)
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Routes:
-    """Destination prefix to egress class: rows for longest-prefix match, without priorities.
-
-    prefix: int32[G, R], the prefix number of each row, ascending. Numbers below S are a switch's
-        own prefix (prefix d leads to switch d); from S on they are aggregates. S/G consecutive
-        switches have the same prefixes: a supernode, or all of them (G = 1).
-    egress: uint8 or uint16[S, R], the class, or `local` or `no_route`.
-    aggregate: int32[S], the aggregate prefix that covers each switch's own, -1 where none does.
-    """
+    """Destination prefix to egress class: rows for longest-prefix match, without priorities."""
 
     prefix: Annotated[NDArray[np.int32], "G R", "0..prefixes+1"]
+    """int32[G, R], the prefix number of each row, ascending.
+
+    Numbers below S are a switch's own prefix: prefix d leads to switch d. Numbers from S on are
+    aggregates. S/G consecutive switches have the same prefixes: those of a supernode, or all
+    switches (G = 1).
+    """
     egress: Annotated[Egress, "S R", "0..C marks"]
+    """uint8 or uint16[S, R], the class of each row, or `local` or `no_route`."""
     aggregate: Annotated[NDArray[np.int32], "S", "-1..prefixes"]
+    """int32[S], the aggregate prefix that covers each switch's own, -1 where none does."""
 
     def __post_init__(self) -> None:
         _freeze(self)
@@ -65,7 +78,12 @@ class Routes:
     def without_aggregates(
         cls, egress: Egress, destinations: NDArray[np.integer] | None = None
     ) -> Routes:
-        """One row a destination, ascending: `destinations`, or all."""
+        """Return routes with one row for each destination, in ascending order.
+
+        Args:
+            egress: uint8 or uint16[S, R], the class of each switch for each destination.
+            destinations: int[R], ascending; all switches where it is left out.
+        """
         order = len(egress)
         prefix = np.arange(order) if destinations is None else destinations
         return cls(prefix.astype(np.int32)[None], egress, np.full(order, -1, np.int32))
@@ -78,31 +96,35 @@ class Routes:
     def exact(self) -> bool:
         """Whether every switch has one row per destination, and column d is destination d."""
         order = len(self.egress)
-        shared = self.prefix.shape == (1, order)
-        return shared and bool((self.prefix[0] == np.arange(order)).all())
+        one_group = self.prefix.shape == (1, order)
+        return one_group and bool((self.prefix[0] == np.arange(order)).all())
 
     @property
     def aggregated(self) -> bool:
-        """Whether there are aggregate rows."""
+        """Whether any switch has a row for an aggregate."""
         order = len(self.egress)
-        # The last switches mostly have them; all rows of a large fabric take long.
+        # The last group is looked at first: mostly it has aggregates if any group has, and to
+        # look at all rows of a large fabric takes long.
         return any(bool((rows >= order).any()) for rows in (self.prefix[-1], self.prefix))
 
     def prefixes(self, switch: int) -> NDArray[np.int32]:
-        """int32[R]: the prefix number of each row of a switch."""
+        """Return the prefix number of each row of a switch, int32[R]."""
         rows: NDArray[np.int32] = self.prefix[switch * len(self.prefix) // len(self.egress)]
         return rows
 
     def of(self, switch: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
-        """int32[n], int[n]: prefix numbers and classes of a switch; its own prefix is no route."""
+        """Return the prefix numbers, int32[n], and the classes, int[n], of a switch's routes.
+
+        Its own prefix, which it delivers, is no route.
+        """
         egress = self.egress[switch]
-        kept = egress < no_route(egress)
-        return self.prefixes(switch)[kept], egress[kept]
+        is_route = egress < no_route(egress)
+        return self.prefixes(switch)[is_route], egress[is_route]
 
     def rows(self) -> NDArray[np.int64]:
-        """int64[S]: the number of rows of each switch, its own prefix included."""
+        """Count the rows of each switch, int64[S], its own prefix included."""
         if routed := getattr(self.egress, "routed", None):
-            return np.asarray(routed())  # rows that are computed, counted without that
+            return np.asarray(routed())  # a computed array knows the number without its rows
         none = no_route(self.egress)
         # One switch at a time is thirty times faster than counting along an axis.
         return np.array([np.count_nonzero(row != none) for row in self.egress], np.int64)
@@ -112,13 +134,7 @@ class Routes:
 class Classes:
     """The egress classes: `Routes.egress` holds k for class k of a switch.
 
-    port: int32[S, C], the minimal port, 0 where the switch has no such class.
-    alternate: uint16[S, C, A], ports that share the class's ingress traffic, 0 beyond the last.
-    weight: uint16[S, C, A + 1], shares of the minimal port and of each alternate.
-    protection: uint16[S, C, F], ports to try in order when the minimal port is down.
-    bounce: uint16[S, C, B], the same for a packet that arrived on the port the class would use.
-
-    A = F = B = 0 is minimal routing without protection. A target does exactly this:
+    A = F = B = 0 is minimal routing without protection. A switch does exactly this:
 
     - A packet from a host may take any port that is up and has a weight. If there is none, it is
       forwarded as in transit.
@@ -133,10 +149,15 @@ class Classes:
     """
 
     port: Annotated[NDArray[np.int32], "S C", "0..ports+1"]
+    """int32[S, C], the minimal port, 0 where the switch has no such class."""
     alternate: Annotated[NDArray[np.uint16], "S C A", "0..ports+1"]
+    """uint16[S, C, A], ports that share the class's ingress traffic, 0 beyond the last."""
     weight: Annotated[NDArray[np.uint16], "S C A+1"]
+    """uint16[S, C, A + 1], the weights of the minimal port and of each alternate."""
     protection: Annotated[NDArray[np.uint16], "S C F", "0..ports+1"]
+    """uint16[S, C, F], ports to try in order when the minimal port is down."""
     bounce: Annotated[NDArray[np.uint16], "S C B", "0..ports+1"]
+    """uint16[S, C, B], ports to try in order for a packet that came in on the minimal port."""
 
     def __post_init__(self) -> None:
         _freeze(self)
@@ -148,24 +169,25 @@ class Classes:
 
     @classmethod
     def minimal(cls, port: NDArray[np.int32]) -> Classes:
-        """Classes that use their minimal port only."""
+        """Return classes that use only their minimal ports, int32[S, C]."""
         none = np.zeros((*port.shape, 0), np.uint16)
         weight = np.ones((*port.shape, 1), np.uint16)
         return cls(port=port, alternate=none, weight=weight, protection=none, bounce=none)
 
     def weighted(self, weights: NDArray[Any]) -> Classes:
-        """The classes with other weights; those of ports that are not there become 0.
+        """Return the classes with other weights; weights without a port become 0.
 
         Args:
             weights: [S, C, A + 1], whole numbers from 0 to 65,535.
 
         Raises:
-            ValueError: a weight of a port is no such number.
+            ValueError: the weight of a port is no whole number from 0 to 65,535.
         """
         alternate = np.asarray(self.alternate)
         ports: NDArray[Any] = np.concatenate((self.port[..., None], alternate), axis=2)
         weight = np.where(ports > 0, weights, 0)
-        weight[..., 0] = weights[..., 0]  # as classes that are not there have one
+        # Classes without a port keep the weight of their minimal port: `minimal` gives them one.
+        weight[..., 0] = weights[..., 0]
         whole = weight.astype(np.uint16)
         if (whole != weight).any():
             raise ValueError("weights are whole numbers from 0 to 65,535")
@@ -174,10 +196,12 @@ class Classes:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tables:
-    """The programs of all S switches of a fabric; `switches` in canonical vertex order."""
+    """The routes and classes of all S switches of a fabric, in canonical vertex order."""
 
     routes: Routes
+    """Which class each switch uses for each destination prefix."""
     classes: Classes
+    """What each switch does with the packets of each class."""
 
     def __repr__(self) -> str:
         """`<Tables: 57 switches, 57 rows each, at most 8 classes each>`."""

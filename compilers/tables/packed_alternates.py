@@ -1,7 +1,10 @@
-"""Alternates and their weights, packed: a set of links a class, and two weights.
+"""Alternates and their weights, packed into one bit for each link and two weights for each class.
 
-All alternates of a class have one weight, and come in the order of the switch's links. So a bit a
-link tells of each whether its port is one, in a thirtieth of the memory of ports and weights.
+Unless weights are fitted to a demand, all alternates of a class have the same weight, and they come
+in the order of the switch's links. So a class is described by a bit for each link of its switch (is
+the link's port an alternate?), the weight of the minimal port, and the weight of every alternate.
+This takes a thirtieth of the memory of the arrays of ports and weights, `Classes.alternate` and
+`Classes.weight`, which are computed from it when they are read.
 """
 
 from __future__ import annotations
@@ -17,108 +20,151 @@ from numpy.typing import NDArray
 from compilers.tables.computed_array import ComputedArray
 
 BYTES_COUNTED_AT_ONCE = 1 << 16
-"""Few, so that what is counted stays in the cache, and the memory for it with the process."""
+"""How many bytes of bits are counted at once: few enough to stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class AlternateLinks:
-    """The alternates of S switches with C classes and K links.
-
-    links: uint8[S, C, ⌈K/8⌉], a bit a link, the highest of the first byte for the first. port:
-    uint16[S, K], the ports of the links. weight: uint16[S, C, 2], of the minimal port and of each
-    alternate.
-    """
+    """The alternates of S switches with C classes and K links."""
 
     links: Annotated[NDArray[np.uint8], "S C spread"]
+    """uint8[S, C, ⌈K/8⌉], one bit for each link: 1 where its port is an alternate of the class.
+
+    The first link has the highest bit of the first byte.
+    """
     port: Annotated[NDArray[np.uint16], "S K", "0..ports+1"]
+    """uint16[S, K], the port of each link."""
     weight: Annotated[NDArray[np.uint16], "S C 2"]
+    """uint16[S, C, 2], the weight of the minimal port, and that of every alternate."""
 
     @cached_property
     def most(self) -> int:
-        """A, the most alternates of a class, or 1."""
+        """The most alternates of a class, A; 1 where no class has any."""
         step = max(1, BYTES_COUNTED_AT_ONCE // max(1, prod(self.links.shape[1:])))
-        some = range(0, len(self.links), step)
-        parts = (self.links[first : first + step] for first in some)
-        return max((int(counts(part).max(initial=0)) for part in parts), default=1) or 1
+        most = 0
+        for first in range(0, len(self.links), step):
+            count = counts(self.links[first : first + step])
+            most = max(most, int(count.max(initial=0)))
+        return most or 1
 
-    def part(self, some: slice) -> AlternateLinks:
-        """The alternates of some switches."""
-        return AlternateLinks(self.links[some], self.port[some], self.weight[some])
+    def part(self, switches: slice) -> AlternateLinks:
+        """Return the alternates of a range of switches."""
+        return AlternateLinks(self.links[switches], self.port[switches], self.weight[switches])
 
     def usable(self, *index: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool[…, K]: the links of the alternates of these switches, or of a class of each."""
-        bits = np.unpackbits(self.links[index], axis=-1, count=self.port.shape[1])
-        return bits.view(np.bool_)
+        """Return which links are alternates, bool[…, K].
+
+        Args:
+            index: int64[n], switches; with a second int64[n], one class of each.
+        """
+        return _bits(self.links[index], self.port.shape[1])
+
+
+def _bits(packed: NDArray[np.uint8], count: int) -> NDArray[np.bool_]:
+    """Unpack the first `count` bits of the last axis, bool[…, count]."""
+    return np.unpackbits(packed, axis=-1, count=count).view(np.bool_)
 
 
 def counts(links: NDArray[np.uint8]) -> NDArray[np.uint16]:
-    """uint16[…]: how many links the bits of the last axis name."""
-    words = np.ascontiguousarray(links).view(f"u{gcd(links.shape[-1], 8) or 1}")
-    ones, odd, low_two, low_four = (
-        words.dtype.type(int.from_bytes(bytes([byte]) * words.itemsize, "little"))
-        for byte in (0x01, 0x55, 0x33, 0x0F)
+    """Count the bits that are set along the last axis, uint16[…], of uint8[…, n].
+
+    The bits of a word are added pairwise, then the pairs, and the fours (the classic "population
+    count" of Hacker's Delight, §5-1), as NumPy 1 has no function for it.
+
+    >>> counts(np.array([[0b10100000], [0b11111111]], np.uint8))
+    array([2, 8], dtype=uint16)
+    """
+    words = np.ascontiguousarray(links).view(_widest_word(links.shape[-1]))
+    every_bit, odd_bits, low_pairs, low_fours = (
+        _repeated_byte(byte, words.dtype) for byte in (0x01, 0x55, 0x33, 0x0F)
     )
-    pairs = words - (words >> 1 & odd)
-    fours = (pairs & low_two) + (pairs >> 2 & low_two)
-    eights = fours + (fours >> 4) & low_four
-    each = eights * ones >> 8 * (words.itemsize - 1)  # the highest byte of the product has the sum
-    found = np.zeros(links.shape[:-1], np.uint16)
+    pairs = words - (words >> 1 & odd_bits)
+    fours = (pairs & low_pairs) + (pairs >> 2 & low_pairs)
+    eights = fours + (fours >> 4) & low_fours
+    # The product adds all bytes of a word up in its highest byte.
+    in_word = eights * every_bit >> 8 * (words.itemsize - 1)
+    total = np.zeros(links.shape[:-1], np.uint16)
     for word in range(words.shape[-1]):
-        found += each[..., word].astype(np.uint16)
-    return found
+        total += in_word[..., word].astype(np.uint16)
+    return total
+
+
+def _widest_word(length: int) -> np.dtype[Any]:
+    """Return the widest unsigned integer, up to eight bytes, that divides `length` bytes."""
+    return np.dtype(f"u{gcd(length, 8) or 1}")
+
+
+def _repeated_byte(byte: int, word: np.dtype[Any]) -> Any:
+    """Return a word whose bytes are all the same."""
+    return word.type(int.from_bytes(bytes([byte]) * word.itemsize, "little"))
 
 
 class AlternateArray(ComputedArray):
-    """Ports or weights of a spread, uint16[S, C, …]."""
+    """An array of alternates, uint16[S, C, …], computed from their packed form."""
 
     packed: AlternateLinks
     extra = 0
-    """Values of a class besides those of its alternates."""
+    """The number of values of a class besides those of its A alternates."""
 
     def __init__(self, packed: AlternateLinks, most: int = 0) -> None:
-        """All of a spread; most: A, where it is a part of one that has so many alternates."""
+        """Compute the array from `packed`.
+
+        Args:
+            packed: the alternates of the switches.
+            most: A, where these are some switches of a fabric whose classes have up to A
+                alternates; 0 to count them.
+        """
         shape = *packed.links.shape[:2], (most or packed.most) + self.extra
         super().__init__(packed, shape, np.uint16)
 
-    def part(self, some: slice) -> Self:
-        """The array of some switches."""
-        return type(self)(self.packed.part(some), self.shape[2] - self.extra)
+    def part(self, switches: slice) -> Self:
+        """Return the array of a range of switches, as wide as that of all."""
+        return type(self)(self.packed.part(switches), self.shape[2] - self.extra)
 
 
 class AlternatePorts(AlternateArray):
-    """`Classes.alternate` of a spread, uint16[S, C, A]."""
+    """`Classes.alternate`, uint16[S, C, A], computed from its packed form."""
 
     def rows(self, number: NDArray[np.int64]) -> NDArray[np.uint16]:
-        """uint16[n, C, A]: the ports of these switches, in the order of their links."""
+        """Return the alternate ports of switches, uint16[n, C, A], in the order of their links."""
         return self._ports(self.packed.usable(number), self.packed.port[number][:, None])
 
     def _cells(self, index: Any) -> NDArray[np.uint16]:
-        """The ports of single classes."""
+        """Return the alternate ports of single classes: of arrays of switches and of classes."""
         if len(index) != 2:
             return super()._cells(index)
         return self._ports(self.packed.usable(*index), self.packed.port[index[0]])
 
     def _ports(self, usable: NDArray[np.bool_], port: NDArray[np.uint16]) -> NDArray[np.uint16]:
-        found = np.zeros((*usable.shape[:-1], self.shape[2]), np.uint16)
-        places = np.arange(self.shape[2]) < np.count_nonzero(usable, axis=-1)[..., None]
-        found[places] = np.broadcast_to(port, usable.shape)[usable]
-        return found
+        """Return the ports of usable links, then zeros, uint16[…, A].
+
+        Args:
+            usable: bool[…, K].
+            port: uint16[…, K], the port of each link.
+        """
+        ports = np.zeros((*usable.shape[:-1], self.shape[2]), np.uint16)
+        # Both masks select, class by class, as many values: the usable links in their order, and
+        # the first places of the row.
+        first_places = np.arange(self.shape[2]) < np.count_nonzero(usable, axis=-1)[..., None]
+        ports[first_places] = np.broadcast_to(port, usable.shape)[usable]
+        return ports
 
 
 class AlternateWeights(AlternateArray):
-    """`Classes.weight` of a spread, uint16[S, C, A + 1]."""
+    """`Classes.weight`, uint16[S, C, A + 1], computed from its packed form."""
 
     extra = 1
 
     def rows(self, number: NDArray[np.int64]) -> NDArray[np.uint16]:
-        """uint16[n, C, A + 1]: the weight of the minimal port, then that of each alternate."""
+        """Return the weights of the minimal ports and alternates of switches, uint16[n, C, A+1]."""
         return self._weights(number)
 
     def _cells(self, index: Any) -> NDArray[np.uint16]:
-        """The weights of single classes."""
+        """Return the weights of single classes: of arrays of switches and of classes."""
         return self._weights(*index) if len(index) == 2 else super()._cells(index)
 
     def _weights(self, *index: NDArray[np.int64]) -> NDArray[np.uint16]:
         weight, count = self.packed.weight[index], counts(self.packed.links[index])
-        there = np.arange(self.shape[2] - 1) < count[..., None]
-        return np.concatenate((weight[..., :1], there * weight[..., 1:]), axis=-1)
+        has_alternate = np.arange(self.shape[2] - 1) < count[..., None]
+        of_alternates = np.where(has_alternate, weight[..., 1:], np.uint16(0))
+        return np.concatenate((weight[..., :1], of_alternates), axis=-1)

@@ -1,10 +1,14 @@
-"""The routes of a whole PolarStar, computed a supernode at a time from its program.
+"""The routes of a whole PolarStar, computed from its program a supernode at a time.
 
-All members of a supernode have the same prefixes: those of the switches in near supernodes, then
-the aggregates of the others. The links of a switch are numbered in canonical order: to supernodes
-below its own x, within x, to those above. So the class towards the neighbour supernode in some
-place among x's neighbours is that place, and past x the links within x more.
-`compilers.routing.polarstar_minimal` has the rules that the program holds.
+A PolarStar replaces each vertex of a structure graph ER_q by a *supernode* of k members. Switch
+(x, x') is member x' of supernode x. All members of x have rows for the same prefixes: exact ones
+for the members of x and of its neighbour supernodes, then an aggregate for each other supernode.
+
+The links of a switch, and so its egress classes, are numbered in canonical order: links to
+neighbour supernodes below x, links within x, links to neighbour supernodes above x. So the class
+towards the j-th neighbour supernode is j if that is below x, else j plus the links within x.
+
+`compilers.routing.polarstar_minimal` has the rules, and makes the program of a topology.
 """
 
 from __future__ import annotations
@@ -19,6 +23,11 @@ from compilers.tables.computed_array import ComputedArray, ComputedEgress
 from compilers.tables.intermediate_form import Egress, empty_egress, local, no_route
 
 TO_Y, WITHIN, OVER_Z = range(3)
+"""The rules from (x, x') to (y, y') of a neighbour supernode y: values of `StarProgram.case`.
+
+TO_Y: over the link to y. WITHIN: over a link within x first. OVER_Z: over z, the common neighbour
+of x and y; of a quadric x, over the loop link.
+"""
 Numbers = NDArray[Any]
 
 
@@ -26,63 +35,78 @@ Numbers = NDArray[Any]
 class StarProgram:
     """The minimal routes of N supernodes of k members on the structure graph ER_q.
 
-    around: int32[N, q + 1], the structure vertices orthogonal to each, ascending, a quadric itself
-    among them. links: int16[2, k], the links within the supernode of each member, first in one
-    without loop links, then in that of a quadric; places are among them. step: int16[2, k, k], the
-    place of the link to take towards a member, -1 for none. case: int8[2, k, k], the rule from x'
-    to y' across an arc, along f or against it. within: int16[2, 2, k, k], by loops and arc, the
-    place of the link to g⁻¹(y'). loop: int16[k], the place of a loop link. along: int16[2, k],
-    g(x') by arc. joined: bool[2, k, k], members with a link. shift: uint16[2], what is added to the
-    class of a link where it serves other supernodes next to x, and where it serves its neighbour.
+    Arrays with a first axis of 2 have values for supernodes of ordinary structure vertices first,
+    then for those of quadrics, whose supernodes have *loop links* among their own members. An axis
+    named *arc* has values for arcs along the bijection f first, then for arcs against it. A *place*
+    of a link within a supernode is its number among the links there of its switch.
     """
 
     around: Annotated[NDArray[np.int32], "structure lines", "0..structure"]
+    """int32[N, q + 1], the structure vertices orthogonal to each one, ascending.
+
+    These are its neighbours, and itself where it is a quadric.
+    """
     links: Annotated[NDArray[np.int16], "2 members", "0..members"]
+    """int16[2, k], the number of links of each member within its supernode."""
     step: Annotated[NDArray[np.int16], "2 members members", "-1..members"]
+    """int16[2, k, k], the place of the link from x' towards y' of the same supernode, or -1."""
     case: Annotated[NDArray[np.int8], "2 members members", "0..3"]
+    """int8[arc, k, k], the rule from x' to y' across an arc: TO_Y, WITHIN or OVER_Z."""
     within: Annotated[NDArray[np.int16], "2 2 members members", "-1..members"]
+    """int16[2, arc, k, k], the place of the link from x' to g⁻¹(y'), g the arc's bijection."""
     loop: Annotated[NDArray[np.int16], "members", "-1..members"]
+    """int16[k], the place of the loop link of each member, -1 for none."""
     along: Annotated[NDArray[np.int16], "2 members", "0..members"]
+    """int16[arc, k], g(x'): the member that the link of x' across an arc leads to."""
     joined: Annotated[NDArray[np.bool_], "2 members members"]
+    """bool[2, k, k], which members of a supernode have a link."""
     shift: Annotated[NDArray[np.uint16], "2", "0..C"]
+    """uint16[2], what is added to the number of a link to get the number of its class.
+
+    First for a class whose destinations are behind the neighbour, then for the class whose only
+    destination is the neighbour itself. 0 where classes have the numbers of their links.
+    """
 
     @property
     def members(self) -> int:
-        """K, the switches of a supernode."""
+        """The number of switches of a supernode, k."""
         return len(self.loop)
 
     @property
     def width(self) -> int:
-        """R, the most rows of a switch."""
+        """The most rows of a switch, R: those of a switch in no quadric."""
         structure, lines = map(int, self.around.shape)
         return (lines + 1) * self.members + structure - lines - 1
 
     @property
     def quadric(self) -> NDArray[np.bool_]:
-        """bool[N]."""
-        quadric: NDArray[np.bool_] = (self.around == np.arange(len(self.around))[:, None]).any(
-            axis=1
-        )
+        """Which structure vertices are quadrics, bool[N]."""
+        itself = np.arange(len(self.around))[:, None]
+        quadric: NDArray[np.bool_] = (self.around == itself).any(axis=1)
         return quadric
 
     def near(self, x: int) -> NDArray[np.int32]:
-        """int32[D + 1]: the supernode and those next to it, ascending."""
+        """Return supernode x and its neighbours, int32[D + 1], ascending."""
         around = self.around[x]
         return around if x in around else np.sort(np.append(around, np.int32(x)))
 
     def remote(self, x: int) -> NDArray[np.intp]:
-        """intp[N - D - 1]: all other supernodes, ascending."""
+        """Return the supernodes that are not near x, intp[N - D - 1], ascending."""
         remote = np.ones(len(self.around), np.bool_)
         remote[self.near(x)] = False
         return np.flatnonzero(remote)
 
-    def beside(self, x: int) -> NDArray[np.int32]:
-        """int32[D]: the supernodes next to it, ascending."""
+    def neighbours(self, x: int) -> NDArray[np.int32]:
+        """Return the neighbour supernodes of x, int32[D], ascending."""
         others: NDArray[np.int32] = self.around[x][self.around[x] != x]
         return others
 
-    def towards(self, x: int) -> NDArray[np.int16]:
-        """int16[N]: the place of x×y among the supernodes next to x, where that is not x itself."""
+    def middle_places(self, x: int) -> NDArray[np.int16]:
+        """Return which neighbour of x is the middle z of the path x, z, y to each y, int16[N].
+
+        z is numbered by its place in `neighbours(x)`. Values for y = x, and for y whose middle is
+        the quadric x itself, have no meaning.
+        """
         around = self.around[x]
         place = np.empty(len(self.around), np.int16)
         place[self.around[around]] = np.arange(len(around))[:, None]
@@ -90,125 +114,174 @@ class StarProgram:
             place -= place > np.searchsorted(around, x)
         return place
 
-    def outward(self, x: int, place: Numbers, members: NDArray[np.int64]) -> Numbers:
-        """[m, n]: the class of each of some members to the neighbour supernode in each place."""
+    def links_to(self, x: int, place: Numbers, members: NDArray[np.int64]) -> Numbers:
+        """Return the links of members of x to neighbour supernodes, [m, n].
+
+        Args:
+            x: the supernode.
+            place: int[n], neighbour supernodes by their places in `neighbours(x)`.
+            members: int64[m], members of x.
+        """
         around = self.around[x]
-        links = self.links[int((around == x).any())][members].astype(place.dtype)[:, None]
-        classes: Numbers = place + (place >= np.count_nonzero(around < x)) * links
-        return classes
+        is_quadric = int((around == x).any())
+        links_within = self.links[is_quadric][members].astype(place.dtype)[:, None]
+        above_x = place >= np.count_nonzero(around < x)
+        links: Numbers = place + above_x * links_within
+        return links
 
 
 class StarPrefixes(ComputedArray):
-    """`Routes.prefix`, int32[N, R]."""
+    """`Routes.prefix` of a whole PolarStar, int32[N, R], computed from its program."""
 
     def __init__(self, packed: StarProgram) -> None:
         super().__init__(packed, (len(packed.around), packed.width), np.int32)
 
     def rows(self, number: NDArray[np.int64]) -> NDArray[np.int32]:
-        """int32[n, R]: the prefixes of supernodes, ascending."""
+        """Return the prefixes of supernodes, int32[n, R], ascending; beyond the last, N·k + N."""
         program: StarProgram = self.packed
         structure, k = len(self), program.members
-        found = np.full((len(number), program.width), structure * k + structure, np.int32)
-        for row, x in zip(found, number.tolist(), strict=True):
+        prefixes = np.full((len(number), program.width), structure * k + structure, np.int32)
+        for row, x in zip(prefixes, number.tolist(), strict=True):
             exact = (program.near(x)[:, None] * k + np.arange(k)).ravel()
             remote = program.remote(x)
             row[: len(exact)] = exact
             row[len(exact) : len(exact) + len(remote)] = structure * k + remote
-        return found
+        return prefixes
 
 
 class StarEgress(ComputedEgress):
-    """`Routes.egress`, uint8 or uint16[N·k, R]."""
+    """`Routes.egress` of a whole PolarStar, uint8 or uint16[N·k, R], computed from its program."""
 
     def __init__(self, packed: StarProgram) -> None:
         lines, k = packed.around.shape[1], packed.members
-        classes = max(lines + int(packed.links[0].max()), lines - 1 + int(packed.links[1].max()))
-        self.classes = classes + int(packed.shift.max())
+        links = max(lines + int(packed.links[0].max()), lines - 1 + int(packed.links[1].max()))
+        self.classes = links + int(packed.shift.max())
         shape = len(packed.around) * k, packed.width
         super().__init__(packed, shape, empty_egress(0, 0, self.classes).dtype)
         self.alike = k
+        # The supernode whose members were computed last, and their rows.
         self.latest: tuple[int, Egress] | None = None
         self.quadric = packed.quadric
 
     def rows(self, number: NDArray[np.int64]) -> Egress:
-        """[n, R]: the egress values of switches."""
+        """Return the egress values of switches, [n, R], for their numbers, int64[n]."""
         x, member = np.divmod(number, self.alike)
         if len(number) == 1 and (self.latest is None or self.latest[0] != x[0]):
-            return self._computed(int(x[0]), member)
-        found: Egress = np.empty((len(number), self.shape[1]), self.dtype)
-        for one in sorted(set(x.tolist())):
-            here = np.flatnonzero(x == one)
-            found[here] = self.supernode(one)[member[here]]
-        return found
+            # One switch alone is computed without the others of its supernode.
+            return self._rows_of(int(x[0]), member)
+        egress: Egress = np.empty((len(number), self.shape[1]), self.dtype)
+        for supernode in sorted(set(x.tolist())):
+            here = np.flatnonzero(x == supernode)
+            egress[here] = self.supernode(supernode)[member[here]]
+        return egress
 
     def supernode(self, x: int) -> Egress:
-        """[k, R]: the egress values of the members of a supernode; the latest is kept."""
+        """Return the egress values of all members of x, [k, R], and keep them for the next call."""
         if self.latest is None or self.latest[0] != x:
-            self.latest = x, self._computed(x, np.arange(self.alike))
+            self.latest = x, self._rows_of(x, np.arange(self.alike))
         return self.latest[1]
 
-    def _computed(self, x: int, members: NDArray[np.int64]) -> Egress:
-        """[n, R]: the egress values of some members of a supernode, [n]."""
+    def _rows_of(self, x: int, members: NDArray[np.int64]) -> Egress:
+        """Compute the egress values of members of x, [m, R], for their numbers, int64[m]."""
         program: StarProgram = self.packed
-        k, of, kind = self.alike, int(self.quadric[x]), self.dtype.type
-        around, places = program.beside(x), program.towards(x).astype(kind)
-        below = int(np.count_nonzero(around < x))
-        exact = (len(around) + 1) * k
-        found: Egress = np.full((len(members), self.shape[1]), no_route(np.empty(0, kind)), kind)
-        near = found[:, :exact].reshape(len(members), -1, k)
-        to_y = program.outward(x, np.arange(len(around), dtype=kind), members)
-        over_z = program.outward(x, places[around], members)
-        shift, direct = program.shift.astype(kind)
-        if of:
-            loop = (below + program.loop[members]).astype(kind)
+        neighbours, remote = program.neighbours(x), program.remote(x)
+        below = int(np.count_nonzero(neighbours < x))
+        exact = (len(neighbours) + 1) * self.alike
+        none = no_route(np.empty(0, self.dtype))
+        egress: Egress = np.full((len(members), self.shape[1]), none, self.dtype)
+        # [m, D + 1, k], a view of the exact rows: by supernode, and member there.
+        near = egress[:, :exact].reshape(len(members), -1, self.alike)
+        near[:, below] = self._rows_within(x, members)
+        # Neighbours below x are reached against the bijection, those above x along it.
+        middle = program.middle_places(x).astype(self.dtype)
+        near[:, below + 1 :] = self._rows_across(x, members, middle, slice(below, None), arc=0)
+        near[:, :below] = self._rows_across(x, members, middle, slice(below), arc=1)
+        egress[:, exact : exact + len(remote)] = program.links_to(x, middle[remote], members)
+        return egress
+
+    def _rows_across(
+        self, x: int, members: NDArray[np.int64], middle: Numbers, towards: slice, arc: int
+    ) -> Egress:
+        """Compute the egress values of members of x towards members of its neighbours, [m, n, k].
+
+        Args:
+            x: the supernode.
+            members: int64[m], members of x.
+            middle: int[N], `middle_places(x)`.
+            towards: which n neighbour supernodes, by their places in `neighbours(x)`.
+            arc: 0 if these are reached along the bijection f, 1 if against it.
+        """
+        program: StarProgram = self.packed
+        neighbours = program.neighbours(x)
+        below = int(np.count_nonzero(neighbours < x))
+        is_quadric = int(self.quadric[x])
+        to_y = program.links_to(x, np.arange(len(neighbours), dtype=self.dtype), members)
+        if is_quadric:
+            loop = (below + program.loop[members]).astype(self.dtype)
             over_z = np.broadcast_to(loop[:, None], to_y.shape)
-        for arc, (rows, there) in enumerate(
-            ((slice(below, None), slice(below + 1, None)), (slice(below), slice(below)))
-        ):
-            case = program.case[arc][members, None]
-            within = (below + program.within[of, arc][members, None]).astype(kind)
-            block = np.where(case == WITHIN, within, to_y[:, rows, None])
-            np.copyto(block, over_z[:, rows, None], where=case == OVER_Z)
-            block += shift
-            itself = np.arange(len(members)), slice(None), program.along[arc][members]
-            block[itself] = block[itself] - shift + direct
-            near[:, there] = block
-        turn = np.add.outer(members, np.arange(k)) % len(around)
-        out = program.outward(x, turn.astype(kind), members)
-        step = program.step[of][members]
-        own = np.where(step >= 0, (below + step).astype(kind), out)
-        own += program.joined[of][members] * direct
-        own[np.arange(len(members)), members] = local(found)
-        near[:, below] = own
-        remote = program.remote(x)
-        found[:, exact : exact + len(remote)] = program.outward(x, places[remote], members)
-        return found
+        else:
+            over_z = program.links_to(x, middle[neighbours], members)
+        within = (below + program.within[is_quadric, arc][members, None]).astype(self.dtype)
+        case = program.case[arc][members, None]
+        classes: Egress = np.where(case == WITHIN, within, to_y[:, towards, None])
+        np.copyto(classes, over_z[:, towards, None], where=case == OVER_Z)
+        behind, direct = program.shift.astype(self.dtype)
+        classes += behind
+        next_switch = np.arange(len(members)), slice(None), program.along[arc][members]
+        classes[next_switch] = classes[next_switch] - behind + direct
+        return classes
+
+    def _rows_within(self, x: int, members: NDArray[np.int64]) -> Egress:
+        """Compute the egress values of members of x towards all members of x, [m, k].
+
+        Members that are further than two links apart within x meet in a neighbour supernode,
+        chosen in turn by the sum of their numbers.
+        """
+        program: StarProgram = self.packed
+        neighbours = program.neighbours(x)
+        below = int(np.count_nonzero(neighbours < x))
+        is_quadric = int(self.quadric[x])
+        turn = np.add.outer(members, np.arange(self.alike)) % len(neighbours)
+        outside = program.links_to(x, turn.astype(self.dtype), members)
+        step = program.step[is_quadric][members]
+        classes: Egress = np.where(step >= 0, (below + step).astype(self.dtype), outside)
+        direct = program.shift.astype(self.dtype)[1]
+        classes += program.joined[is_quadric][members] * direct
+        classes[np.arange(len(members)), members] = local(classes)
+        return classes
 
     def towards(self, destinations: NDArray[np.int64]) -> Egress:
-        """[N·k, D]: the egress values of all switches for each destination."""
-        found: Egress = np.empty((len(destinations), len(self)), self.dtype)
-        for column, destination in zip(found, destinations.tolist(), strict=True):
-            column[...] = self._towards(destination).ravel()
-        return found.T
+        """Return the egress values of all switches, [N·k, D], for destinations, int64[D]."""
+        egress: Egress = np.empty((len(destinations), len(self)), self.dtype)
+        for column, destination in zip(egress, destinations.tolist(), strict=True):
+            column[...] = self._column(destination).ravel()
+        return egress.T
 
-    def _towards(self, destination: int) -> Egress:
-        """[N, k]: the egress values for one destination, of the members of each supernode."""
+    def _column(self, destination: int) -> Egress:
+        """Return the egress values for one destination, [N, k], by supernode and member.
+
+        Switches of remote supernodes use the aggregate of y, the destination's supernode, so all
+        of them are computed at once. The others have an exact row.
+        """
         program: StarProgram = self.packed
         around, k = program.around, self.alike
+        supernodes = np.arange(len(around))
         y, member = divmod(destination, k)
-        over = np.empty(len(around), np.int32)
-        over[around[around[y]]] = around[y][:, None]
-        place = (around == over[:, None]).argmax(axis=1)
-        below = np.count_nonzero(around < np.arange(len(around))[:, None], axis=1)
+        # int32[N], the middle z of the path x, z, y from each supernode x.
+        middle = np.empty(len(around), np.int32)
+        middle[around[around[y]]] = around[y][:, None]
+        place = (around == middle[:, None]).argmax(axis=1)
+        below = np.count_nonzero(around < supernodes[:, None], axis=1)
         place -= self.quadric & (place > below)
-        links = program.links[self.quadric.astype(np.intp)]
-        found: Egress = (place[:, None] + (place >= below)[:, None] * links).astype(self.dtype)
+        links_within = program.links[self.quadric.astype(np.intp)]
+        above_x = (place >= below)[:, None]
+        egress: Egress = (place[:, None] + above_x * links_within).astype(self.dtype)
         for x in program.near(y).tolist():
             place_of_y = int(np.searchsorted(program.near(x), y))
-            found[x] = self.supernode(x)[:, place_of_y * k + member]
-        return found
+            egress[x] = self.supernode(x)[:, place_of_y * k + member]
+        return egress
 
     def routed(self) -> NDArray[np.int64]:
-        """int64[N·k]: how many rows each switch has, fewer where its supernode is a quadric."""
+        """Count the rows of each switch, int64[N·k]: fewer where its supernode is a quadric."""
         near: NDArray[np.int64] = self.packed.around.shape[1] + 1 - self.quadric.astype(np.int64)
         return (near * self.alike + len(near) - near).repeat(self.alike)

@@ -21,7 +21,7 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import Report, verify
 from compilers.tables.folders.build_folder import load, write
 from compilers.tables.folders.generations import VERIFIED, mark_verified
-from compilers.tables.folders.replaced_folder import new_build, remove, replaced
+from compilers.tables.folders.replaced_folder import new_build, replaced, try_to_remove
 from compilers.tables.folders.written_file import put_file
 from controller.rollout.build_archive import identity_in, pack, unpack
 from controller.switches.current import Current, read_build
@@ -189,7 +189,7 @@ class BuildHistory:
     def _forget(self, entries: list[HeldBuild], spare: str) -> None:
         newest = list(dict.fromkeys(entry.build for entry in reversed(entries)))[:BUILDS_KEPT]
         for identity in set(self.kept()) - {*newest, spare}:
-            remove(self.place / identity)
+            try_to_remove(self.place / identity)
 
 
 def _prove(folder: Path, unverified: bool, breathe: Callable[[], None]) -> None:

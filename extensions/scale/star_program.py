@@ -102,7 +102,7 @@ def _joined(program: StarProgram) -> bool:
             return False
         served = np.flatnonzero(~lines[x]) if lines[x, x] else np.arange(structure)
         served = served[served != x]
-        if not lines[program.beside(x)[program.towards(x)[served]], served].all():
+        if not lines[program.neighbours(x)[program.middle_places(x)[served]], served].all():
             return False
     return True
 
@@ -136,14 +136,14 @@ class SupernodeMembers:
     def _cabled(self, x: int, behind: Numbers, links: Numbers) -> bool:
         """Whether the classes of a supernode, [k, C], lead to the switches that they should."""
         program, k = self.program, self.program.members
-        beside = program.beside(x)
+        beside = program.neighbours(x)
         of = int(len(beside) < program.around.shape[1])  # a quadric is next to itself
         below, inside = int(np.searchsorted(beside, x)), program.links[of].astype(np.int64)
         if (inside < 0).any() or (links != len(beside) + inside).any():
             return False
         if len(beside) + int(inside.max()) > behind.shape[1]:
             return False
-        over = program.outward(x, np.arange(len(beside)), np.arange(k))
+        over = program.links_to(x, np.arange(len(beside)), np.arange(k))
         out = np.take_along_axis(behind, over, axis=1) - beside * k
         for arc, some in ((DOWN, out[:, :below]), (UP, out[:, below:])):
             if some.size and (some != self.along.setdefault(arc, some[:, 0])[:, None]).any():

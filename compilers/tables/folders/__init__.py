@@ -1,1 +1,1 @@
-"""Builds on disk: folders that take their place whole, and are checked when read."""
+"""Builds on disk: folders that are replaced as a whole, and whose files are checked when read."""

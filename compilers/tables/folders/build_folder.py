@@ -1,10 +1,18 @@
-"""Build folders: written next to their place and exchanged, checked and memory-mapped when read.
+"""Build folders: how builds are written, and read with a check of every file.
 
-A folder holds `manifest.json` (the inputs of the build, a digest of every file), `fabric.json`
-(names, addresses, policy), `arrays/*.npy` and, once `verify` has passed, `verified.json`. The
-build's identity is the digest of the manifest: the same inputs give the same bytes, and so the same
-identity, on every machine. Of a fabric of several planes a folder holds `planes.json` and a
-complete build for each in `plane-1`, …; arrays that planes share are hard links to one file.
+A folder holds
+
+- `manifest.json`: the inputs of the build, and a digest of every file,
+- `manifest.sha256`: the digest of the manifest,
+- `fabric.json`: names, addresses and policy,
+- `arrays/*.npy`: the arrays, which are memory-mapped when the build is read,
+- `verified.json`: the mark that `verify` has passed, once it has.
+
+The build's identity is the digest of the manifest: the same inputs give the same bytes, and so the
+same identity, on every machine. For a fabric of several planes a folder holds `planes.json` and a
+complete build for each plane in `plane-1`, …; arrays that planes share are hard links to one file.
+
+A new folder is written next to its place, then exchanged with what is there (`replaced_folder`).
 """
 
 from __future__ import annotations
@@ -33,7 +41,7 @@ from compilers.tables.build_codec import (
     from_json,
     to_json,
 )
-from compilers.tables.folders.build_format import FORMAT, converted, readable, unread_words
+from compilers.tables.folders.build_format import FORMAT, converted, readable, unread_format
 from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.generations import (
     DAMAGED,
@@ -51,24 +59,34 @@ from compilers.topology.families import family_named
 from inventory.problems import InputError, Problem, few
 
 ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files": dict}
-"""What a manifest holds for those who read the build."""
+"""The entries of a manifest that are needed to read the build, with their types."""
 AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
 AGAIN = "compile the build again"
-Content = Callable[[Callable[[bytes], object]], object]
-"""Writes a file by a function that writes bytes."""
+"""What to do about a folder, in messages."""
+Write = Callable[[bytes], object]
+"""Takes the next bytes of a file."""
+WriteContent = Callable[[Write], object]
+"""Writes the content of a file, piece by piece."""
 
 
 def save(build: Build, folder: Path) -> Build:
-    """Write a build of one plane: see `save_planes`."""
+    """Write the build of a fabric of one plane, and return it as it is read back.
+
+    Raises:
+        InputError: the folder exists and is no build, or cannot be written.
+    """
     return save_planes((build,), folder)[0]
 
 
 def save_planes(builds: Sequence[Build], folder: Path) -> tuple[Build, ...]:
-    """Write the builds next to `folder`, then put them in its place; returns them read back.
+    """Write the builds of all planes next to `folder`, and put them in its place.
 
     Args:
-        builds: one a plane.
-        folder: their place.
+        builds: one for each plane.
+        folder: the place, which may hold an earlier build.
+
+    Returns:
+        The builds as they are read back.
 
     Raises:
         InputError: the folder exists and is no build, or cannot be written.
@@ -83,7 +101,8 @@ def write_planes(builds: Sequence[Build], new: Path) -> None:
     if len(builds) == 1:
         write(builds[0], new)
         return
-    identities, files = {}, dict[int, Path]()
+    identities = dict[str, str]()  # by the name of a plane's folder
+    files = dict[int, Path]()  # of the arrays that are written, by their `id`
     for plane, build in enumerate(builds, 1):
         name = f"plane-{plane}"
         identities[name] = write(build, new / name, files)
@@ -92,19 +111,23 @@ def write_planes(builds: Sequence[Build], new: Path) -> None:
 
 
 def write(build: Build, folder: Path, written: Mapping[int, Path] = MappingProxyType({})) -> str:
-    """Write the files of a build into a new folder; returns its identity.
+    """Write the files of a build into a new folder, and return the build's identity.
 
-    written: the files of arrays by their `id`, which become hard links.
+    Args:
+        build: of one plane.
+        folder: does not exist yet.
+        written: files of arrays that are written already, by the array's `id`; the same array
+            becomes a hard link to its file.
     """
     (folder / "arrays").mkdir(parents=True)
     names = []
-    for name, array, content in _contents(build):
+    for name, array, write_content in _contents(build):
         names.append(name)
         if array is not None and id(array) in written:
             link_file(written[id(array)], folder / name)
         else:
             with (folder / name).open("wb") as stream:
-                content(stream.write)
+                write_content(stream.write)
     with FolderFiles(folder) as files:
         text = _manifest(build, files.digests(names))
     (folder / MANIFEST).write_text(text)
@@ -113,27 +136,30 @@ def write(build: Build, folder: Path, written: Mapping[int, Path] = MappingProxy
 
 
 def identified(build: Build) -> Build:
-    """The build with the identity that its folder would have."""
+    """Return the build with the identity that its folder would have, without writing one."""
     digests = {}
-    for name, _, content in _contents(build):
-        content((found := hashlib.sha256()).update)
-        digests[name] = found.hexdigest()
+    for name, _, write_content in _contents(build):
+        digest = hashlib.sha256()
+        write_content(digest.update)
+        digests[name] = digest.hexdigest()
     return replace(build, identity=identity_of(_manifest(build, digests)))
 
 
-def _contents(build: Build) -> Iterator[tuple[str, NDArray[Any] | None, Content]]:
-    """The files of a build: name, array (None for the plain data), and what writes them."""
+def _contents(build: Build) -> Iterator[tuple[str, NDArray[Any] | None, WriteContent]]:
+    """Yield each file of a build: its name, its array (None for `fabric.json`), and its writer."""
     yield FABRIC, None, lambda write: write(to_json(build).encode())
     for field, array in arrays_of(build):
-        # By Python's `write`: by C, NumPy does not see errors of what is buffered.
         yield array_file(field.name), array, partial(_write_array, array)
 
 
-def _write_array(array: NDArray[Any], write: Callable[[bytes], object]) -> None:
+def _write_array(array: NDArray[Any], write: Write) -> None:
+    # NumPy writes to a real file by C, and does not see errors of what C buffers. An object that is
+    # no file has NumPy call `write`, which raises them.
     np.save(SimpleNamespace(write=write), array, allow_pickle=False)
 
 
 def _manifest(build: Build, digests: Mapping[str, str]) -> str:
+    """Return the text of a build's manifest, with the digests of its files by name."""
     manifest = {
         "format": FORMAT,
         "name": build.name,
@@ -147,7 +173,7 @@ def _manifest(build: Build, digests: Mapping[str, str]) -> str:
 
 
 def builds_in(folder: Path) -> tuple[Path, ...]:
-    """The folder of each plane in order; of a single build, the folder itself.
+    """Return the folder of each plane, in order; for a fabric of one plane, the folder itself.
 
     Raises:
         InputError: `planes.json` is damaged.
@@ -156,23 +182,26 @@ def builds_in(folder: Path) -> tuple[Path, ...]:
 
 
 def load_planes(folder: Path) -> tuple[Build, ...]:
-    """The build of each plane; of a folder of one build, that one.
+    """Read the build of each plane.
 
     Raises:
-        InputError: there is none, it is damaged, or a plane is of another build.
+        InputError: there is no build, it is damaged, or a plane is of another build.
     """
     planes = identities_in(folder)
     while True:
         try:
             return tuple(load(path, expect=identity) for path, identity in planes.items())
         except InputError:
-            known, planes = planes, identities_in(folder)
-            if planes == known:  # else another build took the place of the one that was being read
+            # Another build may have taken the place of the one that was being read: read that one.
+            before, planes = planes, identities_in(folder)
+            if planes == before:
                 raise
 
 
 def identities_in(folder: Path) -> dict[Path, str]:
-    """The identities of the planes by their folders; "" for the folder of one build.
+    """Return the identity of each plane's build, by the plane's folder.
+
+    For a fabric of one plane that is the folder itself, with "".
 
     Raises:
         InputError: `planes.json` is damaged.
@@ -194,24 +223,30 @@ def identities_in(folder: Path) -> dict[Path, str]:
 
 
 def put_back(folder: Path) -> tuple[Build, ...]:
-    """Put the last proved build back; the one that was in its place is then kept.
+    """Exchange the build in a place with the last proved build before it, which is kept beside it.
 
     Returns:
         The build of each plane that is in the place now.
 
     Raises:
-        InputError: none is kept, it is damaged, or it cannot be put back.
+        InputError: no proved build is kept, it is damaged, or it cannot be put back.
     """
     return undo(folder, load_planes)
 
 
 def load(folder: Path, expect: str = "") -> Build:
-    """Read a build folder; every file is compared with its digest, the arrays are memory-mapped.
+    """Read a build of one plane: compare every file with its digest, and memory-map the arrays.
+
+    Args:
+        folder: of the build.
+        expect: the identity that the build must have, "" for any.
 
     Raises:
-        InputError: not a build, of another format, or damaged: every file that is.
+        InputError: it is no build, one of another format or identity, or damaged; all damaged files
+            are named.
     """
-    for _ in range(3):  # another build may take the place of one that is being read
+    # Another build may take the place of one that is being read. Then read again, but not for ever.
+    for _ in range(3):
         try:
             with FolderFiles(folder) as files:
                 try:
@@ -228,6 +263,11 @@ def load(folder: Path, expect: str = "") -> Build:
 
 
 def _read(files: FolderFiles) -> Build:
+    """Read the build in an open folder.
+
+    Raises:
+        InputError: it is no build, one of another format, or damaged.
+    """
     text, manifest = read_manifest(files)
     if problems := damaged(files, manifest["files"]):
         raise InputError(few(problems))
@@ -241,18 +281,19 @@ def _read(files: FolderFiles) -> Build:
         raise _unreadable(files.path, f"a damaged build (no {error.args[0]})") from error
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise InputError(_damage(files.path / FABRIC, f"a damaged file ({error})")) from error
-    known = {FABRIC, *(array_file(field.name) for field, _ in arrays_of(build))}
-    counts = (build.tables.switches, build.topology.graph.size)
-    if not manifest["files"].keys() <= known or counts != (manifest["switches"], manifest["links"]):
+    expected = {FABRIC, *(array_file(field.name) for field, _ in arrays_of(build))}
+    counts = build.tables.switches, build.topology.graph.size
+    other_files = not manifest["files"].keys() <= expected
+    if other_files or counts != (manifest["switches"], manifest["links"]):
         raise InputError(_damage(files.path / MANIFEST, "one of another build"))
     return build
 
 
 def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
-    """The text of a build's manifest, and what it says.
+    """Return the text of a build's manifest, and its content.
 
     Raises:
-        InputError: there is none, of another format, or a damaged one.
+        InputError: there is no manifest, or it is of another format or damaged.
     """
     try:
         text = files.read(MANIFEST)
@@ -274,18 +315,28 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
 
 
 def damaged(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:
-    """The files of a folder that are not what its manifest says they are."""
-    found = files.digests(digests)
-    wrong = (name for name, digest in digests.items() if found[name] != digest)
-    there = {name: "a changed file" if len(found[name]) == 64 else found[name] for name in wrong}
-    return [_damage(files.path / name, given) for name, given in there.items()]
+    """Return a problem for each file that differs from its digest in the manifest.
+
+    Args:
+        files: the open folder.
+        digests: the SHA-256 of each file by name, from the manifest.
+    """
+    actual = files.digests(digests)
+    problems = []
+    for name, digest in digests.items():
+        if actual[name] != digest:
+            # A file that cannot be read has words in the place of its digest.
+            has_digest = len(actual[name]) == 64
+            given = "a changed file" if has_digest else actual[name]
+            problems.append(_damage(files.path / name, given))
+    return problems
 
 
 def _arrays(files: FolderFiles, names: Mapping[str, str]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """The arrays of a build by their names.
+    """Yield the arrays of a build with their names.
 
     Raises:
-        InputError: one is none.
+        InputError: a file holds no array.
     """
     for name in names.keys() - {FABRIC}:
         try:
@@ -296,26 +347,27 @@ def _arrays(files: FolderFiles, names: Mapping[str, str]) -> Iterator[tuple[str,
 
 
 def _mapped(file: BufferedReader) -> NDArray[Any]:
-    """The array of an open .npy file, memory-mapped.
+    """Memory-map the array of an open .npy file.
 
     Raises:
-        ValueError, TypeError: it is none, too short, or one of objects.
+        ValueError, TypeError: the file holds no array, is too short, or holds Python objects.
     """
     if (version := np.lib.format.read_magic(file)) != (1, 0):
         raise ValueError(f"version {version}")
-    shape, fortran, kind = np.lib.format.read_array_header_1_0(file)
-    if kind.hasobject:
+    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.hasobject:
         raise ValueError("objects")
     mapped = mmap(file.fileno(), 0, prot=PROT_READ)
-    return np.ndarray(shape, kind, mapped, file.tell(), order="F" if fortran else "C")
+    return np.ndarray(shape, dtype, mapped, file.tell(), order="F" if fortran_order else "C")
 
 
 def _damage(file: Path, given: str) -> Problem:
+    """Return the problem of a file that is not as it was compiled."""
     return Problem("the file as it was compiled", given, AGAIN, str(place_of(file)))
 
 
 def _instead(folder: Path) -> tuple[str, str]:
-    """What is there in place of a build, and what to do about it."""
+    """Return in words what a folder without a build is, and what to do about it."""
     if folder.is_file():
         if folder.suffix in (".yaml", ".yml"):
             return "a spec", f"compile it first: polarfab compile {folder} -o build"
@@ -332,19 +384,23 @@ def _instead(folder: Path) -> tuple[str, str]:
 
 
 def _of_other_format(files: FolderFiles, number: object) -> InputError:
-    """The refusal of a build of a format that is not read, with names that are gone since."""
-    required, given, todo = unread_words(number)
-    gone = []
+    """Return the refusal of a build whose format this release does not read.
+
+    It names the build's balance and family if this release has none of that name.
+    """
+    refusal = unread_format(number)
+    missing = []
     with suppress(*DAMAGED, InputError):
         fabric = json.loads(files.read(FABRIC))
         balance, family = fabric["routing"]["balance"], fabric["topology"]["family"]
         if balance not in balance_names():
-            gone.append(f"balance {balance}")
+            missing.append(f"balance {balance}")
         if family_named(family) is None:
-            gone.append(f"family {family}")
-    if gone:
-        given += f", with {' and '.join(gone)}, which this polarfab has not"
-    return InputError.of(required, given, todo, str(place_of(files.path)))
+            missing.append(f"family {family}")
+    given = refusal.given
+    if missing:
+        given += f", with {' and '.join(missing)}, which this polarfab has not"
+    return InputError.of(refusal.required, given, refusal.todo, str(place_of(files.path)))
 
 
 def _unreadable(folder: Path, given: str, todo: str = AGAIN_SOMEWHERE) -> InputError:

@@ -7,6 +7,7 @@ A change that makes this release unable to read an earlier build raises `FORMAT`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -15,12 +16,25 @@ FORMAT = 3
 Fabric = dict[str, Any]
 """The content of `fabric.json`."""
 CONVERSIONS: Mapping[int, Callable[[Fabric], Fabric]] = MappingProxyType({})
-"""By a format's number: its `fabric.json` to that of the next format."""
+"""By a format's number: the function that turns its `fabric.json` into that of the next format."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadFormat:
+    """The words of a message about a build whose format this release does not read."""
+
+    required: str
+    given: str
+    todo: str
 
 
 def readable(number: object) -> bool:
-    """Whether builds of a format are read: it is the newest one, or each one after it is reached by
-    a conversion.
+    """Whether this release reads builds of a format.
+
+    It does if there is a conversion of that format and of each later one but the newest.
+
+    >>> readable(FORMAT), readable(FORMAT + 1), readable(None)
+    (True, False, False)
     """
     if type(number) is not int or number > FORMAT:
         return False
@@ -28,18 +42,20 @@ def readable(number: object) -> bool:
 
 
 def converted(fabric: Fabric, number: int) -> Fabric:
-    """The content of `fabric.json` of a readable format, as the newest format has it."""
+    """Convert the content of a `fabric.json` of a readable format into the newest format."""
     for step in range(number, FORMAT):
         fabric = CONVERSIONS[step](fabric)
     return fabric
 
 
-def unread_words(number: object) -> tuple[str, str, str]:
-    """What is required in place of a build that is not readable, what it is, and what to do."""
+def unread_format(number: object) -> UnreadFormat:
+    """Return the words of the refusal of a build, by the format that its manifest states."""
     earliest = next(first for first in range(FORMAT + 1) if readable(first))
     formats = f"format {FORMAT}" if earliest == FORMAT else f"formats {earliest} to {FORMAT}"
-    later = type(number) is int and number > FORMAT
-    of_format = "no format number" if number is None else f"format {number}"
-    given = f"{of_format}, made by {'a later' if later else 'an earlier'} polarfab"
-    todo = "compile the fabric again with this release, or use the release that made it"
-    return f"a build of {formats}, which this polarfab reads", given, todo
+    is_later = type(number) is int and number > FORMAT
+    stated = "no format number" if number is None else f"format {number}"
+    return UnreadFormat(
+        required=f"a build of {formats}, which this polarfab reads",
+        given=f"{stated}, made by {'a later' if is_later else 'an earlier'} polarfab",
+        todo="compile the fabric again with this release, or use the release that made it",
+    )

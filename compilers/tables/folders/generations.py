@@ -1,4 +1,9 @@
-"""What a folder of ours holds: the build, its mark, and the files that its lists name."""
+"""What is in a folder that polarfab wrote: a build, its mark, and the files that its lists name.
+
+A folder may be replaced only if all files in it are polarfab's own. The manifest of a build and the
+list of a render (`.polarfab.json`) name these. The functions here read such folders without a check
+of every file: also damaged ones, which are replaced like others.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +24,27 @@ from inventory.problems import InputError
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
 SUM = f"{MANIFEST.removesuffix('.json')}.sha256"
 """The digest of the manifest, as `sha256sum -c` reads it; not part of the identity."""
-PLANES = "planes.json"  # in a folder of builds, one a plane
+PLANES = "planes.json"
+"""The list of the planes, in a folder with the builds of several."""
 PLANE = re.compile("plane-[1-9][0-9]*")
-RENDERED = ".polarfab.json"  # in a folder of files made from a build (`rendered_folder`)
+"""The name of a plane's folder."""
+RENDERED = ".polarfab.json"
+"""The list of the files in a folder that were made from a build (`rendered_folder`)."""
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a damaged JSON document, or a missing one, raises."""
 
 
 def identity_of(manifest: str) -> str:
-    """The identity of a build, from the text of its manifest."""
+    """Return the identity of a build, 16 hexadecimal digits, from the text of its manifest.
+
+    >>> identity_of("{}")
+    '44136fa355b3678a'
+    """
     return hashlib.sha256(manifest.encode()).hexdigest()[:16]
 
 
 def identity_in(folder: Path) -> str:
-    """The identity of the build in a folder, sound or not; "" where there is none."""
+    """Return the identity of the build in a folder, be it damaged or not; "" without a build."""
     try:
         return identity_of(read(folder, MANIFEST))
     except DAMAGED:
@@ -39,21 +52,22 @@ def identity_in(folder: Path) -> str:
 
 
 def sum_of(manifest: str) -> str:
-    """The text of `manifest.sha256`."""
+    """Return the text of `manifest.sha256` for the text of a manifest."""
     return f"{hashlib.sha256(manifest.encode()).hexdigest()}  {MANIFEST}\n"
 
 
 def require_outside_ours(file: Path, todo: str) -> None:
     """Pass when a file is in no build, and in no folder that a render wrote.
 
-    These folders are replaced whole, and only while nothing else is in them.
+    Such a folder is replaced as a whole, and only if no other file is in it: a user's file there
+    would block the next build.
 
     Raises:
-        InputError: it is inside one.
+        InputError: the file is inside such a folder.
     """
     for above in Path(os.path.realpath(file.parent), file.name).parents:
         given = ""
-        with suppress(OSError):  # who writes the file says what is wrong with its place
+        with suppress(OSError):  # a folder that cannot be read is refused when the file is written
             if is_build(above):
                 given = f"one inside a build, {above}"
             elif (above / RENDERED).is_file():
@@ -63,13 +77,13 @@ def require_outside_ours(file: Path, todo: str) -> None:
             raise InputError.of(required, given, todo, str(file))
 
 
-def owned(folder: Path) -> set[str]:
-    """The paths of the files below a folder that are ours: of a build in it, of renders in it."""
+def our_files(folder: Path) -> set[str]:
+    """Return the paths below a folder of the files that polarfab wrote: of a build and renders."""
     names = {RENDERED}
     with suppress(*DAMAGED):
         names |= {
             name
-            for builds in said(folder, RENDERED)["targets"].values()
+            for builds in json_document(folder, RENDERED)["targets"].values()
             for files in builds.values()
             for name in files
         }
@@ -77,17 +91,22 @@ def owned(folder: Path) -> set[str]:
 
 
 def build_files(folder: Path) -> set[str]:
-    """The paths below a folder of what belongs to the build in it, of several planes to each."""
+    """Return the paths below a folder of the files of its build, or of the builds of its planes.
+
+    These are the files that the manifest lists; if it is damaged, all arrays.
+    """
     names = {PLANES}
-    for above in ("", *(f"{name}/" for name in _planes(folder))):
-        arrays = (folder / above / "arrays").glob("*.npy")  # what every build has
-        listed = said(folder / above, MANIFEST).get("files") or [f"arrays/{p.name}" for p in arrays]
+    for above in ("", *(f"{plane}/" for plane in _planes(folder))):
+        listed = json_document(folder / above, MANIFEST).get("files")
+        if not listed:
+            arrays = (folder / above / "arrays").glob("*.npy")
+            listed = [f"arrays/{array.name}" for array in arrays]
         names |= {f"{above}{name}" for name in (MANIFEST, SUM, FABRIC, VERIFIED, *listed)}
     return names
 
 
-def said(folder: Path, name: str) -> dict[str, Any]:
-    """What a JSON document of a folder says; nothing where there is none, or a damaged one."""
+def json_document(folder: Path, name: str) -> dict[str, Any]:
+    """Return the content of a JSON document in a folder, {} where it is missing or damaged."""
     try:
         return dict(json.loads(read(folder, name)))
     except DAMAGED:
@@ -95,53 +114,70 @@ def said(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _planes(folder: Path) -> list[str]:
-    """The names of the planes in a folder, by its list; by the builds there if it is damaged."""
+    """Return the names of the planes in a folder, [] for the folder of one build.
+
+    The list of planes names them; if it is damaged, the builds in the folder are taken.
+    """
     if not (folder / PLANES).is_file():
         return []
-    listed = said(folder, PLANES).get("planes") or [p.name for p in folder.iterdir() if is_build(p)]
+    listed = json_document(folder, PLANES).get("planes")
+    if not listed:
+        listed = [path.name for path in folder.iterdir() if is_build(path)]
     return [name for name in map(str, listed) if PLANE.fullmatch(name)]
 
 
-def name_of_build(folder: Path) -> bytes:
-    """What tells a build from others: its list of planes, or its manifest; b"" without one."""
-    names = (folder / name for name in (PLANES, MANIFEST))
-    return next((file.read_bytes() for file in names if file.is_file()), b"")
+def distinguishing_file(folder: Path) -> bytes:
+    """Return the content of the file that tells a build from others, b"" where there is no build.
+
+    This is the list of planes, which has their identities, or the manifest.
+    """
+    files = (folder / name for name in (PLANES, MANIFEST))
+    return next((file.read_bytes() for file in files if file.is_file()), b"")
 
 
 def is_build(folder: Path) -> bool:
-    """Whether there is a build, of one plane or of several, sound or not."""
+    """Whether a folder holds a build, of one plane or of several, be it damaged or not."""
     if (folder / MANIFEST).is_file():
-        if isinstance(files := said(folder, MANIFEST).get("files"), dict):
+        if isinstance(files := json_document(folder, MANIFEST).get("files"), dict):
             return FABRIC in files
         return (folder / FABRIC).is_file() and (folder / "arrays").is_dir()
     return (folder / PLANES).is_file() and (folder / "plane-1").is_dir()
 
 
 def fabric_in(folder: Path) -> str:
-    """The name of the fabric whose build is in a folder; "" where there is none to read."""
+    """Return the name of the fabric whose build is in a folder, "" where none can be read."""
     first = folder / "plane-1" if (folder / PLANES).is_file() else folder
-    return str(said(first, MANIFEST).get("name", ""))
+    return str(json_document(first, MANIFEST).get("name", ""))
 
 
 def followed(folder: Path) -> Path:
-    """A path whose links are followed; those that lead in a circle stay."""
+    """Return a path with its links followed; links that lead in a circle stay in it."""
     return Path(os.path.realpath(folder))
 
 
-def last(place: Path) -> Path:
-    """Where the last proved build before the one in a place is kept."""
+def last_place(place: Path) -> Path:
+    """Return where the last proved build before the one in a place is kept.
+
+    >>> last_place(Path("fabrics/build")).as_posix()
+    'fabrics/.build.last'
+    """
     return place.with_name(f".{place.name}.last")
 
 
 def proved(folder: Path) -> bool:
-    """Whether verification passed on a build, on each plane of several, by their marks."""
-    return all(mark(folder / plane) for plane in _planes(folder) or [""])
+    """Whether verification has passed on the build in a folder, on every plane of it."""
+    return all(verified_identity(folder / plane) for plane in _planes(folder) or [""])
 
 
 def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None) -> None:
-    """Write the mark that verification has passed on this build; without a result, remove it.
+    """Write the mark that verification has passed on a build, or remove it.
 
-    A link in its place is replaced.
+    A link in the place of the mark is replaced.
+
+    Args:
+        folder: of the build.
+        identity: of the build.
+        result: what was proved; None where verification has not passed.
 
     Raises:
         OSError: the folder cannot be written.
@@ -155,31 +191,31 @@ def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None)
     flush(folder)
 
 
-def _seal(marked: Mapping[str, Any]) -> str:
-    """The digest of what a mark says."""
-    plain = {name: value for name, value in marked.items() if name != "digest"}
+def _seal(mark: Mapping[str, Any]) -> str:
+    """Return the digest of a mark, by which it is known if someone edits it."""
+    plain = {name: value for name, value in mark.items() if name != "digest"}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-def mark(folder: Path) -> str:
-    """The identity of the build that the mark in a folder is for, if it is this build; else ""."""
-    here = identity_in(folder)
-    return here if marked(folder).get("build") == here else ""
+def verified_identity(folder: Path) -> str:
+    """Return the identity of the build in a folder if its mark is for this build, else ""."""
+    identity = identity_in(folder)
+    return identity if verification_mark(folder).get("build") == identity else ""
 
 
-def marked(folder: Path) -> Mapping[str, Any]:
-    """What the mark in a folder says; nothing where it is not as it was written."""
-    found = said(folder, VERIFIED)
-    return found if found.get("digest") == _seal(found) else {}
+def verification_mark(folder: Path) -> Mapping[str, Any]:
+    """Return the content of the mark in a folder, {} where it was edited or there is none."""
+    mark = json_document(folder, VERIFIED)
+    return mark if mark.get("digest") == _seal(mark) else {}
 
 
 def require_verified(folder: Path, build: Build) -> None:
-    """Refuse a build that has not passed verification.
+    """Pass when a build has passed verification.
 
     Raises:
         InputError: it has not.
     """
-    if mark(folder) != build.identity:
+    if verified_identity(folder) != build.identity:
         raise InputError.of(
             file=str(folder),
             required="a build that has passed polarfab verify",

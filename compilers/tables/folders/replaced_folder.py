@@ -1,12 +1,13 @@
-"""Folders that polarfab replaces: written beside their place, then exchanged with what is there.
+"""Folders that are replaced in one step, so that no reader ever sees a part of one.
 
-A new folder for NAME is written as `.NAME.xxxxxxxx.polarfab`, and locked meanwhile. Then the two
-change places in one step, so NAME is the old folder or the new one at every moment. A proved build
-that leaves its place is kept as `.NAME.last`; anything else is removed. What a killed process
-leaves is not locked, and the next command for NAME removes it.
+A new folder for the path NAME is written beside it as `.NAME.xxxxxxxx.polarfab` (a *part*), and
+locked meanwhile. Then the two exchange their names in one step, so NAME is the old folder or the
+new one at every moment. A proved build that leaves its place is kept as `.NAME.last`; any other
+folder is removed. A part that a killed process leaves is not locked, and the next command for NAME
+removes it.
 
-Only a folder that holds nothing but files of ours is replaced. `.git` may be in it, too: it moves
-to the new folder.
+Only a folder with no files but polarfab's own is replaced. `.git` may be in it, too, and moves to
+the new folder.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from typing import TypeVar
 
 from compilers.tables.folders.generations import (
     RENDERED,
+    distinguishing_file,
     followed,
     is_build,
-    last,
-    name_of_build,
-    owned,
+    last_place,
+    our_files,
     proved,
 )
 from compilers.tables.folders.written_file import (
@@ -45,19 +46,22 @@ from inventory.problems import InputError, Problem, few
 
 GIT = ".git"
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
+"""Constants of the system call renameat2: relative to the working directory; exchange the two."""
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
-"""What a kernel or a file system says that cannot exchange two names."""
+"""The errors of a kernel or a file system that cannot exchange two names."""
 PATIENCE, POLL = 60.0, 0.05
-"""Seconds for another command that has a folder, and between looks."""
+"""How many seconds to wait for a folder that another command has locked, and between attempts."""
 T = TypeVar("T")
+Removed = tuple[Path, Path | None]
+"""A part that a killed process left, and where it was put; None where it was removed."""
 
 
 @contextmanager
 def new_build(folder: Path) -> Iterator[Path]:
-    """A new folder for a build, which takes the place of `folder` when the block ends.
+    """Give a new folder for a build, which takes the place of `folder` when the block ends.
 
     Raises:
-        InputError: as `require_place`, or it cannot be written.
+        InputError: a build may not be put there (`require_place`), or it cannot be written.
     """
     with writing(folder):
         place = prepared(folder)
@@ -88,7 +92,7 @@ def require_place(place: Path) -> None:
 
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """A new folder, which takes the place of `folder`, whatever is there, when the block ends.
+    """Give a new folder, which takes the place of `folder`, whatever is there, at the block's end.
 
     Raises:
         InputError: it cannot be written.
@@ -103,10 +107,10 @@ def replaced(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Say of errors of the operating system that a folder cannot be written.
+    """Turn errors of the operating system into the message that a folder cannot be written.
 
     Raises:
-        InputError: it cannot.
+        InputError: it cannot be written.
     """
     try:
         yield
@@ -115,10 +119,10 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def prepared(folder: Path) -> Path:
-    """The place of a folder of ours, without what killed processes left beside it.
+    """Return the place of a folder, after removing what killed processes left beside it.
 
     Raises:
-        InputError: as `replaceable`, or a folder cannot be read or changed.
+        InputError: it cannot be replaced (`replaceable`), or a folder cannot be read or changed.
     """
     place = replaceable(folder)
     remove_parts(place)
@@ -127,7 +131,7 @@ def prepared(folder: Path) -> Path:
 
 @contextmanager
 def new_folder(place: Path) -> Iterator[Path]:
-    """An empty folder beside a place; it is removed unless it takes the place within the block.
+    """Give an empty folder beside a place; the block has to put it there, else it is removed.
 
     Raises:
         OSError: it cannot be made.
@@ -138,13 +142,13 @@ def new_folder(place: Path) -> Iterator[Path]:
 
 @contextmanager
 def taking_place(new: Path, place: Path) -> Iterator[None]:
-    """Put a new folder in a place when the block ends; no other process changes it meanwhile.
+    """Put a new folder in a place when the block ends, with the folder above locked meanwhile.
 
     Raises:
-        InputError: something else is where the last build is kept.
+        InputError: other files are where the last build is kept.
         OSError: it cannot be written.
     """
-    with held(place.parent):
+    with locked_folder(place.parent):
         yield
         _swap(new, place)
 
@@ -154,90 +158,109 @@ def undo(folder: Path, read: Callable[[Path], T]) -> T:
 
     Args:
         folder: the place.
-        read: reads the build that is put back; returned.
+        read: reads the build that is put back.
+
+    Returns:
+        What `read` returns.
 
     Raises:
-        InputError: none is kept or it cannot be read, or what is in the place is not to be
+        InputError: no build is kept, it cannot be read, or the folder in the place may not be
             replaced.
     """
     with writing(folder):
         place = prepared(folder)
         require_place(place)
-        with held(place.parent):
-            if not is_build(last(place)):
+        with locked_folder(place.parent):
+            if not is_build(last_place(place)):
                 todo = "one is kept when another takes its place"
                 required = "an earlier build that was proved"
                 raise InputError.of(required, "none is kept", todo, str(folder))
-            result = read(last(place))
-            _swap(last(place), place)
-        return result
+            build = read(last_place(place))
+            _swap(last_place(place), place)
+        return build
 
 
 def replaceable(folder: Path) -> Path:
-    """The place of a folder of ours: links to it are followed.
+    """Return the place of a folder: its path with links followed.
 
     Raises:
-        InputError: it is standard output or a folder that this process is in.
+        InputError: it is standard output, or the working directory is this folder or in it.
     """
     place = followed(folder)
-    here = Path.cwd()
-    reason = ""
+    working = Path.cwd()
+    given = ""
     if place.name == "-":
-        reason = "-, standard output"
-    elif place == here:
-        reason = f"{place}, which is the working directory"
-    elif here.is_relative_to(place):
-        reason = f"{place}, which the working directory is in"
-    if reason:
-        raise InputError.of("a folder that can be replaced", reason, OTHER_FOLDER, str(folder))
+        given = "-, standard output"
+    elif place == working:
+        given = f"{place}, which is the working directory"
+    elif working.is_relative_to(place):
+        given = f"{place}, which the working directory is in"
+    if given:
+        raise InputError.of("a folder that can be replaced", given, OTHER_FOLDER, str(folder))
     return place
 
 
 def require_only_ours(place: Path, below: Collection[str] = ()) -> None:
-    """Pass when a folder holds nothing but files that its lists name, and `.git`.
+    """Pass when a folder holds only files that its own lists name, and `.git`.
 
     Args:
-        place: the folder, or where none is.
-        below: more files that may be in it.
+        place: the folder; nothing may be there.
+        below: paths below it of more files that may be in it.
 
     Raises:
-        InputError: it holds something else, the first names of it; or it is read-only, or has a
-            read-only folder in it.
+        InputError: it holds other files, of which the first are named; or it is read-only, or a
+            folder in it is.
     """
     if not place.is_dir():
         return
-    ours = owned(place).union(below)
-    above = {str(folder) for name in ours for folder in PurePosixPath(name).parents}
-    strange = list[str]()
-    for folder, folders, files in os.walk(place, onerror=_refuse):
-        if not os.access(folder, os.W_OK | os.X_OK):
-            required, todo = "a folder that can be written", f"make it so, or {OTHER_FOLDER}"
-            raise InputError.of(required, "a read-only one", todo, folder)
-        prefix = Path(folder).relative_to(place)
-        for name in sorted(folders):
-            path = str(prefix / name)
-            if path not in above or (place / path).is_symlink():
-                folders.remove(name)
-                strange.append(path)
-        strange += (path for name in sorted(files) if (path := str(prefix / name)) not in ours)
+    ours = our_files(place).union(below)
     required = "only files that polarfab wrote in a folder that it replaces"
     todo = f"move it away, or {OTHER_FOLDER}"
     problems = [
-        Problem(required, "another", todo, str(place / path)) for path in strange if path != GIT
+        Problem(required, "another", todo, str(place / path))
+        for path in _other_paths(place, ours)
+        if path != GIT
     ]
     if problems:
         raise InputError(few(problems))
 
 
-def _refuse(error: OSError) -> None:
+def _other_paths(place: Path, ours: Collection[str]) -> list[str]:
+    """Return the paths below a folder of files, folders and links that are not among `ours`.
+
+    Raises:
+        InputError: a folder is read-only.
+    """
+    our_folders = {str(folder) for name in ours for folder in PurePosixPath(name).parents}
+    other = list[str]()
+    for folder, subfolders, files in os.walk(place, onerror=_raise):
+        if not os.access(folder, os.W_OK | os.X_OK):
+            required, todo = "a folder that can be written", f"make it so, or {OTHER_FOLDER}"
+            raise InputError.of(required, "a read-only one", todo, folder)
+        prefix = Path(folder).relative_to(place)
+        for name in sorted(subfolders):
+            path = str(prefix / name)
+            if path not in our_folders or (place / path).is_symlink():
+                subfolders.remove(name)  # so that `os.walk` does not enter it
+                other.append(path)
+        other += (path for name in sorted(files) if (path := str(prefix / name)) not in ours)
+    return other
+
+
+def _raise(error: OSError) -> None:
+    """Raise an error that `os.walk` would pass over."""
     raise error
 
 
 def require_outside(place: Path, of_build: bool = True) -> None:
-    """Pass when a place is in no build, and for a build in no folder that render wrote.
+    """Pass when a place is in no build.
+
+    Args:
+        place: where a folder will be.
+        of_build: the folder will be a build, which may not be in a folder that render wrote either.
 
     Raises:
-        InputError: it is.
+        InputError: it is in one.
     """
     for above in place.parents:
         reason = "inside a build" if is_build(above) else ""
@@ -249,16 +272,16 @@ def require_outside(place: Path, of_build: bool = True) -> None:
 
 
 def _swap(new: Path, place: Path) -> None:
-    """Put a folder in a place, while the folder that has both is `held`.
+    """Put a folder in a place; the caller has locked the folder above both (`locked_folder`).
 
-    Another proved build that was in the place is kept as the last one. Otherwise what was there has
-    the name of the new one now.
+    If another proved build was in the place, it is kept as the last one. What else was there gets
+    the name that the new folder had, under which the caller removes it.
 
     Raises:
-        InputError: something else is where the last build is kept.
+        InputError: other files are where the last build is kept.
         OSError: it cannot be written.
     """
-    kept = last(place)
+    kept = last_place(place)
     if os.path.lexists(kept):
         if kept.is_symlink() or not kept.is_dir():
             required, todo = "only the last build, which is kept here", "move it away"
@@ -275,7 +298,9 @@ def _swap(new: Path, place: Path) -> None:
     _exchange(new, place)
     with in_place():
         _move_git(new, place)
-        if new != kept and proved(new) and name_of_build(new) != name_of_build(place):
+        # `new` is the name of the folder that was in the place.
+        another = distinguishing_file(new) != distinguishing_file(place)
+        if new != kept and proved(new) and another:
             if os.path.lexists(kept):
                 _exchange(new, kept)
             else:
@@ -284,10 +309,10 @@ def _swap(new: Path, place: Path) -> None:
 
 
 def _exchange(new: Path, place: Path) -> None:
-    """Have two folders change names, in one step.
+    """Exchange the names of two folders in one step.
 
-    Where the file system has no such step it takes three, and between the first and the second
-    the place is empty: `remove_parts` puts the old folder back.
+    Where the file system has no such step it takes three renames, and between the first two the
+    place is empty. If the process is killed there, `remove_parts` puts the old folder back.
 
     Raises:
         OSError: they cannot be renamed.
@@ -309,22 +334,22 @@ def _exchange(new: Path, place: Path) -> None:
 
 
 def _aside(place: Path) -> Path:
-    """Where a folder is between the two renames that exchange it."""
+    """Return the name that the old folder has while it is exchanged in three renames."""
     return place.with_name(f".{place.name}.aside")
 
 
 def _move_git(old: Path, place: Path) -> None:
-    """Move the user's `.git` from a folder that left a place to the one that is there."""
+    """Move the user's `.git` from the folder that left a place to the folder that is there now."""
     if os.path.lexists(old / GIT) and not os.path.lexists(place / GIT):
         (old / GIT).rename(place / GIT)
 
 
 @contextmanager
 def _part(place: Path) -> Iterator[Path]:
-    """A new folder beside a place, locked; what has its name at the end is removed."""
-    part = part_of(place)  # known before it is made: a signal may come at any moment
+    """Give a new, locked folder beside a place; what has its name at the end is removed."""
+    part = part_of(place)  # set before the folder exists: a signal may come at any moment
     try:
-        with held(place.parent):
+        with locked_folder(place.parent):
             part.mkdir()
             descriptor = os.open(part, os.O_RDONLY | os.O_DIRECTORY)
             lock(descriptor)
@@ -334,28 +359,25 @@ def _part(place: Path) -> Iterator[Path]:
             os.close(descriptor)
     finally:
         if not os.path.lexists(part / GIT):
-            remove(part)
+            try_to_remove(part)
 
 
-def remove_parts(place: Path, act: bool = True) -> list[tuple[Path, Path | None]]:
-    """Remove what killed processes left beside a place; put back what they put aside.
+def remove_parts(place: Path, act: bool = True) -> list[Removed]:
+    """Remove what killed processes left beside a place, and put back what they put aside.
 
     Args:
         place: of a folder or a file.
-        act: otherwise only say what would be done.
-
-    Returns:
-        Each part, and where it was put; None where it was removed.
+        act: False to return what would be done, and do nothing.
 
     Raises:
         InputError: a folder cannot be read or changed.
     """
     if not place.parent.is_dir():
         return []
-    path, done = place, list[tuple[Path, Path | None]]()
+    path, done = place, list[Removed]()
     try:
-        with held(place.parent):
-            for final in (place, last(place)):
+        with locked_folder(place.parent):
+            for final in (place, last_place(place)):
                 path = _aside(final)
                 if is_build(path) or (path / RENDERED).is_file():
                     done += _remove_part(path, place, act, None if final.exists() else final)
@@ -363,15 +385,19 @@ def remove_parts(place: Path, act: bool = True) -> list[tuple[Path, Path | None]
                 if (match := PART.fullmatch(path.name)) and match["place"] == place.name:
                     done += _remove_part(path, place, act)
             if act and place.is_dir():
-                _move_git(last(place), place)
+                _move_git(last_place(place), place)
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError.of("a folder to clear", reason, file=str(path)) from error
     return done
 
 
-def remove_all_parts(folder: Path) -> list[tuple[Path, Path | None]]:
-    """The same beside a place, and for every file and folder in it."""
+def remove_all_parts(folder: Path) -> list[Removed]:
+    """Remove what killed processes left beside a folder, and beside each file and folder in it.
+
+    Raises:
+        InputError: a folder cannot be read or changed.
+    """
     place = followed(folder)
     done = remove_parts(place)
     if place.is_dir():
@@ -381,10 +407,18 @@ def remove_all_parts(folder: Path) -> list[tuple[Path, Path | None]]:
     return done
 
 
-def _remove_part(
-    part: Path, place: Path, act: bool, back: Path | None = None
-) -> list[tuple[Path, Path | None]]:
-    """Remove a part that no process writes, or put it `back`; what was done, or would be."""
+def _remove_part(part: Path, place: Path, act: bool, back: Path | None = None) -> list[Removed]:
+    """Remove a part, or put it back, unless a process is writing it.
+
+    Args:
+        part: the file or folder that was left.
+        place: what the part was for.
+        act: False to do nothing.
+        back: where to put the part, None to remove it.
+
+    Returns:
+        What was done, or would be: [] or one entry.
+    """
     try:
         descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:  # a link, or of another user
@@ -399,18 +433,20 @@ def _remove_part(
                 _move_git(part, place)
             if os.path.lexists(part / GIT):
                 return []
-            clear(part)
+            remove_path(part)
         return [(part, back)]
     finally:
         os.close(descriptor)
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Let no other process exchange or remove anything in a folder meanwhile; or wait for it.
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder, so that no other command exchanges or removes anything in it meanwhile.
+
+    Waits where another command has locked it.
 
     Raises:
-        OSError: it cannot be opened, or is not let go.
+        OSError: it cannot be opened, or is still locked after `PATIENCE` seconds.
     """
     limit = time.monotonic() + PATIENCE
     with opened_folder(folder) as descriptor:
@@ -422,7 +458,7 @@ def held(folder: Path) -> Iterator[None]:
         yield
 
 
-def clear(path: Path) -> None:
+def remove_path(path: Path) -> None:
     """Remove a file, a link, or a folder with all in it.
 
     Raises:
@@ -434,14 +470,14 @@ def clear(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def remove(path: Path) -> None:
-    """The same, as far as that is possible."""
+def try_to_remove(path: Path) -> None:
+    """Remove a file, a link, or a folder with all in it, as far as that is possible."""
     with suppress(OSError):
-        clear(path)
+        remove_path(path)
 
 
 def link_file(source: Path, target: Path) -> None:
-    """A hard link; a copy where the file system has none.
+    """Make a hard link to a file, or a copy where the file system has no hard links.
 
     Raises:
         OSError: neither can be made.
@@ -453,7 +489,7 @@ def link_file(source: Path, target: Path) -> None:
 
 
 def _flush_all(folder: Path) -> None:
-    """Have the file system of a folder write everything: one call, however many files.
+    """Have the file system of a folder write everything to disk: one call for any number of files.
 
     Raises:
         OSError: it could not.
@@ -463,10 +499,10 @@ def _flush_all(folder: Path) -> None:
 
 
 def _system(name: str, *arguments: object) -> None:
-    """Call a function of the C library.
+    """Call a function of the C library that returns 0 if it succeeds.
 
     Raises:
-        OSError: it says so, or the library has no such function.
+        OSError: it fails, or the library has no such function.
     """
     function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
     if function is None or function(*arguments):

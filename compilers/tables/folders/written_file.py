@@ -1,7 +1,7 @@
-"""Files that are written whole or not at all: beside their place, then renamed to it.
+"""Files that are written whole or not at all.
 
-What is not finished is called `.NAME.xxxxxxxx.polarfab`. Devices, pipes and descriptors are written
-to, never replaced.
+A file is written beside its place as `.NAME.xxxxxxxx.polarfab` (a *part*), and renamed when it is
+complete. Devices, pipes and descriptors cannot be replaced, so they are written to.
 """
 
 from __future__ import annotations
@@ -23,19 +23,25 @@ from inventory.problems import InputError
 OTHER_FOLDER = "name another folder with -o"
 OTHER_FILE = "name another one with -o"
 FULL = (errno.ENOSPC, errno.EDQUOT, None)
-"""What a full disk says; NumPy says it without a number."""
+"""The error numbers of a full disk; NumPy raises its error without a number."""
 PART = re.compile(r"\.(?P<place>.+)\.[0-9a-f]{8}\.polarfab", re.DOTALL)
+"""The name of a part, with the name of what it is for."""
 ANY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+"""The mode bits by which user, group or others may write."""
 STDOUT = Path("/proc/self/fd/1")
 
 
 def part_of(place: Path) -> Path:
-    """A name beside a place for what is written, which nothing else has."""
+    """Return a new name beside a place, for a file or folder that is still being written."""
     return place.with_name(f".{place.name}.{secrets.token_hex(4)}.polarfab")
 
 
 def place_of(path: Path) -> Path:
-    """The path that a file or folder in a part has once that takes its place."""
+    """Return the path that a file in a part will have when the part is complete.
+
+    >>> place_of(Path("lab/.build.0123abcd.polarfab/fabric.json")).as_posix()
+    'lab/build/fabric.json'
+    """
     matches = [(name, PART.fullmatch(name)) for name in path.parts]
     return Path(*(match["place"] if match else name for name, match in matches))
 
@@ -43,19 +49,19 @@ def place_of(path: Path) -> Path:
 def put_file(
     file: Path, pieces: Iterable[bytes], todo: str = OTHER_FILE, folders: bool = False
 ) -> int:
-    """Write a file whole or not at all; returns its bytes.
+    """Write a file whole or not at all, and return its size in bytes.
 
     A link in its place is replaced, never written through, unless it leads to a device, a pipe or
     a descriptor of this process (`/dev/stdout`): those are written to.
 
     Args:
-        file: where to.
-        pieces: the content, one after the other.
-        todo: what to do where the file cannot be written.
-        folders: make the folder that it is in.
+        file: its path.
+        pieces: the content, in order.
+        todo: what a message advises where the file cannot be written.
+        folders: whether to make the folder that it is in.
 
     Raises:
-        BrokenPipeError: nothing reads the pipe.
+        BrokenPipeError: the file is a pipe that nothing reads.
         InputError: it cannot be written.
     """
     try:
@@ -75,27 +81,30 @@ def put_file(
 
 
 def _stream(file: Path) -> BinaryIO | None:
-    """What is written to in a place and not replaced: a descriptor, a pipe or a device.
+    """Open a descriptor, a pipe or a device for writing; None for files, which are replaced.
 
     Raises:
         OSError: it cannot be opened.
     """
     with suppress(FileNotFoundError):
-        mode, here, descriptors = file.stat().st_mode, file, Path("/proc/self/fd").resolve()
-        while here.parent.resolve() != descriptors:
-            if not here.is_symlink():
+        mode = file.stat().st_mode
+        descriptors = Path("/proc/self/fd").resolve()
+        # Follow links one at a time, to see whether one leads to a descriptor of this process.
+        path = file
+        while path.parent.resolve() != descriptors:
+            if not path.is_symlink():
                 return None if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else file.open("wb")
-            here = here.parent / here.readlink()
+            path = path.parent / path.readlink()
         sys.stdout.flush()
-        return os.fdopen(os.dup(int(here.name)), "wb")
+        return os.fdopen(os.dup(int(path.name)), "wb")
     return None
 
 
 def _require_writable(file: Path) -> None:
-    """Pass unless a folder is there, or a file that is read-only for all.
+    """Pass unless a folder is in the place of a file, or a file that is read-only for all.
 
     Raises:
-        OSError: one is.
+        OSError: a folder is there, or such a file.
     """
     with suppress(FileNotFoundError):
         mode = file.lstat().st_mode
@@ -106,10 +115,10 @@ def _require_writable(file: Path) -> None:
 
 
 def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
-    """Write a file beside its place and rename it, whatever is there; returns its bytes.
+    """Write a file beside its place and rename it, whatever is there; return its size in bytes.
 
-    It has the mode and the owner of the file that it replaces. `flush` has the folder keep the new
-    name.
+    The new file gets the mode and the owner of the file that it replaces. The caller calls `flush`,
+    so that the folder's entry is written to disk.
 
     Raises:
         OSError: it cannot be written.
@@ -134,7 +143,11 @@ def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
 
 
 def lock(descriptor: int) -> bool | None:
-    """Lock what is open; whether it is locked now, None where the file system has no locks."""
+    """Try to lock an open file or folder.
+
+    Returns:
+        Whether it is locked now, None where the file system has no locks.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -146,7 +159,7 @@ def lock(descriptor: int) -> bool | None:
 
 @contextmanager
 def opened_folder(folder: Path) -> Iterator[int]:
-    """The descriptor of a folder.
+    """Open a folder, and give its descriptor.
 
     Raises:
         OSError: it cannot be opened.
@@ -159,7 +172,7 @@ def opened_folder(folder: Path) -> Iterator[int]:
 
 
 def flush(folder: Path) -> None:
-    """Have the names in a folder written.
+    """Have the entries of a folder written to disk.
 
     Raises:
         OSError: they could not be.
@@ -170,7 +183,7 @@ def flush(folder: Path) -> None:
 
 @contextmanager
 def new_folders(folder: Path) -> Iterator[None]:
-    """Make a folder and those above it; they go again where the work in it fails."""
+    """Make a folder and the folders above it, and remove them again if the block fails."""
     missing = [above for above in (folder, *folder.parents) if not os.path.lexists(above)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -187,7 +200,11 @@ def new_folders(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def in_place() -> Iterator[None]:
-    """Say of what fails in here that the new file or folder is in its place all the same."""
+    """Add to errors of the block that the new file or folder is in its place all the same.
+
+    Raises:
+        OSError: something in the block failed.
+    """
     try:
         yield
     except OSError as error:
@@ -196,7 +213,7 @@ def in_place() -> Iterator[None]:
 
 
 def unwritable_folder(folder: Path, error: OSError) -> InputError:
-    """The refusal of a folder by the system as a message; of a full disk, with what to do."""
+    """Return the message that a folder cannot be written, for an error of the operating system."""
     todo = f"{OTHER_FOLDER}, or make room" if error.errno in FULL else OTHER_FOLDER
     return _unwritable(folder, "a folder that can be written", error, todo)
 
@@ -206,7 +223,8 @@ def _unwritable(path: Path, required: str, error: OSError, todo: str) -> InputEr
 
 
 def _reason(path: Path, error: OSError) -> str:
-    """Why nothing can be made there: a folder above it that is none, or what the system says."""
+    """Return in words why nothing can be written to a path."""
+    # The nearest path above it that exists, which may be no folder.
     above = next((folder for folder in path.parents if os.path.lexists(folder)), path)
     if not above.is_dir():
         return f"{above}, which is no folder"

@@ -23,8 +23,8 @@ from compilers.tables.folders.generations import (
     followed,
     identity_in,
     is_build,
-    last,
-    mark,
+    last_place,
+    verified_identity,
 )
 from compilers.tables.folders.replaced_folder import GIT, remove_parts
 from compilers.targets.rendering.rendered_folder import rendered_lists
@@ -64,7 +64,7 @@ def check_folder(folder: Path) -> FolderState:
         return _check_build(folder)
     if (folder / RENDERED).is_file():
         return _check_render(folder)
-    if is_build(last(followed(folder))):
+    if is_build(last_place(followed(folder))):
         todo = f"the last proved build is kept: polarfab folder --undo {folder}"
     else:
         todo = "name another folder"
@@ -102,7 +102,7 @@ def _check_build(folder: Path) -> FolderState:
         count,
         tuple(problems),
         tuple(strays),
-        verified=not problems and all(map(mark, planes)),
+        verified=not problems and all(map(verified_identity, planes)),
         kept=_kept(folder),
         parts=_parts(folder),
     )
@@ -117,7 +117,7 @@ def _mark_of_another(folder: Path) -> list[Problem]:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         given = f"a damaged file ({error})"
     else:
-        if mark(folder):
+        if verified_identity(folder):
             return []
         given = "a changed file" if named == identity_in(folder) else "the mark of another build"
     todo = f"run: polarfab verify {folder}"
@@ -126,7 +126,7 @@ def _mark_of_another(folder: Path) -> list[Problem]:
 
 def _kept(folder: Path) -> str:
     """The identities of the last proved build, or what is wrong with it; "" without one."""
-    kept = last(followed(folder))
+    kept = last_place(followed(folder))
     if not is_build(kept):
         return ""
     try:

@@ -107,10 +107,10 @@ def _first(
 
 def _say_replaced(before: str, name: str, output: Path) -> None:
     """Say that a build of another fabric had this folder, and how to have it back."""
-    from compilers.tables.folders.generations import fabric_in, last
+    from compilers.tables.folders.generations import fabric_in, last_place
 
     if before not in ("", name):
-        kept = fabric_in(last(output.resolve())) == before
+        kept = fabric_in(last_place(output.resolve())) == before
         back = f"polarfab folder {output} --undo puts it back" if kept else "it was not verified"
         say(f"{output} held a build of fabric {before}; {back}")
 

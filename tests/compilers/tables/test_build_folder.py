@@ -13,7 +13,7 @@ import pytest
 from compilers.tables.folders import build_format
 from compilers.tables.folders.build_folder import load, load_planes, save, save_planes
 from compilers.tables.folders.build_format import FORMAT
-from compilers.tables.folders.generations import mark, mark_verified, require_verified
+from compilers.tables.folders.generations import mark_verified, require_verified, verified_identity
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.signed import sign
@@ -91,10 +91,10 @@ def test_the_mark_is_not_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "passwd").write_text("root")
     build = save(polarfly_build(3), tmp_path / "b")
     (tmp_path / "b" / "verified.json").symlink_to(tmp_path / "passwd")
-    assert mark(tmp_path / "b") == ""
+    assert verified_identity(tmp_path / "b") == ""
     mark_verified(tmp_path / "b", build.identity, {"pairs": 156})
     assert (tmp_path / "passwd").read_text() == "root"
-    assert mark(tmp_path / "b") == build.identity
+    assert verified_identity(tmp_path / "b") == build.identity
 
 
 def test_only_listed_planes_are_the_builds(tmp_path: Path) -> None:
