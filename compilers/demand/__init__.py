@@ -1,1 +1,1 @@
-"""Demands: traffic between switches, followed through tables, and the weights that fit it."""
+"""Demands: traffic between switches, its load on links by the tables, and weights fitted to it."""

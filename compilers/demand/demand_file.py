@@ -1,10 +1,15 @@
-"""A demand as a file: CSV with a line per flow, or a square matrix of rates."""
+"""Reading a demand from a file: CSV with one flow in each line, or a square matrix of rates.
+
+The file is what `routing.demand` of a spec names. Its flows become a `Traffic` between switches, to
+which `fitted_tables` fits weights.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,164 +22,196 @@ from inventory.yamlfile import TextFile
 FORMS = "lines of source, destination, rate, or a square matrix of rates"
 MOST = 1e30
 """The highest rate: any unit has room below it, and no sum or product of rates overflows."""
-Row = tuple[int, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the file, split into its cells."""
+
+    line: int
+    """The number of the line, from 1."""
+    cells: list[str]
+    """The text of each cell, without blanks around it."""
 
 
 def read_demand(file: TextFile, wiring: Wiring) -> Traffic:
-    """The flows of a file between switches; amounts in the file's own unit.
+    """Read the flows of a file; their amounts are in the file's own unit.
 
-    Switches are named, or by their vertex; a host is its switch. A matrix has a row and a column
-    for every switch in vertex order, or a first row and a first column with names. Rows of hosts of
-    one pair of switches add up, none is there twice; what stays in a switch is left out.
+    A switch is given by its name or the number of its vertex; a host's name stands for its switch.
+    A matrix has a row and a column for every switch in vertex order, or names in its first row and
+    column. In a list no pair of names comes twice, but flows of several hosts of the same two
+    switches are added up. Traffic within a switch is left out.
 
     Raises:
-        InputError: a line is neither, names no switch, or has no rate; or nothing is demanded.
+        InputError: a line has neither form, names no switch, or has no rate; or the file has no
+            rate above 0 between two switches.
     """
     rows = list(_rows(file))
     reader = _Reader(file, wiring)
     if not rows:
-        reader.wrong(0, FORMS, "an empty file")
-    elif reader.is_list(rows[0][1]):
-        reader.take_list(rows)
+        reader.add_problem(0, FORMS, "an empty file")
+    elif reader.is_list(rows[0].cells):
+        reader.read_list(rows)
     else:
-        reader.take_matrix(rows)
+        reader.read_matrix(rows)
     if reader.problems:
         raise InputError(few(reader.problems))
-    source, destination, rate = (np.array(part) for part in (reader.source, reader.to, reader.rate))
-    some = rate > 0
-    traffic = Traffic.of(
-        source[some].astype(np.int64), destination[some].astype(np.int64), rate[some]
-    )
+    source = np.array(reader.source).astype(np.int64)
+    destination = np.array(reader.destination).astype(np.int64)
+    rate = np.array(reader.rate)
+    demanded = rate > 0
+    traffic = Traffic.of(source[demanded], destination[demanded], rate[demanded])
     if not len(traffic.source):
-        reader.wrong(0, "a rate above 0 between two switches", "none")
+        reader.add_problem(0, "a rate above 0 between two switches", "none")
         raise InputError(reader.problems)
     return traffic
 
 
 def between_hosts(build: Build, traffic: Traffic, file: str) -> Traffic:
-    """The flows between switches that are there, as parts of the largest.
+    """Return the flows between switches that are installed, with 1 as the largest amount.
+
+    Args:
+        build: says which switches are installed, and which have hosts.
+        traffic: flows between any switches.
+        file: the name of the demand's file, for messages.
 
     Raises:
-        InputError: a switch that is there has no hosts, or there are no flows.
+        InputError: an installed switch of a flow has no hosts, or no flow is left.
     """
-    here, ends = build.topology.present, build.topology.endpoints
-    there = here[traffic.source] & here[traffic.destination]
-    source, destination = traffic.source[there], traffic.destination[there]
-    both = np.concatenate((source, destination))
-    required, given = "rates between switches with hosts", "those of switches that are not there"
-    bare = both[~ends[both]]
-    if len(bare) or not len(both):
-        given = f"{build.wiring.names[bare[0]]}, which has none" if len(bare) else given
+    present, endpoints = build.topology.present, build.topology.endpoints
+    kept = present[traffic.source] & present[traffic.destination]
+    source, destination = traffic.source[kept], traffic.destination[kept]
+    switches = np.concatenate((source, destination))
+    without_hosts = switches[~endpoints[switches]]
+    if len(without_hosts) or not len(switches):
+        given = "those of switches that are not there"
+        if len(without_hosts):
+            given = f"{build.wiring.names[without_hosts[0]]}, which has none"
+        required = "rates between switches with hosts"
         raise InputError.of(required, given, file=file, key="demand")
-    return Traffic(source, destination, traffic.amount[there] / traffic.amount[there].max())
+    return Traffic(source, destination, traffic.amount[kept] / traffic.amount[kept].max())
 
 
 def _rows(file: TextFile) -> Iterator[Row]:
-    """Lines with their cells; those that are empty or begin with # are left out.
+    """Yield the lines of a file, without empty lines and lines that begin with #.
 
-    Where the first has no comma, cells are between blanks.
+    Cells are separated by commas, or by blanks if the first line has no comma.
     """
     lines = file.text.splitlines()
-    said = [n for n, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
-    commas = bool(said) and "," in lines[said[0] - 1]
-    for number in said:
+    numbers = [n for n, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
+    has_commas = bool(numbers) and "," in lines[numbers[0] - 1]
+    for number in numbers:
         line = lines[number - 1]
-        cells = next(csv.reader(io.StringIO(line)), []) if commas else line.split()
-        yield number, [cell.strip() for cell in cells]
+        cells = next(csv.reader(io.StringIO(line)), []) if has_commas else line.split()
+        yield Row(number, [cell.strip() for cell in cells])
 
 
 class _Reader:
-    """Rows to flows; mistakes are collected."""
+    """Turns rows into flows, and collects all mistakes of the file."""
 
     def __init__(self, file: TextFile, wiring: Wiring) -> None:
         self.file, self.wiring = file, wiring
         self.problems: list[Problem] = []
+        # The flows, one item each in three lists.
         self.source: list[int] = []
-        self.to: list[int] = []
+        self.destination: list[int] = []
         self.rate: list[float] = []
         ports = wiring.host_port.shape[1]
-        self.numbers: dict[str, int] = {
+        # The vertex by the name of a host, by its own number, and by the name of its switch.
+        self.vertices: dict[str, int] = {
             name: n // ports for n, name in enumerate(wiring.host_names) if name
         }
-        self.numbers |= {str(n): n for n in range(len(wiring.names))}
-        self.numbers |= {name: n for n, name in enumerate(wiring.names)}
+        self.vertices |= {str(n): n for n in range(len(wiring.names))}
+        self.vertices |= {name: n for n, name in enumerate(wiring.names)}
 
-    def wrong(self, line: int, required: str, given: str, todo: str = "") -> None:
+    def add_problem(self, line: int, required: str, given: str, todo: str = "") -> None:
         self.problems.append(Problem(required, given, todo, self.file.name, line, "demand"))
 
+    def add_flow(self, source: int, destination: int, rate: float) -> None:
+        self.source.append(source)
+        self.destination.append(destination)
+        self.rate.append(rate)
+
     def switch(self, line: int, name: str) -> int:
-        """The switch of this name, or of a host's."""
-        if (number := self.numbers.get(name)) is not None:
-            return number
+        """Return the vertex that a cell names; for another name add a problem, and return 0."""
+        if (vertex := self.vertices.get(name)) is not None:
+            return vertex
         todo = did_you_mean(name, self.wiring.names)
-        self.wrong(line, "a switch, by name or vertex, or a host", shown(name), todo)
+        self.add_problem(line, "a switch, by name or vertex, or a host", shown(name), todo)
         return 0
 
-    def number(self, line: int, cell: str) -> float:
-        """A rate."""
+    def rate_in(self, line: int, cell: str) -> float:
+        """Return the rate in a cell; for a cell without one add a problem, and return 0."""
         try:
             rate = float(cell)
         except ValueError:
             rate = -1.0
         if not 0 <= rate <= MOST:
-            large = rate > MOST
-            required = f"a rate of at most {MOST:g}" if large else "a rate of 0 or more"
-            todo = "only proportions count: take a larger unit" if large else ""
-            self.wrong(line, required, shown(cell), todo)
+            is_large = rate > MOST
+            required = f"a rate of at most {MOST:g}" if is_large else "a rate of 0 or more"
+            todo = "only proportions count: take a larger unit" if is_large else ""
+            self.add_problem(line, required, shown(cell), todo)
             return 0.0
         return rate
 
-    def add(self, source: int, to: int, rate: float) -> None:
-        self.source.append(source)
-        self.to.append(to)
-        self.rate.append(rate)
-
     def is_list(self, first: Sequence[str]) -> bool:
-        """Whether lines are flows: this is one or their header, and names no two columns."""
+        """Whether the file is a list of flows, by the cells of its first row.
+
+        These are a flow or the header of a list, rather than an empty corner and the names of two
+        columns of a matrix. A file with three cells a line in a fabric of three switches is a
+        matrix.
+        """
         if len(first) != 3 or len(self.wiring.names) == 3:
             return False
-        corner, *columns = (cell in self.numbers for cell in first)
+        corner, *columns = (cell in self.vertices for cell in first)
         return corner or not all(columns)
 
-    def take_list(self, rows: Sequence[Row]) -> None:
-        """Lines of source, destination, rate; the first may be a header."""
-        source, to, rate = rows[0][1]
-        header = _is_header(rate) and not {source, to} <= self.numbers.keys()
-        first: dict[tuple[str, str], int] = {}
-        for line, cells in rows[header:]:
-            if len(cells) != 3:
-                self.wrong(line, "source, destination, rate", f"{len(cells)} values")
+    def read_list(self, rows: Sequence[Row]) -> None:
+        """Add flows from rows of source, destination and rate; the first row may be a header."""
+        source, destination, rate = rows[0].cells
+        has_header = _is_header(rate) and not {source, destination} <= self.vertices.keys()
+        first_line: dict[tuple[str, str], int] = {}
+        for row in rows[1:] if has_header else rows:
+            if len(row.cells) != 3:
+                self.add_problem(row.line, "source, destination, rate", f"{len(row.cells)} values")
                 continue
-            source, to = cells[:2]
-            self.add(self.switch(line, source), self.switch(line, to), self.number(line, cells[2]))
-            if (before := first.setdefault((source, to), line)) != line:
-                given = f"{source} to {to}, also in line {before}"
-                self.wrong(line, "each pair of names once", given, "add the rates up")
+            source, destination, rate = row.cells
+            self.add_flow(
+                self.switch(row.line, source),
+                self.switch(row.line, destination),
+                self.rate_in(row.line, rate),
+            )
+            before = first_line.setdefault((source, destination), row.line)
+            if before != row.line:
+                given = f"{source} to {destination}, also in line {before}"
+                self.add_problem(row.line, "each pair of names once", given, "add the rates up")
 
-    def take_matrix(self, rows: Sequence[Row]) -> None:
-        """A row and a column for every switch, or those that a first row and column name."""
+    def read_matrix(self, rows: Sequence[Row]) -> None:
+        """Add flows from a matrix, with names in its first row and column or of all switches."""
         order = len(self.wiring.names)
-        first, head = rows[0]
-        named = len(rows) == len(head) and _is_header(head[0])
-        if named:
-            columns = [self.switch(first, name) for name in head[1:]]
-        elif len(rows) == len(head) == order:
+        head = rows[0]
+        has_names = len(rows) == len(head.cells) and _is_header(head.cells[0])
+        if has_names:
+            columns = [self.switch(head.line, name) for name in head.cells[1:]]
+        elif len(rows) == len(head.cells) == order:
             columns = list(range(order))
         else:
-            form = f"{FORMS}, {order} by {order} or with names in the first row and column"
-            self.wrong(first, form, f"{len(rows)} lines, the first of {len(head)} values")
+            required = f"{FORMS}, {order} by {order} or with names in the first row and column"
+            given = f"{len(rows)} lines, the first of {len(head.cells)} values"
+            self.add_problem(head.line, required, given)
             return
-        for place, (line, cells) in enumerate(rows[named:]):
-            if len(cells) != len(head):
-                self.wrong(line, f"{len(head)} values", str(len(cells)))
+        for number, row in enumerate(rows[1:] if has_names else rows):
+            if len(row.cells) != len(head.cells):
+                self.add_problem(row.line, f"{len(head.cells)} values", str(len(row.cells)))
                 continue
-            source = self.switch(line, cells[0]) if named else place
-            for to, cell in zip(columns, cells[named:], strict=True):
-                self.add(source, to, self.number(line, cell))
+            source = self.switch(row.line, row.cells[0]) if has_names else number
+            rates = row.cells[1:] if has_names else row.cells
+            for destination, cell in zip(columns, rates, strict=True):
+                self.add_flow(source, destination, self.rate_in(row.line, cell))
 
 
 def _is_header(cell: str) -> bool:
-    """Whether there is no number in the place of a rate."""
+    """Whether a cell holds no number, where other rows have a rate."""
     try:
         float(cell)
     except ValueError:

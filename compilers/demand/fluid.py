@@ -1,8 +1,16 @@
-"""Traffic as a fluid that follows tables: split over the ports of its class, minimal from there."""
+"""Traffic as a fluid: the load of every arc by given tables.
+
+The traffic of a flow is split where it enters, over the ports of its class by their weights, and
+follows the rule of switches from there (`compilers.forwarding`). Loads are exact fractions of it
+rather than counts of packets.
+
+An *arc* is a switch with one of its links, in one direction: arc s·L + k leaves switch s by its
+link k. An *option* of a class is its minimal port (0) or one of its alternates (1 to A).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,194 +26,262 @@ from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS
 
 PACKETS_AT_ONCE = 1 << 21
-
-
+"""About how many pairs of a switch and a destination are followed at once."""
 Reals = NDArray[np.float64]
 Numbers = NDArray[Any]
 
 
 class _Part(NamedTuple):
-    """The flows to some destinations: their egress classes, also as rows of `Fluid.options`; and of
-    each flow its column among them, and its row.
-    """
+    """The n flows to a block of D destinations."""
 
     destinations: Numbers
+    """int64[D], the destinations, ascending."""
     egress: Egress
+    """[S, D], the egress class of every switch for each of them."""
     rows: Numbers
+    """int64[D, S], the column of `Fluid.options` for each of these classes."""
     traffic: Traffic
+    """The flows."""
     column: Numbers
+    """int64[n], the place of each flow's destination among the destinations."""
     row: Numbers
+    """int64[n], the column of `Fluid.options` for each flow where it enters."""
+
+
+class _Crossing(NamedTuple):
+    """What n flows load on an arc each, by one of their options."""
+
+    option: int
+    """The number of the option."""
+    arc: Numbers
+    """int64[n], the arcs."""
+    flow: Numbers
+    """int32[n], the numbers of the flows."""
+    amount: Reals
+    """float64[n], the rates of the flows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fluid:
-    """The arcs that ingress traffic leaves by, and their shares: [1 + A, S·(C + 2)] each."""
+    """The tables of a build, ready to be followed by traffic."""
 
     hops: ManyPackets
+    """The rule of switches, asked about many packets at once."""
     options: NDArray[np.int32]
+    """int32[1 + A, S·(C + 2)], the arc of each option of each class, -1 where there is none."""
     emitted: Reals
+    """float64[1 + A, S·(C + 2)], the share of each option by the weights of the tables."""
 
     @classmethod
     def of(cls, build: Build) -> Fluid:
         """Join the tables of a build with its cables."""
         hops = ManyPackets.of(build)
         p = hops.program
-        first = np.arange(0, len(hops.end), hops.slots, dtype=np.int32)[:, None, None]
+        # The number of the first arc of each switch, [S, 1, 1].
+        first_arc = np.arange(0, len(hops.end), hops.slots, dtype=np.int32)[:, None, None]
         links = np.concatenate((p.order[..., :1], p.shares[..., 1:]), axis=2)
-        room = (0, 0), (0, 0), (0, 2)
-        options = np.moveaxis(np.where(links >= 0, first + links, np.int32(-1)), 2, 0)
-        options = np.pad(options, room, constant_values=-1).reshape(len(options), -1)
-        weight = np.pad(np.moveaxis(build.tables.classes.weight, 2, 0), room).reshape(options.shape)
+        options = np.moveaxis(np.where(links >= 0, first_arc + links, np.int32(-1)), 2, 0)
+        # Two more classes a switch stand for `no_route` and `local`, which have no options.
+        two_more = (0, 0), (0, 0), (0, 2)
+        options = np.pad(options, two_more, constant_values=-1).reshape(len(options), -1)
+        weight = np.pad(np.moveaxis(build.tables.classes.weight, 2, 0), two_more)
+        weight = weight.reshape(options.shape)
         return cls(hops, options, weight / np.maximum(1, weight.sum(axis=0)))
 
     @property
     def marks(self) -> bool:
-        """Whether traffic is marked, and spread by the next switch."""
+        """Whether packets are marked where they enter, and spread once more by the next switch."""
         return len(self.hops.program.onward) > 0
 
     def minimal(self) -> Reals:
-        """The shares that send all traffic over the minimal ports."""
+        """Return the shares that send all traffic over the minimal ports, as `emitted` has them."""
         shares = np.zeros_like(self.emitted)
         shares[0] = 1
         return shares
 
     def loads(self, traffic: Traffic, shares: Reals) -> Reals:
-        """float64[S·L]: the load of each arc, in units of what a switch's hosts send.
+        """Return the load of each arc, float64[S·L], in units of what a switch's hosts send.
 
-        Nothing is marked where all goes by minimal ports.
+        Traffic that takes an alternate is marked where packets are marked at all; with the shares
+        of `minimal` none does.
+
+        Args:
+            traffic: the flows.
+            shares: float64[1 + A, S·(C + 2)], of the options of every class: `emitted`, `minimal`
+                or others.
         """
-        p, end = self.hops.program, self.hops.end
+        end = self.hops.end
         marks = self.marks and shares[1:].any()
         load = np.zeros(len(end))
         for part in self._parts(traffic):
-            if p.every_hop and shares is self.emitted:
-                load += self._shared(part)
+            if self.hops.program.every_hop and shares is self.emitted:
+                load += self._load_shared_at_every_hop(part)
                 continue
-            shape = (len(load), len(part.destinations)) if self.marks else (0, 0)
-            marked = np.zeros(shape)
+            # float64[S·L, D], the marked traffic over each arc by its destination.
+            marked = np.zeros((len(load), len(part.destinations)) if self.marks else (0, 0))
             for number, (option, share) in enumerate(zip(self.options, shares, strict=True)):
                 amount = part.traffic.amount * share[part.row]
-                some = np.flatnonzero(amount > 0)
-                out, column = option[part.row[some]], part.column[some]
+                flow = np.flatnonzero(amount > 0)
+                out, column = option[part.row[flow]], part.column[flow]
                 if marks and number > 0:
-                    load += np.bincount(out, amount[some], minlength=len(load))
-                    np.add.at(marked, (end[out], column), amount[some])
+                    load += np.bincount(out, amount[flow], minlength=len(load))
+                    np.add.at(marked, (end[out], column), amount[flow])
                     continue
                 for arcs, packet in self._follow(part, out, column):
-                    load += np.bincount(arcs, amount[some[packet]], minlength=len(load))
+                    load += np.bincount(arcs, amount[flow[packet]], minlength=len(load))
             if marked.any():
-                load += self._marked(part, marked)
+                load += self._load_of_marked(part, marked)
         return load
 
-    def _shared(self, part: _Part) -> Reals:
-        """float64[S·L]: the load of each arc where every switch shares alike, over at most
-        `MOST_HOPS` links.
+    def _load_shared_at_every_hop(self, part: _Part) -> Reals:
+        """Return the load of each arc, float64[S·L], where every switch shares traffic equally.
+
+        Traffic is followed over at most `MOST_HOPS` links.
         """
         hops, width = self.hops, len(part.destinations)
         load = np.zeros(len(hops.end))
         amount: Numbers = part.traffic.amount
-        cell = hops.host(part.traffic.source) * width + part.column
+        # A state of traffic is the arc that it came in by, and the column of its destination.
+        state = hops.host(part.traffic.source) * width + part.column
         for _ in range(MOST_HOPS):
-            if not len(cell):
+            if not len(state):
                 break
-            distinct, place = np.unique(cell, return_inverse=True)
+            distinct, place = np.unique(state, return_inverse=True)
             amount = np.bincount(place, amount, len(distinct))
             arc, column = np.divmod(distinct, width)
             which, out = hops.after(part.egress, arc, column)
-            going = (amount / np.bincount(which, minlength=len(distinct)))[which][out >= 0]
+            next_hops = np.bincount(which, minlength=len(distinct))
+            leaving = (amount / next_hops)[which][out >= 0]
             which, out = which[out >= 0], out[out >= 0]
-            load += np.bincount(out, going, minlength=len(load))
-            cell, amount = hops.end[out].astype(np.int64) * width + column[which], going
+            load += np.bincount(out, leaving, minlength=len(load))
+            state, amount = hops.end[out].astype(np.int64) * width + column[which], leaving
         return load
 
-    def _marked(self, part: _Part, marked: Reals) -> Reals:
-        """float64[S·L]: the load of each arc by marked traffic, from its second link on.
+    def _load_of_marked(self, part: _Part, marked: Reals) -> Reals:
+        """Return the load of each arc by marked traffic, float64[S·L], from its second link on.
 
-        marked: float64[S·L, D], what comes in by each arc, marked.
+        Args:
+            part: the flows.
+            marked: float64[S·L, D], the marked traffic that comes in by each arc.
         """
         hops, load = self.hops, np.zeros(len(self.hops.end))
+        # bool[S, 1, D], whether each switch spreads marked packets to each destination.
         spreads = hops.spreads(part.egress).T[:, None]
         amount = marked.reshape(hops.switches, hops.slots, len(part.destinations))
         onward = np.where(spreads, self._onward.transpose(0, 2, 1) @ amount, 0.0)
         leaving = onward.reshape(marked.shape)
+        # What is not spread goes on as a packet in transit does.
         arc, column = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
-        which, home = hops.after(part.egress, arc, column)
-        which, home = which[home >= 0], home[home >= 0]
-        np.add.at(leaving, (home, column[which]), marked[arc[which], column[which]])
+        which, out = hops.after(part.egress, arc, column)
+        which, out = which[out >= 0], out[out >= 0]
+        np.add.at(leaving, (out, column[which]), marked[arc[which], column[which]])
         arc, column = np.nonzero(leaving)
         for arcs, packet in self._follow(part, arc, column):
-            going = leaving[arc[packet], column[packet]]
-            load += np.bincount(arcs, going, minlength=len(load))
+            carried = leaving[arc[packet], column[packet]]
+            load += np.bincount(arcs, carried, minlength=len(load))
         return load
 
     @cached_property
     def _onward(self) -> Reals:
-        """float64[S, L, L]: the part of what comes in by each arc, marked, that leaves by each."""
+        """How each switch spreads marked traffic, float64[S, L, L].
+
+        The part of what comes in by each arc that leaves by each arc.
+        """
         links = self.hops.program.onward / 1.0
         links /= np.maximum(1, links.sum(axis=2, keepdims=True))
         return np.pad(links, ((0, 0), (0, 1), (0, 1)))
 
     def _parts(self, traffic: Traffic) -> Iterator[_Part]:
-        """Traffic by blocks of destinations."""
+        """Yield the flows by blocks of destinations, so that memory stays small."""
         order = self.hops.switches
         step = max(1, PACKETS_AT_ONCE // (len(self.hops.end) if self.marks else order))
         for first in range(0, order, step):
-            part = traffic.between(first, first + step)
-            if len(part.source):
+            block = traffic.between(first, first + step)
+            if len(block.source):
                 destinations = np.arange(first, min(first + step, order))
-                egress, column = self.hops.walks.egress(destinations), part.destination - first
-                rows = self.hops.rows(egress)
-                yield _Part(destinations, egress, rows, part, column, rows[column, part.source])
+                egress = self.hops.walks.egress(destinations)
+                rows, column = self.hops.rows(egress), block.destination - first
+                yield _Part(
+                    destinations=destinations,
+                    egress=egress,
+                    rows=rows,
+                    traffic=block,
+                    column=column,
+                    row=rows[column, block.source],
+                )
 
     def paths(self, traffic: Traffic, most: int = 1 << 40) -> FlowPaths:
-        """The arcs that each flow loads by each of its options.
+        """Return the arcs that each flow loads by each of its options.
 
-        One switch's flows of one class share their options, so they are one *choice*.
+        The flows of one switch in one class share their options, so they are one *choice*.
+
+        Args:
+            traffic: the flows.
+            most: the most crossings of arcs.
 
         Raises:
-            OverflowError: there are more than `most`.
+            OverflowError: there are more crossings.
         """
         rows: list[Numbers] = []
-        found, done, count = [], 0, 0
+        crossings: list[_Crossing] = []
+        flows, count = 0, 0
         for part in self._parts(traffic):
-            for option, out in enumerate(self.options):
-                some = np.flatnonzero(self.emitted[option, part.row] > 0)
-                for arcs, packet in self._follow(part, out[part.row[some]], part.column[some]):
-                    flow = some[packet]
-                    amount = part.traffic.amount[flow]
-                    found.append((option, arcs, (done + flow).astype(np.int32), amount))
+            for option, arcs_of_option in enumerate(self.options):
+                users = np.flatnonzero(self.emitted[option, part.row] > 0)
+                out = arcs_of_option[part.row[users]]
+                for arcs, packet in self._follow(part, out, part.column[users]):
+                    flow = users[packet]
+                    number = (flows + flow).astype(np.int32)
+                    crossings.append(_Crossing(option, arcs, number, part.traffic.amount[flow]))
                     count += len(arcs)
             if count > most:
                 raise OverflowError(count)
             rows.append(part.row)
-            done += len(part.row)
-        used, choice = np.unique(np.concatenate(rows), return_inverse=True)
-        emitted = self.emitted[:, used].T > 0
-        number = (np.cumsum(emitted.ravel()).reshape(emitted.shape) - 1).astype(np.int32)
-        chosen = choice.ravel()
-        share = np.concatenate([number[chosen[flow], option] for option, _, flow, _ in found])
-        arc, flows, amount = (np.concatenate([each[i] for each in found]) for i in (1, 2, 3))
+            flows += len(part.row)
+        return self._flow_paths(crossings, np.concatenate(rows))
+
+    def _flow_paths(self, crossings: Sequence[_Crossing], row_of_flow: Numbers) -> FlowPaths:
+        """Number the choices and their options, and put crossings together.
+
+        Args:
+            crossings: of all flows, by hops.
+            row_of_flow: int64[flows], the column of `options` for each flow.
+        """
+        rows, choice = np.unique(row_of_flow, return_inverse=True)
+        choice_of_flow = choice.ravel()
+        options = self.emitted[:, rows].T > 0
+        number = (np.cumsum(options.ravel()).reshape(options.shape) - 1).astype(np.int32)
+        share = [number[choice_of_flow[part.flow], part.option] for part in crossings]
         return FlowPaths(
-            arc=arc.astype(np.int32),
-            share=share,
-            flow=flows,
-            amount=amount,
-            options=emitted,
-            row=used,
+            arc=np.concatenate([part.arc for part in crossings]).astype(np.int32),
+            share=np.concatenate(share),
+            flow=np.concatenate([part.flow for part in crossings]),
+            amount=np.concatenate([part.amount for part in crossings]),
+            options=options,
+            row=rows,
             arcs=len(self.hops.end),
         )
 
     def _follow(
         self, part: _Part, out: Numbers, column: Numbers
     ) -> Iterator[tuple[Numbers, Numbers]]:
-        """The arcs that packets leave by, one hop at a time, and the number of each packet."""
+        """Follow packets in transit, one hop at a time.
+
+        Args:
+            part: the flows.
+            out: int64[n], the arc by which each packet leaves first.
+            column: int64[n], the place of each packet's destination.
+
+        Yields:
+            The arcs that packets cross, and the numbers of these packets, int64[m] each.
+        """
         hops, packet, rows = self.hops, np.arange(len(out)), part.rows.ravel()
         for _ in range(MOST_HOPS):
-            going = out >= 0
-            out, packet = out[going], packet[going]
+            forwarded = out >= 0
+            out, packet = out[forwarded], packet[forwarded]
             if not len(out):
                 return
             yield out, packet
-            into = hops.end.take(out)
-            row = rows.take(column[packet] * hops.switches + into // hops.slots)
-            out = hops.transit(into, row)
+            arrived = hops.end.take(out)
+            row = rows.take(column[packet] * hops.switches + arrived // hops.slots)
+            out = hops.transit(arrived, row)

@@ -1,4 +1,4 @@
-"""Traffic between switches."""
+"""A traffic matrix: how much each switch sends to each other switch, as a list of flows."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traffic:
-    """Flows, by ascending destination.
-
-    source, destination: int64[n], switches. amount: float64[n], the share of the source's traffic.
-    """
+    """Flows between switches, by ascending destination, each pair of switches once."""
 
     source: NDArray[np.int64]
+    """int64[n], the switch where each flow enters."""
     destination: NDArray[np.int64]
+    """int64[n], the switch where each flow leaves."""
     amount: NDArray[np.float64]
+    """float64[n], the rate of each flow, in units of what the hosts of a switch send."""
 
     @classmethod
     def of(
@@ -26,18 +26,30 @@ class Traffic:
         destination: NDArray[np.int64],
         amount: float | NDArray[np.float64] = 1.0,
     ) -> Traffic:
-        """Flows of one amount or of one each; flows between the same two switches add up."""
+        """Return the flows between pairs of switches.
+
+        Flows between the same two switches are added up, and flows within a switch are left out.
+
+        Args:
+            source: int64[n], where flows enter.
+            destination: int64[n], where flows leave.
+            amount: float64[n], their rates, or one rate for all.
+
+        >>> Traffic.of(np.array([4, 4, 2]), np.array([1, 1, 2])).amount
+        array([2.])
+        """
         width = int(max(source.max(initial=0), destination.max(initial=0))) + 1
         leaving = source != destination
-        keys = destination[leaving] * width + source[leaving]
-        each = np.broadcast_to(np.asarray(amount, np.float64), source.shape)[leaving]
-        found, flow = np.unique(keys, return_inverse=True)
-        to, start = np.divmod(found, width)
-        total = np.bincount(flow.ravel(), each, minlength=len(found)).astype(np.float64)
-        return cls(source=start, destination=to, amount=total)
+        rate = np.broadcast_to(np.asarray(amount, np.float64), source.shape)[leaving]
+        # A number for each pair, so that sorted numbers are sorted by destination.
+        pair_of_flow = destination[leaving] * width + source[leaving]
+        pairs, place = np.unique(pair_of_flow, return_inverse=True)
+        total = np.bincount(place.ravel(), rate, minlength=len(pairs)).astype(np.float64)
+        ends, starts = np.divmod(pairs, width)
+        return cls(source=starts, destination=ends, amount=total)
 
     def between(self, first: int, last: int) -> Traffic:
-        """The flows to destinations first ≤ d < last."""
+        """Return the flows to destinations d with first ≤ d < last."""
         low, high = np.searchsorted(self.destination, (first, last))
         part = slice(low, high)
         return Traffic(self.source[part], self.destination[part], self.amount[part])

@@ -1,11 +1,14 @@
-"""The weights that carry a demand best: the least load of the hottest link, with a bound.
+"""The shares that carry a demand best: those that load the hottest link least, with a bound.
 
-A linear program: minimise the largest entry of A·x, where x are the shares of the options of every
-choice, which add up to 1, and A what an option's whole traffic loads on each arc. As a game, x
-against prices y of the arcs, min over x of max over y of y·A·x, it is solved by primal-dual steps
-with averages and restarts (Chambolle and Pock 2011; Applegate et al., PDLP, 2021). Any prices give
-a bound that no weights pass, so the gap to the optimum is known. At 31,744 shares this takes
-seconds where HiGHS takes minutes.
+All flows of one switch in one class are a *choice*: they share the ports of that class, which are
+the choice's *options*. Wanted are the shares x of all options, which add up to 1 in every choice,
+such that the largest entry of A·x is least, where A is what the whole traffic of a choice loads on
+each arc by each option.
+
+This linear program is a game of shares x against prices y of the arcs, which add up to 1: the least
+over x of the largest y·A·x over y. It is solved by primal-dual steps with averages and restarts
+(Chambolle and Pock 2011; Applegate et al., PDLP, 2021). Any prices give a lower bound of the load,
+so the gap to the optimum is known. For 31,744 shares this takes seconds where HiGHS takes minutes.
 """
 
 from __future__ import annotations
@@ -18,55 +21,65 @@ from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
 GAP = 0.005
-"""The relative gap to the optimum at which weights are good."""
-ROUNDS, EVERY, CROSSINGS = 4000, 40, 1 << 31
-"""Steps at most, steps between looks at the gap, and crossings of an arc that all steps add up."""
+"""The relative gap to the optimum at which the search ends."""
+ROUNDS = 4000
+"""The most steps of the search."""
+EVERY = 40
+"""How many steps are taken between looks at the gap."""
+CROSSINGS = 1 << 31
+"""The most crossings of arcs that all steps together may add up."""
 FAR = 1e9
-"""Beyond all that a step can reach."""
+"""A number that is larger than all that a step can reach."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowPaths:
-    """What the options of flows load, before their shares are known.
+    """What the options of flows load on arcs, as n crossings: the sparse form of the matrix A.
 
-    arc, share, flow: int32[n], an arc that a flow crosses, by the option of which share; amount:
-    float64[n], how much crosses it if all takes that option. options: bool[G, W], the options of
-    each choice; shares are numbered choice by choice. row: int64[G], each choice's column of
-    `Fluid.options`. arcs: how many there are.
+    G choices have up to W options each. Options are numbered choice by choice, without gaps: the
+    number of an option is the number of its share.
     """
 
     arc: NDArray[np.int32]
+    """int32[n], the arc of a crossing."""
     share: NDArray[np.int32]
+    """int32[n], the number of the option by which a flow crosses the arc."""
     flow: NDArray[np.int32]
+    """int32[n], the number of that flow."""
     amount: Reals
+    """float64[n], what crosses the arc if the whole flow takes that option."""
     options: NDArray[np.bool_]
+    """bool[G, W], which options each choice has."""
     row: NDArray[np.int64]
+    """int64[G], the column of each choice in `Fluid.options`."""
     arcs: int
+    """The number of arcs of the fabric."""
 
     def loads(self, shares: Reals) -> Reals:
-        """float64[arcs]: the load of each arc, of float64[G, W] shares."""
+        """Return A·x, the load of each arc, float64[arcs], for shares x, float64[G, W]."""
         crossing = self.amount * shares[self.options][self.share]
         return np.asarray(np.bincount(self.arc, crossing, minlength=self.arcs), np.float64)
 
     def costs(self, prices: Reals) -> Reals:
-        """float64[G, W]: what the whole traffic of a choice would pay on each of its options."""
-        result = np.zeros(self.options.shape)
-        pays = np.bincount(
+        """Return y·A for prices y: what a choice's traffic would pay on each option, [G, W]."""
+        costs = np.zeros(self.options.shape)
+        costs[self.options] = np.bincount(
             self.share, self.amount * prices[self.arc], minlength=np.count_nonzero(self.options)
         )
-        result[self.options] = pays
-        return result
+        return costs
 
 
 class Fit(NamedTuple):
-    """Shares, float64[G, W]; what they load, float64[arcs]; prices, float64[arcs], and the bound
-    that they are for the load of the hottest arc.
-    """
+    """Shares that carry a demand, and how good they are."""
 
     shares: Reals
+    """float64[G, W], the shares of the options of every choice."""
     loads: Reals
+    """float64[arcs], what these shares load on each arc."""
     prices: Reals
+    """float64[arcs], the prices of the arcs that prove the bound."""
     bound: float
+    """A load of the hottest arc that no shares get below."""
 
 
 def fit(
@@ -76,65 +89,78 @@ def fit(
     gap: float = GAP,
     crossings: int = CROSSINGS,
 ) -> Fit:
-    """The shares that load the hottest arc least, but for a gap, where the steps suffice.
+    """Return shares that load the hottest arc least, to within a gap if the steps suffice.
 
     Args:
         paths: what every option loads.
         largest: the largest share of an option, from 0 to 1; where a choice has too few options for
             it, they get equal shares.
-        before: shares and prices to begin with.
-        gap: the relative one to the bound, at which it ends.
-        crossings: of an arc that all steps add up, at most.
+        before: an earlier fit, whose shares and prices the search begins with.
+        gap: the relative gap to the bound at which the search ends.
+        crossings: the most crossings of arcs that all steps together add up.
     """
     game = ShareSets.of(paths, largest)
     x, y = game.even(), np.full(paths.arcs, 1 / paths.arcs)
     if before:
         x, y = game.nearest(before.shares), before.prices
-    best, since = _Best(x, np.array([np.inf]), y), _Average(x, y)
-    load, price_step, length = paths.loads(x), 1.0, game.norm()
-    restarted_at = np.inf
+    best, average = _Best(x, np.array([np.inf]), y), _Average(x, y)
+    load, norm = paths.loads(x), game.norm()
+    # A step of x has the length `price_step / norm`, a step of y the length 1 / (norm·price_step).
+    price_step = 1.0
+    gap_at_restart = np.inf
     rounds = int(np.clip(crossings // max(1, len(paths.arc)), EVERY, ROUNDS))
     for round_ in range(1, rounds + 1):
-        after = game.nearest(x - price_step / length * paths.costs(y))
-        load_after = paths.loads(after)
-        y = on_simplex(y + (2 * load_after - load) / (length * price_step))
-        x, load = after, load_after
-        since.add(x, y)
+        next_x = game.nearest(x - price_step / norm * paths.costs(y))
+        next_load = paths.loads(next_x)
+        y = on_simplex(y + (2 * next_load - load) / (norm * price_step))
+        x, load = next_x, next_load
+        average.add(x, y)
         if round_ % EVERY:
             continue
-        here, mean = best.look(game, x, y), best.look(game, *since.mean())
+        gap_here = best.take_better(game, x, y)
+        gap_of_mean = best.take_better(game, *average.mean())
         if best.loads.max() <= (1 + gap) * best.bound:
             break
-        if min(here, mean) < restarted_at / 3 or since.count > round_ / 3:
-            if mean < here:
-                x, y = since.mean()
+        # Restart where the gap has become a third, or after a third of all steps without that.
+        smaller = min(gap_here, gap_of_mean)
+        if smaller < gap_at_restart / 3 or average.count > round_ / 3:
+            if gap_of_mean < gap_here:
+                x, y = average.mean()
                 load = paths.loads(x)
-            restarted_at, price_step = min(here, mean), since.ratio(x, y, price_step)
-            since = _Average(x, y)
+            gap_at_restart, price_step = smaller, average.step_ratio(x, y, price_step)
+            average = _Average(x, y)
     return Fit(best.shares, best.loads, best.prices, best.bound)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShareSets:
-    """The shares that there may be: of options, at most float64[G, 1] each, 1 a choice."""
+    """The set of allowed shares: none negative, none too large, and 1 in sum for every choice."""
 
     paths: FlowPaths
+    """The choices and their options."""
     largest: Reals
+    """float64[G, 1], the largest share of an option of each choice."""
 
     @classmethod
     def of(cls, paths: FlowPaths, largest: float) -> ShareSets:
-        """Those of options; where a choice has too few for the largest share, they are equal."""
+        """Return the allowed shares of choices.
+
+        Where a choice has too few options for shares of at most `largest`, they have equal shares.
+        """
         count = np.count_nonzero(paths.options, axis=1)[:, None]
         return cls(paths, np.maximum(largest, 1 / count))
 
     def even(self) -> Reals:
-        """Equal shares."""
+        """Return equal shares of all options of a choice, float64[G, W]."""
         options = self.paths.options
         equal: Reals = options / np.count_nonzero(options, axis=1)[:, None]
         return equal
 
     def norm(self) -> float:
-        """The spectral norm of A, nearly: how long steps may be."""
+        """Return a little more than the spectral norm of A, which bounds the length of steps.
+
+        By twenty steps of the power method for AᵀA, from equal shares.
+        """
         x = self.even()
         for _ in range(20):
             x /= np.linalg.norm(x)
@@ -142,30 +168,37 @@ class ShareSets:
         return 1.05 * float(np.sqrt(np.linalg.norm(x)))
 
     def nearest(self, wanted: Reals) -> Reals:
-        """The nearest shares that add up to 1 a choice, none below 0 or above the largest."""
+        """Return the allowed shares that are nearest to float64[G, W], by Euclidean distance.
+
+        They are the wanted numbers less some t, clipped to 0…largest, with t such that they add up
+        to 1. As t falls, the sum grows piecewise linearly: at each of the points where a share
+        leaves 0 or reaches the largest, its slope becomes one more or one less.
+        """
         options, most = self.paths.options, self.largest
-        low = np.where(options, wanted, -FAR)
-        # Lowered by t, shares clipped to 0…most add up to more as t falls: past each of these
-        # points there is one more that grows, or one less.
-        points = np.concatenate((low, low - most), axis=1)
+        numbers = np.where(options, wanted, -FAR)
+        points = np.concatenate((numbers, numbers - most), axis=1)
         order = np.argsort(-points, axis=1, kind="stable")
         points = np.take_along_axis(points, order, axis=1)
-        grows = np.cumsum(np.where(order < options.shape[1], 1.0, -1.0), axis=1)
-        total = np.cumsum(grows[:, :-1] * -np.diff(points, axis=1), axis=1)
+        # The slope of the sum beyond each point, and the sum at each next point.
+        slope = np.cumsum(np.where(order < options.shape[1], 1.0, -1.0), axis=1)
+        total = np.cumsum(slope[:, :-1] * -np.diff(points, axis=1), axis=1)
         row, place = np.arange(len(options)), np.count_nonzero(total < 1 - 1e-12, axis=1)
         before = np.where(place > 0, total[row, np.maximum(place, 1) - 1], 0.0)
-        lowered = points[row, place] - (1 - before) / np.maximum(grows[row, place], 1.0)
+        lowered = points[row, place] - (1 - before) / np.maximum(slope[row, place], 1.0)
         return np.where(options, np.clip(wanted - lowered[:, None], 0, most), 0)
 
     def scaled(self, wanted: Reals) -> Reals:
-        """Shares in these proportions; what is above the largest goes to the others."""
+        """Return shares in proportions float64[G, W], or the nearest allowed ones."""
         shares: Reals = wanted / wanted.sum(axis=1, keepdims=True)
         if (shares <= self.largest).all():
             return shares
         return self.nearest(shares)
 
     def least(self, costs: Reals) -> float:
-        """What all shares cost at least, where those of an option cost float64[G, W]."""
+        """Return the least total cost of allowed shares, where options cost float64[G, W].
+
+        Every choice fills its cheapest options up to the largest share.
+        """
         options, most = self.paths.options, self.largest
         cost = np.sort(np.where(options, costs, FAR), axis=1)
         rank = np.arange(options.shape[1])
@@ -175,15 +208,19 @@ class ShareSets:
 
 @dataclass(slots=True)
 class _Best:
-    """The best shares so far, and the prices of the best bound."""
+    """The best shares so far, and the prices of the best bound so far."""
 
     shares: Reals
+    """float64[G, W], the shares with the least load of the hottest arc."""
     loads: Reals
+    """float64[arcs], what these shares load."""
     prices: Reals
+    """float64[arcs], the prices with the highest bound."""
     bound: float = 0.0
+    """The highest bound."""
 
-    def look(self, game: ShareSets, x: Reals, y: Reals) -> float:
-        """The gap of these shares and prices; they are kept if they are better."""
+    def take_better(self, game: ShareSets, x: Reals, y: Reals) -> float:
+        """Keep shares x or prices y if they are better, and return the gap between the two."""
         loads, bound = game.paths.loads(x), game.least(game.paths.costs(y))
         peak = float(loads.max())
         if peak < self.loads.max():
@@ -194,34 +231,45 @@ class _Best:
 
 
 class _Average:
-    """The mean of shares and of prices since a start."""
+    """The means of shares x and of prices y since the last restart."""
 
     def __init__(self, x: Reals, y: Reals) -> None:
-        self.start = x, y
-        self.sums = np.zeros_like(x), np.zeros_like(y)
+        self.start_x, self.start_y = x, y
+        self.sum_x, self.sum_y = np.zeros_like(x), np.zeros_like(y)
         self.count = 0
 
     def add(self, x: Reals, y: Reals) -> None:
         self.count += 1
-        for total, part in zip(self.sums, (x, y), strict=True):
-            total += part
+        self.sum_x += x
+        self.sum_y += y
 
     def mean(self) -> tuple[Reals, Reals]:
-        return self.sums[0] / self.count, self.sums[1] / self.count
+        return self.sum_x / self.count, self.sum_y / self.count
 
-    def ratio(self, x: Reals, y: Reals, before: float) -> float:
-        """How far shares went to how far prices went, smoothed: the step of one to the other's."""
-        far = [float(np.linalg.norm(b - a)) for a, b in zip(self.start, (x, y), strict=True)]
-        return float(np.sqrt(before * far[0] / far[1])) if min(far) > 0 else before
+    def step_ratio(self, x: Reals, y: Reals, before: float) -> float:
+        """Return the ratio of the steps of x and y for the next restart.
+
+        It is the geometric mean of the ratio so far, `before`, and the ratio of the distances that
+        shares and prices went since the last restart.
+        """
+        distance_x = float(np.linalg.norm(x - self.start_x))
+        distance_y = float(np.linalg.norm(y - self.start_y))
+        if min(distance_x, distance_y) <= 0:
+            return before
+        return float(np.sqrt(before * distance_x / distance_y))
 
 
 def on_simplex(wanted: Reals) -> Reals:
-    """The nearest values that add up to 1, none below 0 (Michelot 1986)."""
-    some = wanted
+    """Return the nearest values that are not negative and add up to 1 (Michelot 1986).
+
+    >>> on_simplex(np.array([0.9, 0.5, -2.0]))
+    array([0.7, 0.3, 0. ])
+    """
+    positive = wanted
     while True:
-        lowered = (some.sum() - 1) / len(some)
-        kept = some[some > lowered]
-        if len(kept) == len(some):
+        lowered = (positive.sum() - 1) / len(positive)
+        above = positive[positive > lowered]
+        if len(above) == len(positive):
             nearest: Reals = np.maximum(wanted - lowered, 0)
             return nearest
-        some = kept
+        positive = above

@@ -1,4 +1,9 @@
-"""Shares as whole weights that targets hold: as few parts as keep the hottest link's load."""
+"""Whole weights for fitted shares, as targets hold them.
+
+A class's weights are shares as whole parts of a total. A small total fits more targets, a large one
+follows the shares more closely: totals are tried in turn until the hottest link has about the load
+that it had before rounding. After rounding, parts are moved one by one off the hottest link.
+"""
 
 from __future__ import annotations
 
@@ -12,145 +17,170 @@ from numpy.typing import NDArray
 from compilers.demand.weight_fit import Fit, FlowPaths, Reals
 
 PARTS = (64, 128, 255)
-"""Totals of a class's weights, tried in turn. Open vSwitch has 64 hash values a group unless it is
-set otherwise, and 255 is the heaviest next hop of Linux and FRR.
+"""Totals of a class's weights, tried in turn.
+
+Open vSwitch has 64 hash values a group unless it is set otherwise, and 255 is the heaviest next hop
+of Linux and FRR.
 """
 GOOD = 1.02
-"""The hottest link's load, to that before rounding, at which no more parts are tried."""
+"""No larger total is tried where the hottest link has at most this times its load of before."""
 MOVES = 10_000
+"""The most parts that are moved."""
 FEW = 8
-"""Arcs that an option crosses at most where parts are moved one by one."""
-
+"""The most arcs that an option may cross for parts to be moved one by one."""
 LEAST_GAIN = 1e-12
-"""Of a load, beyond what sums are wrong by."""
+"""A gain of load that is above the error of the sums."""
 
 
 class Rounded(NamedTuple):
-    """Whole weights, int64[G, W], and float64[arcs], what they load."""
+    """Whole weights, and what they load."""
 
     weights: NDArray[np.int64]
+    """int64[G, W], the weights of the options of every choice."""
     loads: Reals
+    """float64[arcs], the load of each arc by these weights."""
 
 
-def rounded(paths: FlowPaths, found: Fit, largest: float = 1.0) -> Rounded:
-    """The weights of fitted shares.
+def rounded(paths: FlowPaths, fit: Fit, largest: float = 1.0) -> Rounded:
+    """Return whole weights for fitted shares.
 
     Args:
         paths: what every option loads.
-        found: the shares.
-        largest: the largest share of an option, kept to the next part.
+        fit: the shares.
+        largest: the largest share of an option, rounded up to a whole part.
     """
-    results = []
+    candidates = []
     for parts in PARTS:
-        result = _eased_parts(paths, found, largest, parts)
-        results.append(result)
-        if result.loads.max() <= GOOD * found.loads.max():
+        candidate = _in_parts_and_moved(paths, fit, largest, parts)
+        candidates.append(candidate)
+        if candidate.loads.max() <= GOOD * fit.loads.max():
             break
-    best = min(results, key=lambda result: float(result.loads.max()))
+    best = min(candidates, key=lambda candidate: float(candidate.loads.max()))
     return Rounded(_reduced(best.weights), best.loads)
 
 
 def in_parts(shares: Reals, parts: int) -> NDArray[np.int64]:
-    """int64[G, W]: shares as so many parts, or fewer in the same proportions."""
+    """Return shares as whole parts of a total, in lowest terms, int64[G, W].
+
+    >>> in_parts(np.array([[0.5, 0.25, 0.25], [0.4, 0.3, 0.3]]), 8)
+    array([[2, 1, 1],
+           [3, 3, 2]])
+    """
     return _reduced(_largest_remainders(shares, parts))
 
 
 def _reduced(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Divide the weights of each choice by their greatest common divisor."""
     lowest: NDArray[np.int64] = weights // np.gcd.reduce(weights, axis=1)[:, None]
     return lowest
 
 
-def _eased_parts(paths: FlowPaths, found: Fit, largest: float, parts: int) -> Rounded:
-    weights = _largest_remainders(found.shares, parts)
+def _in_parts_and_moved(paths: FlowPaths, fit: Fit, largest: float, parts: int) -> Rounded:
+    """Return shares as whole parts of a total, with parts moved off the hottest arcs.
+
+    Parts are moved only where every option crosses few arcs.
+    """
+    weights = _largest_remainders(fit.shares, parts)
     loads = paths.loads(weights / parts)
-    if crossed := _Crossed.of(paths):
+    if crossings := _OptionCrossings.of(paths):
         count = np.count_nonzero(paths.options, axis=1)[:, None]
-        room = np.ceil(np.maximum(largest, 1 / count) * parts) - weights
-        held, room = weights[paths.options], np.broadcast_to(room, weights.shape)[paths.options]
-        for given, taken in crossed.moves(held, room, np.append(loads, 0.0), 1 / parts):
-            held[given] -= 1
-            held[taken] += 1
-            room[given] += 1
-            room[taken] -= 1
-        weights[paths.options] = held
+        most = np.ceil(np.maximum(largest, 1 / count) * parts)
+        room = np.broadcast_to(most - weights, weights.shape)[paths.options]
+        option_parts = weights[paths.options]
+        for source, target in crossings.moves(option_parts, room, np.append(loads, 0.0), 1 / parts):
+            option_parts[source] -= 1
+            option_parts[target] += 1
+            room[source] += 1
+            room[target] -= 1
+        weights[paths.options] = option_parts
         loads = paths.loads(weights / parts)
     return Rounded(weights, loads)
 
 
 def _largest_remainders(shares: Reals, parts: int) -> NDArray[np.int64]:
-    """int64[G, W]: whole parts, the rest to the largest remainders (Hamilton's method)."""
+    """Round shares to whole parts by largest remainders (Hamilton's method), int64[G, W].
+
+    Every option gets the whole parts in its share; the parts that are left over go to the options
+    with the largest remainders.
+    """
     exact = shares * parts
     weights = np.floor(exact + 1e-9)
-    left = np.rint(parts - weights.sum(axis=1))
+    left_over = np.rint(parts - weights.sum(axis=1))
     rank = np.argsort(np.argsort(weights - exact, axis=1, kind="stable"), axis=1)
-    return np.asarray(weights + (rank < left[:, None]), np.int64)
+    return np.asarray(weights + (rank < left_over[:, None]), np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Crossed:
-    """The arcs that each of V shares crosses, few, and what its whole traffic loads there.
-
-    arcs, amount: [V, FEW], the number of arcs and 0 beyond the last. first: int64[V, 2], the range
-    of shares of the same choice. by_arc: int64[V·FEW], shares in the order of `arcs`; start:
-    int64[arcs + 2], where those of each arc begin.
-    """
+class _OptionCrossings:
+    """The few arcs that each of V options crosses, and what its whole traffic loads there."""
 
     arcs: NDArray[np.int64]
+    """int64[V, FEW], the arcs that an option crosses; beyond the last, the number of all arcs."""
     amount: Reals
-    first: NDArray[np.int64]
+    """float64[V, FEW], what the whole traffic of its choice loads there; beyond the last, 0."""
+    choice: NDArray[np.int64]
+    """int64[V, 2], the range of the numbers of all options of the same choice."""
     by_arc: NDArray[np.int64]
+    """int64[V·FEW], options in the order of the arcs that they cross."""
     start: NDArray[np.int64]
+    """int64[arcs + 2], where the options of each arc begin in `by_arc`."""
 
     @classmethod
-    def of(cls, paths: FlowPaths) -> _Crossed | None:
-        """None where a share crosses more."""
-        # Flows to several destinations cross an arc by the same share: one entry, with their sum.
+    def of(cls, paths: FlowPaths) -> _OptionCrossings | None:
+        """Return the crossings of all options, None where an option crosses more than FEW arcs."""
+        # Flows to several destinations cross an arc by the same option: one entry, with their sum.
         key, entry = np.unique(
             paths.share.astype(np.int64) * paths.arcs + paths.arc, return_inverse=True
         )
-        share, arc = np.divmod(key, paths.arcs)
-        place = np.arange(len(share)) - np.searchsorted(share, share)
+        option, arc = np.divmod(key, paths.arcs)
+        place = np.arange(len(option)) - np.searchsorted(option, option)
         if place.max(initial=0) >= FEW:
             return None
         count = np.count_nonzero(paths.options, axis=1)
         arcs = np.full((count.sum(), FEW), paths.arcs)
         amount = np.zeros(arcs.shape)
-        arcs[share, place], amount[share, place] = arc, np.bincount(entry, paths.amount)
+        arcs[option, place], amount[option, place] = arc, np.bincount(entry, paths.amount)
         ends = np.cumsum(count)
         sorted_arcs = np.argsort(arcs.ravel(), kind="stable")
         return cls(
             arcs=arcs,
             amount=amount,
-            first=np.column_stack((ends - count, ends)).repeat(count, axis=0),
+            choice=np.column_stack((ends - count, ends)).repeat(count, axis=0),
             by_arc=sorted_arcs // FEW,
             start=np.searchsorted(arcs.ravel()[sorted_arcs], np.arange(paths.arcs + 2)),
         )
 
     def moves(
-        self, held: NDArray[np.int64], room: Reals, loads: Reals, part: float
+        self, option_parts: NDArray[np.int64], room: Reals, loads: Reals, part: float
     ) -> Iterator[tuple[int, int]]:
-        """Parts to move off the hottest arc, each to where loads stay least, while they fall.
+        """Yield moves of a part from one option of a choice to another, off the hottest arc.
+
+        Each part goes where the loads of the arcs that it then crosses stay least, for as long as
+        this makes the hottest arc cooler.
 
         Args:
-            held: int64[V], parts of each share; the caller moves them.
-            room: float64[V], how many more it may have; likewise.
-            loads: float64[arcs + 1], by these parts; 0 for no arc.
-            part: what one is of the whole.
+            option_parts: int64[V], the parts of each option, which the caller keeps up to date.
+            room: float64[V], how many more parts an option may have; kept up to date by the caller.
+            loads: float64[arcs + 1], the load of each arc by these parts, then 0 for no arc.
+            part: one part as a share of the whole.
+
+        Yields:
+            The option that loses a part, and the option that gets it.
         """
         for _ in range(MOVES):
-            hot = int(loads.argmax())
-            here = self.by_arc[self.start[hot] : self.start[hot + 1]]
-            here = here[held[here] > 0]
-            ranges = [np.arange(low, high) for low, high in self.first[here].tolist()]
+            hottest = int(loads.argmax())
+            crossing = self.by_arc[self.start[hottest] : self.start[hottest + 1]]
+            crossing = crossing[option_parts[crossing] > 0]
+            ranges = [np.arange(low, high) for low, high in self.choice[crossing].tolist()]
             if not ranges:
                 return
-            given, taken = np.repeat(here, list(map(len, ranges))), np.concatenate(ranges)
-            free = (room[taken] > 0) & ~(self.arcs[taken] == hot).any(axis=1)
-            given, taken = given[free], taken[free]
-            after = (loads[self.arcs[taken]] + self.amount[taken] * part).max(axis=1)
-            if after.min(initial=np.inf) >= loads[hot] - LEAST_GAIN:
+            source, target = np.repeat(crossing, list(map(len, ranges))), np.concatenate(ranges)
+            allowed = (room[target] > 0) & ~(self.arcs[target] == hottest).any(axis=1)
+            source, target = source[allowed], target[allowed]
+            load_after = (loads[self.arcs[target]] + self.amount[target] * part).max(axis=1)
+            if load_after.min(initial=np.inf) >= loads[hottest] - LEAST_GAIN:
                 return
-            best = int(after.argmin())
-            loads[self.arcs[given[best]]] -= self.amount[given[best]] * part
-            loads[self.arcs[taken[best]]] += self.amount[taken[best]] * part
-            yield int(given[best]), int(taken[best])
+            best = int(load_after.argmin())
+            loads[self.arcs[source[best]]] -= self.amount[source[best]] * part
+            loads[self.arcs[target[best]]] += self.amount[target[best]] * part
+            yield int(source[best]), int(target[best])
