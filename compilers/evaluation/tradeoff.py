@@ -15,7 +15,7 @@ import numpy as np
 
 from compilers.evaluation.guarantee import guarantee, require_scipy
 from compilers.evaluation.saturation import emitted_share
-from compilers.routing.choose import weight_pairs
+from compilers.routing.alternate_weights import weight_pairs
 from compilers.spec.balances import own_balances_with
 from compilers.tables.build import Build
 from inventory.problems import InputError

@@ -1,4 +1,4 @@
-"""The tables that a balance returns, checked: it may be another package's."""
+"""Calling a balance, and checking what it returns: a balance may come from another package."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ RESULT = "tables and their Forwarding"
 def balanced(
     balance: str, tables: Tables, forwarding: Forwarding, topology: Topology, wiring: Wiring
 ) -> tuple[Tables, Forwarding]:
-    """What a balance makes of tables with the alternates and the protection of a policy.
+    """Return the tables that a balance makes, and what they mean.
 
     Args:
         balance: its name.
-        tables: see above.
-        forwarding: what they mean.
+        tables: with the alternates and the protection that the policy asks for.
+        forwarding: what these tables mean.
         topology: the fabric.
         wiring: its cables.
 
     Raises:
-        InputError: the balance of another package fails, or returns something else than tables and
-            what they mean.
+        InputError: the balance of another package fails, or returns anything but tables and their
+            `Forwarding`.
     """
     try:
         result = balance_named(balance).chosen(tables, forwarding, topology, wiring)
     except (InputError, MemoryError):
         raise
-    except Exception as error:  # the package may be anybody's: anything can happen
+    except Exception as error:  # another package's code may raise any exception
         if not package_of_balance(balance):
             raise
         raise _wrong(balance, RESULT, f"{type(error).__name__}: {error}") from error
@@ -46,10 +46,17 @@ def balanced(
 
 
 def _require_classes(balance: str, before: Classes, classes: Classes) -> None:
-    """Pass when the arrays of classes have the type that they had, for the same classes."""
+    """Pass when the classes after a balance have arrays of the types and shapes of those before.
+
+    The number of alternates and of repair ports may differ.
+
+    Raises:
+        InputError: an array has another type or shape.
+    """
     for field in fields(Classes):
         old, new = getattr(before, field.name), getattr(classes, field.name)
-        if (new.dtype, new.shape[:2], new.ndim) != (old.dtype, old.shape[:2], old.ndim):
+        same_switches_and_classes = new.ndim == old.ndim and new.shape[:2] == old.shape[:2]
+        if new.dtype != old.dtype or not same_switches_and_classes:
             required = f"{field.name} as {old.dtype}{list(old.shape)}"
             raise _wrong(balance, required, f"{new.dtype}{list(new.shape)}")
     if classes.weight.shape[2] != classes.alternate.shape[2] + 1:
@@ -59,6 +66,7 @@ def _require_classes(balance: str, before: Classes, classes: Classes) -> None:
 
 
 def _wrong(balance: str, required: str, given: str) -> InputError:
+    """Return the error that a balance returned something wrong, with the package it comes from."""
     if package := package_of_balance(balance):
         given += f" ({package})"
     return InputError.of(

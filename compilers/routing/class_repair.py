@@ -1,9 +1,10 @@
-"""Classes at the ends of failed links: ports that are gone leave, neighbours that repair come.
+"""Classes at the ends of failed links: failed ports are removed, and other ports take their places.
 
-A port that is gone is an alternate no more and has no weight. In an order of repair the ports that
-are left keep their order; a neighbour takes an empty place if its paths to every destination of the
-class avoid the switch and the next hop, as in `compilers.routing.choose`. A class whose own link is
-gone stays as it is: no row leads to it.
+A failed port is removed from the alternates of each class, with its weight, and from the orders of
+repair (`protection` and `bounce`), in which the other ports keep their order. An empty place goes
+to a neighbour whose paths to every destination of the class avoid the switch and the next hop, as
+in `compilers.routing.choose`. A class whose minimal port has failed stays as it is, as no row leads
+to it any more. Used by `compilers.routing.link_repair`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.choose import in_turn, ranked
+from compilers.routing.port_ranking import in_turn, ranked
 from compilers.routing.split_classes import deciding_rows
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Tables
@@ -26,28 +27,35 @@ from compilers.wiring.wiring import Wiring
 
 Numbers = NDArray[Any]
 NOWHERE = -2
+"""A number that is no switch, and not the number for "no switch" either."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Left:
-    """What is left of a fabric: tables whose routes use no dead link, joined with the cables.
-
-    live: bool[S, K], the links that are left. hurt: int64[h], the switches whose classes lose some.
-    ends: int64[D], destinations. depth: the links that no path exceeds.
-    """
+    """A fabric after failures."""
 
     tables: Tables
+    """Tables whose routes use no failed link; their classes are those before the failures."""
     fib: Fib
+    """These tables joined with all cables."""
     wiring: Wiring
+    """All cables."""
     live: NDArray[np.bool_]
+    """bool[S, K], the links that are left."""
     hurt: NDArray[np.int64]
+    """int64[h], the switches with failed links."""
     ends: NDArray[np.int64]
+    """int64[D], the destinations."""
     depth: int
+    """The most links of a path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassParts:
-    """What changes of a fabric's classes, to be copied for every repair."""
+    """The arrays of a fabric's classes that repairs change, to be copied for every repair.
+
+    The fields have the names and shapes of those of `Classes`.
+    """
 
     alternate: CopyOnWrite
     weight: CopyOnWrite
@@ -56,56 +64,76 @@ class ClassParts:
 
     @classmethod
     def of(cls, classes: Classes) -> ClassParts:
-        """Prepare classes; that takes as long as a copy."""
+        """Prepare classes, which takes as long as a copy."""
         return cls(**{part.name: CopyOnWrite(getattr(classes, part.name)) for part in fields(cls)})
 
 
 def refilled(left: Left, parts: ClassParts) -> tuple[Classes, NDArray[np.int64]]:
-    """Classes without ports that are gone; int64[m, 2], switch and number of those that changed."""
-    old, wiring, hurt = left.tables.classes, left.wiring, left.hurt
-    missing = (wiring.far >= 0) & ~left.live
-    gone = np.zeros((len(hurt), int(wiring.port.max()) + 1), np.bool_)
-    which, link = np.nonzero(missing[hurt])
-    gone[which, wiring.port[hurt[which], link]] = True
-    here = np.arange(len(hurt))[:, None]
-    used = ~gone[here, old.port[hurt]][..., None]
+    """Remove failed ports from classes, and fill their places in the orders of repair.
 
-    lost = gone[here[..., None], old.alternate[hurt]] & used
+    Returns:
+        The classes, and int64[m, 2], the switch and number of each class that changed.
+    """
+    old, hurt = left.tables.classes, left.hurt
+    failed = _failed_ports(left)
+    place = np.arange(len(hurt))[:, None]
+    # bool[h, C, 1], the classes whose minimal port still works.
+    used = ~failed[place, old.port[hurt]][..., None]
+
+    lost = failed[place[..., None], old.alternate[hurt]] & used
     alternate, weight = parts.alternate.copy(), parts.weight.copy()
     alternate[hurt] = np.where(lost, 0, alternate[hurt])
     weight[hurt, :, 1:] = np.where(lost, 0, weight[hurt, :, 1:])
 
     protection, bounce = parts.protection.copy(), parts.bounce.copy()
-    short = np.zeros(lost.shape[:2], np.bool_)
+    # bool[h, C], the classes with empty places in an order of repair.
+    has_empty = np.zeros(lost.shape[:2], np.bool_)
     for order in (protection, bounce):
-        dead = gone[here[..., None], order[hurt]] & used
-        short |= dead.any(axis=2)
-        kept = np.where(dead, np.uint16(0), order[hurt])
+        failed_in_order = failed[place[..., None], order[hurt]] & used
+        has_empty |= failed_in_order.any(axis=2)
+        kept = np.where(failed_in_order, np.uint16(0), order[hurt])
         order[hurt] = in_turn(kept, np.zeros_like(kept))
-    for place in np.flatnonzero(short.any(axis=1)).tolist():
-        switch, numbers = int(hurt[place]), np.flatnonzero(short[place])
+    for i in np.flatnonzero(has_empty.any(axis=1)).tolist():
+        switch, numbers = int(hurt[i]), np.flatnonzero(has_empty[i])
         serves = _repairs(left, switch, numbers)
         for order in (protection, bounce):
             order[switch, numbers] = _filled(left, switch, numbers, order[switch, numbers], serves)
-    which, number = np.nonzero(short | lost.any(axis=2))
+    which, number = np.nonzero(has_empty | lost.any(axis=2))
     classes = replace(old, alternate=alternate, weight=weight, protection=protection, bounce=bounce)
     return classes, np.column_stack((hurt[which], number))
 
 
+def _failed_ports(left: Left) -> NDArray[np.bool_]:
+    """Return which ports of the switches in `left.hurt` have failed, bool[h, ports + 1]."""
+    wiring, hurt = left.wiring, left.hurt
+    missing = (wiring.far >= 0) & ~left.live
+    failed = np.zeros((len(hurt), int(wiring.port.max()) + 1), np.bool_)
+    which, link = np.nonzero(missing[hurt])
+    failed[which, wiring.port[hurt[which], link]] = True
+    return failed
+
+
 def _repairs(left: Left, switch: int, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """bool[n, K]: the links whose neighbours repair all destinations of these classes."""
+    """Return the links whose neighbours repair all destinations of a class, bool[n, K].
+
+    Args:
+        left: the fabric after failures.
+        switch: a switch.
+        numbers: int64[n], classes of the switch.
+    """
     routes, far = left.tables.routes, left.wiring.far[switch]
-    row, known = deciding_rows(routes, switch, left.ends)
-    member = routes.egress[switch, row].astype(np.int64)
-    some = known & np.isin(member, numbers)
-    member, ends = member[some], left.ends[some]
+    row, has_row = deciding_rows(routes, switch, left.ends)
+    class_of_end = routes.egress[switch, row].astype(np.int64)
+    in_classes = has_row & np.isin(class_of_end, numbers)
+    class_of_end, ends = class_of_end[in_classes], left.ends[in_classes]
     after = left.fib.next_switch(ends)
     column, hop = np.arange(len(ends)), after[switch]
     at = np.broadcast_to(far[:, None], (len(far), len(ends)))
     serves = left.live[switch][:, None] & (at != hop)
-    past = switch, np.where(hop == ends, NOWHERE, hop)
-    serves &= arrives(after, at, column, ends, past, left.depth)
-    return np.array([serves[:, member == number].all(axis=1) for number in numbers])
+    # A destination that is the next hop itself has to be met.
+    avoided = switch, np.where(hop == ends, NOWHERE, hop)
+    serves &= arrives(after, at, column, ends, avoided, left.depth)
+    return np.array([serves[:, class_of_end == number].all(axis=1) for number in numbers])
 
 
 def arrives(
@@ -113,46 +141,56 @@ def arrives(
     at: Numbers,
     column: Numbers,
     ends: Numbers,
-    past: tuple[Any, ...],
+    avoided: tuple[Any, ...],
     links: int,
 ) -> NDArray[np.bool_]:
-    """Whether packets from switches arrive within so many links, past these other switches.
+    """Return whether packets arrive without coming to any avoided switch.
+
+    `at`, `column`, `ends` and avoided switches are arrays of shapes that broadcast together.
 
     Args:
-        after: int32[S, D], the next switches.
-        at: int, the switches, -1 for none, of any shape that the others go with.
-        column: of each one's destination in `after`.
-        ends: the destinations.
-        past: switches, each an array or a number.
-        links: no path is longer.
+        after: int32[S, D], the next switch towards each destination.
+        at: int, the switches where packets start, -1 for no packet.
+        column: int, the column of each packet's destination in `after`.
+        ends: int, the destination of each packet.
+        avoided: switches, each an array or a number.
+        links: the most links of a path.
     """
-    good = np.ones(at.shape, np.bool_)
+    avoids = np.ones(at.shape, np.bool_)
     for _ in range(links):
-        for switch in past:
-            good &= at != switch
+        for switch in avoided:
+            avoids &= at != switch
         at = np.where(at >= 0, after[at, column], at)
-    there: NDArray[np.bool_] = good & (at == ends)
-    return there
+    arrived: NDArray[np.bool_] = avoids & (at == ends)
+    return arrived
 
 
 def _filled(
     left: Left, switch: int, numbers: NDArray[np.int64], order: Numbers, serves: NDArray[np.bool_]
 ) -> NDArray[np.uint16]:
-    """uint16[n, P]: the orders of these classes, empty places filled with ports that repair."""
-    one = slice(switch, switch + 1)
-    port = left.wiring.port[one]
-    new = serves & ~(port[..., None] == order[:, None, :]).any(axis=2)
-    minimal = left.tables.classes.port[one, numbers]
+    """Fill the empty places of orders of repair with ports that repair, uint16[n, P].
+
+    Args:
+        left: the fabric after failures.
+        switch: a switch.
+        numbers: int64[n], classes of the switch.
+        order: uint16[n, P], the order of each class, with 0 in empty places.
+        serves: bool[n, K], the links whose neighbours repair each class.
+    """
+    only_switch = slice(switch, switch + 1)
+    port = left.wiring.port[only_switch]
+    in_order = (port[..., None] == order[:, None, :]).any(axis=2)
+    minimal = left.tables.classes.port[only_switch, numbers]
     wiring = replace(left.wiring, port=port)
-    whole = in_turn(order[None], ranked(new[None], minimal, wiring, order.shape[1]))
-    return whole.reshape(order.shape)
+    more = ranked((serves & ~in_order)[None], minimal, wiring, order.shape[1])
+    return in_turn(order[None], more).reshape(order.shape)
 
 
 class CopyOnWrite:
-    """An array whose copies cost what is changed in them, not what it holds.
+    """An array whose copies take memory and time only for what is changed in them.
 
-    It is in a file in memory (memfd_create(2)), and every copy is a private mapping of that. A
-    process that may open no more files gets copies of its own.
+    It is in a file in memory (memfd_create(2)), and every copy is a private mapping of that file. A
+    process that may open no more files gets ordinary copies.
     """
 
     def __init__(self, array: NDArray[Any]) -> None:
@@ -161,19 +199,20 @@ class CopyOnWrite:
         with suppress(OSError):
             file = os.memfd_create("array")
             finalize(self, os.close, file)
-            os.ftruncate(file, max(array.nbytes, 1))  # of an empty file nothing can be mapped
-            self._whole = self._over(mmap(file, 0))
+            os.ftruncate(file, max(array.nbytes, 1))  # an empty file cannot be mapped
+            self._whole = self._in(mmap(file, 0))
             self._whole[...] = array
             self._file = file
         if self._file is None:
             self._whole = array.copy()
 
     def copy(self) -> NDArray[Any]:
-        """A copy that can be written to, independent of others."""
+        """Return a copy that can be written to, independent of other copies."""
         if self._file is not None:
             with suppress(OSError):  # a mapping takes a file descriptor, too
-                return self._over(mmap(self._file, 0, access=ACCESS_COPY))
+                return self._in(mmap(self._file, 0, access=ACCESS_COPY))
         return self._whole.copy()
 
-    def _over(self, memory: mmap) -> NDArray[Any]:
+    def _in(self, memory: mmap) -> NDArray[Any]:
+        """Return the array in mapped memory, without a copy."""
         return np.ndarray(self._shape, self._dtype, memory)

@@ -1,8 +1,8 @@
-"""Minimal tables of a fabric of which nodes or links are missing, for a compile.
+"""Minimal tables of a fabric with missing nodes or links, for a compile.
 
-They are those that the controller has after the same links failed, without what only the whole
-fabric needs: classes are those of the links that are left, and nothing is routed at nodes or
-towards nodes that are missing.
+They are the tables that the controller would install after the same links failed
+(`compilers.routing.link_repair`), without what belongs to missing parts: only the links that are
+left have classes, and there are no rows at missing nodes or towards them.
 """
 
 from __future__ import annotations
@@ -21,34 +21,41 @@ from compilers.wiring.wiring import Wiring
 def damaged_tables(
     tables: Tables, whole: Wiring, damage: Damage, topology: Topology, wiring: Wiring
 ) -> tuple[Tables, Topology]:
-    """Minimal tables of what is left, and its topology with the diameter that it has now.
+    """Return minimal tables of the fabric that is left, and its topology with its diameter.
 
     Args:
-        tables: minimal routes of the whole fabric, class k the k-th link.
+        tables: minimal routes of the whole fabric; class k leads over the k-th link.
         whole: the wiring of the whole fabric.
         damage: what is missing.
-        topology: what is left (`compilers.wiring.damage.remaining`), every endpoint of it joined.
-        wiring: of what is left.
+        topology: the fabric that is left (`compilers.wiring.damage.remaining`), in which a path
+            joins any two endpoints.
+        wiring: the wiring that is left.
     """
-    found = repaired(Intact.of_tables(tables, whole, topology), damage.links)
-    routes = _of_links_left(found.tables.routes, damage)
+    repair = repaired(Intact.of_tables(tables, whole, topology), damage.links)
+    routes = _without_missing(repair.tables.routes, damage)
     left = Tables(routes=routes, classes=Classes.minimal(wiring.port.copy()))
-    return left, replace(topology, diameter=found.diameter)
+    return left, replace(topology, diameter=repair.diameter)
 
 
-def _of_links_left(routes: Routes, damage: Damage) -> Routes:
-    """Rows by the links that are left; none at nodes or towards nodes that are not there."""
+def _without_missing(routes: Routes, damage: Damage) -> Routes:
+    """Return routes with classes numbered by the links that are left.
+
+    Rows towards missing nodes are removed, and so are those for aggregates of missing nodes only.
+    All rows of a missing node use missing links, so they go with these.
+    """
     egress = routes.egress.copy()
-    nothing = no_route(egress)  # also all rows of a node that is not there
+    none = no_route(egress)
     for switch in np.flatnonzero(damage.links.any(axis=1)):
-        number = np.arange(np.iinfo(egress.dtype).max + 1)
-        gone = damage.links[switch]
-        number[: len(gone)] = np.where(gone, nothing, np.cumsum(~gone) - 1)
-        egress[switch] = number[egress[switch]]
+        # The new number of each class: its place among the links that are left.
+        new_class = np.arange(np.iinfo(egress.dtype).max + 1)
+        is_missing = damage.links[switch]
+        new_class[: len(is_missing)] = np.where(is_missing, none, np.cumsum(~is_missing) - 1)
+        egress[switch] = new_class[egress[switch]]
+    # bool[prefixes], the prefixes without any node that is left.
     missing = np.zeros(max(len(egress), int(routes.prefix.max()) + 1), np.bool_)
     missing[: len(egress)] = damage.absent
-    whole = np.unique(routes.aggregate[routes.aggregate >= 0])
-    missing[np.setdiff1d(whole, routes.aggregate[~damage.absent])] = True
+    aggregates = np.unique(routes.aggregate[routes.aggregate >= 0])
+    missing[np.setdiff1d(aggregates, routes.aggregate[~damage.absent])] = True
     group, row = np.nonzero(missing[routes.prefix])
-    egress.reshape(len(routes.prefix), -1, egress.shape[1])[group, :, row] = nothing
+    egress.reshape(len(routes.prefix), -1, egress.shape[1])[group, :, row] = none
     return replace(routes, egress=egress)

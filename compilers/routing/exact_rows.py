@@ -1,14 +1,15 @@
-"""Rows of their own for destinations whose next hop is gone or no longer on a shortest path.
+"""Exact rows for destinations whose next hop has failed or is no longer on a shortest path.
 
-The next hop of a row stays where it is a link nearer in what is left of the fabric, and another
-neighbour that is takes its place where it is not. So every step of every packet leads nearer, and
-nothing loops. A row of an aggregate whose link is gone is taken out, and its members get rows of
-their own.
+After failures a row keeps its next hop if that is one link nearer to the destination in the fabric
+that is left; otherwise a neighbour that is nearer takes its place. So every step of every packet
+leads nearer, and nothing loops. A row for an aggregate is removed if its link has failed; the
+members of the aggregate get exact rows. Used by `compilers.routing.link_repair`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +19,26 @@ from compilers.tables.intermediate_form import Routes, no_route
 from compilers.topology.distance import BEYOND
 
 LINKS_TRIED = 4
-"""Links of a row that are tried before all of them: one of these mostly leads nearer."""
+"""How many links of a row are looked at first: mostly one of them leads nearer."""
+
+
+class ExactRows(NamedTuple):
+    """n rows of switches for single destinations."""
+
+    switch: NDArray[np.int64]
+    """int64[n], the switches."""
+    destination: NDArray[np.int64]
+    """int64[n], the destinations."""
+    link: NDArray[np.int64]
+    """int64[n], the number of the link that each row uses."""
 
 
 def behind(routes: Routes, prefix: NDArray[np.integer]) -> NDArray[np.int64]:
-    """int64[n]: the destinations that are in any of these prefixes, ascending."""
+    """Return the destinations that any of these prefixes covers, int64[n], ascending."""
     order = len(routes.egress)
-    there = np.isin(routes.aggregate, prefix[prefix >= order])
-    there[prefix[prefix < order]] = True
-    return np.flatnonzero(there)
+    covered = np.isin(routes.aggregate, prefix[prefix >= order])
+    covered[prefix[prefix < order]] = True
+    return np.flatnonzero(covered)
 
 
 def nearer_links(
@@ -34,31 +46,36 @@ def nearer_links(
     far: NDArray[np.int32],
     ends: NDArray[np.int64],
     distance: NDArray[np.uint8],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Switch, destination and link of the rows that must change; links are taken in turn.
+) -> ExactRows:
+    """Return the rows that must change, each with a link that leads nearer.
+
+    Of several such links a row takes the first in turn, from a link that depends on its switch and
+    destination, so that rows spread over links.
 
     Args:
         after: int32[S, D], the next switch towards each of `ends`, negative where none is left.
         far: int32[S, K], the neighbours that are left, -1 beyond the last.
         ends: int64[D], destinations.
-        distance: uint8[S, D], in what is left.
+        distance: uint8[S, D], the links between switches in the fabric that is left.
     """
     order, links = far.shape
     nearer = distance[after, np.arange(len(ends))] + 1 == distance
-    must = ~((after >= 0) & nearer) & (distance > 0) & (distance != BEYOND)
-    column, switch = np.nonzero(must.T)  # the distances of one destination lie together
+    must_change = ~((after >= 0) & nearer) & (distance > 0) & (distance != BEYOND)
+    column, switch = np.nonzero(must_change.T)  # the distances of one destination lie together
     turn = (switch + ends[column]) % links
+    # The neighbours of each switch twice, so that a turn is a range of them.
     twice = np.concatenate((far, far), axis=1).ravel()
-    near, wanted = distance.T.ravel(), distance[switch, column] - 1
+    flat_distance, wanted = distance.T.ravel(), distance[switch, column] - 1
     link = np.empty(len(switch), np.int64)
-    left = np.arange(len(switch))
-    for tried in (np.arange(min(LINKS_TRIED, links)), np.arange(links)):
-        there = twice.take((switch[left] * 2 * links + turn[left])[:, None] + tried)
-        closer = near.take((column[left] * order)[:, None] + there) == wanted[left, None]
-        closer &= there >= 0
-        link[left] = (turn[left] + closer.argmax(axis=1)) % links
-        left = left[~closer.any(axis=1)]
-    return switch, ends[column], link
+    open_rows = np.arange(len(switch))
+    for places in (np.arange(min(LINKS_TRIED, links)), np.arange(links)):
+        start = switch[open_rows] * 2 * links + turn[open_rows]
+        neighbour = twice.take(start[:, None] + places)
+        of_neighbour = flat_distance.take((column[open_rows] * order)[:, None] + neighbour)
+        closer = (of_neighbour == wanted[open_rows, None]) & (neighbour >= 0)
+        link[open_rows] = (turn[open_rows] + closer.argmax(axis=1)) % links
+        open_rows = open_rows[~closer.any(axis=1)]
+    return ExactRows(switch, ends[column], link)
 
 
 def with_rows(
@@ -67,11 +84,18 @@ def with_rows(
     destination: NDArray[np.int64],
     egress_class: NDArray[np.int64],
 ) -> Routes:
-    """Routes with rows of their own for destinations at switches."""
-    row, there = rows_of(routes, switch, destination)
-    if not there.all():
-        group = switch[~there] * len(routes.prefix) // len(routes.egress)
-        routes = _with_prefixes(routes, group, destination[~there])
+    """Return routes in which switches have exact rows for destinations.
+
+    Args:
+        routes: before.
+        switch: int64[n], the switches.
+        destination: int64[n], the destination of each row.
+        egress_class: int64[n], the class of each row.
+    """
+    row, has_row = rows_of(routes, switch, destination)
+    if not has_row.all():
+        group = switch[~has_row] * len(routes.prefix) // len(routes.egress)
+        routes = _with_prefixes(routes, group, destination[~has_row])
         row, _ = rows_of(routes, switch, destination)
     egress = routes.egress.copy()
     egress[switch, row] = egress_class.astype(egress.dtype)
@@ -79,17 +103,26 @@ def with_rows(
 
 
 def _with_prefixes(routes: Routes, group: NDArray[np.int64], prefix: NDArray[np.int64]) -> Routes:
-    """Routes whose groups of switches have place for more prefixes, without rows yet."""
-    order, beyond = len(routes.egress), max(len(routes.egress), int(routes.aggregate.max()) + 1)
-    sets = [rows[rows < beyond] for rows in routes.prefix]
+    """Return routes with more prefixes in groups of switches, which have no route for them yet.
+
+    Args:
+        routes: before.
+        group: int64[n], groups of switches that have the same prefixes.
+        prefix: int64[n], a prefix for each of these groups.
+    """
+    order = len(routes.egress)
+    # Fills the rows of groups with fewer prefixes than others.
+    filler = max(order, int(routes.aggregate.max()) + 1)
+    prefixes_of = [rows[rows < filler] for rows in routes.prefix]
     for g in np.unique(group).tolist():
-        sets[g] = np.union1d(sets[g], prefix[group == g])
-    widest = max(map(len, sets))
-    prefixes = np.full((len(sets), widest), beyond, np.int32)
+        prefixes_of[g] = np.union1d(prefixes_of[g], prefix[group == g])
+    widest = max(map(len, prefixes_of))
+    prefixes = np.full((len(prefixes_of), widest), filler, np.int32)
     egress = np.full((order, widest), no_route(routes.egress), routes.egress.dtype)
-    old, new = (e.reshape(len(sets), -1, e.shape[1]) for e in (routes.egress, egress))
-    for g, rows in enumerate(sets):
+    old = routes.egress.reshape(len(prefixes_of), -1, routes.egress.shape[1])
+    new = egress.reshape(len(prefixes_of), -1, widest)
+    for g, rows in enumerate(prefixes_of):
         prefixes[g, : len(rows)] = rows
-        before = routes.prefix[g][routes.prefix[g] < beyond]
+        before = routes.prefix[g][routes.prefix[g] < filler]
         new[g][:, np.searchsorted(rows, before)] = old[g][:, : len(before)]
     return replace(routes, prefix=prefixes, egress=egress)

@@ -2,8 +2,8 @@
 
 Both legs are minimal. The intermediate is drawn where a packet enters, for each flow, among all
 switches with hosts, its own and the destination's included: then the path is minimal. So every
-traffic loads links as two uniform ones do, whoever sends to whom (L. G. Valiant, "A Scheme for Fast
-Parallel Communication", 1982).
+traffic loads links as two uniform traffics do, whoever sends to whom (L. G. Valiant, "A Scheme for
+Fast Parallel Communication", 1982).
 
 The packet carries the number of its intermediate, so N rows by that number are all that a switch
 needs besides its routes, and they lead where the routes to the intermediates lead. The intermediate
@@ -23,5 +23,5 @@ from compilers.tables.build import Build
 
 
 def intermediates(build: Build) -> NDArray[np.int64]:
-    """int64[M], ascending: the switches that packets may go by, all that have hosts."""
+    """Return the switches that packets may go by, int64[M], ascending: all that have hosts."""
     return np.flatnonzero(build.topology.endpoints)

@@ -1,4 +1,9 @@
-"""Sets of links by another link of the same switch, some switches at a time."""
+"""Sets of links for each link of a switch, as bool[n, K, K] over n switches with K links.
+
+Alternates, bounces and the links for marked packets are such sets: entry [s, k, j] says of link j
+whether it may be used for what has to do with link k of the same switch. All switches at once would
+take too much memory, so callers go through blocks of switches (`link_blocks`).
+"""
 
 from __future__ import annotations
 
@@ -12,16 +17,17 @@ from compilers.topology.triangles import apex_links
 from compilers.wiring.wiring import Wiring
 
 LINK_PAIRS_AT_ONCE = 1 << 20
+"""About how many pairs of links the switches of a block have."""
 
 
 @lru_cache(maxsize=1)
 def apex_of(wiring: Wiring) -> NDArray[np.int16]:
-    """int16[S, K]: `compilers.topology.triangles.apex_links` of a fabric."""
+    """Return `compilers.topology.triangles.apex_links` of a fabric, int16[S, K]."""
     return apex_links(wiring.far)
 
 
 def link_blocks(wiring: Wiring) -> Iterator[slice]:
-    """Ranges of switches that have about a million pairs of links."""
+    """Yield ranges of switches that together cover all, each with about a million link pairs."""
     order, links = wiring.far.shape
     step = max(1, LINK_PAIRS_AT_ONCE // max(1, links * links))
     for first in range(0, order, step):
@@ -29,23 +35,32 @@ def link_blocks(wiring: Wiring) -> Iterator[slice]:
 
 
 def other_links(far: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """bool[n, K, K]: whether links k and j of a switch both exist and differ."""
+    """Return whether links k and j of a switch both exist and differ, bool[n, K, K].
+
+    Args:
+        far: int32[n, K], the neighbour at each link, -1 where there is no link.
+
+    >>> other_links(np.array([[5, 8, -1]], np.int32))[0].astype(int)
+    array([[0, 1, 0],
+           [1, 0, 0],
+           [0, 0, 0]])
+    """
     present = far >= 0
-    found: NDArray[np.bool_] = present[:, :, None] & present[:, None, :]
+    others: NDArray[np.bool_] = present[:, :, None] & present[:, None, :]
     number = np.arange(far.shape[1])
-    found[:, number, number] = False
-    return found
+    others[:, number, number] = False
+    return others
 
 
 def apexes(apex: NDArray[np.int16]) -> NDArray[np.bool_]:
-    """bool[n, K, K]: whether the j-th and the k-th neighbour are cabled to each other.
+    """Return whether the j-th and the k-th neighbour are cabled to each other, bool[n, K, K].
 
     In ER_q that is at most one j for each k, the apex of the triangle on link k.
 
     Args:
         apex: int16[n, K], `compilers.topology.triangles.apex_links` of some switches.
     """
-    result = np.zeros((*apex.shape, apex.shape[1]), np.bool_)
+    cabled = np.zeros((*apex.shape, apex.shape[1]), np.bool_)
     s, k = np.nonzero(apex >= 0)
-    result[s, k, apex[s, k]] = True
-    return result
+    cabled[s, k, apex[s, k]] = True
+    return cabled

@@ -1,16 +1,18 @@
-"""Tables around links that are dead or missing, made from the tables before: only what must change.
+"""Tables around links that have failed, made from the build's tables with as few changes as can be.
 
-Destinations towards which some row used such a link are looked at, nothing else: the others have
-the paths that they always had. Of their rows those change whose next hop is gone or no longer on a
-shortest path (`compilers.routing.exact_rows`). In ER_q that is O(q) rows for a link. A row takes a
-class that the switch has for its new link: one whose alternates do not come back with this
-destination, else one without alternates. Classes change at the ends of failed links alone
-(`compilers.routing.class_repair`), and where packets are shared at every hop also those with next
-hops that lead no nearer any more. A compile asks for the same (`compilers.routing.damaged_tables`).
+The controller repairs switches with these tables, and a compile of a damaged fabric starts from
+them (`compilers.routing.damaged_tables`). Without failures they are the tables of the build.
 
-Destinations that are cut off lose their rows at those ends; rows elsewhere lead there. A switch
-without links keeps its program. A *drained* switch, which may or may not still work,
-gets what is for itself and nothing in transit. Without failures the tables are those of the build.
+- **Rows** change only for destinations towards which some row used a failed link; packets to all
+  others keep their paths. Of these rows, those change whose next hop has failed or is no longer on
+  a shortest path (`compilers.routing.exact_rows`). In ER_q these are O(q) rows for a failed link. A
+  row takes a class that its switch has for the new link: the one with most alternates, if none of
+  them leads packets to this destination back to the switch, else one without alternates.
+- **Classes** change only at the ends of failed links (`compilers.routing.class_repair`). Where
+  packets are shared at every hop, classes elsewhere also lose next hops that no longer lead nearer.
+- Rows for destinations that are **cut off** are removed at the ends of failed links only; rows
+  elsewhere lead packets there, where they are dropped. A switch without links keeps its tables.
+- A **drained** switch, which may or may not work, gets packets for itself, and none in transit.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.class_repair import ClassParts, CopyOnWrite, Left, arrives, refilled
-from compilers.routing.exact_rows import behind, nearer_links, with_rows
+from compilers.routing.exact_rows import ExactRows, behind, nearer_links, with_rows
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
 from compilers.tables.fib import Fib
@@ -34,34 +36,39 @@ from compilers.wiring.wiring import Wiring
 
 Numbers = NDArray[Any]
 CELLS_AT_ONCE = 1 << 17
-"""Pairs of a switch and a destination, K links of each of which are looked at, at the same time."""
+"""About how many pairs of a switch and a destination are looked at together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intact:
-    """A build before failures, as far as repairs need it.
-
-    endpoints: bool[S]. diameter: in links. cables: `Wiring.cables()`. link: int64[S, C], the link
-    of each class by its place in `Wiring.port`, K where there is none. first_class: int64[S, K+1],
-    the first class of each link, -1 where there is none. egress: `Routes.egress`. every_hop: of
-    the build.
-    """
+    """A build before failures, prepared once for any number of repairs."""
 
     tables: Tables
+    """The tables of the build."""
     wiring: Wiring
+    """All cables."""
     endpoints: NDArray[np.bool_]
+    """bool[S], the switches with hosts."""
     diameter: int
+    """The most links between two switches."""
     cables: NDArray[np.int32]
+    """int32[S, ports + 1], the switch at each port, as of `Wiring.cables()`."""
     fib: Fib
+    """The tables joined with the cables."""
     link: NDArray[np.int64]
+    """int64[S, C], the link of each class by its place in `Wiring.port`, K where there is none."""
     first_class: NDArray[np.int64]
+    """int64[S, K + 1], the first class of each link, -1 where there is none."""
     egress: CopyOnWrite
+    """`Routes.egress`, to be copied for every repair."""
     class_parts: ClassParts
+    """The arrays of the classes, to be copied for every repair."""
     every_hop: bool
+    """Whether packets are shared at every hop."""
 
     @classmethod
     def of(cls, build: Build) -> Intact:
-        """Prepare a build; once, as it takes longer than a repair."""
+        """Prepare a build, which takes longer than a repair."""
         return cls.of_tables(build.tables, build.wiring, build.topology, build.forwarding.every_hop)
 
     @classmethod
@@ -72,7 +79,7 @@ class Intact:
 
         Args:
             tables: before failures.
-            wiring: of the whole fabric.
+            wiring: all cables of the fabric.
             topology: says which switches are endpoints, and the diameter before failures.
             every_hop: whether packets are shared at every hop.
         """
@@ -103,13 +110,13 @@ class Intact:
         )
 
     def fib_of(self, routes: Routes) -> Fib:
-        """The look-up in these routes and the build's classes."""
+        """Return the look-up in these routes and the build's classes."""
         if routes.prefix is self.tables.routes.prefix:
             return replace(self.fib, routes=routes)
         return Fib.of(Tables(routes, self.tables.classes), self.cables)
 
     def without(self, dead: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """`cables` without dead links, bool[S, K]."""
+        """Return `cables` without dead links, bool[S, K]: no switch is at their ports."""
         cables = self.cables.copy()
         switch, link = np.nonzero(dead)
         cables[switch, self.wiring.port[switch, link]] = -1
@@ -118,21 +125,22 @@ class Intact:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repaired:
-    """Tables without dead links, and where they differ from those before.
-
-    fib: of these tables and all cables. rows: int64[n, 2], switch and prefix number. classes:
-    int64[m, 2], switch and class. cut_off: pairs of a destination and a switch with links that no
-    path joins any more. diameter: no shortest path has more links. cables: `Wiring.cables()` where
-    packets are shared at every hop, else None.
-    """
+    """Tables that use no failed link, and where they differ from those of the build."""
 
     tables: Tables
+    """The repaired tables."""
     fib: Fib
+    """The repaired tables joined with all cables."""
     rows: NDArray[np.int64]
+    """int64[n, 2], the switch and the prefix number of each row that changed."""
     classes: NDArray[np.int64]
+    """int64[m, 2], the switch and the number of each class that changed."""
     diameter: int
+    """The most links of a shortest path that is left."""
     cut_off: int = 0
+    """How many pairs of a destination and a switch with links no path joins any more."""
     cables: NDArray[np.int32] | None = None
+    """`Wiring.cables()` where packets are shared at every hop, else None."""
 
     @property
     def switches(self) -> NDArray[np.int64]:
@@ -143,48 +151,51 @@ class Repaired:
 def repaired(
     intact: Intact, dead: NDArray[np.bool_], drained: NDArray[np.bool_] | None = None
 ) -> Repaired:
-    """The tables for what is left when links are dead.
+    """Return the tables around failed links.
 
     Args:
         intact: the build.
         dead: bool[S, K], links that carry nothing, marked at both ends.
-        drained: bool[S], switches that are to pass nothing on; their own programs do not change.
+        drained: bool[S], switches that shall pass nothing on; their own tables do not change.
     """
     far = intact.wiring.far
-    aside = np.zeros(len(far), np.bool_) if drained is None else drained
-    avoided = avoided_links(far, dead, aside)
+    is_drained = np.zeros(len(far), np.bool_) if drained is None else drained
+    avoided = avoided_links(far, dead, is_drained)
     live = (far >= 0) & ~avoided
-    there = (np.count_nonzero(live, axis=1) > 0) & ~aside
-    hurt = np.flatnonzero(avoided.any(axis=1) & there)
+    # bool[S], the switches whose tables may change.
+    repairable = (np.count_nonzero(live, axis=1) > 0) & ~is_drained
+    at_failures = np.flatnonzero(avoided.any(axis=1) & repairable)
     cables = intact.cables if intact.every_hop else None
-    if not len(hurt):
+    if not len(at_failures):
         none = np.zeros((0, 2), np.int64)
         return Repaired(intact.tables, intact.fib, none, none, intact.diameter, cables=cables)
-    routes, removed = _without(intact, avoided, dead, hurt)
+    routes, removed = _without_rows(intact, avoided, dead, at_failures)
     ends = behind(routes, removed[:, 1])
-    detours = _Detours.of(intact, routes, avoided, live, there)
-    found = detours.towards(ends[intact.endpoints[ends]])
-    tables = replace(intact.tables, routes=with_rows(routes, *found.rows))
+    detours = _Detours.of(intact, routes, avoided, live, repairable)
+    rows = detours.towards(ends[intact.endpoints[ends]])
+    routes = with_rows(routes, rows.switch, rows.destination, rows.number)
+    tables = replace(intact.tables, routes=routes)
     left = Left(
         tables=tables,
-        fib=intact.fib_of(tables.routes),
+        fib=intact.fib_of(routes),
         wiring=intact.wiring,
         live=live,
-        hurt=hurt,
+        hurt=at_failures,
         ends=np.flatnonzero(intact.endpoints),
-        depth=found.depth,
+        depth=rows.depth,
     )
-    classes, touched = refilled(left, intact.class_parts)
+    classes, changed = refilled(left, intact.class_parts)
     if intact.every_hop:
-        classes, more = detours.nearer_repairs(classes, left.fib, ends)
-        touched = distinct(np.concatenate((touched, more)))
+        classes, farther = detours.without_farther_hops(classes, left.fib, ends)
+        changed = distinct(np.concatenate((changed, farther)))
+    added = np.column_stack((rows.switch, rows.destination))
     return Repaired(
         tables=replace(tables, classes=classes),
         fib=left.fib,
-        rows=distinct(np.concatenate((removed, np.column_stack(found.rows[:2])))),
-        classes=touched,
-        diameter=found.depth,
-        cut_off=found.cut_off,
+        rows=distinct(np.concatenate((removed, added))),
+        classes=changed,
+        diameter=rows.depth,
+        cut_off=rows.cut_off,
         cables=cables,
     )
 
@@ -192,48 +203,64 @@ def repaired(
 def avoided_links(
     far: NDArray[np.int32], dead: NDArray[np.bool_], drained: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """bool[S, K]: links that are dead, or lead to a drained switch.
+    """Return the links that no packet in transit takes, bool[S, K]: dead, or to a drained switch.
 
-    Also those between two drained switches; what one of them sends itself is its own affair.
+    Links between two drained switches are among them.
+
+    Args:
+        far: int32[S, K], the neighbour at each link, -1 where there is none.
+        dead: bool[S, K], links that carry nothing.
+        drained: bool[S], the drained switches.
     """
     return dead | ((far >= 0) & drained[far])
 
 
 def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[m, 2]: the pairs, int64[n, 2] and none negative, each once and in order."""
+    """Return pairs, int64[n, 2] and none negative, each once and in order, int64[m, 2].
+
+    >>> distinct(np.array([[2, 1], [0, 5], [2, 1]])).tolist()
+    [[0, 5], [2, 1]]
+    """
     width = int(pairs.max(initial=0)) + 1
     keys = np.sort(pairs[:, 0] * width + pairs[:, 1])  # np.unique hashes: 50 times as slow here
-    first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
-    return np.column_stack(np.divmod(keys[first], width))
+    is_first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+    return np.column_stack(np.divmod(keys[is_first], width))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """Rows that change, as switch, destination and class, int64[n] each; the links of the longest
-    path; pairs that are cut off.
-    """
+class _NewRows:
+    """The n rows that change, and what was seen while they were looked for."""
 
-    rows: tuple[Numbers, Numbers, Numbers]
+    switch: Numbers
+    """int64[n], the switches."""
+    destination: Numbers
+    """int64[n], the destinations."""
+    number: Numbers
+    """int64[n], the class of each row."""
     depth: int
+    """The most links of a shortest path that is left."""
     cut_off: int
+    """How many pairs of a switch and a destination no path joins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Detours:
-    """What is left of the links, where rows that used avoided ones are to lead now.
-
-    fib: of the routes that are left. cables: without avoided links. far: int32[S, K], neighbours
-    that are left, and number: int64[S, K], their links. table: that of `distances`. there: bool[S],
-    the switches that get rows.
-    """
+    """The links that are left, over which rows lead that used avoided links before."""
 
     intact: Intact
+    """The build."""
     fib: Fib
+    """The routes that are left, joined with the cables."""
     cables: NDArray[np.int32]
+    """int32[S, ports + 1], the switch at each port, without avoided links."""
     far: NDArray[np.int32]
+    """int32[S, K], the neighbours that are left, -1 beyond the last."""
     number: NDArray[np.int64]
+    """int64[S, K], the links to these neighbours by their places in `Wiring.port`."""
     table: NDArray[np.int64]
-    there: NDArray[np.bool_]
+    """The neighbours in the form that `distances` takes."""
+    repairable: NDArray[np.bool_]
+    """bool[S], the switches whose rows may change."""
 
     @classmethod
     def of(
@@ -242,86 +269,122 @@ class _Detours:
         routes: Routes,
         avoided: NDArray[np.bool_],
         live: NDArray[np.bool_],
-        there: NDArray[np.bool_],
+        repairable: NDArray[np.bool_],
     ) -> _Detours:
-        """Prepare what all destinations share."""
+        """Prepare what is the same for all destinations.
+
+        Args:
+            intact: the build.
+            routes: without the rows that use avoided links.
+            avoided: bool[S, K], links that no packet in transit takes.
+            live: bool[S, K], the links that are left.
+            repairable: bool[S], the switches whose rows may change.
+        """
         far = closed_up(intact.wiring.far, live, -1)
         number = closed_up(np.tile(np.arange(live.shape[1]), (len(live), 1)), live, -1)
         fib, cables = intact.fib_of(routes), intact.without(avoided)
-        return cls(intact, fib, cables, far, number, table_of(far), there)
+        return cls(intact, fib, cables, far, number, table_of(far), repairable)
 
-    def towards(self, ends: NDArray[np.int64]) -> _Found:
-        """The rows towards these destinations, some at a time: memory does not grow with damage."""
-        step = max(1, CELLS_AT_ONCE // len(self.far))
-        blocks = [self._some(ends[first : first + step]) for first in range(0, len(ends), step)]
-        none = np.zeros(0, np.int64)
-        rows = [block.rows for block in blocks] or [(none, none, none)]
-        switch, end, number = (np.concatenate(part) for part in zip(*rows, strict=True))
-        depth = max((block.depth for block in blocks), default=0)
-        cut_off = sum(block.cut_off for block in blocks)
-        return _Found((switch, end, number), max(depth, self.intact.diameter), cut_off)
+    def towards(self, ends: NDArray[np.int64]) -> _NewRows:
+        """Return the rows that change towards destinations, int64[D], ascending.
 
-    def nearer_repairs(
-        self, classes: Classes, fib: Fib, ends: NDArray[np.int64]
-    ) -> tuple[Classes, NDArray[np.int64]]:
-        """Classes of next hops that lead nearer to all that they serve; int64[m, 2], those that
-        change.
-
-        fib: of the repaired routes. ends: the destinations to which some distance has changed.
+        In blocks of destinations, so that memory does not grow with the damage.
         """
-        order, count, options = classes.alternate.shape
-        here = np.arange(order)[:, None]
-        leads = self.cables[here[..., None], classes.alternate]
-        leads[classes.alternate == 0] = -1
-        away = np.zeros((order, count, options), np.bool_)
-        step = max(1, CELLS_AT_ONCE // order)
-        for some in (ends[first : first + step] for first in range(0, len(ends), step)):
-            distance, number = distances(self.table, some).T, fib.egress(some)
-            known = (number < count) & (distance != BEYOND)
-            served = np.where(known, number, 0).astype(np.intp)
-            for option in range(options):
-                far = leads[here, served, option]
-                nearer = distance[far, np.arange(len(some))] + 1 == distance
-                switch, column = np.nonzero(known & (far >= 0) & ~nearer)
-                away[switch, served[switch, column], option] = True
-        alternate = np.where(away, np.uint16(0), classes.alternate)
-        weight = np.array(classes.weight)
-        weight[..., 1:][away] = 0
-        changed = np.argwhere(away.any(axis=2))
-        return replace(classes, alternate=alternate, weight=weight), changed
+        step = max(1, CELLS_AT_ONCE // len(self.far))
+        blocks = [self._block(ends[first : first + step]) for first in range(0, len(ends), step)]
+        none = np.zeros(0, np.int64)
+        return _NewRows(
+            switch=np.concatenate([none, *(block.switch for block in blocks)]),
+            destination=np.concatenate([none, *(block.destination for block in blocks)]),
+            number=np.concatenate([none, *(block.number for block in blocks)]),
+            depth=max([self.intact.diameter, *(block.depth for block in blocks)]),
+            cut_off=sum(block.cut_off for block in blocks),
+        )
 
-    def _some(self, ends: NDArray[np.int64]) -> _Found:
-        there, distance = self.there, distances(self.table, ends).T
+    def _block(self, ends: NDArray[np.int64]) -> _NewRows:
+        """Return the rows that change towards a block of destinations, int64[D]."""
+        repairable, distance = self.repairable, distances(self.table, ends).T
         after = self.fib.next_switch(ends)
         rows = nearer_links(after, self.far, ends, distance)
-        switch, end, link = (part[there[rows[0]]] for part in rows)
-        link = self.number[switch, link]
+        changes = repairable[rows.switch]
+        switch, end = rows.switch[changes], rows.destination[changes]
+        link = self.number[switch, rows.link[changes]]
         after[switch, np.searchsorted(ends, end)] = self.intact.wiring.far[switch, link]
-        chosen = _classes(self.intact, self.cables, after, ends, (switch, end, link))
         reached = distance != BEYOND
-        lost = ~reached & there[:, None] & there[ends]
-        depth = int(distance[reached].max(initial=0))
-        return _Found((switch, end, chosen), depth, int(np.count_nonzero(lost)))
+        cut_off = ~reached & repairable[:, None] & repairable[ends]
+        return _NewRows(
+            switch=switch,
+            destination=end,
+            number=_classes(self.intact, self.cables, after, ends, ExactRows(switch, end, link)),
+            depth=int(distance[reached].max(initial=0)),
+            cut_off=int(np.count_nonzero(cut_off)),
+        )
+
+    def without_farther_hops(
+        self, classes: Classes, fib: Fib, ends: NDArray[np.int64]
+    ) -> tuple[Classes, NDArray[np.int64]]:
+        """Remove next hops that do not lead nearer to every destination of their class.
+
+        Args:
+            classes: after the repair of the ends of failed links.
+            fib: the repaired routes, joined with the cables.
+            ends: int64[D], the destinations to which some distance has changed.
+
+        Returns:
+            The classes, and int64[m, 2], the switch and number of each class that changed.
+        """
+        order, count, options = classes.alternate.shape
+        switches = np.arange(order)[:, None]
+        # int32[S, C, A], the switch that each alternate leads to.
+        neighbour = self.cables[switches[..., None], classes.alternate]
+        neighbour[classes.alternate == 0] = -1
+        farther = np.zeros((order, count, options), np.bool_)
+        step = max(1, CELLS_AT_ONCE // order)
+        for first in range(0, len(ends), step):
+            block = ends[first : first + step]
+            distance, egress = distances(self.table, block).T, fib.egress(block)
+            forwarded = (egress < count) & (distance != BEYOND)
+            number = np.where(forwarded, egress, 0).astype(np.intp)
+            for option in range(options):
+                far = neighbour[switches, number, option]
+                nearer = distance[far, np.arange(len(block))] + 1 == distance
+                switch, column = np.nonzero(forwarded & (far >= 0) & ~nearer)
+                farther[switch, number[switch, column], option] = True
+        alternate = np.where(farther, np.uint16(0), classes.alternate)
+        weight = np.array(classes.weight)
+        weight[..., 1:][farther] = 0
+        changed = np.argwhere(farther.any(axis=2))
+        return replace(classes, alternate=alternate, weight=weight), changed
 
 
-def _without(
+def _without_rows(
     intact: Intact,
     avoided: NDArray[np.bool_],
     dead: NDArray[np.bool_],
-    hurt: NDArray[np.int64],
+    at_failures: NDArray[np.int64],
 ) -> tuple[Routes, NDArray[np.int64]]:
-    """Routes without the rows that use avoided links; int64[n, 2], their switches and prefixes.
+    """Remove the rows that use avoided links.
 
-    A row for the very switch at the other end of a link that is avoided and not dead stays.
+    A row for the drained switch at the other end of a link that works stays.
+
+    Args:
+        intact: the build.
+        avoided: bool[S, K], links that no packet in transit takes.
+        dead: bool[S, K], links that carry nothing.
+        at_failures: int64[n], the switches with avoided links.
+
+    Returns:
+        The routes, and int64[m, 2], the switch and prefix of each row that was removed.
     """
     routes, wiring = intact.tables.routes, intact.wiring
-    nowhere = wiring.far.shape[1]
-    of_class = np.pad(intact.link[hurt], ((0, 0), (0, 1)), constant_values=nowhere)
-    number = np.minimum(routes.egress[hurt], of_class.shape[1] - 1).astype(np.intp)
-    link = np.take_along_axis(of_class, number, axis=1)
-    gone = np.pad(avoided[hurt], ((0, 0), (0, 1)))
-    which, row = np.nonzero(np.take_along_axis(gone, link, axis=1))
-    switch, link = hurt[which], link[which, row]
+    no_link = wiring.far.shape[1]
+    # One more column stands for `local` and `no_route`, and one for no link.
+    link_of_class = np.pad(intact.link[at_failures], ((0, 0), (0, 1)), constant_values=no_link)
+    number = np.minimum(routes.egress[at_failures], link_of_class.shape[1] - 1).astype(np.intp)
+    link = np.take_along_axis(link_of_class, number, axis=1)
+    is_avoided = np.pad(avoided[at_failures], ((0, 0), (0, 1)))
+    which, row = np.nonzero(np.take_along_axis(is_avoided, link, axis=1))
+    switch, link = at_failures[which], link[which, row]
     prefix = routes.prefix[switch * len(routes.prefix) // len(routes.egress), row]
     goes = dead[switch, link] | (wiring.far[switch, link] != prefix)
     egress = intact.egress.copy()
@@ -335,24 +398,32 @@ def _classes(
     cables: NDArray[np.int32],
     after: NDArray[np.int32],
     ends: NDArray[np.int64],
-    rows: tuple[Numbers, Numbers, Numbers],
+    rows: ExactRows,
 ) -> NDArray[np.int64]:
-    """int64[n]: the class of each row (switch, destination, link) that changes.
+    """Choose a class of its link for each row that changes, int64[n].
 
-    Of the classes of its link the one with most alternates from all of which `after`, int32[S, D],
-    leads to the destination and never to the switch again.
+    Of the classes of the link it is the one with most alternates from all of which packets come to
+    the destination and never to the switch again.
+
+    Args:
+        intact: the build.
+        cables: int32[S, ports + 1], the switch at each port, without avoided links.
+        after: int32[S, D], the next switch towards each of `ends`.
+        ends: int64[D], destinations.
+        rows: the rows, with their links by places in `Wiring.port`.
     """
-    switch, end, link = rows
     classes = intact.tables.classes
     if not classes.alternate.shape[2]:
-        return intact.first_class[switch, link]
-    row, number = np.nonzero(intact.link[switch] == link[:, None])
-    here, column = switch[row, None], np.searchsorted(ends, end)[row, None]
-    first = cables[here, classes.alternate[switch[row], number]]
+        return intact.first_class[rows.switch, rows.link]
+    row, number = np.nonzero(intact.link[rows.switch] == rows.link[:, None])
+    switch, end = rows.switch[row, None], rows.destination[row, None]
+    column = np.searchsorted(ends, rows.destination)[row, None]
+    first = cables[switch, classes.alternate[rows.switch[row], number]]
     links = 2 * intact.diameter + 2
-    arrive = arrives(after, first, column, end[row, None], (here,), links)
-    good = np.all(arrive | (first < 0), axis=1)
-    spread = np.where(good, np.count_nonzero(first >= 0, axis=1), -1)
-    best = np.lexsort((number, -spread, row))
-    chosen: NDArray[np.int64] = number[best[np.unique(row[best], return_index=True)[1]]]
+    arrive = arrives(after, first, column, end, (switch,), links)
+    all_arrive = np.all(arrive | (first < 0), axis=1)
+    alternates = np.where(all_arrive, np.count_nonzero(first >= 0, axis=1), -1)
+    best_first = np.lexsort((number, -alternates, row))
+    best_of_row = np.unique(row[best_first], return_index=True)[1]
+    chosen: NDArray[np.int64] = number[best_first[best_of_row]]
     return chosen

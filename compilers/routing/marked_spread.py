@@ -1,28 +1,35 @@
-"""Marked spread: a bit in the packet, and fixed weights carry every permutation alike.
+"""Marked spread, the balance `spread`: a bit in the packet makes two switches choose at random.
 
-A host's packet leaves by any link of its switch, all with one share. Unless that link is the
-minimal one, the packet is marked. The next switch, r, takes the mark off. If the destination is r's
-neighbour, it goes there; else by any link of r but the one that it came in on, over the switch s,
-and those to the apex of the triangle on that, which is joined to s as well, and to a twin of s,
-which has the same neighbours. From there on it goes minimally:
+A packet from a host of switch s to switch d goes in three stages:
 
-    s - d, s - r - d, s - x - d, or s - r - w - (w×d) - d, 4 links at most
+1. s sends it over any of its links, all with the same share. Unless that link is the minimal one,
+   the packet is marked.
+2. The next switch, r, takes the mark off. If d is a neighbour of r, the packet goes there. If not,
+   r sends it to any neighbour w except s, neighbours of s, and *twins* of s, which have the same
+   neighbours as s.
+3. From w on it goes minimally.
 
-Where a marked packet goes depends on the link that it came in on, so q + 1 sets of links at a
-switch serve all destinations, and none is kept: the cables say them. At w no path leads back: w×d
-is r only if r is next to d.
+In PolarFly the only neighbour of r that is also one of s is the apex of the triangle on s–r. The
+packet's path is one of these, with 4 links at most:
 
-The rule is that of Spraypoint (RNG, arXiv 2604.15261), and holds in any graph: s sends over any
-link, r over any but those to s, to the neighbours of s and to twins of s, and from w on packets go
-minimally, over r again where w's path leads there. No loop is possible: the mark is cleared once,
-and minimal paths end. The paper's waypoint is the neighbour of d that the packet enters by; in
-PolarFly each link of r leads over another one, so to choose a link is to choose a waypoint. Every
-switch needs two links for what comes in marked by another (`require_onward`).
+    s - d, s - r - d, s - x - d, or s - r - w - (w×d) - d
 
-Every permutation is carried at .45 of the hosts' rate or more at q = 5, .46 at 7, .48 at 13, .49 at
-31, p = (q + 1)/2 hosts a switch: each link is the first, second, third or last of a part of the
-packets that hardly depends on who sends to whom. In an OFT, whose leaves have a twin, it is exactly
-(q + 1)/2p.
+At w no path leads back to r, as w×d is r only if r is next to d. In other graphs it may lead over r
+again, but a loop is not possible: the mark is cleared once, and minimal paths end.
+
+Where r sends a marked packet depends only on the link that it came in on. So K sets of links at a
+switch with K links serve all destinations, and none is stored, as they follow from the cables
+(`onward_links`). Every switch needs at least two links for marked packets of each link, in case one
+fails (`require_onward`).
+
+This is the rule of Spraypoint (RNG, arXiv 2604.15261) in any graph. The paper chooses a waypoint,
+the neighbour of d by which the packet enters; in PolarFly each link of r leads over another
+waypoint, so to choose a link is to choose a waypoint.
+
+Fixed weights carry every permutation about as well, as each link is the first, second, third or
+last of a part of the packets that hardly depends on who sends to whom. With p = (q + 1)/2 hosts a
+switch, at least .45 of the hosts' rate is carried at q = 5, .46 at 7, .48 at 13, and .49 at 31. In
+an OFT, whose leaves have a twin, it is exactly (q + 1)/2p.
 """
 
 from __future__ import annotations
@@ -39,49 +46,62 @@ from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, Refused
 
 LEAST_ONWARD = 2
+"""The fewest links that a switch must have for marked packets of another link."""
 
 
 def onward_links(wiring: Wiring) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-    """By which links a marked packet leaves that came in over a link, some switches at a time.
+    """Yield the links by which marked packets leave, a block of switches at a time.
 
     Yields:
-        The switches, and bool[n, K, K]: by the link that it came in on, those that it may take.
+        The range of n switches, and bool[n, K, K]: entry [s, k, j] says whether a marked packet
+        that came in on link k may leave by link j.
     """
-    for some in link_blocks(wiring):
-        yield some, _onward(wiring, some)
+    for switches in link_blocks(wiring):
+        yield switches, _onward(wiring, switches)
 
 
 def fewest_onward(wiring: Wiring) -> int:
-    """The fewest links that a switch spreads the packets of a cable over."""
-    return int(_counts_onward(wiring).min())
+    """Return the fewest links over which any switch spreads the marked packets of a link."""
+    return int(_fewest_by_switch(wiring).min())
 
 
-def _counts_onward(wiring: Wiring) -> NDArray[np.int64]:
-    """int64[S]: the same of each switch; of those without links more than there are links."""
-    found = np.full(len(wiring.far), wiring.far.shape[1] + 1)
-    for some, usable in onward_links(wiring):
-        count = np.where(wiring.far[some] >= 0, np.count_nonzero(usable, axis=2), found[0])
-        found[some] = count.min(axis=1)
-    return found
+def _fewest_by_switch(wiring: Wiring) -> NDArray[np.int64]:
+    """Return the fewest links over which each switch spreads marked packets of a link, int64[S].
+
+    K + 1 for a switch without links.
+    """
+    no_links = wiring.far.shape[1] + 1
+    fewest = np.full(len(wiring.far), no_links)
+    for switches, usable in onward_links(wiring):
+        count = np.count_nonzero(usable, axis=2)
+        fewest[switches] = np.where(wiring.far[switches] >= 0, count, no_links).min(axis=1)
+    return fewest
 
 
 def require_onward(wiring: Wiring, balance: str) -> None:
-    """Pass when one link can fail and every marked packet still has one to leave by.
+    """Pass when every marked packet still has a link to leave by after any one link has failed.
+
+    Args:
+        wiring: the cables.
+        balance: its name, for the message.
 
     Raises:
-        Refused: some switch has fewer than two for packets of some link.
+        Refused: some switch has fewer than two links for marked packets of some link.
     """
-    count = _counts_onward(wiring)
-    if len(short := np.flatnonzero(count < LEAST_ONWARD)):
-        name, links = wiring.names[int(short[0])], int(count[short[0]])
+    fewest = _fewest_by_switch(wiring)
+    too_few = np.flatnonzero(fewest < LEAST_ONWARD)
+    if len(too_few):
+        name, links = wiring.names[int(too_few[0])], int(fewest[too_few[0]])
         required = f"{LEAST_ONWARD} links or more of every switch for what comes in by another"
-        given = f"{links} at {name}; {len(short):,} of {len(count):,} switches have too few"
+        given = f"{links} at {name}; {len(too_few):,} of {len(fewest):,} switches have too few"
         todo = "write valiant or compact-valiant, or add links"
         raise Refused(Finding(("routing", "balance"), required, f"{balance}, and {given}", todo))
 
 
 def onward_ports(wiring: Wiring, switch: int) -> NDArray[np.uint16]:
-    """uint16[K, K]: the ports by which marked packets leave, by the link they came in on; 0: none.
+    """Return the ports by which marked packets leave a switch, uint16[K, K].
+
+    Entry [k, j] is the port of link j, or 0 if packets that came in on link k may not take it.
 
     Args:
         wiring: the cables.
@@ -92,31 +112,32 @@ def onward_ports(wiring: Wiring, switch: int) -> NDArray[np.uint16]:
     return ports
 
 
-def _onward(wiring: Wiring, some: slice) -> NDArray[np.bool_]:
-    """bool[n, K, K]: the links of some switches as in `onward_links`."""
-    far = wiring.far[some]
-    alike = np.where(far >= 0, _twins(wiring)[far], -1)
-    usable = other_links(far) & ~_triangles(wiring, some)
-    usable &= alike[:, :, None] != alike[:, None, :]
+def _onward(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:
+    """Return the links for marked packets of a range of switches, as `onward_links` yields them."""
+    far = wiring.far[switches]
+    twins = np.where(far >= 0, _twins(wiring)[far], -1)
+    usable = other_links(far) & ~_triangles(wiring, switches)
+    usable &= twins[:, :, None] != twins[:, None, :]
     return usable
 
 
-def _triangles(wiring: Wiring, some: slice) -> NDArray[np.bool_]:
-    """bool[n, K, K]: whether the neighbours over two links of some switches are cabled."""
-    far, apex = wiring.far, apex_of(wiring)[some]
-    found = apexes(apex)
+def _triangles(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:
+    """Return whether the neighbours at links k and j are cabled to each other, bool[n, K, K]."""
+    far, apex = wiring.far, apex_of(wiring)[switches]
+    cabled = apexes(apex)
+    # Links that are in several triangles have no one apex: look all pairs of neighbours up.
     s, k = np.nonzero(apex == SEVERAL)
     if not len(s):
-        return found
-    near = far[some][s]
+        return cabled
+    near = far[switches][s]
     arcs = np.sort((np.arange(len(far))[:, None] * len(far) + far)[far >= 0])
     key = near[np.arange(len(s)), k][:, None].astype(np.int64) * len(far) + near
     place = np.searchsorted(arcs, key).clip(max=len(arcs) - 1)
-    found[s, k] = (arcs[place] == key) & (near >= 0)
-    return found
+    cabled[s, k] = (arcs[place] == key) & (near >= 0)
+    return cabled
 
 
 @lru_cache(maxsize=1)
 def _twins(wiring: Wiring) -> NDArray[np.int64]:
-    """int64[S]: a number that switches with the same neighbours have in common."""
+    """Return a number for each switch that it shares with switches with the same neighbours."""
     return np.unique(wiring.far, axis=0, return_inverse=True)[1].ravel()

@@ -1,4 +1,8 @@
-"""Minimal routes: the egress class of each switch towards each destination, algebra or search."""
+"""Minimal routes: a shortest path from every switch to every destination.
+
+A family whose algebra says the next hop computes its routes itself (`Family.routes`). For all other
+graphs they are found here by breadth-first search.
+"""
 
 from __future__ import annotations
 
@@ -19,27 +23,32 @@ from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
 
 LARGEST_SHORTEST = 8192
+"""The most switches of a fabric whose routes are searched when it grows."""
 SOURCES_AT_ONCE = 256
 NOTHING_KEPT = np.empty((0, 0), np.int64)
 
 
 def minimal(topology: Topology, wiring: Wiring) -> Tables:
-    """Tables that send every packet along its minimal path."""
-    known = family_of(topology.family).routes(topology)
+    """Return tables that send every packet along a minimal path; class k is the k-th link."""
+    by_algebra = family_of(topology.family).routes(topology)
     return Tables(
-        routes=routes(topology, NOTHING_KEPT) if known is None else known,
+        routes=routes(topology, NOTHING_KEPT) if by_algebra is None else by_algebra,
         classes=Classes.minimal(wiring.port.copy()),
     )
 
 
 def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
-    """Exact minimal rows by search, one a destination; class k is the k-th link.
+    """Search a shortest path for every pair of switches; class k is the k-th link.
+
+    Of several shortest paths, rows take one in turn by source and destination.
 
     Args:
         topology: a connected graph.
-        kept: int[S, S], the links that the first S vertices took to each other, negative for none.
-            They stay wherever they still lead along a shortest path; every other row takes one of
-            its shortest paths, in turn by source and destination.
+        kept: int[S, S], the links that the first S vertices took to each other before, negative for
+            none. A row keeps such a link if it is still on a shortest path.
+
+    Returns:
+        One row for each destination.
     """
     graph = topology.graph
     order, near = graph.order, graph.padded()
@@ -64,7 +73,12 @@ def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
 
 
 def _in_turn(usable: NDArray[np.bool_], source: int) -> NDArray[np.int64]:
-    """int64[N]: one of the links usable towards each destination, in turn."""
+    """Choose one of the usable links for each destination, in turn, int64[N].
+
+    Args:
+        usable: bool[K, N], by link and destination.
+        source: where the turns begin.
+    """
     count = usable.sum(axis=0)
     turn = (source + np.arange(usable.shape[1])) % np.maximum(count, 1)
     place = np.cumsum(usable, axis=0) - 1

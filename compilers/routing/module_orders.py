@@ -1,28 +1,33 @@
-"""Orders of repair in ER_q that hold when a whole module of a switch dies.
+"""Orders of repair in ER_q that lose nothing when a whole module of a switch fails.
 
-When module M of switch u dies, all links u–v with v behind M go down at once. With minimal routes
-and one repair a class, nothing is lost if and only if
+When module M of switch u fails, all links u–v on it go down at once. With minimal routes and one
+repair for each class, nothing is lost if and only if
 
 1. every class of u has a port outside its own module (a second one where the first may be the port
-   in), and
+   that the packet came in on), and
 2. for each v behind M, the sequence v, T(v), T(T(v)), … leaves M, where T(v) is the last switch
-   before u that v's repair towards u comes to: the apex of the triangle on u–v where that is the
-   repair, else w×u, with w the bounce of the repairing neighbour.
+   before u to which the repair of v towards u leads: the apex of the triangle on u–v where that
+   is the repair, else w×u, with w the bounce of the repairing neighbour.
 
-Packets that meet no link of u keep away from it: for a class behind v every neighbour but v and the
-apex serves (`compilers.routing.plane_choices`). So the orders below need no more rows than those
-for one link; they put first
+Packets that do not come to u do not notice: for a class behind v every neighbour but v and the apex
+repairs (`compilers.routing.plane_choices`). So these orders need no more rows than the orders for a
+single link. They put first
 
-- behind a neighbour: links of other modules, no two of one module while there are others, and the
-  other quadric last where the next hop is one;
-- to a neighbour over a triangle: its apex, if on another module; then neighbours whose bounce
-  comes to the end by a module of neither of the two links there;
-- to a neighbour without one: links of other modules whose bounce comes by another module of the
-  end, those of the goal first (`compilers.routing.plane_bounces`);
-- in a bounce: after the first, links of other modules than that one's.
+- for a class behind a neighbour: links on other modules, no two of one module while there are
+  others; where the next hop is a quadric, the other quadric comes last;
+- for a neighbour on a triangle: the apex, if that is on another module; then neighbours whose
+  bounce comes to the end by a module of neither of the triangle's links there;
+- for a neighbour in no triangle: links on other modules whose bounce comes to the end by another
+  module there, links of the goal first (`compilers.routing.plane_bounces`);
+- for a bounce: the wanted link, then links on other modules than that link.
+
+An order is made by *scores*: each link of a switch has a score for each class, and the link with
+the least score is taken first.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +37,19 @@ from compilers.routing.plane_bounces import BounceGoals
 from compilers.tables.intermediate_form import Tables
 from compilers.wiring.wiring import Wiring
 
+Bits = NDArray[np.bool_]
 Scores = NDArray[np.int32]
+"""int32[n, C, K], the score of each link for each class of n switches."""
 LAST = np.int32(1 << 30)
-OWN, RANK, AGAIN, NEXT = (np.int32(1 << bits) for bits in (27, 24, 18, 17))
-"""What a link of the class's own module is put back by; a worse path to the end, each step; a
-module that the order has already; the last of the keys, above the turn round the switch."""
+"""The score of a link that is never taken. The others are sums of these, largest first:"""
+OWN = np.int32(1 << 27)
+"""The link is on the module of the class's own link."""
+RANK = np.int32(1 << 24)
+"""Each step by which the link's path to the end is worse."""
+AGAIN = np.int32(1 << 18)
+"""Each link of the same module that the order has already."""
+NEXT = np.int32(1 << 17)
+"""The link leads to the other quadric, or is on the apex's module. Below it is only the turn."""
 
 
 def module_orders(
@@ -47,79 +60,161 @@ def module_orders(
     bounced: NDArray[np.int16] | None,
     count: int,
 ) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """Protection and bounce, uint16[S, 2K, count] each, of a whole ER_q.
+    """Return protection and bounce of a whole ER_q, uint16[S, 2K, count] each.
 
     Args:
         tables: minimal, or with alternates, with direct classes.
         wiring: the cables.
         module: int32[S, K], the module of its switch that each link is on.
-        apex: of its links (`compilers.routing.plane_choices.apex_of`).
-        bounced: int16[S, K], the links of bounced paths, which come first where no goal does.
-        count: ports of an order.
+        apex: int16[S, K], the link to the apex of the triangle on each link, of
+            `compilers.routing.link_pairs.apex_of`.
+        bounced: int16[S, K], the links of bounced paths, which come first where no goal is set.
+        count: the ports of an order.
     """
-    goals = BounceGoals.of(tables, wiring, module)
-    far, (order, links) = wiring.far, wiring.far.shape
-    quadric = np.count_nonzero(far >= 0, axis=1) < links
-    wanted = _wanted(tables, wiring, module, goals, quadric, bounced)
-    bounce = np.full((order, links, count), -1, np.int16)
-    for some in link_blocks(wiring):
-        score = _turn(far[some], apex[some])
-        s, k = np.nonzero(wanted[some] >= 0)
-        first = wanted[some][s, k]
+    fabric = _Fabric(
+        tables=tables,
+        wiring=wiring,
+        module=module,
+        apex=apex,
+        back=_links_back(wiring.far),
+        quadric=np.count_nonzero(wiring.far >= 0, axis=1) < wiring.far.shape[1],
+        goals=BounceGoals.of(tables, wiring, module),
+    )
+    order, links = wiring.far.shape
+    bounce = _bounce_links(fabric, _wanted(fabric, bounced), count)
+    protection = np.full((order, 2 * links, count), -1, np.int16)
+    for switches in link_blocks(wiring):
+        behind = _scores_behind(fabric, switches)
+        protection[switches, :links] = _take_least(behind, module[switches], count)
+        direct = _scores_direct(fabric, switches, bounce)
+        protection[switches, links:] = _take_least(direct, module[switches], count)
+    twice = np.tile(bounce, (1, 2, 1))
+    return _ports(wiring, protection), _ports(wiring, twice)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fabric:
+    """A whole ER_q with direct classes, whose switches have K links on several modules."""
+
+    tables: Tables
+    """Minimal tables, or such with alternates."""
+    wiring: Wiring
+    """The cables."""
+    module: NDArray[np.int32]
+    """int32[S, K], the module of its switch that each link is on."""
+    apex: NDArray[np.int16]
+    """int16[S, K], the link to the apex of the triangle on each link, negative for none."""
+    back: NDArray[np.intp]
+    """int[S, K], the number of each link at its other end."""
+    quadric: Bits
+    """bool[S], the quadrics."""
+    goals: BounceGoals
+    """The links that come first for two failures."""
+
+
+def _bounce_links(fabric: _Fabric, wanted: NDArray[np.int16], count: int) -> NDArray[np.int16]:
+    """Return the links by which packets bounce, int16[S, K, count], -1 beyond the last.
+
+    Args:
+        fabric: the fabric.
+        wanted: int16[S, K], the first link for packets of each link, -1 for any.
+        count: the links of an order.
+    """
+    far, module = fabric.wiring.far, fabric.module
+    bounce = np.full((*far.shape, count), -1, np.int16)
+    for switches in link_blocks(fabric.wiring):
+        score = _turn(far[switches], fabric.apex[switches])
+        s, k = np.nonzero(wanted[switches] >= 0)
+        first = wanted[switches][s, k]
         usable = score[s, k, first] < LAST
         score[s[usable], k[usable], first[usable]] = -OWN
-        bounce[some] = _dealt(score, module[some], count)
-    back = _links_back(far)
-    protection = np.full((order, 2 * links, count), -1, np.int16)
-    for some in link_blocks(wiring):
-        near, here = far[some], module[some]
-        own = here[:, :, None] == here[:, None, :]
-        both = (quadric[near] & (near >= 0))[:, :, None] & quadric[near][:, None, :]
-        score = _turn(near, apex[some]) + OWN * own + NEXT * both
-        protection[some, :links] = _dealt(score, here, count)
+        bounce[switches] = _take_least(score, module[switches], count)
+    return bounce
 
-        # Where a repair over the j-th neighbour bounces to, and by which link that comes to an end.
-        over = bounce[near, back[some], 0]
-        to = np.where(over >= 0, far[near, np.maximum(over, 0)], -1)
-        end = np.maximum(near, 0)[:, :, None]
-        comes = tables.routes.egress[end, np.maximum(to, 0)[:, None, :]].astype(np.intp) % links
-        comes = np.where((to < 0)[:, None, :] | (to[:, None, :] == end), -1, comes)
-        arrives = np.where(comes >= 0, module[end, np.maximum(comes, 0)], -2)
-        there = np.take_along_axis(module[near], back[some][..., None].astype(np.intp), 2)
-        corner_there = apex[near, back[some]].astype(np.intp)[..., None]
-        corner = np.take_along_axis(module[near], np.maximum(corner_there, 0), 2)
-        over_apex = (apex[some] >= 0)[..., None]
-        bad = (arrives == there) | (over_apex & (arrives == corner))
-        away = (goals.following[some] >= 0)[..., None] & (
-            goals.following[some][..., None] != goals.goal[some][:, None, :]
-        )
-        rank = np.where(over_apex, bad, 2 * bad + (away & ~bad)) + 0
-        rank[np.broadcast_to((to < 0)[:, None, :], rank.shape)] = 3
-        rank = rank.astype(np.int32)
-        score = _turn(near, apex[some]) + OWN * own + RANK * rank + NEXT * both
-        s, k = np.nonzero(apex[some] >= 0)
-        j = apex[some][s, k]
-        score[s, k] += NEXT * (here[s] == here[s, j][:, None])
-        score[s, k, j] = np.where(here[s, j] == here[s, k], OWN, -1)
-        protection[some, links:] = _dealt(score, here, count)
-    port = wiring.port[:, None, :]
-    ports = [
-        np.where(
-            each >= 0,
-            np.take_along_axis(
-                port, np.maximum(each, 0).reshape(order, 1, -1).astype(np.intp), 2
-            ).reshape(each.shape),
-            0,
-        ).astype(np.uint16)
-        for each in (protection, np.tile(bounce, (1, 2, 1)))
-    ]
-    return ports[0], ports[1]
+
+def _scores_behind(fabric: _Fabric, switches: slice) -> Scores:
+    """Return scores for destinations behind each neighbour, int32[n, K, K]."""
+    near, module = fabric.wiring.far[switches], fabric.module[switches]
+    own = module[:, :, None] == module[:, None, :]
+    score: Scores = _turn(near, fabric.apex[switches]) + OWN * own
+    score += NEXT * _both_quadrics(fabric, near)
+    return score
+
+
+def _both_quadrics(fabric: _Fabric, near: NDArray[np.int32]) -> Bits:
+    """Return whether the k-th and the j-th neighbour are both quadrics, bool[n, K, K]."""
+    is_quadric = fabric.quadric[near] & (near >= 0)
+    both: Bits = is_quadric[:, :, None] & fabric.quadric[near][:, None, :]
+    return both
+
+
+def _scores_direct(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) -> Scores:
+    """Return scores for each neighbour itself as the destination, int32[n, K, K].
+
+    Args:
+        fabric: the fabric.
+        switches: a range of n switches.
+        bounce: int16[S, K, count], the bounce of all switches.
+    """
+    near, module = fabric.wiring.far[switches], fabric.module[switches]
+    apex = fabric.apex[switches]
+    rank = _ranks_of_paths(fabric, switches, bounce)
+    own = module[:, :, None] == module[:, None, :]
+    score: Scores = _turn(near, apex) + OWN * own + RANK * rank
+    score += NEXT * _both_quadrics(fabric, near)
+    s, k = np.nonzero(apex >= 0)
+    to_apex = apex[s, k]
+    score[s, k] += NEXT * (module[s] == module[s, to_apex][:, None])
+    score[s, k, to_apex] = np.where(module[s, to_apex] == module[s, k], OWN, -1)
+    return score
+
+
+def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) -> Scores:
+    """Return how bad the repair of a direct class over each other link is, int32[n, K, K].
+
+    Entry [s, k, j]: packets to the k-th neighbour, the *end*, go to the j-th neighbour, which
+    bounces them to a switch w; from there they come to the end by some link.
+
+    Returns:
+        0 where they come by another module of the end than that of its link from s, and of its link
+        from the apex; 1 where this path does not lead to the goal; 1 or 2 where the module is the
+        same (1 if there is an apex); 3 where the j-th neighbour does not bounce.
+    """
+    far, module, back = fabric.wiring.far, fabric.module, fabric.back[switches]
+    near, apex, goals = far[switches], fabric.apex[switches], fabric.goals
+    over = bounce[near, back, 0]
+    w = np.where(over >= 0, far[near, np.maximum(over, 0)], -1)
+    end = np.maximum(near, 0)[:, :, None]
+    # The link of the end by which it is reached from w: that of its own minimal route to w.
+    arrival = fabric.tables.routes.egress[end, np.maximum(w, 0)[:, None, :]]
+    arrival = arrival.astype(np.intp) % far.shape[1]
+    arrival = np.where((w < 0)[:, None, :] | (w[:, None, :] == end), -1, arrival)
+    arrival_module = np.where(arrival >= 0, module[end, np.maximum(arrival, 0)], -2)
+    back_module = np.take_along_axis(module[near], back[..., None].astype(np.intp), 2)
+    apex_at_end = fabric.apex[near, back].astype(np.intp)[..., None]
+    apex_module = np.take_along_axis(module[near], np.maximum(apex_at_end, 0), 2)
+    has_apex = (apex >= 0)[..., None]
+    same_module = (arrival_module == back_module) | (has_apex & (arrival_module == apex_module))
+    following = goals.following[switches][..., None]
+    misses_goal = (following >= 0) & (following != goals.goal[switches][:, None, :])
+    rank = np.where(has_apex, same_module, 2 * same_module + (misses_goal & ~same_module)) + 0
+    rank[np.broadcast_to((w < 0)[:, None, :], rank.shape)] = 3
+    ranks: Scores = rank.astype(np.int32)
+    return ranks
+
+
+def _ports(wiring: Wiring, links: NDArray[np.int16]) -> NDArray[np.uint16]:
+    """Return the ports of links, uint16[S, C, count], 0 where a link is -1."""
+    flat = np.maximum(links, 0).reshape(len(links), 1, -1).astype(np.intp)
+    port = np.take_along_axis(wiring.port[:, None, :], flat, 2).reshape(links.shape)
+    return np.where(links >= 0, port, 0).astype(np.uint16)
 
 
 def _turn(far: NDArray[np.int32], apex: NDArray[np.int16]) -> Scores:
-    """int32[n, K, K]: links of a switch by their turn after another; `LAST` those of no use.
+    """Return the turn of each link after another round the switch, int32[n, K, K].
 
-    Of no use are the link itself, that to the apex of its triangle, and links that are not there.
+    `LAST` for links that never repair or bounce: the link itself, the link to the apex of its
+    triangle, and links that do not exist.
     """
     number = np.arange(far.shape[1], dtype=np.int32)
     turn = (number - number[:, None]) % np.int32(len(number))
@@ -127,70 +222,69 @@ def _turn(far: NDArray[np.int32], apex: NDArray[np.int16]) -> Scores:
     return np.where(usable, turn, LAST)
 
 
-def _dealt(score: Scores, module: NDArray[np.int32], count: int) -> NDArray[np.int16]:
-    """int16[n, C, count]: the links of least score, -1 beyond the last.
+def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray[np.int16]:
+    """Take the links with the least scores, int16[n, C, count], -1 beyond the last.
 
-    Each one that is taken puts back the others of its module. The scores are used up.
+    When a link is taken, the other links of its module get a higher score. The scores are
+    overwritten.
+
+    Args:
+        score: int32[n, C, K].
+        module: int32[n, K], the module of each link.
+        count: how many links are taken for a class.
     """
     row, column = np.indices(score.shape[:2])
-    found = np.full((*score.shape[:2], count), -1, np.int16)
+    taken = np.full((*score.shape[:2], count), -1, np.int16)
     for rank in range(min(count, score.shape[2])):
         link = score.argmin(axis=2)
-        there = score[row, column, link] < LAST
-        found[..., rank] = np.where(there, link, -1)
+        usable = score[row, column, link] < LAST
+        taken[..., rank] = np.where(usable, link, -1)
         if rank + 1 < count:
             same = module[:, None, :] == module[row, link][..., None]
             score += np.where(same, AGAIN, np.int32(0))
             score[row, column, link] = LAST
-    return found
+    return taken
 
 
 def _links_back(far: NDArray[np.int32]) -> NDArray[np.intp]:
-    """int[S, K]: the place of each link at its other end, 0 where there is none."""
+    """Return the number of each link at its other end, int[S, K], 0 where there is no link."""
     switch, link = np.nonzero(far >= 0)
     back = np.zeros(far.shape, np.intp)
-    # The links of a switch are in the order of its neighbours, so these are sorted alike.
-    there = np.lexsort((switch, far[switch, link]))
-    back[switch[there], link[there]] = link
+    # The links of a switch are in the order of its neighbours, so both ends of the links, sorted by
+    # the other end, come in the same order.
+    by_far_end = np.lexsort((switch, far[switch, link]))
+    back[switch[by_far_end], link[by_far_end]] = link
     return back
 
 
-def _wanted(
-    tables: Tables,
-    wiring: Wiring,
-    module: NDArray[np.int32],
-    goals: BounceGoals,
-    quadric: NDArray[np.bool_],
-    bounced: NDArray[np.int16] | None,
-) -> NDArray[np.int16]:
-    """int16[S, K]: the link by which a switch bounces first what comes in by another; -1: any.
+def _wanted(fabric: _Fabric, bounced: NDArray[np.int16] | None) -> NDArray[np.int16]:
+    """Return the first link by which packets of each link bounce, int16[S, K], -1 for any.
 
-    That of the goal; what comes from a switch whose links have no triangles, and which is in no
-    ring, goes where it comes to most ends by another module than that of the link to the sender.
+    That is the link of the goal, else that of bounced paths. Packets of a switch v in no triangle
+    and in no ring bounce to the switch from which they come to most ends by another module than
+    that of the end's link to v.
     """
-    far, links = wiring.far, wiring.far.shape[1]
+    far, module, goals = fabric.wiring.far, fabric.module, fabric.goals
+    links = far.shape[1]
     wanted = goals.bounced.copy()
     if bounced is not None:
         wanted = np.where(wanted >= 0, wanted, bounced)
-    back = _links_back(far)
-    for v in np.flatnonzero(
-        (quadric | goals.quadrics.all(axis=1)) & (goals.following < 0).all(axis=1)
-    ):
-        k = np.flatnonzero(far[v] >= 0)
-        r, here = far[v, k], back[v, k]
-        w = far[r]
-        end, to = r[:, None, None], w[None]
-        comes = (
-            tables.routes.egress[
-                np.broadcast_to(end, (len(k), *w.shape)), np.broadcast_to(to, (len(k), *w.shape))
-            ].astype(np.intp)
-            % links
-        )
-        other = module[end, comes] != module[r, here][:, None, None]
-        other &= (np.arange(len(k))[:, None] != np.arange(len(k)))[:, :, None]
-        count = np.where((w >= 0) & (w != v), other.sum(axis=0), -1)
-        lonely = goals.lonely[r]
-        count += np.where(lonely, 2 * links, 0) * (w != v)
-        turn = (np.arange(links) - here[:, None]) % links
-        wanted[r, here] = (count * links - turn).argmax(axis=1)
+    in_no_triangle = fabric.quadric | goals.quadrics.all(axis=1)
+    in_no_ring = (goals.following < 0).all(axis=1)
+    for v in np.flatnonzero(in_no_triangle & in_no_ring):
+        link = np.flatnonzero(far[v] >= 0)
+        neighbour, link_to_v = far[v, link], fabric.back[v, link]
+        w = far[neighbour]
+        # By end, bouncing neighbour and its link: the link by which packets come to the end.
+        shape = (len(link), *w.shape)
+        end = np.broadcast_to(neighbour[:, None, None], shape)
+        arrival = fabric.tables.routes.egress[end, np.broadcast_to(w[None], shape)]
+        arrival = arrival.astype(np.intp) % links
+        other_module = module[end, arrival] != module[neighbour, link_to_v][:, None, None]
+        other_module &= (np.arange(len(link))[:, None] != np.arange(len(link)))[:, :, None]
+        # Most ends count first, lonely neighbours above all others, then the turn round the switch.
+        ends = np.where((w >= 0) & (w != v), other_module.sum(axis=0), -1)
+        ends += np.where(goals.lonely[neighbour], 2 * links, 0) * (w != v)
+        turn = (np.arange(links) - link_to_v[:, None]) % links
+        wanted[neighbour, link_to_v] = (ends * links - turn).argmax(axis=1)
     return wanted

@@ -1,14 +1,18 @@
-"""Minimal routes in ER_q, PN and OFT by algebra: exact rows, one for each switch that has hosts.
+"""Minimal routes in ER_q, PN and OFT by algebra: a row for each switch that has hosts.
 
-In ER_q the next hop from s to d is d itself where they are adjacent, else the point s×d (PolarFly
-paper, §IV-D), which is where the lines of s and d meet (`compilers.tables.line_rows`).
+Switches are points and lines of the projective plane PG(2, q). Lines have the numbers of the points
+that they are orthogonal to.
 
-Lines are numbered as the points that they are orthogonal to, so two switches of one side meet at
-s×d, as in ER_q. In PN, a point s and a line d that is not through it have q + 1 minimal paths, one
-over each line through s. A correlation a maps every line to a point, and we take the line through s
-and a(d). That spreads the destinations over the lines through s, and each line's over its points,
-except for lines through their own point. Our a has one such line, number 0, whose rows follow a
-conic instead. The loads of a fabric's links differ by a few paths.
+- **ER_q** (PolarFly): the next hop from s to d is d itself where the two are adjacent, else the
+  point s×d (PolarFly paper, §IV-D), where the lines of s and d meet (`compilers.tables.line_rows`).
+- **PN**, the incidence graph G_q of points and lines: two points, or two lines, have one path, over
+  s×d. A point s and a line d that is not through it have q + 1 minimal paths, one over each line
+  through s. A correlation a maps every line to a point, and the path takes the line through s and
+  a(d). This spreads the destinations over the lines through s, and the destinations of each line
+  over its points, except for lines d through their own point a(d). The correlation used here has
+  one such line, number 0, whose rows follow a conic instead. The loads of a fabric's links differ
+  by a few paths only.
+- **OFT**: leaves in two columns, joined by a column of spines in between; rows are those of PN.
 """
 
 from __future__ import annotations
@@ -24,46 +28,51 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarity import index, lines, points
 
 SWITCHES_AT_ONCE = 256
+"""The most switches whose rows are computed together."""
 
 
 def polarfly_routes(topology: Topology) -> Routes:
-    """Exact minimal rows, N a switch; those of a large fabric are computed when they are read."""
+    """Return minimal routes of ER_q; rows of a large fabric are computed when they are read."""
     around = lines(int(topology.parameters["q"]))
     program = LineProgram(around, np.zeros(1, np.int32))
     return Routes.without_aggregates(unless_large(LineEgress(program)))
 
 
 def pn_routes(topology: Topology) -> Routes:
-    """Exact minimal rows of G_q, N a switch."""
+    """Return minimal routes of PN, with points and then lines as switches."""
     q = int(topology.parameters["q"])
     near, across = lines(q), _Across(q)
     n = len(near)
     egress = empty_egress(2 * n, 2 * n, q + 1)
-    for part in _parts(n):
-        same = meets(near, part)
-        egress[part, :n] = egress[n + part, n:] = same
-        egress[part, n:] = egress[n + part, :n] = across.classes(part, same)
+    for block in _blocks(n):
+        same_side = meets(near, block)
+        other_side = across.classes(block, same_side)
+        egress[block, :n] = egress[n + block, n:] = same_side
+        egress[block, n:] = egress[n + block, :n] = other_side
     np.fill_diagonal(egress, local(egress))
     return Routes.without_aggregates(egress)
 
 
 def oft_routes(topology: Topology) -> Routes:
-    """Exact minimal rows of the OFT, one for each leaf; spines have no addresses of their own.
+    """Return minimal routes of the OFT: rows for leaves, as spines have no addresses of their own.
 
-    Class k of a leaf leads to the k-th spine. A spine has q + 1 leaves of the first column, then
-    those of the other. Leaves with the same point take one of their q + 1 common spines.
+    Switches are n leaves, n spines, and n leaves of the other column. Class k of a leaf leads to
+    its k-th spine. The first q + 1 classes of a spine lead to leaves of the first column, the
+    others to leaves of the other. Leaves with the same point in both columns have q + 1 common
+    spines, and take one of them by their number.
     """
     q = int(topology.parameters["q"])
     near, across = lines(q), _Across(q)
     n = len(near)
     egress = empty_egress(3 * n, 3 * n, 2 * (q + 1))
-    leaf = egress[:n]
-    for part in _parts(n):
-        same = meets(near, part)
-        leaf[part, :n] = same
-        egress[n + part, :n] = across.classes(part, same)
+    leaf, spine = egress[:n], egress[n : 2 * n]
+    for block in _blocks(n):
+        same_side = meets(near, block)
+        leaf[block, :n] = same_side
+        spine[block, :n] = across.classes(block, same_side)
     np.fill_diagonal(leaf[:, :n], np.arange(n) % (q + 1))
-    egress[n : 2 * n, 2 * n :] = egress[n : 2 * n, :n] + (q + 1)
+    spine[:, 2 * n :] = spine[:, :n] + (q + 1)
+    # Rows of both columns of leaves are the same.
     leaf[:, 2 * n :] = leaf[:, :n]
     egress[2 * n :] = leaf
     egress[:, n : 2 * n] = no_route(egress)
@@ -73,14 +82,15 @@ def oft_routes(topology: Topology) -> Routes:
 
 
 def meets(lines: NDArray[np.int32], points: NDArray[np.integer]) -> NDArray[np.int16]:
-    """int16[B, N]: the place of s×d among the q + 1 points orthogonal to s, for s in `points`.
+    """Return the place of s×d among the q + 1 points orthogonal to s, int16[B, N].
+
+    The point s×d is orthogonal to both s and d. So the points d with s×d in the k-th place are
+    those orthogonal to the k-th point orthogonal to s. One of these is s itself, whose entry has no
+    meaning.
 
     Args:
-        lines: `polarfly.lines(q)`, int32[N, q + 1].
+        lines: int32[N, q + 1], the points orthogonal to each point, ascending.
         points: int[B], the points s.
-
-    The points orthogonal to the k-th point orthogonal to s are those d with s×d in the k-th place,
-    and s itself, whose entry has no meaning. Time grows with the size of the table.
     """
     table = np.empty((len(points), len(lines)), np.int16)
     place = np.arange(lines.shape[1], dtype=np.int16)[:, None]
@@ -90,46 +100,56 @@ def meets(lines: NDArray[np.int32], points: NDArray[np.integer]) -> NDArray[np.i
 
 
 class _Across:
-    """Classes towards the other side of G_q, whose switches have the same numbers."""
+    """Classes from points towards lines of G_q, and in the same way from lines towards points."""
 
     def __init__(self, q: int) -> None:
+        # int32[N, q + 1], the lines through each point.
         self.near = lines(q)
+        # int32[N], the point a(d) of each line d.
         self.partner = _correlation(q)
         f = field(q)
         x, y, z = points(q).T
         y = f.mul[y, f.inv[z]]
+        # int32[N], the class of each point (x, y, z) towards line 0: 1 + x/z + (y/z)².
         self.conic = 1 + f.add[f.mul[x, f.inv[z]], f.mul[y, y]]
 
-    def classes(self, part: NDArray[np.int64], same: NDArray[np.int16]) -> NDArray[np.int16]:
-        """int16[B, N], from the switches in `part`, whose `meets` are `same`."""
+    def classes(self, block: NDArray[np.int64], same: NDArray[np.int16]) -> NDArray[np.int16]:
+        """Return the classes of switches towards the other side, int16[B, N].
+
+        Args:
+            block: int64[B], switches of one side.
+            same: int16[B, N], their `meets`.
+        """
         width = self.near.shape[1]
         table = same[:, self.partner]
         # Where line 0 passes through s it is the first of the lines through s.
-        over_0 = (table == 0) & (self.near[part, :1] == 0)
-        row, column = np.nonzero(over_0 | (part[:, None] == self.partner))
-        table[row, column] = (part[row] + column) % width
-        table[:, 0] = self.conic[part]
-        table[np.arange(len(part))[:, None], self.near[part]] = np.arange(width)
+        over_0 = (table == 0) & (self.near[block, :1] == 0)
+        row, column = np.nonzero(over_0 | (block[:, None] == self.partner))
+        table[row, column] = (block[row] + column) % width
+        table[:, 0] = self.conic[block]
+        table[np.arange(len(block))[:, None], self.near[block]] = np.arange(width)
         return table
 
 
 def _correlation(q: int) -> NDArray[np.int32]:
-    """int32[N], the number of the point (x + by, cy + z, -y) for each line (x, y, z).
+    """Return the number of the point (x + by, cy + z, -y) for each line (x, y, z), int32[N].
 
-    t² + bt + c is the first polynomial without a root, so x² + bxy + cy², which is 0 where a line
-    passes through its own point, is 0 for (0, 0, 1) alone.
+    t² + bt + c is the first polynomial without a root. A line passes through its own point where
+    x² + bxy + cy² = 0, which is so for (0, 0, 1) only.
     """
     f = field(q)
     t = np.arange(q)
+    # [q, q], the value of t² + bt by b and t. The polynomial has the root t for c = -(t² + bt).
     values = f.add[f.mul[t, t], f.mul[t[:, None], t]]
-    free = np.ones((q, q), np.bool_)
-    free[t[:, None], f.neg[values]] = False
-    b, c = np.argwhere(free)[0]
+    has_no_root = np.ones((q, q), np.bool_)
+    has_no_root[t[:, None], f.neg[values]] = False
+    b, c = np.argwhere(has_no_root)[0]
     x, y, z = points(q).T
     u, v, w = f.add[x, f.mul[b, y]], f.add[f.mul[c, y], z], f.neg[y]
     scale = f.inv[np.where(u != 0, u, np.where(v != 0, v, w))]
     return index(q, np.stack([f.mul[part, scale] for part in (u, v, w)], axis=-1))
 
 
-def _parts(n: int) -> list[NDArray[np.int64]]:
+def _blocks(n: int) -> list[NDArray[np.int64]]:
+    """Return the numbers 0 to n - 1 in blocks of about `SWITCHES_AT_ONCE`."""
     return np.array_split(np.arange(n), -(-n // SWITCHES_AT_ONCE))

@@ -1,15 +1,17 @@
-"""Minimal routes in PolarStar: a row a remote supernode, exact rows for the near ones.
+"""Minimal routes in PolarStar: exact rows for near supernodes, one row for each remote supernode.
 
-At router (x, x') for (y, y'), with g the bijection along the arc from x (f or its inverse) and
-z = x×y (docs/concepts/how-it-works.md; the rule of the PolarStar paper, §9.2, is not minimal):
+Switch (x, x') is member x' of supernode x. Two supernodes that are adjacent in the structure graph
+are joined by a bijection of their members: g is that bijection along the arc from x, which is f or
+its inverse. The next hop of (x, x') towards (y, y'), with z = x×y, is
 
-- y = x: y' itself where a link leads there (in the supernode, or a quadric's loop link), else a
-  common neighbour of x' and y', else (w, g(x')) for any neighbour w of x.
-- y next to x: y' = g(x') is next; else (x, g⁻¹(y')) where x' is joined to that; else (y, g(x'))
-  where that is joined to y'; else, for involutions only, y' = x', two links away over z.
-- otherwise: (z, g(x')) for every y' alike. That is the aggregate.
+- for y = x: y' itself where a link leads there (in the supernode, or a quadric's loop link); else a
+  common neighbour of x' and y'; else (w, g(x')) for any neighbour w of x;
+- for y next to x: the destination if y' = g(x'); else (x, g⁻¹(y')) where x' is joined to that; else
+  (y, g(x')) where that is joined to y'; else, for involutions only, y' = x', two links away over z;
+- for all other y: (z, g(x')), whatever y' is. So one row for the aggregate of y is enough.
 
-By Property R* or R1 of the supernode there are no other cases, so the rules serve every kind.
+Property R* or R1 of the supernode leaves no other cases, so the rules hold for every kind of
+supernode. (docs/concepts/how-it-works.md; the rule of the PolarStar paper, §9.2, is not minimal.)
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ from compilers.topology.supernodes import Supernode
 
 
 def routes(topology: Topology) -> Routes:
-    """Hierarchical minimal rows; those of a large fabric are computed when they are read."""
-    rules = star_program(topology)
-    egress, prefix = unless_large(StarEgress(rules)), StarPrefixes(rules)
-    n, k = len(rules.around), rules.members
+    """Return minimal routes; rows of a large fabric are computed when they are read."""
+    of_topology = star_program(topology)
+    egress, prefix = unless_large(StarEgress(of_topology)), StarPrefixes(of_topology)
+    n, k = len(of_topology.around), of_topology.members
     return Routes(
         prefix=unless_large(prefix, egress),
         egress=egress,
@@ -45,38 +47,35 @@ def routes(topology: Topology) -> Routes:
 
 
 def star_program(topology: Topology) -> StarProgram:
-    """The program of a whole PolarStar."""
+    """Return the program of a whole PolarStar, by its parameters."""
     parameters = topology.parameters
     supernode = supernodes.supernode(str(parameters["supernode"]), int(parameters["degree"]))
     return program(supernode, polarity.lines(int(parameters["q"])))
 
 
 def program(supernode: Supernode, around: NDArray[np.int32]) -> StarProgram:
-    """The program of a PolarStar of this supernode.
+    """Return the program of a PolarStar with this supernode.
 
     Args:
         supernode: of k members.
-        around: int32[N, q + 1], `polarity.lines(q)`.
+        around: int32[N, q + 1], the vertices orthogonal to each structure vertex, ascending.
     """
     edges, forward, backward = supernode.adjacency(), supernode.forward, supernode.backward
     members = np.arange(supernode.order)
-    looped = edges.copy()
-    looped[supernode.loops(), forward[supernode.loops()]] = True
-    joined = np.stack((edges, looped))
+    # A quadric's supernode also has loop links, from x' to f(x').
+    with_loops = edges.copy()
+    with_loops[supernode.loops(), forward[supernode.loops()]] = True
+    joined = np.stack((edges, with_loops))
+    # int16[2, k, k], the place of each link within the supernode among those of its switch.
     place = np.where(joined, np.cumsum(joined, axis=2) - 1, -1).astype(np.int16)
-    common = np.stack([_to_common_neighbour(*pair) for pair in zip(joined, place, strict=True)])
-    case = [
-        np.select(
-            [along[:, None] == members, edges[:, back], edges[along]],
-            [np.int8(TO_Y), np.int8(WITHIN), np.int8(TO_Y)],
-            np.int8(OVER_Z),
-        )
-        for along, back in ((forward, backward), (backward, forward))
-    ]
+    to_common = np.stack(
+        [_to_common_neighbour(joined[kind], place[kind]) for kind in range(len(joined))]
+    )
+    case = [_case(edges, forward, backward), _case(edges, backward, forward)]
     return StarProgram(
         around=around,
         links=joined.sum(axis=2).astype(np.int16),
-        step=np.where(joined, place, common),
+        step=np.where(joined, place, to_common),
         case=np.stack(case),
         within=np.stack((place[:, :, backward], place[:, :, forward]), axis=1),
         loop=place[1, members, forward],
@@ -86,8 +85,33 @@ def program(supernode: Supernode, around: NDArray[np.int32]) -> StarProgram:
     )
 
 
+def _case(
+    edges: NDArray[np.bool_], along: NDArray[np.integer], back: NDArray[np.integer]
+) -> NDArray[np.int8]:
+    """Return the rule from x' to y' of a neighbour supernode, int8[k, k].
+
+    Args:
+        edges: bool[k, k], the links within a supernode.
+        along: int[k], the bijection g.
+        back: int[k], its inverse.
+    """
+    is_next = along[:, None] == np.arange(len(along))
+    return np.select(
+        [is_next, edges[:, back], edges[along]],
+        [np.int8(TO_Y), np.int8(WITHIN), np.int8(TO_Y)],
+        np.int8(OVER_Z),
+    )
+
+
 def _to_common_neighbour(joined: NDArray[np.bool_], place: NDArray[np.int16]) -> NDArray[np.int16]:
-    """int16[k, k]: the place of the link to a common neighbour, taken in turn; -1 for none."""
+    """Return the place of the link to a common neighbour of two members, int16[k, k], -1 for none.
+
+    Of several common neighbours one is taken in turn, by the sum of the two members' numbers.
+
+    Args:
+        joined: bool[k, k], the members with a link.
+        place: int16[k, k], the place of each link among those of its switch.
+    """
     table = np.full(joined.shape, -1, np.int16)
     members = np.arange(len(joined))
     for member in members:

@@ -1,7 +1,8 @@
 """Two classes per link: one for destinations behind the neighbour, one for the neighbour itself.
 
-An adjacent switch is reached minimally only (PolarFly paper, §VII), and its repair differs. Class
-k < K leads behind the k-th neighbour, class K + k to the k-th neighbour.
+A neighbour is reached minimally only (PolarFly paper, §VII), and other ports repair its link than
+for destinations behind it. With K links, class k < K leads to destinations behind the k-th
+neighbour, and class K + k, the *direct class*, to that neighbour itself.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from compilers.wiring.wiring import Wiring
 
 
 def split_direct(tables: Tables, wiring: Wiring) -> Tables:
-    """K classes per switch become 2K: rows of adjacent switches move to the direct classes."""
+    """Double the classes of minimal tables, and move rows of neighbours to the direct classes."""
     routes = tables.routes
     links = tables.classes.port.shape[1]
     if isinstance(routes.egress, LineEgress):
@@ -40,10 +41,11 @@ def split_direct(tables: Tables, wiring: Wiring) -> Tables:
 
 
 def _split(routes: Routes, wiring: Wiring, links: int) -> Egress:
+    """Return stored egress values with the rows of neighbours in the direct classes."""
     egress = _widened(routes.egress, 2 * links)
     switch, link = np.nonzero(wiring.far >= 0)
     row, direct = rows_of(routes, switch, wiring.far[switch, link])
-    direct &= routes.egress[switch, row] == link  # a spine of an OFT has no address of its own
+    direct &= routes.egress[switch, row] == link  # a spine of an OFT has no row: no own address
     egress[switch[direct], row[direct]] = (links + link[direct]).astype(egress.dtype)
     return egress
 
@@ -51,36 +53,51 @@ def _split(routes: Routes, wiring: Wiring, links: int) -> Egress:
 def rows_of(
     routes: Routes, switch: NDArray[np.int64], prefix: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """int64[n], bool[n]: the row of each switch for each prefix, and whether there is one."""
-    sets, rows = routes.prefix.shape
-    group = switch * sets // len(routes.egress)
+    """Look rows of switches up by exact prefixes.
+
+    Args:
+        routes: the rows of all switches.
+        switch: int64[n], a switch for each prefix.
+        prefix: int[n], the prefixes.
+
+    Returns:
+        The row of each prefix, int64[n], and whether there is one, bool[n].
+    """
+    groups, rows = routes.prefix.shape
+    group = switch * groups // len(routes.egress)
+    # One ascending key for each group and prefix, so that one search serves all groups.
     width = int(routes.prefix.max()) + 2
-    keys = (np.arange(sets)[:, None] * width + routes.prefix).ravel()
+    keys = (np.arange(groups)[:, None] * width + routes.prefix).ravel()
     wanted = group * width + prefix
-    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return found % rows, keys[found] == wanted
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return place % rows, keys[place] == wanted
 
 
 def deciding_rows(
     routes: Routes, switch: int, ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """int64[D], bool[D]: the row that matches each end at the switch, and whether there is one."""
-    prefix, egress, covering = (
-        routes.prefixes(switch),
-        routes.egress[switch],
-        routes.aggregate[ends],
-    )
-    present = egress != no_route(egress)
-    exact, aggregate = (
-        np.minimum(np.searchsorted(prefix, wanted), len(prefix) - 1) for wanted in (ends, covering)
-    )
-    known = present[exact] & (prefix[exact] == ends)
-    row = np.where(known, exact, aggregate)
-    return row, known | (present[row] & (prefix[row] == covering))
+    """Look destinations up at a switch by longest-prefix match.
+
+    Args:
+        routes: the rows of all switches.
+        switch: the switch.
+        ends: int64[D], destinations.
+
+    Returns:
+        The row that matches each destination, int64[D], and whether there is one, bool[D].
+    """
+    prefix, egress = routes.prefixes(switch), routes.egress[switch]
+    covering = routes.aggregate[ends]
+    has_route = egress != no_route(egress)
+    exact = np.minimum(np.searchsorted(prefix, ends), len(prefix) - 1)
+    aggregate = np.minimum(np.searchsorted(prefix, covering), len(prefix) - 1)
+    is_exact = has_route[exact] & (prefix[exact] == ends)
+    row = np.where(is_exact, exact, aggregate)
+    return row, is_exact | (has_route[row] & (prefix[row] == covering))
 
 
 def _widened(egress: Egress, classes: int) -> Egress:
-    """A copy in the narrowest type for that many classes."""
+    """Return a copy in the narrowest type that holds so many classes."""
     wide = empty_egress(len(egress), egress.shape[1], classes)
     wide[...] = egress
     if wide.dtype != egress.dtype:

@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing import polarstar_minimal
-from compilers.routing.choose import ORDER, ranked, spread
+from compilers.routing.alternate_weights import with_alternates
+from compilers.routing.port_ranking import ORDER, ranked
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.computed_array import unless_large
 from compilers.tables.intermediate_form import Classes, Tables
@@ -63,7 +64,9 @@ def with_choices(
         order = _protection(program, wiring)
         classes = replace(classes, protection=order, bounce=order)
     if forwarding.has_alternates:
-        classes = spread(classes, wiring, _alternates(program, links), forwarding.minimal_share)
+        classes = with_alternates(
+            classes, wiring, _alternates(program, links), forwarding.minimal_share
+        )
     return Tables(replace(tables.routes, prefix=prefix, egress=egress), classes)
 
 

@@ -9,7 +9,8 @@ from ipaddress import IPv4Network
 
 import numpy as np
 
-from compilers.routing.choose import choices, weight_pairs
+from compilers.routing.alternate_weights import weight_pairs
+from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import minimal
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.forwarding import Forwarding, Protect

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from compilers.proof.soundness.port_use import Bits, Ports, PortUse, Sets, alternate_sets, has
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import ANYTHING, BACK, LATER, NEXT_HOP, Detours
-from compilers.routing.choose import weight_pairs
+from compilers.routing.alternate_weights import weight_pairs
 from compilers.tables.build import Build
 from compilers.tables.packed_alternates import AlternatePorts, AlternateWeights, counts
 from compilers.topology import polarity

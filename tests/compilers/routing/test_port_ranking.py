@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compilers.routing.choose import ranked
+from compilers.routing.port_ranking import ranked
 
 
 def by_rule(port: Any, own: int, usable: Any, before: Any, count: int) -> list[int]:

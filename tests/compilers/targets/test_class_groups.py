@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from compilers.routing.choose import weight_pairs
+from compilers.routing.alternate_weights import weight_pairs
 from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.class_groups import (
     HASH_VALUES,

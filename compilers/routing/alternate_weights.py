@@ -1,0 +1,75 @@
+"""Alternates of classes as ports with whole weights, of the links that a balance has chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.computed_array import unless_large
+from compilers.tables.intermediate_form import Classes
+from compilers.tables.packed_alternates import (
+    AlternateLinks,
+    AlternatePorts,
+    AlternateWeights,
+    counts,
+)
+from compilers.wiring.wiring import Wiring
+
+LARGEST_WEIGHT = 100
+"""The largest weight, unless the minimal share asks for a ratio beyond it."""
+MOST = 65535
+"""The largest weight that the tables can hold."""
+
+
+def with_alternates(
+    classes: Classes, wiring: Wiring, links: NDArray[np.uint8], minimal_share: Fraction | None
+) -> Classes:
+    """Return classes with alternates over the chosen links; packed where there are very many.
+
+    Args:
+        classes: minimal, or with protection.
+        wiring: the ports of links.
+        links: uint8[S, C, ⌈K/8⌉], one bit for each link, as in `AlternateLinks`.
+        minimal_share: the minimal port's part of the traffic; None for equal shares.
+    """
+    weight = weight_pairs(counts(links), minimal_share)
+    packed = AlternateLinks(links, wiring.port.astype(np.uint16), weight)
+    ports = AlternatePorts(packed)
+    weights = AlternateWeights(packed, ports.shape[2])
+    return replace(classes, alternate=unless_large(ports), weight=unless_large(weights))
+
+
+def weight_pairs(
+    alternates: NDArray[np.integer], minimal_share: Fraction | None
+) -> NDArray[np.uint16]:
+    """Return the weights of the minimal port and of each alternate, uint16[S, C, 2].
+
+    Args:
+        alternates: int[S, C], the number of alternates of each class.
+        minimal_share: the minimal port's part of the traffic; None for equal shares.
+
+    >>> weight_pairs(np.array([[0, 3]]), Fraction(1, 2)).tolist()
+    [[[1, 1], [3, 1]]]
+    """
+    weights = np.ones((*alternates.shape, 2), np.uint16)
+    if minimal_share is not None:
+        for count in np.unique(alternates[alternates > 0]).tolist():
+            weights[alternates == count] = _weight_ratio(minimal_share, count)
+    return weights
+
+
+def _weight_ratio(minimal_share: Fraction, alternates: int) -> tuple[int, int]:
+    """Return the weight of the minimal port, and that of each of so many alternates."""
+    if minimal_share == 1:
+        return 1, 0
+    ratio = minimal_share * alternates / (1 - minimal_share)
+    if ratio > LARGEST_WEIGHT:
+        whole = Fraction(min(round(ratio), MOST))
+    elif 0 < ratio < Fraction(1, LARGEST_WEIGHT):
+        whole = Fraction(1, min(round(1 / ratio), MOST))
+    else:
+        whole = ratio.limit_denominator(LARGEST_WEIGHT)
+    return whole.numerator, whole.denominator

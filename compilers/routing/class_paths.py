@@ -1,0 +1,206 @@
+"""The paths of packets by minimal tables, as far as alternates and repairs need to know them.
+
+`ClassPaths` answers for all destinations at once: by which switches do packets come that start at a
+given switch? `compilers.routing.choose` asks it about the neighbours of every switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.fib import Fib
+from compilers.tables.intermediate_form import Classes, Tables
+from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.wiring import Wiring
+
+Bits = NDArray[np.bool_]
+Numbers = NDArray[Any]
+
+
+class Groups(NamedTuple):
+    """Equal keys, put together by sorting."""
+
+    keys: Numbers
+    """[g], the distinct keys, ascending."""
+    starts: Numbers
+    """int64[g], where each key begins in the sorted order."""
+    order: Numbers
+    """int64[n], the places of all keys in sorted order."""
+
+
+def grouped(keys: Numbers) -> Groups:
+    """Sort keys, [n], and return where each distinct one begins."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    return Groups(ordered[starts], starts, order)
+
+
+class UTurn(NamedTuple):
+    """What happens to packets at a switch that they would leave by the link they came in on."""
+
+    returns: Bits
+    """bool[…, D], whether the switch that a packet came from is a next hop where it is now."""
+    onward: Numbers
+    """int32[…, D], the switch where it goes instead, -1: back, as there is no other next hop."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassPaths:
+    """Minimal paths of S switches towards the D switches that have hosts."""
+
+    tables: Tables
+    """The tables that packets follow."""
+    wiring: Wiring
+    """The cables."""
+    ends: NDArray[np.int64]
+    """int64[D], the destinations, ascending."""
+    after: NDArray[np.int32]
+    """int32[S, D], the next switch towards each destination; at the destination itself, that."""
+    egress: Numbers
+    """[S, D], the egress class for each destination."""
+    depth: int
+    """The most links of a path."""
+    distance: NDArray[np.uint8]
+    """uint8[S, S], the links between switches, where packets take any shortest path; else empty."""
+    turns: NDArray[np.int32]
+    """int32[n, S, D], what a packet tries in order that came in from one of several next hops.
+
+    Switches, -1 for none; empty where packets take one path only.
+    """
+
+    @classmethod
+    def of(cls, tables: Tables, wiring: Wiring, topology: Topology, every_hop: bool) -> ClassPaths:
+        """Follow tables.
+
+        Args:
+            tables: lead to every destination.
+            wiring: the cables.
+            topology: says which switches have hosts, and the diameter.
+            every_hop: whether packets take any shortest path at every hop.
+        """
+        ends = np.flatnonzero(topology.endpoints)
+        fib = Fib.of(tables, wiring.cables())
+        after, egress = fib.next_switch(ends), np.ascontiguousarray(fib.egress(ends))
+        # A packet at a switch without links stays there.
+        after = np.where(after < 0, np.arange(len(after), dtype=np.int32)[:, None], after)
+        switches = np.arange(len(after) if every_hop else 0)
+        distance = distances(neighbour_table(topology.graph), switches)
+        other = _other_next_hops(wiring.far, after, distance[:, ends])
+        turns = np.stack((other, np.where(other < 0, np.int32(-1), after[: len(other)])))
+        return cls(tables, wiring, ends, after, egress, topology.diameter, distance, turns)
+
+    @property
+    def classes(self) -> Classes:
+        """The classes of the tables."""
+        return self.tables.classes
+
+    def having(self, **orders: Numbers) -> ClassPaths:
+        """Return the same paths with another `bounce` or `protection` in the classes."""
+        return replace(self, tables=replace(self.tables, classes=replace(self.classes, **orders)))
+
+    def walk(self, first: Numbers) -> list[Numbers]:
+        """Return the switch of each packet after 0, 1, … `depth` links, int32[…, D] each.
+
+        Args:
+            first: int[…, 1], the switches where packets to all destinations start.
+        """
+        column = np.arange(len(self.ends))
+        steps = [np.broadcast_to(first, (*first.shape[:-1], len(column)))]
+        for _ in range(self.depth):
+            steps.append(self.after[steps[-1], column])
+        return steps
+
+    def meets(
+        self, first: Numbers, other: Numbers | int, steps: list[Numbers] | None = None
+    ) -> Bits:
+        """Return whether packets may come to another switch, or start there, bool[…, D].
+
+        Args:
+            first: int[…, D] or int[…, 1], where packets start.
+            other: the switch that they may meet.
+            steps: `walk(first)`, if the caller has it.
+        """
+        if len(self.distance):
+            to_other, ends = self.distance[first, other].astype(np.int16), self.ends
+            on_path: Bits = to_other + self.distance[other, ends] == self.distance[first, ends]
+            return on_path
+        passed: Bits = np.any([step == other for step in steps or self.walk(first)], axis=0)
+        return passed
+
+    def u_turn(self, came: Numbers | int, at: Numbers) -> UTurn:
+        """Return what happens to packets that came from a next hop, where several are shared.
+
+        Args:
+            came: the switch that packets came from.
+            at: int[…, D] or int[…, 1], the switch where they are.
+        """
+        column = np.arange(len(self.ends))
+        returns: Bits = self.distance[came, self.ends] + 1 == self.distance[at, self.ends]
+        onward = np.full(returns.shape, -1, np.int32)
+        for turn in self.turns[::-1, at, column]:
+            onward = np.where((turn >= 0) & (turn != came), turn, onward)
+        return UTurn(returns, onward)
+
+    def near(self, switch: int) -> Numbers:
+        """Return the neighbours of a switch, int32[K, 1]."""
+        far = self.wiring.far[switch]
+        near: Numbers = far[far >= 0][:, None]
+        return near
+
+    def present(self) -> list[int]:
+        """Return the switches that have links."""
+        present: list[int] = np.flatnonzero(self.wiring.far[:, 0] >= 0).tolist()
+        return present
+
+    def routed(self, switch: int) -> NDArray[np.int64]:
+        """Return the columns of the destinations that a switch forwards to, int64[n]."""
+        return np.flatnonzero(self.after[switch] != switch)
+
+    def by_class(self, property_of: Callable[[int], Bits], shape: tuple[int, ...]) -> Bits:
+        """Return which links have a property for all destinations of a class, bool[n, S, C, K].
+
+        Args:
+            property_of: returns n properties for a switch, bool[n, K, D], by link and destination.
+            shape: S, C, K.
+        """
+        every: Bits | None = None
+        for switch in self.present():
+            routed, bits = self.routed(switch), property_of(switch)
+            groups = grouped(self.egress[switch, routed])
+            ordered = bits[..., routed[groups.order]]
+            common = np.logical_and.reduceat(ordered, groups.starts, axis=2)
+            every = np.zeros((len(bits), *shape), np.bool_) if every is None else every
+            every[:, switch, groups.keys, : bits.shape[1]] = common.transpose(0, 2, 1)
+        return np.zeros((1, *shape), np.bool_) if every is None else every
+
+
+def _other_next_hops(
+    far: NDArray[np.int32], after: NDArray[np.int32], distance: NDArray[np.uint8]
+) -> NDArray[np.int32]:
+    """Return the next switch on a shortest path other than `after`, int32[S, D], -1 without one.
+
+    Of several it is that of the first link after the minimal one, round the switch, as in
+    `compilers.routing.port_ranking`.
+
+    Args:
+        far: int32[S, K], the neighbour at each link.
+        after: int32[S, D], the next switch.
+        distance: uint8[S, D]; empty where packets take one path only.
+    """
+    links = far.shape[1]
+    other = np.full((len(distance), after.shape[1]), -1, np.int32)
+    for switch, near in enumerate(far[: len(distance)] if links > 1 else ()):
+        nearer = (near >= 0)[:, None] & (distance[near] + 1 == distance[switch])
+        minimal = (near[:, None] == after[switch]).argmax(axis=0)
+        turn = (minimal + np.arange(1, links)[:, None]) % links
+        leads_nearer = np.take_along_axis(nearer, turn, axis=0)
+        link = np.take_along_axis(turn, leads_nearer.argmax(axis=0)[None], axis=0)[0]
+        other[switch] = np.where(leads_nearer.any(axis=0), near[link], -1)
+    return other
