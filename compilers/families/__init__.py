@@ -1,1 +1,1 @@
-"""Families of topologies, one a file: found by their names, as those of other packages are."""
+"""Families of topologies, one in each file. A family is found by the name of its file."""

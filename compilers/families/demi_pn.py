@@ -1,4 +1,7 @@
-"""demi-PN, the polarity quotient of PN: another name of PolarFly (Projective Networks paper)."""
+"""demi-PN, the polarity quotient of PN: another name of PolarFly (Projective Networks paper).
+
+This file makes `family: demi-pn` mean the same as `family: polarfly`.
+"""
 
 from compilers.families.polarfly import PolarFly as DemiPn
 

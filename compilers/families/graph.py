@@ -1,4 +1,7 @@
-"""Any graph: a family of one member, which a file describes."""
+"""The family `graph`: any connected graph, which a file describes.
+
+Nothing is known of it by formula: its diameter, routes and repairs are searched.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ from inventory.problems import InputError, Problem
 from inventory.yamlfile import Unreadable
 
 LARGEST_DIAMETER = 62
-"""Links of the longest path: a packet lives for 64 switches."""
+"""The most links of a shortest path: a packet that has visited 64 switches is dropped."""
 
 
 class AnyGraph(Family):
-    """The family `graph`; its parameter is the file, as `graph_file` reads it.
+    """The family whose parameter is the file of a graph (`compilers.topology.files.graph_file`).
 
     A topology names the file without its folder, so that a build is the same on every machine.
     """
@@ -31,30 +34,30 @@ class AnyGraph(Family):
     described = any_links = True
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """Problems of the file, each with its line, or of the key where there is no file."""
+        """Return the problems of the file with their lines; without a file, that of the key."""
         try:
-            found = _file(parameters)
+            graph = _file(parameters)
         except Unreadable as error:
             problem = error.problems[0]
             todo = f"{problem.given}: {problem.todo}"
             return [replace(problem, file="", key="file", given=problem.file, todo=todo)]
         except InputError as error:
             return list(error.problems)
-        return _scattered(found, str(parameters["file"]))
+        return _path_problems(graph, str(parameters["file"]))
 
     def order(self, parameters: Parameters) -> int:
-        """The number of vertices in the file."""
+        """Return the number of vertices in the file."""
         return len(_file(parameters).names)
 
     def vertex_names(self, parameters: Parameters) -> tuple[str, ...]:
-        """The names of the vertices; none where they are the numbers."""
-        found = _file(parameters)
-        return () if found.numbered else found.names
+        """Return the names of the vertices, () where these are their numbers."""
+        graph = _file(parameters)
+        return () if graph.numbered else graph.names
 
     def build(self, parameters: Parameters) -> Topology:
-        """The graph; its diameter is found by search from every vertex."""
-        found = _file(parameters)
-        graph = Graph.from_edges(len(found.names), found.edges)
+        """Build the graph; its diameter is found by a search from every vertex."""
+        file = _file(parameters)
+        graph = Graph.from_edges(len(file.names), file.edges)
         return Topology(
             family=self.name,
             parameters={"file": Path(str(parameters["file"])).name},
@@ -62,7 +65,7 @@ class AnyGraph(Family):
             kinds=("switch",),
             kind=np.zeros(graph.order, np.uint8),
             coordinates=np.arange(graph.order, dtype=np.int32)[:, None],
-            endpoints=found.hosts,
+            endpoints=file.hosts,
             diameter=diameter(graph),
         )
 
@@ -71,20 +74,21 @@ def _file(parameters: Parameters) -> GraphFile:
     return graph_file(str(parameters["file"]))
 
 
-def _scattered(found: GraphFile, name: str) -> list[Problem]:
-    """A graph in several parts, or with paths that no packet lives to the end of."""
-    graph = Graph.from_edges(len(found.names), found.edges)
+def _path_problems(file: GraphFile, name: str) -> list[Problem]:
+    """Return the problem of a graph that is not connected, or whose diameter is too large."""
+    graph = Graph.from_edges(len(file.names), file.edges)
     table = neighbour_table(graph)
-    part = components(table)
-    if len(parts := np.unique(part)) > 1:
-        cut_off = found.names[int(np.flatnonzero(part == parts[1])[0])]
-        given = f"{len(parts)} parts: no path from {found.names[0]} to {cut_off}"
+    component = components(table)
+    if len(parts := np.unique(component)) > 1:
+        cut_off = file.names[int(np.flatnonzero(component == parts[1])[0])]
+        given = f"{len(parts)} parts: no path from {file.names[0]} to {cut_off}"
         return [Problem("a connected graph", given, "add links", name)]
-    # A half of the diameter at most is the distance from the first vertex.
+    # The diameter is at most twice the largest distance from the first vertex. Only if that leaves
+    # it open is the diameter searched.
     if int(distances(table, np.arange(1)).max()) > LARGEST_DIAMETER // 2:
         longest = diameter(graph)
         if longest > LARGEST_DIAMETER:
-            text = "more" if longest == BEYOND else str(longest)
+            given = "more" if longest == BEYOND else str(longest)
             required = f"a diameter of at most {LARGEST_DIAMETER}"
-            return [Problem(required, text, "add links", name)]
+            return [Problem(required, given, "add links", name)]
     return []

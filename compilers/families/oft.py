@@ -1,4 +1,8 @@
-"""The orthogonal fat tree, of two planes: routes by algebra; spines have no hosts."""
+"""The family `oft`: the orthogonal fat tree (Projective Networks paper, §V).
+
+Its leaves are two copies of the points of a projective plane, and its spines are the lines: both
+copies of a point are joined to the lines through it. Only leaves have hosts. Routes are by algebra.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from inventory.problems import Problem
 
 
 class OrthogonalFatTree(Family):
-    """OFT: leaves 0..n-1, spines n..2n-1, leaves 2n..3n-1; hosts on leaves only (§V).
+    """The OFT of a plane with n points: leaves 0..n-1, spines n..2n-1, leaves 2n..3n-1.
 
     Any two leaves are 2 links apart. The graph has diameter 3, from a leaf to a spine.
     """
@@ -28,15 +32,15 @@ class OrthogonalFatTree(Family):
     place = 4
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """The order q must be a prime power."""
+        """Return a problem unless the order q is a prime power."""
         return check_q(parameters["q"])
 
     def order(self, parameters: Parameters) -> int:
-        """N = 3(q² + q + 1)."""
+        """Return N = 3(q² + q + 1)."""
         return 3 * order(int(parameters["q"]))
 
     def build(self, parameters: Parameters) -> Topology:
-        """The OFT; coordinates, int32[N, 4], are the column 0, 1 or 2, and the vector."""
+        """Build the OFT; coordinates, int32[N, 4], are the column 0, 1 or 2, and the vector."""
         q = int(parameters["q"])
         n, incidence = order(q), lines(q)
         spine = np.repeat(np.array([0, 1, 0], np.uint8), n)
@@ -55,11 +59,11 @@ class OrthogonalFatTree(Family):
         )
 
     def degree(self, parameters: Parameters) -> int:
-        """2(q + 1), of a spine."""
+        """Return the links of a spine, 2(q + 1)."""
         return 2 * (int(parameters["q"]) + 1)
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """The OFT whose spines have `radix` links, radix/2-1 a prime power."""
+        """Yield the OFT whose spines have `radix` links, if radix/2 - 1 is a prime power."""
         q = radix // 2 - 1
         if radix % 2 == 0 and q <= LARGEST_Q and prime_power(q):
             n = order(q)
@@ -67,29 +71,29 @@ class OrthogonalFatTree(Family):
             yield self.design(radix, 3 * n, 3, {"q": q}, **of_leaves)
 
     def mean_distance(self, parameters: Parameters) -> float:  # noqa: ARG002
-        """Any two leaves are 2 links apart (§VI)."""
+        """Return 2, as any two leaves are 2 links apart (§VI)."""
         return 2.0
 
     def utilisation(self, parameters: Parameters) -> float:  # noqa: ARG002
-        """All links are alike (§VI)."""
+        """Return 1, as all links carry the same load (§VI)."""
         return 1.0
 
     def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool]:
-        """See `compilers.routing.marked_spread`: twins have the same neighbours."""
+        """Return (q + 1)/2p for p hosts a leaf, exactly (`compilers.routing.marked_spread`)."""
         return (int(parameters["q"]) + 1) / (2 * hosts), True
 
     def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
-        """Parallel classes."""
+        """Return the layout by parallel classes."""
         return {"parallels": parallels}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Numbers of links that are the same in all racks of parallel classes."""
+        """Return numbers of links that are the same in all racks of parallel classes."""
         q, graph = int(topology.parameters["q"]), topology.graph
         whole = graph.size == 2 * order(q) * (q + 1)
         return headings(q, graph.padded()) if whole else None
 
     def routes(self, topology: Topology) -> Any:
-        """See `compilers.routing.plane_minimal`."""
+        """Return routes by algebra (`compilers.routing.plane_minimal`)."""
         from compilers.routing.plane_minimal import oft_routes
 
         return oft_routes(topology)

@@ -1,4 +1,8 @@
-"""PolarFly, the family of ER_q: routes, alternates and repairs are by algebra."""
+"""The family `polarfly`: the polarity graphs ER_q (PolarFly paper).
+
+Routes, alternates and repairs are by algebra. `compilers.topology.polarity` has the graph; here are
+its formulas and its layouts, fans and stars.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +33,11 @@ from inventory.problems import InputError, Problem
 LEAST_SPREAD = 3
 """The smallest q at which a switch has two links for marked packets."""
 EXACT_SPREAD = 5
-"""The q from which some permutation loads links as much as the formula for marks says."""
+"""The smallest q at which some permutation gets no more than the formula of `marked_share`."""
 
 
 class PolarFly(Family):
-    """The family of ER_q for every prime power q."""
+    """ER_q, for every prime power q."""
 
     name = "polarfly"
     parameters: tuple[str, ...] = ("q",)
@@ -42,15 +46,15 @@ class PolarFly(Family):
     holds_edges = False
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """The order q must be a prime power."""
+        """Return a problem unless the order q is a prime power."""
         return check_q(parameters["q"])
 
     def order(self, parameters: Parameters) -> int:
-        """N = q² + q + 1."""
+        """Return N = q² + q + 1."""
         return order(int(parameters["q"]))
 
     def build(self, parameters: Parameters) -> Topology:
-        """ER_q with its quadrics W, their neighbours V1 and the rest V2."""
+        """Build ER_q, with quadrics W, their neighbours V1, and all other vertices V2."""
         q = int(parameters["q"])
         graph, quadric = structure(q)
         kind = np.full(graph.order, 2, np.uint8)
@@ -69,44 +73,44 @@ class PolarFly(Family):
         )
 
     def degree(self, parameters: Parameters) -> int:
-        """Q + 1."""
+        """Return q + 1."""
         return int(parameters["q"]) + 1
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """ER_(radix-1) where radix-1 is a prime power."""
+        """Yield ER_(radix-1) if radix - 1 is a prime power."""
         q = radix - 1
         if prime_power(q):
             yield self.design(radix, order(q), 2, {"q": q}, links=q * (q + 1) ** 2 // 2)
 
     def mean_distance(self, parameters: Parameters) -> float:
-        """2, but for the q(q + 1)² ordered pairs of neighbours."""
+        """Return the mean distance: 1 for the q(q + 1)² ordered pairs of neighbours, else 2."""
         q = int(parameters["q"])
         return 2 - q * (q + 1) ** 2 / (order(q) * (order(q) - 1))
 
     def utilisation(self, parameters: Parameters) -> float:
-        """Arcs at a quadric carry 2q pairs, all others 2q - 1 (Theorem 3.10)."""
+        """Return u of ER_q, which is exact (`polarity_utilisation`)."""
         return polarity_utilisation(int(parameters["q"]))
 
     def symmetries(self, topology: Topology) -> Iterator[NDArray[np.int32]]:
-        """Those of the polarity."""
+        """Yield automorphisms of ER_q."""
         return polarity.symmetries(int(topology.parameters["q"]))
 
     def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool] | None:
-        """See `compilers.routing.marked_spread`; from q = 5 on some permutation gets no more."""
+        """Return the share of `compilers.routing.marked_spread`, by formula."""
         q = int(parameters["q"])
         share = (q * q - 1) / (2 * hosts * (2 * q - 1))
         return (share, q >= EXACT_SPREAD) if q >= LEAST_SPREAD else None
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
-        """Fans."""
+        """Yield the fans."""
         yield fan_modules(int(parameters["q"]), 1, 0, 0)
 
     def edge_blocks(self, parameters: Parameters) -> Iterator[NDArray[np.int32]]:
-        """The edges of ER_q, which are not held together."""
+        """Yield the edges of ER_q, each block computed by itself."""
         return polarity.edge_blocks(int(parameters["q"]))
 
     def routes(self, topology: Topology) -> Any:
-        """See `compilers.routing.plane_minimal`."""
+        """Return routes by algebra (`compilers.routing.plane_minimal`)."""
         from compilers.routing.plane_minimal import polarfly_routes
 
         return polarfly_routes(topology)
@@ -114,7 +118,7 @@ class PolarFly(Family):
     def choices(
         self, tables: Any, topology: Topology, wiring: Any, forwarding: Any, module: Any
     ) -> Any:
-        """Compact Valiant, bounces over the conic, and protection, all by algebra."""
+        """Add Compact Valiant's alternates, bounces over the conic, and protection, by algebra."""
         from compilers.routing.plane_bounces import conic_bounces
         from compilers.routing.plane_choices import compact_valiant, polarfly, with_bounces
         from compilers.routing.split_classes import split_direct
@@ -131,78 +135,98 @@ class PolarFly(Family):
     def constructed_alternates(
         self, topology: Topology, wiring: Any, classes: int, forwarding: Any
     ) -> Any:
-        """Two classes a link."""
+        """Return alternates by algebra, for a whole ER_q with two classes a link."""
         from compilers.routing.plane_choices import alternate_links
 
         whole = polarity.is_whole(topology) and classes == 2 * wiring.port.shape[1]
         return alternate_links(wiring, forwarding) if whole else None
 
     def layouts(self, topology: Topology) -> Mapping[str, Any]:
-        """Fans around quadrics; stars where q is even."""
+        """Return the layouts `fans` and, for even q, `stars`."""
         even = int(topology.parameters["q"]) % 2 == 0
         return {"fans": fans, "stars": stars} if even else {"fans": fans}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Numbers of links that are the same in all fans."""
+        """Return numbers of links that are the same in all fans."""
         if not polarity.is_whole(topology):
             return None
         return polarity.headings(_q(topology), topology.graph.padded())
 
 
 def polarity_utilisation(q: int) -> float:
-    """The u of ER_q: arcs at a quadric carry 2q pairs, all others 2q - 1 (Theorem 3.10)."""
+    """Return u of ER_q, the mean load of an arc over the largest.
+
+    Arcs at a quadric carry 2q pairs, all others 2q - 1 (Projective Networks paper, Theorem 3.10).
+    """
     return (2 * q * q + q + 1) / (2 * q * (q + 1))
 
 
 def fan_modules(q: int, scale: int, inside: int, loop: int) -> Modules:
-    """The fans of ER_q, with `scale` nodes for each vertex and `scale` links for each edge.
+    """Return the sizes of the clusters of a fabric made from ER_q (PolarFly paper, §V).
 
-    inside: links among the nodes of a vertex; loop: further links at a quadric. The clusters are
-    those of PolarFly paper §V; for even q the nucleus is among the quadrics.
+    For even q the nucleus is in the cluster of the quadrics.
+
+    Args:
+        q: the order of the field.
+        scale: the nodes for each vertex of ER_q, and the links for each edge.
+        inside: the links among the nodes of one vertex.
+        loop: more links among the nodes of a quadric.
     """
     even = q % 2 == 0
-    size = q + even
-    fan = q + q // 2 if even else 3 * (q - 1) // 2
-    centre = q + 1 if even else 0
-    count = q - even
-    rest = q + 1 + even
-    loose = scale * centre + rest * inside + (q + 1) * loop
-    between = (q if even else q - 2) * scale
-    within = scale * fan + size * inside
+    size = q + 1 if even else q  # the vertices of a fan
+    fan = q + q // 2 if even else 3 * (q - 1) // 2  # the edges within a fan
+    count = q - 1 if even else q
+    quadrics = q + 2 if even else q + 1  # the vertices of the quadrics' cluster
+    at_nucleus = q + 1 if even else 0
     return Modules(
-        scale * size, count, within, between, scale * rest, loose, bundles=comb(count + 1, 2)
+        size=scale * size,
+        count=count,
+        inside=scale * fan + size * inside,
+        between=(q if even else q - 2) * scale,
+        rest=scale * quadrics,
+        loose=scale * at_nucleus + quadrics * inside + (q + 1) * loop,
+        bundles=comb(count + 1, 2),
     )
 
 
 def triangles(topology: Topology) -> NDArray[np.int32]:
-    """int32[C(q+1, 3), 3], the triangles of ER_q, vertices ascending.
+    """Return the triangles of ER_q, int32[C(q+1, 3), 3], vertices ascending.
 
     Each link between ordinary vertices u, v is in one, with the apex u×v.
     """
     ordinary = (topology.kind[topology.graph.edges()] != 0).all(axis=1)
     u, v = topology.graph.edges()[ordinary].T
-    found = np.stack((u, v, cross(_q(topology), u, v)), axis=1)
-    return found[found[:, 2] > found[:, 1]]
+    corners = np.stack((u, v, cross(_q(topology), u, v)), axis=1)
+    return corners[corners[:, 2] > corners[:, 1]]
 
 
 def fans(topology: Topology, start: int | None) -> Layout:
-    """Algorithm 1 from a quadric: its ordinary neighbours are centres, with theirs around them.
+    """Return the layout of Algorithm 1 of the PolarFly paper.
 
-    C0 holds the quadrics and, for even q, the nucleus, which would be a fan of its own (layout A).
-    In affine coordinates a vertex (t, w) of fan t has its position by w, for even q by w/t², so
-    fans are the same inside, and links between two go by the difference or ratio of their t alone.
+    The ordinary neighbours of a quadric P0 are the centres of fans, and the other neighbours of a
+    centre are around it. Rack C0 holds the quadrics and, for even q, the nucleus, which would be a
+    fan of its own (layout A). In affine coordinates, vertex (t, w) of fan t has its position by w,
+    for even q by w/t². So all fans have the same links inside, and links between two fans depend
+    only on the difference or the ratio of their t.
+
+    Args:
+        topology: a PolarFly.
+        start: the quadric P0; None for the first.
+
+    Raises:
+        InputError: the start is no quadric.
     """
     q, quadrics = _q(topology), topology.of_kind("W")
-    first = _quadric(quadrics, start)
+    p0 = _quadric(quadrics, start)
     nucleus = _nucleus(q, topology)
-    near = topology.graph.neighbours(first)
+    near = topology.graph.neighbours(p0)
     centres = near[~np.isin(near, nucleus)]
-    rack = _around(topology, centres)
-    t, w, _ = affine(q, first)
+    rack = _racks_around(topology, centres)
+    t, w, _ = affine(q, p0)
     label = scaled(q, t, w)
     if q % 2:
         label = np.where(rack == 0, t, label)
-    label[first] = q
+    label[p0] = q
     return _layout(
         "fans",
         rack,
@@ -214,31 +238,35 @@ def fans(topology: Topology, start: int | None) -> Layout:
     )
 
 
-def _around(topology: Topology, centres: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[N]: i + 1 for the i-th centre and its ordinary neighbours, 0 for the rest."""
+def _racks_around(topology: Topology, centres: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return i + 1 for the i-th centre and its ordinary neighbours, 0 for others, int32[N]."""
     rack = np.zeros(topology.graph.order, np.int32)
     near = topology.graph.padded()[centres]
-    numbered = np.broadcast_to(np.arange(1, len(centres) + 1)[:, None], near.shape)
+    number = np.broadcast_to(np.arange(1, len(centres) + 1)[:, None], near.shape)
     ordinary = (near >= 0) & (topology.kind[near] != 0)
-    rack[near[ordinary]] = numbered[ordinary]
-    rack[centres] = numbered[:, 0]
+    rack[near[ordinary]] = number[ordinary]
+    rack[centres] = number[:, 0]
     return rack
 
 
 def _mates(q: int, rack: NDArray[np.int32], centre: NDArray[np.int64]) -> NDArray[np.int32]:
-    """int32[N]: the third vertex of the triangle with the centre of the fan; 0 at a centre."""
+    """Return the third vertex of each vertex's triangle with the centre of its fan, int32[N].
+
+    0 for centres and for vertices in no fan.
+    """
     vertex = np.arange(len(rack), dtype=np.int32)
     mate = np.zeros(len(rack), np.int32)
-    blade = (rack > 0) & (vertex != centre[rack])
-    mate[blade] = cross(q, vertex[blade], centre[rack[blade]].astype(np.int32))
+    around_centre = (rack > 0) & (vertex != centre[rack])
+    centre_of = centre[rack[around_centre]].astype(np.int32)
+    mate[around_centre] = cross(q, vertex[around_centre], centre_of)
     return mate
 
 
 def stars(topology: Topology, start: int | None) -> Layout:
-    """Layout B of even q: the nucleus alone, and each quadric with its q-1 other neighbours.
+    """Return layout B of even q: the nucleus alone, and each quadric with its q-1 other neighbours.
 
-    These are ordered by their t: (t, w) and (s, v) are joined where st = w + v, in every pair of
-    stars.
+    The neighbours of a quadric are ordered by their t: in every pair of stars, (t, w) and (s, v)
+    are joined where st = w + v.
     """
     del start
     q, quadrics = _q(topology), topology.of_kind("W").astype(np.int32)
@@ -266,10 +294,19 @@ def _layout(
     centre: NDArray[np.integer],
     mate: NDArray[np.int32] | None = None,
 ) -> Layout:
-    """A layout whose first rack is the only one of the first kind.
+    """Return a layout whose first rack is the only one of the first kind.
 
-    In a rack the centre comes first, then the vertices by label, those of one triangle with the
-    centre side by side.
+    In a rack the centre comes first, then the vertices by label. Two vertices in one triangle with
+    the centre are side by side.
+
+    Args:
+        name: the name of the layout.
+        rack: int32[N], the rack of each vertex.
+        label: int32[N], the order within a rack.
+        kinds: the kind of the first rack, and that of all others.
+        names: the name of each rack.
+        centre: int[R], the centre of each rack, -1 for none.
+        mate: int32[N], the third vertex of each triangle with a centre; None without triangles.
     """
     vertex = np.arange(len(rack), dtype=np.int32)
     lead = label if mate is None else np.where(rack == 0, label, np.minimum(label, label[mate]))
@@ -280,6 +317,11 @@ def _layout(
 
 
 def _quadric(quadrics: NDArray[np.int64], start: int | None) -> int:
+    """Return the quadric to start from: `start`, or the first one.
+
+    Raises:
+        InputError: the start is no quadric.
+    """
     if start is None:
         return int(quadrics[0])
     if start in quadrics:
@@ -289,7 +331,10 @@ def _quadric(quadrics: NDArray[np.int64], start: int | None) -> int:
 
 
 def _nucleus(q: int, topology: Topology) -> NDArray[np.int32]:
-    """The vertex (1, 1, 1) of even q, which is joined to exactly the quadrics; none for odd q."""
+    """Return the nucleus of even q, int32[1]: (1, 1, 1), whose neighbours are the quadrics.
+
+    Empty for odd q.
+    """
     ones = (topology.coordinates == 1).all(axis=1)
     return np.flatnonzero(ones & (q % 2 == 0)).astype(np.int32)
 

@@ -1,4 +1,9 @@
-"""PolarStar, the family of ER_q * supernode: routes by algebra; classes of the large ones, too."""
+"""The family `polarstar`: star products of ER_q with a supernode (PolarStar paper).
+
+Every vertex of the structure graph ER_q is replaced by a copy of the supernode, a small graph of k
+members. Routes are by algebra; in fabrics that are too large for a search, alternates and repairs
+are constructed by the package that registers this (`compilers.topology.family.construction`).
+"""
 
 from __future__ import annotations
 
@@ -20,14 +25,17 @@ from compilers.topology.supernodes import SUPERNODE_KINDS, Supernode, SupernodeS
 from inventory.problems import Problem, not_among
 
 LARGEST_DEGREE = 255
+"""The largest degree of a supernode."""
 SHORT = {"inductive-quad": "IQ", "paley": "Paley", "complete": "K"}
+"""Short names of supernodes in titles."""
 DESIGNED = ("inductive-quad", "paley", "complete")
+"""The supernodes of `designs`."""
 WITH_CLASSES = ("inductive-quad", "paley", "complete", "cayley")
-"""Supernodes of which every PolarStar has constructed classes; those of BDF have too few links."""
+"""Supernodes with enough links for constructed classes; those of BDF have too few."""
 
 
 class PolarStar(Family):
-    """The family of ER_q * supernode, diameter 3."""
+    """ER_q * supernode, with diameter 3."""
 
     name = "polarstar"
     parameters: tuple[str, ...] = ("q", "supernode", "degree")
@@ -35,7 +43,7 @@ class PolarStar(Family):
     single = by_supernodes = estimated = True
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """The order q must be a prime power, and the supernode must exist with this degree."""
+        """Return problems unless q is a prime power and the supernode exists with this degree."""
         problems = polarity.check_q(parameters["q"])
         kind, degree = parameters["supernode"], parameters["degree"]
         if kind not in SUPERNODE_KINDS:
@@ -45,27 +53,27 @@ class PolarStar(Family):
         return problems
 
     def order(self, parameters: Parameters) -> int:
-        """N = (q² + q + 1)·k for a supernode of order k."""
-        q, found = _sizes(parameters)
-        return order(q) * found.order
+        """Return N = (q² + q + 1)·k for a supernode of k members."""
+        q, supernode = _sizes(parameters)
+        return order(q) * supernode.order
 
     def degree(self, parameters: Parameters) -> int:
-        """Q + 1 + d'."""
+        """Return q + 1 + d'."""
         return int(parameters["q"]) + 1 + int(parameters["degree"])
 
     def hierarchy(self, parameters: Parameters) -> int:
-        """The members of the supernode."""
+        """Return the number of members of the supernode."""
         return _sizes(parameters)[1].order or 1
 
     def title(self, parameters: Parameters) -> str:
-        """With the supernode in short: `polarstar q=11 IQ 3`."""
+        """Return the title with a short name of the supernode: `polarstar q=11 IQ 3`."""
         kind = str(parameters["supernode"])
         return f"{self.name} q={parameters['q']} {SHORT.get(kind, kind)} {parameters['degree']}"
 
     def build(self, parameters: Parameters) -> Topology:
-        """The star product; a vertex has the kind of its structure vertex.
+        """Build the star product; a vertex has the kind of its structure vertex.
 
-        Coordinates, int32[N, 4], are those of the structure vertex and the member.
+        Coordinates, int32[N, 4], are the vector of the structure vertex, and the member.
         """
         q, kind = int(parameters["q"]), str(parameters["supernode"])
         degree = int(parameters["degree"])
@@ -86,17 +94,17 @@ class PolarStar(Family):
         )
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Links inside the supernode, then those to others, however racks are filled."""
+        """Return numbers of links: those inside the supernode first, then those to others."""
         far, k = topology.graph.padded(), topology.hierarchy
         inside = far // k == np.arange(len(far))[:, None] // k
         number = np.where(far < 0, len(far), far - inside * len(far))
         return number.astype(np.int32)
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Every q and d' ≥ 1 of the kinds `DESIGNED` with q + 1 + d' = radix.
+        """Yield a design for every q and d' ≥ 1 of the kinds `DESIGNED` with q + 1 + d' = radix.
 
         Inductive-Quad of degree 0 gives the family `pn`. BDF and Cayley supernodes can be built,
-        but give the largest fabric at no radix.
+        but there is no radix at which they give the largest fabric.
         """
         for q in range(2, min(radix - 2, LARGEST_Q) + 1):
             if not prime_power(q):
@@ -106,49 +114,56 @@ class PolarStar(Family):
                     yield self.member({"q": q, "supernode": kind, "degree": radix - 1 - q})
 
     def member(self, parameters: Parameters) -> Design:
-        """The design of these parameters."""
-        (q, found), degree = _sizes(parameters), int(parameters["degree"])
-        bundles = q * (q + 1) ** 2 // 2 * found.order
+        """Return the design with these parameters."""
+        q, supernode = _sizes(parameters)
+        between = q * (q + 1) ** 2 // 2 * supernode.order
         return self.design(
             self.degree(parameters),
-            order(q) * found.order,
+            order(q) * supernode.order,
             3,
             parameters,
-            links=bundles + order(q) * found.links + (q + 1) * found.loops,
+            links=between + order(q) * supernode.links + (q + 1) * supernode.loops,
             supernode=str(parameters["supernode"]),
-            supernode_degree=degree,
-            supernode_order=found.order,
+            supernode_degree=int(parameters["degree"]),
+            supernode_order=supernode.order,
         )
 
     def mean_distance(self, parameters: Parameters) -> float | None:
-        """By `polarstar_distances`; none is known of BDF, whose members differ in degree."""
+        """Return the mean by `polarstar_distances`; None for BDF, where degrees differ."""
         if parameters["supernode"] == "bdf":
             return None
         pairs = self.order(parameters) * (self.order(parameters) - 1)
         return self._total(parameters) / pairs
 
     def utilisation(self, parameters: Parameters) -> float | None:
-        """Estimated, see `_fullest`; no more than `mean_distance` where that is not known."""
+        """Return an estimate of u by `_largest_load`; None where no mean distance is known."""
         if self.mean_distance(parameters) is None:
             return None
         links = self.member(parameters).links
-        return min(self._total(parameters) / (2 * links) / _fullest(parameters), 1.0)
+        mean_load = self._total(parameters) / (2 * links)
+        return min(mean_load / _largest_load(parameters), 1.0)
 
     def _total(self, parameters: Parameters) -> int:
-        """The sum of the distances of all ordered pairs."""
+        """Return the sum of the distances of all ordered pairs."""
         nodes, links = self.order(parameters), self.member(parameters).links
-        near, far = polarstar_distances(parameters, links)
-        return near + 2 * far + 3 * (nodes * (nodes - 1) - near - far)
+        one_link, two_links = polarstar_distances(parameters, links)
+        three_links = nodes * (nodes - 1) - one_link - two_links
+        return one_link + 2 * two_links + 3 * three_links
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
-        """Supernodes, or the supernodes of each cluster of ER_q."""
-        q, found = _sizes(parameters)
-        edges, loops = q * (q + 1) ** 2 // 2, (q + 1) * found.loops
-        yield Modules(found.order, order(q), found.links, loose=loops, bundles=edges)
-        yield fan_modules(q, found.order, found.links, found.loops)
+        """Yield the supernodes, then clusters of supernodes as ER_q has clusters of vertices."""
+        q, supernode = _sizes(parameters)
+        yield Modules(
+            size=supernode.order,
+            count=order(q),
+            inside=supernode.links,
+            loose=(q + 1) * supernode.loops,
+            bundles=q * (q + 1) ** 2 // 2,
+        )
+        yield fan_modules(q, supernode.order, supernode.links, supernode.loops)
 
     def routes(self, topology: Topology) -> Any:
-        """See `compilers.routing.polarstar_minimal`."""
+        """Return routes by algebra (`compilers.routing.polarstar_minimal`)."""
         from compilers.routing.polarstar_minimal import routes
 
         return routes(topology)
@@ -156,7 +171,7 @@ class PolarStar(Family):
     def choices(
         self, tables: Any, topology: Topology, wiring: Any, forwarding: Any, module: Any
     ) -> Any:
-        """Classes of whole supernodes, in fabrics that are too large for a search."""
+        """Construct classes in fabrics that are too large for a search; None for others."""
         from compilers.spec.policy import constructs_classes
 
         del module
@@ -167,7 +182,10 @@ class PolarStar(Family):
     def constructed_alternates(
         self, topology: Topology, wiring: Any, classes: int, forwarding: Any
     ) -> Any:
-        """Three classes a link, in fabrics that are too large for a search."""
+        """Return constructed alternates where there are three classes a link; None for others.
+
+        Only fabrics that are too large for a search have them.
+        """
         from compilers.spec.policy import constructs_classes
 
         del forwarding
@@ -182,11 +200,12 @@ class PolarStar(Family):
         return str(parameters["supernode"]) in WITH_CLASSES and int(parameters["degree"]) > 0
 
     def layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
-        """A supernode a rack, or clusters of them."""
+        """Return the layouts with one supernode in each rack, and with clusters of supernodes."""
         return {"supernodes": supernode_racks, "clusters": supernode_clusters}
 
 
 def _check_degree(kind: str, degree: int | str) -> list[Problem]:
+    """Return the problem of a degree for which this kind of supernode does not exist."""
     number = degree if type(degree) is int else -1
     if number <= LARGEST_DEGREE and supernodes.exists(kind, number):
         return []
@@ -198,9 +217,9 @@ def _check_degree(kind: str, degree: int | str) -> list[Problem]:
 
 
 def _sizes(parameters: Parameters) -> tuple[int, SupernodeShape]:
-    """Of parameters that pass `check`: q, and the shape of the supernode."""
-    found = shape(str(parameters["supernode"]), int(parameters["degree"]))
-    return int(parameters["q"]), found or SupernodeShape(0, 0, 0)
+    """Return q and the size of the supernode, for parameters that pass `check`."""
+    size = shape(str(parameters["supernode"]), int(parameters["degree"]))
+    return int(parameters["q"]), size or SupernodeShape(0, 0, 0)
 
 
 def is_whole(topology: Topology) -> bool:
@@ -212,71 +231,87 @@ def is_whole(topology: Topology) -> bool:
 
 
 def polarstar_distances(parameters: Parameters, links: int) -> tuple[int, int]:
-    """Ordered pairs at distance 1 and at distance 2; all others are at distance 3.
+    """Count the ordered pairs at distance 1 and at distance 2; all others are at distance 3.
 
-    A member at distance 2 is the one reached at a structure vertex two arcs away, or any but the
-    neighbour at an adjacent structure vertex, or in the same supernode.
+    From (x, x'), at distance 2 are: one member of each supernode two structure arcs away, all
+    members of a neighbour supernode but the neighbour, and all members of the same supernode that
+    are no neighbours.
+
+    Args:
+        parameters: of a PolarStar.
+        links: the number of its links.
     """
-    (q, found), degree = _sizes(parameters), int(parameters["degree"])
-    n, k, arcs = order(q), found.order, q * (q + 1) ** 2
-    far = (n * (n - 1) - arcs) * k + arcs * (k * k - k) + n * k * (k - 1 - degree)
+    (q, supernode), degree = _sizes(parameters), int(parameters["degree"])
+    n, k, arcs = order(q), supernode.order, q * (q + 1) ** 2
+    two_links = (n * (n - 1) - arcs) * k + arcs * (k * k - k) + n * k * (k - 1 - degree)
     if parameters["supernode"] == "inductive-quad":
-        far -= (q + 1) * k + (2 * q * q if degree % 4 == 0 else 0)
-    return 2 * links, far
+        two_links -= (q + 1) * k + (2 * q * q if degree % 4 == 0 else 0)
+    return 2 * links, two_links
 
 
-def _fullest(parameters: Parameters) -> float:
-    """An estimate of the largest arc load: the mean over structure arcs or supernode arcs.
+def _largest_load(parameters: Parameters) -> float:
+    """Estimate the largest load of an arc: the mean over structure arcs or supernode arcs.
 
     A minimal path over d structure arcs, d = 1 or 2, has one more arc in a supernode unless it has
     reached the member already. Quadrics unbalance structure arcs as they do in ER_q. The resulting
     u was measured against graphs up to q = 16: 6 % too low to 8 % too high for Inductive-Quad and
     complete supernodes, at most 23 % too high for Paley.
     """
-    (q, found), degree = _sizes(parameters), int(parameters["degree"])
-    n, k, arcs = order(q), found.order, q * (q + 1) ** 2
-    distant = n * (n - 1) - arcs
+    (q, supernode), degree = _sizes(parameters), int(parameters["degree"])
+    n, k, arcs = order(q), supernode.order, q * (q + 1) ** 2
+    distant = n * (n - 1) - arcs  # ordered pairs of structure vertices that are two arcs apart
     if parameters["supernode"] == "complete":
         return max(2 * q * k, n)
-    other = k - 2 if parameters["supernode"] == "inductive-quad" else k - 1
-    detours = k - 1 - other
-    outside = distant * k * (2 * k + detours) + arcs * k * (k + detours)
-    inside = (distant + arcs) * k * other + n * k * (2 * k - 2 - degree)
+    # Members of another supernode that a path reaches over an arc within a supernode, and those
+    # that it reaches by a detour over one more structure arc.
+    by_inner_arc = k - 2 if parameters["supernode"] == "inductive-quad" else k - 1
+    by_detour = k - 1 - by_inner_arc
+    outside = distant * k * (2 * k + by_detour) + arcs * k * (k + by_detour)
+    inside = (distant + arcs) * k * by_inner_arc + n * k * (2 * k - 2 - degree)
     return max(outside / (arcs * k) / polarity_utilisation(q), inside / (n * k * degree))
 
 
 def star_product(structure: Graph, quadric: NDArray[np.bool_], supernode: Supernode) -> Graph:
-    """A copy of the supernode for every structure vertex, f between the copies of neighbours.
+    """Return the star product: a copy of the supernode for every structure vertex.
 
-    Vertex (x, x') is numbered x·k + x'. Along an arc from the smaller x to the larger y, x' is
-    joined to f(x'), against it to f⁻¹(x'). For an involution a quadric's self-loop becomes the
+    Vertex (x, x') has the number x·k + x'. Along an arc from the smaller x to the larger y, x' is
+    joined to f(x'), against it to f⁻¹(x'). For an involution the self-loop of a quadric becomes the
     links (x, x')–(x, f(x')). Time and memory grow with the number of links.
+
+    Args:
+        structure: the structure graph, without loops.
+        quadric: bool[N], which of its vertices have a self-loop.
+        supernode: of k members.
     """
     k = supernode.order
     around = structure.padded()
-    own = np.arange(structure.order, dtype=np.int32)[:, None]
+    x = np.arange(structure.order, dtype=np.int32)[:, None]
     width = around.shape[1] + 1 + supernode.degree
+    # int32[N, k, width], the neighbours of (x, x'): outside, over the loop link, and within.
     table = np.full((structure.order, k, width), -1, np.int32)
 
-    image = np.where(own < around, 0, 1)
-    images = np.stack((supernode.forward, supernode.backward))
-    far = around[:, None, :] * k + images[image].transpose(0, 2, 1)
-    table[:, :, : around.shape[1]] = np.where(around[:, None, :] >= 0, far, -1)
+    bijections = np.stack((supernode.forward, supernode.backward))
+    which = np.where(x < around, 0, 1)
+    outside = around[:, None, :] * k + bijections[which].transpose(0, 2, 1)
+    table[:, :, : around.shape[1]] = np.where(around[:, None, :] >= 0, outside, -1)
 
     loops = supernode.loops()
-    at = np.flatnonzero(quadric)[:, None]
-    table[at, loops, around.shape[1]] = own[at[:, 0]] * k + supernode.forward[loops]
+    looped = np.flatnonzero(quadric)[:, None]
+    table[looped, loops, around.shape[1]] = x[looped[:, 0]] * k + supernode.forward[loops]
 
-    inside = supernode.graph.padded()
-    within = own[:, :, None] * k + inside
-    table[:, :, around.shape[1] + 1 :] = np.where(inside >= 0, within, -1)
+    members = supernode.graph.padded()
+    within = x[:, :, None] * k + members
+    table[:, :, around.shape[1] + 1 :] = np.where(members >= 0, within, -1)
     rows = table.reshape(-1, width)
     rows.sort(axis=1)
     return Graph.from_padded(rows)
 
 
 def supernode_racks(topology: Topology, start: int | None) -> Layout:
-    """One rack per supernode, members in canonical order; those of quadrics have loop links."""
+    """Return the layout with one supernode in each rack, members in canonical order.
+
+    Racks of quadrics are of another kind, as they have loop links.
+    """
     del start
     count = order(int(topology.parameters["q"]))
     members = topology.graph.order // count
@@ -293,7 +328,10 @@ def supernode_racks(topology: Topology, start: int | None) -> Layout:
 
 
 def supernode_clusters(topology: Topology, start: int | None) -> Layout:
-    """The supernodes of each cluster of ER_q in one rack, one by one (PolarStar paper, §8)."""
+    """Return the layout with the supernodes of each cluster of ER_q in one rack (§8).
+
+    Supernodes are in the order of the cluster's vertices, one after the other.
+    """
     structure = fans(PolarFly().build({"q": topology.parameters["q"]}), start)
     members = topology.graph.order // len(structure.rack)
     within = np.tile(np.arange(members, dtype=np.int32), len(structure.rack))

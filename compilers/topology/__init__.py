@@ -1,1 +1,1 @@
-"""Topologies: the algebra of every family, behind one small interface."""
+"""Topologies: graphs, the finite fields and the geometry that families are made of, and layouts."""

@@ -1,4 +1,8 @@
-"""Conway polynomials, those of `galois`, which takes seconds to import: a table of pure Python."""
+"""Conway polynomials of small finite fields.
+
+They define the numbering of the elements of F_q (`compilers.topology.field`). The package `galois`
+has the same polynomials, but takes seconds to import.
+"""
 
 from __future__ import annotations
 
@@ -30,4 +34,4 @@ CONWAY = {
     961: (1, 29, 3),
     1024: (1, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1),
 }
-"""Conway polynomials of the fields whose order is no prime, leading coefficient first."""
+"""By the order of a field that is no prime: the coefficients, the leading one first."""

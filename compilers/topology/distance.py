@@ -1,4 +1,4 @@
-"""Distances in a graph, a block of sources at a time."""
+"""Distances between the vertices of a graph, by breadth-first search from many sources at once."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from numpy.typing import NDArray
 from compilers.topology.adjacency import Graph
 
 BEYOND = 255
+"""The distance of vertices that no path joins, or none of a length that is looked for."""
 UNREACHED_AT_ONCE = 1 << 16
+"""The most vertices whose neighbours are looked at together."""
 SOURCES_AT_ONCE = 1024
-"""Of `pairs_within`."""
+"""The most sources from which `diameter` searches together."""
 LOOKED_AT_FIRST = 4
-"""Neighbours of a vertex that are tried before all others: one of them is mostly near enough."""
+"""How many neighbours of a vertex are tried before all others: mostly one is near enough."""
 
 
 def neighbour_table(graph: Graph) -> NDArray[np.int64]:
-    """int64[N + 1, K]: neighbour lists padded with N, and a last row that is all N."""
+    """Return the neighbour lists in the form that searches take, int64[N + 1, K].
+
+    Lists are padded with N, and the last row, that of no vertex, is all N.
+    """
     degrees = graph.degrees
     table = np.full((graph.order + 1, int(degrees.max(initial=0))), graph.order)
     table[:-1][np.arange(table.shape[1]) < degrees[:, None]] = graph.targets
@@ -24,7 +29,7 @@ def neighbour_table(graph: Graph) -> NDArray[np.int64]:
 
 
 def table_of(padded: NDArray[np.int32]) -> NDArray[np.int64]:
-    """int64[N + 1, K]: the same of neighbour lists int32[N, K], padded with -1."""
+    """Return `neighbour_table` for neighbour lists int32[N, K], padded with -1."""
     order = len(padded)
     table = np.full((order + 1, padded.shape[1]), order)
     np.copyto(table[:-1], padded, where=padded >= 0)
@@ -34,62 +39,78 @@ def table_of(padded: NDArray[np.int32]) -> NDArray[np.int64]:
 def distances(
     table: NDArray[np.int64], sources: NDArray[np.int64], depth: int = BEYOND - 1
 ) -> NDArray[np.uint8]:
-    """uint8[B, N]: links on a shortest path from each source to every vertex.
+    """Return the links on a shortest path from each source to every vertex, uint8[B, N].
+
+    The first two levels come from the neighbour lists. Each further level looks at the vertices
+    that are not reached yet, and at the distances of their neighbours.
 
     Args:
-        table: `neighbour_table(graph)`, made once for all blocks.
+        table: `neighbour_table(graph)`, made once for all blocks of sources.
         sources: int64[B].
         depth: the largest distance to look for; farther and unreachable vertices get BEYOND.
 
-    The first two levels come from the neighbour lists. Each further level looks at the vertices not
-    reached yet and at the distances of their neighbours.
+    >>> path = neighbour_table(Graph.from_edges(4, np.array([[0, 1], [1, 2], [2, 3]])))
+    >>> distances(path, np.array([0]))
+    array([[0, 1, 2, 3]], dtype=uint8)
     """
     order = len(table) - 1
-    found = np.full((len(sources), order + 1), BEYOND, np.uint8)
+    # One more column stands for the padding of neighbour lists.
+    distance = np.full((len(sources), order + 1), BEYOND, np.uint8)
     rows = np.arange(len(sources))[:, None]
     near = table[sources]
     if depth >= 2:
-        found[rows, table[near].reshape(len(sources), table.shape[1] ** 2)] = 2
+        distance[rows, table[near].reshape(len(sources), table.shape[1] ** 2)] = 2
     if depth >= 1:
-        found[rows, near] = 1
-    found[rows[:, 0], sources] = 0
-    found[:, order] = BEYOND
+        distance[rows, near] = 1
+    distance[rows[:, 0], sources] = 0
+    distance[:, order] = BEYOND
 
     # Vertices of a damaged fabric that have no links are never reached.
-    joined = table[:-1].min(axis=1, initial=order) < order
+    has_links = table[:-1].min(axis=1, initial=order) < order
     for level in range(2, depth):
-        row, vertex = np.nonzero((found[:, :order] == BEYOND) & joined)
-        next_to = _has_neighbour(found, level, row, vertex, table[:, :LOOKED_AT_FIRST])
-        left = np.flatnonzero(~next_to)
+        row, vertex = np.nonzero((distance[:, :order] == BEYOND) & has_links)
+        reached = _has_neighbour_at(distance, level, row, vertex, table[:, :LOOKED_AT_FIRST])
+        left = np.flatnonzero(~reached)
         others = table[:, LOOKED_AT_FIRST:]
-        next_to[left] = _has_neighbour(found, level, row[left], vertex[left], others)
-        if not next_to.any():
+        reached[left] = _has_neighbour_at(distance, level, row[left], vertex[left], others)
+        if not reached.any():
             break
-        found[row[next_to], vertex[next_to]] = level + 1
-    return found[:, :order]
+        distance[row[reached], vertex[reached]] = level + 1
+    return distance[:, :order]
 
 
-def _has_neighbour(
-    found: NDArray[np.uint8],
+def _has_neighbour_at(
+    distance: NDArray[np.uint8],
     level: int,
     row: NDArray[np.int64],
     vertex: NDArray[np.int64],
     table: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """bool[n]: whether one of these neighbours of a vertex is at this distance in its row."""
-    near = np.empty(len(row), np.bool_)
+    """Return whether vertices have a neighbour at a distance from their source, bool[n].
+
+    Args:
+        distance: uint8[B, N + 1], by source.
+        level: the distance.
+        row: int64[n], the row of each vertex's source.
+        vertex: int64[n], the vertices.
+        table: int64[N + 1, k], the neighbours to look at.
+    """
+    has_neighbour = np.empty(len(row), np.bool_)
     for first in range(0, len(row), UNREACHED_AT_ONCE):
-        some = slice(first, first + UNREACHED_AT_ONCE)
-        places = row[some, None] * found.shape[1] + table[vertex[some]]
-        near[some] = (found.ravel().take(places) == level).any(axis=1)
-    return near
+        block = slice(first, first + UNREACHED_AT_ONCE)
+        cells = row[block, None] * distance.shape[1] + table[vertex[block]]
+        has_neighbour[block] = (distance.ravel().take(cells) == level).any(axis=1)
+    return has_neighbour
 
 
 def components(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[N]: the least vertex of each vertex's component; an isolated vertex is its own.
+    """Return the least vertex of each vertex's component, int64[N].
 
     Args:
         table: `neighbour_table(graph)`, possibly with edges removed in both directions.
+
+    >>> components(neighbour_table(Graph.from_edges(4, np.array([[0, 2]]))))
+    array([0, 1, 0, 3])
     """
     order = len(table) - 1
     least = np.arange(order + 1)
@@ -103,25 +124,26 @@ def components(table: NDArray[np.int64]) -> NDArray[np.int64]:
 def pairs_within(
     table: NDArray[np.int64], sources: NDArray[np.int64], targets: NDArray[np.bool_]
 ) -> list[int]:
-    """How many pairs of a source and a target are at most 0, 1, … links from each other.
+    """Count the pairs of a source and a target that are at most 0, 1, … links from each other.
 
-    The last number is of all pairs, or of those that have a path of less than BEYOND links.
+    The last count is that of all pairs, or of those with a path of less than BEYOND links. Each
+    vertex has a bit for each source that is near enough, and with every step it gets the bits of
+    its neighbours.
 
     Args:
         table: `neighbour_table(graph)`.
         sources: int64[B], each once.
-        targets: bool[N].
-
-    Each vertex has a bit for each source that is near enough, and gets those of its neighbours.
+        targets: bool[N], which vertices are targets.
     """
     order, number = len(table) - 1, np.arange(len(sources))
+    # uint64[N + 1, ⌈B/64⌉], a bit for each source.
     near = np.zeros((order + 1, -(-len(sources) // 64)), np.uint64)
     near[sources, number // 64] = np.uint64(1) << (number % 64).astype(np.uint64)
     pairs: list[int] = []
     while len(pairs) < BEYOND:
-        words = np.ascontiguousarray(near[:order][targets].T)  # one after the other: less memory
-        bits = (np.unpackbits(word.view(np.uint8)).view(np.bool_) for word in words)
-        pairs.append(sum(map(np.count_nonzero, bits)))
+        # Words of all targets are counted one after the other, which takes less memory.
+        words = np.ascontiguousarray(near[:order][targets].T)
+        pairs.append(sum(map(_count_bits, words)))
         nearer, near = near, near.copy()
         if pairs[-1] == len(sources) * np.count_nonzero(targets):
             break
@@ -132,11 +154,21 @@ def pairs_within(
     return pairs
 
 
+def _count_bits(words: NDArray[np.uint64]) -> int:
+    """Count the bits that are set in all words together."""
+    return int(np.count_nonzero(np.unpackbits(words.view(np.uint8)).view(np.bool_)))
+
+
 def diameter(graph: Graph) -> int:
-    """The longest distance of two vertices, by search from every one; BEYOND if disconnected."""
-    table, worst, every = neighbour_table(graph), 0, np.ones(graph.order, np.bool_)
+    """Return the largest distance of two vertices, by search from all; BEYOND if disconnected.
+
+    >>> diameter(Graph.from_edges(4, np.array([[0, 1], [1, 2], [2, 3]])))
+    3
+    """
+    table, longest, every = neighbour_table(graph), 0, np.ones(graph.order, np.bool_)
     for first in range(0, graph.order, SOURCES_AT_ONCE):
         sources = np.arange(first, min(first + SOURCES_AT_ONCE, graph.order))
         pairs = pairs_within(table, sources, every)
-        worst = max(worst, len(pairs) - 1 if pairs[-1] == len(sources) * graph.order else BEYOND)
-    return worst
+        all_reached = pairs[-1] == len(sources) * graph.order
+        longest = max(longest, len(pairs) - 1 if all_reached else BEYOND)
+    return longest

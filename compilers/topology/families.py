@@ -1,7 +1,8 @@
-"""Topologies by name: a family and its parameters, from a spec or the command line.
+"""Families by name, and the check of the parameters that a spec or the command line gives them.
 
 A family is a file of `compilers/families/`, whose name is the family's, or a class that a package
 registers by an entry point of the group `polarfab.families`. There is no list to add to.
+`build_topology` makes the graph of a member.
 """
 
 from __future__ import annotations
@@ -34,22 +35,26 @@ GRAPH_FAMILY = "graph"
 _FOLDER = Path(__file__).parents[1] / "families"
 _PACKAGE = f"{__package__.removesuffix('topology')}families"
 _FILES = {path.stem.replace("_", "-"): path.stem for path in _FOLDER.glob("[a-z]*.py")}
+"""The module of each family of polarfab's own, by the family's name."""
 _VALUES = {
     "q": "a prime power",
     "supernode": f"one of {', '.join(SUPERNODE_KINDS)}",
     "degree": "the supernode's degree",
     "file": "the file of a graph",
 }
+"""What a parameter is, for messages that it is missing."""
 
 
 def family_named(name: str) -> Family | None:
-    """The family of a name, polarfab's own before those of packages; None where there is none.
+    """Return the family of a name, None where there is none.
+
+    Polarfab's own families go before those of packages.
 
     Raises:
-        InputError: two packages register it, or the one that does is broken.
+        InputError: two packages register the name, or the package that does is broken.
     """
-    if name in _FILES:  # reading what is installed takes 20 ms
-        return _made(_own(_FILES[name]))
+    if name in _FILES:  # first, as reading the list of installed packages takes 20 ms
+        return _instance(_class_in_file(_FILES[name]))
     if value := shipped(GROUP).get(name):
         from importlib.metadata import EntryPoint
 
@@ -62,49 +67,62 @@ def family_named(name: str) -> Family | None:
 
 
 def family_of(name: str) -> Family:
-    """The same; of a topology that is no family's member any more, one that can do no more than
-    any graph.
+    """Return the family of a name, or one that knows no more than of any graph.
+
+    The latter is for topologies that are no family's member any more, such as an expanded PolarFly.
+
+    Raises:
+        InputError: two packages register the name, or the package that does is broken.
     """
     return family_named(name) or _ANY
 
 
 @cache
-def _own(module: str) -> type[Family]:
-    """The class of a file of `compilers/families/`: its own, or the only one that it names."""
-    found = import_module(f"{_PACKAGE}.{module}")
-    kinds = [kind for kind in vars(found).values() if isinstance(kind, type)]
-    own = [kind for kind in kinds if issubclass(kind, Family) and kind.__module__ == found.__name__]
-    chosen: type[Family] = own[0] if own else next(k for k in kinds if issubclass(k, Family))
-    return chosen
+def _class_in_file(module: str) -> type[Family]:
+    """Return the class that a file of `compilers/families/` defines, or else imports as its own."""
+    imported = import_module(f"{_PACKAGE}.{module}")
+    classes = [
+        value
+        for value in vars(imported).values()
+        if isinstance(value, type) and issubclass(value, Family)
+    ]
+    defined = [family for family in classes if family.__module__ == imported.__name__]
+    return (defined or classes)[0]
 
 
 def _of_package(entry: EntryPoint) -> Family:
-    kind = load(entry)
-    if not (isinstance(kind, type) and issubclass(kind, Family)):
+    """Return the family that another package registers.
+
+    Raises:
+        InputError: the package is broken, or what it registers is no such family.
+    """
+    family = load(entry)
+    if not (isinstance(family, type) and issubclass(family, Family)):
         raise broken(entry, f"{entry.value} is no subclass of polarfab.Family")
-    if getattr(kind, "name", "") != entry.name:
-        raise broken(entry, f"the class calls itself {getattr(kind, 'name', 'nothing')}")
-    if lacking := sorted(kind.__abstractmethods__):
+    if getattr(family, "name", "") != entry.name:
+        raise broken(entry, f"the class calls itself {getattr(family, 'name', 'nothing')}")
+    if lacking := sorted(family.__abstractmethods__):
         raise broken(entry, f"{entry.value} does not say {' and '.join(lacking)}")
-    return _made(kind)
+    return _instance(family)
 
 
-_KINDS: dict[type[Family], Family] = {}
+_INSTANCES: dict[type[Family], Family] = {}
 
 
-def _made(kind: type[Family]) -> Family:
-    return _KINDS.setdefault(kind, kind())
+def _instance(family: type[Family]) -> Family:
+    """Return the one instance of a family's class."""
+    return _INSTANCES.setdefault(family, family())
 
 
 class _NoMember(Family):
-    """What there is of a topology that is no family's member, such as an expanded one."""
+    """Stands for the family of a topology that is no family's member, such as an expanded one."""
 
     def order(self, parameters: Parameters) -> int:
-        """There is no formula."""
+        """Refuse, as there is no formula."""
         raise LookupError(f"no family has the parameters {parameters}")
 
     def build(self, parameters: Parameters) -> Topology:
-        """There is no construction."""
+        """Refuse, as there is no construction."""
         raise LookupError(f"no family has the parameters {parameters}")
 
 
@@ -112,19 +130,24 @@ _ANY = _NoMember()
 
 
 class Families(Mapping[str, Family]):
-    """Families by name, each imported when it is asked for.
+    """Families by name, each imported when it is read.
 
-    compared: those that the papers compare with, or the others, but for that of a file.
+    The family that a file describes (`graph`) is not among them.
     """
 
     def __init__(self, compared: bool) -> None:
+        """List families.
+
+        Args:
+            compared: True for the families that the papers compare with, False for all others.
+        """
         self._compared = compared
 
     def __getitem__(self, name: str) -> Family:
-        found = family_named(name)
-        if found is None or found.described or found.compared != self._compared:
+        family = family_named(name)
+        if family is None or family.described or family.compared != self._compared:
             raise KeyError(name)
-        return found
+        return family
 
     def __iter__(self) -> Iterator[str]:
         names = [name for name in {*_FILES, *registered(GROUP)} if self.get(name)]
@@ -138,51 +161,57 @@ FAMILIES, BASELINES = Families(compared=False), Families(compared=True)
 
 
 def known_families() -> list[str]:
-    """The names of all families."""
+    """Return the names of all families."""
     return [*FAMILIES, GRAPH_FAMILY, *BASELINES]
 
 
 def vertex_names(family: str, given: Mapping[str, int | str | None]) -> tuple[str, ...]:
-    """The names that a file gives its vertices; none in other families."""
+    """Return the names that a graph's file gives the vertices, () in other families."""
     return family_of(family).vertex_names(parameters(family, given))
 
 
 def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[Problem]:
-    """Problems of a family's name and parameters; each key is `family` or the parameter."""
-    found = family_named(family)
-    if found is None:
+    """Return the problems of a family's name and parameters, [] for a member of the family.
+
+    The key of each problem is `family` or the parameter.
+
+    Args:
+        family: the name.
+        given: values by the names of parameters, None for values that are left out.
+    """
+    named = family_named(family)
+    if named is None:
         todo = "name a family and its parameters, not a file or a build"
-        wrong = not_among(family, known_families(), "family", todo)
-        meant = _meant(family, given)
-        return [wrong, *(check_topology(meant, given) if meant else ())]
-    wanted, optional = found.parameters, found.optional
+        unknown = not_among(family, known_families(), "family", todo)
+        likely_name = _likely_name(family, given)
+        return [unknown, *(check_topology(likely_name, given) if likely_name else ())]
     surplus = [
         Problem(
             key=name,
-            required=f"only {', '.join(wanted)} with {family}",
+            required=f"only {', '.join(named.parameters)} with {family}",
             given=str(value),
-            todo=did_you_mean(name, [word for word in wanted if given.get(word) is None]),
+            todo=did_you_mean(name, [word for word in named.parameters if given.get(word) is None]),
         )
         for name, value in given.items()
-        if value is not None and name not in wanted
+        if value is not None and name not in named.parameters
     ]
     missing = [
         _missing(name, family, given)
-        for name in wanted
-        if given.get(name) is None and name not in optional and not found.compared
+        for name in named.parameters
+        if given.get(name) is None and name not in named.optional and not named.compared
     ]
     values = parameters(family, given)
     if early := missing + surplus or _beyond_reason(values):
         return early
-    return found.check(values) or _too_many(found, values)
+    return named.check(values) or _too_many(named, values)
 
 
 MOST_VALUE, MOST_SWITCHES = 10**6, 1 << 27
-"""The largest parameter, and the most switches, that any machine could hold the graph of."""
+"""The largest parameter, and the most switches, of a graph that any machine could hold."""
 
 
 def _beyond_reason(values: Parameters) -> list[Problem]:
-    """Parameters that are refused before anything is calculated from them."""
+    """Return problems of parameters that are so large that nothing is calculated from them."""
     numbers = {
         name: max((int(word[:30]) for word in re.findall(r"[0-9]+", str(value))), default=0)
         for name, value in values.items()
@@ -196,7 +225,7 @@ def _beyond_reason(values: Parameters) -> list[Problem]:
 
 
 def _too_many(family: Family, values: Parameters) -> list[Problem]:
-    """A graph that is too large for any machine, by the formula of its order."""
+    """Return the problem of a graph with more switches than any machine could hold."""
     if family.described or (order := family.order(values)) <= MOST_SWITCHES:
         return []
     key = "nodes" if "nodes" in values else next(iter(values), "family")
@@ -205,56 +234,57 @@ def _too_many(family: Family, values: Parameters) -> list[Problem]:
 
 
 def _missing(name: str, family: str, given: Mapping[str, int | str | None]) -> Problem:
-    """The problem of a parameter that is not given; of a degree, with those that there are."""
-    required, kind, todo = (
-        f"{_VALUES.get(name, 'a value')}, {family} needs it",
-        str(given.get("supernode")),
-        "",
-    )
+    """Return the problem of a missing parameter; for a supernode's degree, with examples."""
+    required = f"{_VALUES.get(name, 'a value')}, {family} needs it"
+    kind, todo = str(given.get("supernode")), ""
     if name == "degree" and kind in SUPERNODE_KINDS:
         required = f"{SUPERNODE_KINDS[kind].requirement} for {kind}"
         todo = "such as {}, {} or {}".format(*islice(filter(partial(exists, kind), count(1)), 3))
     return Problem(key=name, required=required, given="none", todo=todo)
 
 
-def _meant(family: str, given: Mapping[str, int | str | None]) -> str:
-    """A known family: this one, else one of a similar name, else one with these parameters."""
-    words = {name for name, value in given.items() if value is not None}
-    alike = (name for name, known in FAMILIES.items() if set(known.parameters) == words)
+def _likely_name(family: str, given: Mapping[str, int | str | None]) -> str:
+    """Return the name of the family that was likely meant, "" if that is unclear.
+
+    This family if it exists, else one with a similar name, else one with these parameters.
+    """
     if family_named(family):
         return family
-    return nearest(family, known_families()) or next(alike, "")
+    names = {name for name, value in given.items() if value is not None}
+    same_parameters = (name for name, other in FAMILIES.items() if set(other.parameters) == names)
+    return nearest(family, known_families()) or next(same_parameters, "")
 
 
 def likely(family: str, given: Mapping[str, int | str | None]) -> tuple[Family, Parameters] | None:
-    """The topology that was likely meant: a similar family, the next larger q; None if unclear.
+    """Return the family and parameters that were likely meant, None if that is unclear.
 
-    With it, sizes in the rest of the spec can be checked although the topology is wrong.
+    A family of a similar name, and the next larger q. With these, sizes in the rest of a spec can
+    be checked although its topology is wrong.
     """
-    meant, q = _meant(family, given), given.get("q")
-    found = family_named(meant)
-    if found is None:
+    name, q = _likely_name(family, given), given.get("q")
+    named = family_named(name)
+    if named is None:
         return None
-    likely = [{**given}]
+    candidates = [{**given}]
     if type(q) is int and 2 <= q <= LARGEST_Q:
-        likely.append({**given, "q": prime_powers_near(q)[1]})
-    elif "q" in found.parameters:
+        candidates.append({**given, "q": prime_powers_near(q)[1]})
+    elif "q" in named.parameters:
         return None
-    for values in likely:
-        if not check_topology(meant, values):
-            return found, parameters(meant, values)
+    for values in candidates:
+        if not check_topology(name, values):
+            return named, parameters(name, values)
     return None
 
 
 def parameters(family: str, given: Mapping[str, int | str | None]) -> Parameters:
-    """The given values that are parameters of the family."""
-    found = family_named(family)
-    values = {name: given.get(name) for name in (found.parameters if found else ())}
+    """Return the given values that are parameters of the family."""
+    named = family_named(family)
+    values = {name: given.get(name) for name in (named.parameters if named else ())}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def family_before(topology: Topology) -> Family:
-    """The family of a topology, or of that which it was before it was expanded."""
+    """Return the family of a topology; of an expanded one, the family that it has grown from."""
     return family_of(topology.grown_from or topology.family)
 
 
@@ -262,7 +292,7 @@ def require_family(topology: Topology) -> None:
     """Pass when the family of a topology is installed, so that its graph can be built again.
 
     Raises:
-        InputError: it is not.
+        InputError: no installed package has the family.
     """
     name = topology.grown_from or topology.family
     if family_named(name) is None:
@@ -272,23 +302,29 @@ def require_family(topology: Topology) -> None:
 
 
 def edge_blocks(family: str, given: Mapping[str, int | str | None]) -> Iterator[NDArray[np.int32]]:
-    """int32[n, 2]: the edges of `build_topology`, block by block; PolarFly's are not held together.
+    """Yield the edges of `build_topology` in blocks, int32[n, 2] each.
+
+    A family such as PolarFly computes each block by itself, so that memory stays small.
 
     Raises:
         InputError: an unknown family or wrong parameters; all problems at once.
     """
-    if (problems := check_topology(family, given)) or not (found := family_named(family)):
+    named = family_named(family)
+    if (problems := check_topology(family, given)) or named is None:
         raise InputError(problems)
-    return found.edge_blocks(parameters(family, given))
+    return named.edge_blocks(parameters(family, given))
 
 
 def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topology:
-    """The topology of this family with these parameters.
+    """Build the topology of a family with these parameters.
 
     Raises:
         InputError: an unknown family or wrong parameters; all problems at once.
+
+    >>> build_topology("polarfly", {"q": 7})
+    <Topology polarfly q=7: 57 vertices, 224 edges>
     """
-    found = family_named(family)
-    if (problems := check_topology(family, given)) or found is None:
+    named = family_named(family)
+    if (problems := check_topology(family, given)) or named is None:
         raise InputError(problems)
-    return found.build(parameters(family, given))
+    return named.build(parameters(family, given))

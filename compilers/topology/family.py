@@ -1,4 +1,9 @@
-"""The interface of a family of topologies, and what it says of its members by formula."""
+"""The base class of all families of topologies: what the compiler asks a family.
+
+A new family must know its number of vertices and build its graph; everything else has a default. It
+may also know formulas (sizes, distances, loads), racks, and routes by algebra. Values of other
+rooms (`Tables`, `Wiring`) are typed `Any` here, as this room is below theirs.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ from inventory.problems import InputError, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """One feasible fabric of a family, from formulas, without building the graph."""
+    """The size of one possible fabric of a family, from formulas, without building the graph."""
 
     family: str
     """The name of the family."""
@@ -36,8 +41,9 @@ class Design:
     endpoints: int
     """How many of the nodes carry hosts."""
     host_diameter: int
-    """The largest distance between two nodes with hosts (Projective Networks paper, §VI), which in
-    the direct families is the diameter.
+    """The largest distance between two nodes with hosts (Projective Networks paper, §VI).
+
+    The same as the diameter where all nodes have hosts.
     """
     supernode: str | None = None
     """The kind of supernodes; None where there are none."""
@@ -53,18 +59,26 @@ class Design:
 
     @property
     def moore_efficiency(self) -> float:
-        """Nodes over the Moore bound of the radix and the diameter."""
+        """The number of nodes divided by the Moore bound for the radix and the diameter."""
         return self.nodes / moore_bound(self.radix, self.diameter)
 
 
 def moore_bound(degree: int, diameter: int) -> int:
-    """The largest order of a graph of degree d and diameter D: 1 + d·Σ(d-1)^i, i < D."""
+    """Return the largest number of vertices of a graph: 1 + d·Σ(d-1)^i for i < D.
+
+    Args:
+        degree: the largest degree, d.
+        diameter: the diameter, D.
+
+    >>> moore_bound(3, 2)  # reached by the Petersen graph
+    10
+    """
     return 1 + degree * sum(int((degree - 1) ** i) for i in range(diameter))
 
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """`count` modules of `size` nodes with `inside` links each, and one more of `rest` nodes."""
+    """A fabric cut into modules that are alike, and perhaps a smaller last one."""
 
     size: int
     """The nodes of a module."""
@@ -79,107 +93,116 @@ class Modules:
     loose: int = 0
     """The links within the last module, and others that never leave a module."""
     bundles: int | None = None
-    """The pairs of modules that are cabled; None for all."""
+    """The number of pairs of modules that are cabled; None for all pairs."""
     splits: bool = False
-    """Whether a module, whose nodes are all joined, may be cut in parts."""
+    """Whether a module, whose nodes are all joined to each other, may be cut in parts."""
 
     def nodes(self, merged: int) -> int:
-        """The nodes of a group of `merged` modules."""
+        """Return the nodes of a group of `merged` modules."""
         return self.size * merged
 
     def electrical(self, merged: int) -> int:
-        """The links inside groups of `merged` modules, and in a smaller last group."""
+        """Return the links within groups of `merged` modules, which copper cables can serve."""
         groups, left = divmod(self.count, merged)
         pairs = groups * comb(merged, 2) + comb(left, 2)
         return self.count * self.inside + self.loose + pairs * (self.between or 0)
 
     def groups(self, merged: int) -> int:
-        """The number of groups of `merged` modules, with a smaller last one."""
+        """Return the number of groups of `merged` modules, with a smaller last one."""
         return -(-self.count // merged) + (1 if self.rest else 0)
 
 
 class Construction(Protocol):
-    """What an entry point of the group `polarfab.constructions` names: classes of whole members."""
+    """Constructs the classes of whole members of a family that is too large for a search.
+
+    A package registers a module with these functions by an entry point of the group
+    `polarfab.constructions`, under the family's name.
+    """
 
     def choices(self, tables: Any, topology: Topology, wiring: Any, forwarding: Any) -> Any:
-        """Minimal `Tables` with alternates and repairs."""
+        """Return minimal `Tables` with alternates and repairs."""
 
     def alternates(self, topology: Topology, links: int) -> Any:
-        """uint8[S, C, ⌈K/8⌉]: the links of alternates, of K links a switch."""
+        """Return the links of alternates as bits, uint8[S, C, ⌈K/8⌉], for K links a switch."""
 
 
 def construction(name: str) -> Construction:
-    """That of the family of this name.
+    """Return the construction for the family of this name.
 
     Raises:
-        InputError: the package that registers it is broken, or not there.
+        InputError: no package registers one, or the package that does is broken.
     """
     entries = registered(CONSTRUCTIONS).get(name)
     if not entries:
         required = "a package that constructs classes of such large fabrics"
         raise InputError.of(required, "none", key=f"family {name}")
-    found: Construction = load(entries[0])
-    return found
+    loaded: Construction = load(entries[0])
+    return loaded
 
 
 class Family(ABC):
-    """A family of topologies; what it can do is asked of it.
+    """A family of topologies.
 
-    A file of `compilers/families/` has one, or a package registers its class by an entry point of
-    the group `polarfab.families`. Without more than the methods below its routes, alternates and
-    repairs are searched for.
-
-    name: in a spec. parameters: their names there, and optional those that have a default. place:
-    in lists of families. compared: only so that it can be compared; a check of it reports
-    parameters that are missing. estimated: `utilisation` is not exact. described: by a file.
-    holds_edges: all at once, while the graph is made. polarity: members are ER_q as
-    `compilers.topology.polarity` numbers it. constructed: alternates and repairs are by algebra,
-    for any size. single: there is one shortest path between two switches, or rows lead to whole
-    supernodes; by_supernodes: the latter. any_links: switches may have more links or fewer.
-    grows_by_clusters: as ER_q does (`compilers.topology.replicated_clusters`).
+    A file of `compilers/families/` defines one, or a package registers its class by an entry point
+    of the group `polarfab.families`. Routes, alternates and repairs of its members are searched
+    unless it overrides `routes` and `choices`.
     """
 
     name: str
+    """The name in a spec."""
     parameters: tuple[str, ...] = ()
+    """The names of the parameters in a spec."""
     optional: tuple[str, ...] = ()
+    """The parameters that have a default."""
     place = 100
+    """The place in lists of families."""
     compared = False
+    """Whether it exists for comparisons only; then `check` reports missing parameters."""
     estimated = False
+    """Whether `utilisation` is an estimate."""
     described = False
+    """Whether a file describes its only member."""
     holds_edges = True
+    """Whether all edges are in memory at once while the graph is made."""
     polarity = False
+    """Whether members are ER_q, numbered as by `compilers.topology.polarity`."""
     constructed = False
+    """Whether alternates and repairs are made by algebra, for any size."""
     single = False
+    """Whether rows have one shortest path: no other exists, or rows lead to whole supernodes."""
     by_supernodes = False
+    """Whether rows lead to whole supernodes."""
     any_links = False
+    """Whether a switch may have more or fewer links than others."""
     grows_by_clusters = False
+    """Whether members grow as ER_q does (`compilers.topology.replicated_clusters`)."""
 
     def check(self, parameters: Parameters) -> list[Problem]:  # noqa: ARG002
-        """Problems of the parameters; each key is the parameter's name."""
+        """Return the problems of the parameters; each key is the parameter's name."""
         return []
 
     @abstractmethod
     def order(self, parameters: Parameters) -> int:
-        """The number of vertices, by formula, for parameters that pass `check`."""
+        """Return the number of vertices, by formula, for parameters that pass `check`."""
 
     @abstractmethod
     def build(self, parameters: Parameters) -> Topology:
-        """The topology. Parameters that pass `check` always build."""
+        """Build the topology, which parameters that pass `check` always allow."""
 
     def degree(self, parameters: Parameters) -> int | None:  # noqa: ARG002
-        """The most links of a switch, by formula; None where none is known."""
+        """Return the most links of a switch, by formula; None where no formula is known."""
         return None
 
     def hierarchy(self, parameters: Parameters) -> int:  # noqa: ARG002
-        """The number of vertices in a supernode, by formula; 1 where there are none."""
+        """Return the number of vertices of a supernode, by formula; 1 without supernodes."""
         return 1
 
     def title(self, parameters: Parameters) -> str:
-        """The family and its parameters as text: `polarfly q=7`."""
+        """Return the family and its parameters as text: `polarfly q=7`."""
         return " ".join([self.name, *(f"{key}={value}" for key, value in parameters.items())])
 
     def designs(self, radix: int) -> Iterator[Design]:  # noqa: ARG002
-        """Every member whose largest degree is exactly `radix`."""
+        """Yield every member whose largest degree is exactly `radix`."""
         return iter(())
 
     def sized_designs(self, radix: int) -> Iterator[Design]:
@@ -193,7 +216,7 @@ class Family(ABC):
         coordinates: NDArray[np.int32],
         diameter: int,
     ) -> Topology:
-        """The topology of a graph of routers that are alike and all carry hosts."""
+        """Return a topology whose vertices are all of one kind and all carry hosts."""
         return Topology(
             family=self.name,
             parameters=parameters,
@@ -208,52 +231,66 @@ class Family(ABC):
     def design(
         self, radix: int, nodes: int, diameter: int, parameters: Parameters, **more: Any
     ) -> Design:
-        """A design whose nodes all have `radix` links and carry hosts, but for what `more` says."""
+        """Return a design whose nodes all have `radix` links and carry hosts.
+
+        Args:
+            radix: the links of a node.
+            nodes: the number of nodes.
+            diameter: the diameter.
+            parameters: of the member.
+            more: fields of `Design` that differ from this.
+        """
         of_all = {"links": nodes * radix // 2, "endpoints": nodes, "host_diameter": diameter}
         sizes: dict[str, Any] = {"radix": radix, "nodes": nodes, "diameter": diameter}
         return Design(family=self.name, parameters=parameters, **sizes, **(of_all | more))
 
     def leaf_degree(self, design: Design) -> int:
-        """The fabric ports of a node with hosts."""
+        """Return the fabric ports of a node with hosts."""
         return design.radix // 2 if design.endpoints < design.nodes else design.radix
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:  # noqa: ARG002
-        """The natural modules, first, and other parts of a member that can be cabled within.
+        """Yield ways to cut a member into modules, the natural one first; none if it has no parts.
 
-        None where all cables are alike.
+        Links within a module can be cabled before it is delivered.
         """
         return iter(())
 
     def vertex_names(self, parameters: Parameters) -> tuple[str, ...]:  # noqa: ARG002
-        """Names that vertices have of their own; none where these are their numbers."""
+        """Return the names that vertices have besides their numbers, () for none."""
         return ()
 
     def edge_blocks(self, parameters: Parameters) -> Iterator[NDArray[np.int32]]:
-        """int32[n, 2]: the edges of `build`, block by block."""
+        """Yield the edges of `build` in blocks, int32[n, 2] each."""
         return self.build(parameters).graph.edge_blocks()
 
     def routes(self, topology: Topology) -> Any:  # noqa: ARG002
-        """Minimal routes by algebra (`compilers.tables.intermediate_form.Routes`); None: search."""
+        """Return minimal `Routes` by algebra (`compilers.tables.intermediate_form`).
+
+        None where they have to be searched.
+        """
         return None
 
     def choices(
         self, tables: Any, topology: Topology, wiring: Any, forwarding: Any, module: Any
     ) -> Any:
-        """Minimal `Tables` of a whole member with alternates and repairs; None: search.
+        """Return minimal `Tables` of a whole member with alternates and repairs.
 
-        The arguments are those of `compilers.routing.choose.choices`.
+        None where they have to be searched. The arguments are those of
+        `compilers.routing.choose.choices`.
         """
         del tables, topology, wiring, forwarding, module
 
     def constructed_alternates(
         self, topology: Topology, wiring: Any, classes: int, forwarding: Any
     ) -> Any:
-        """uint8[S, C, ⌈K/8⌉]: the links of alternates by construction; None: it has none.
+        """Return the links of alternates by construction as bits, uint8[S, C, ⌈K/8⌉].
+
+        None where there is no construction.
 
         Args:
-            topology: what may be a whole member.
+            topology: a topology that may be a whole member.
             wiring: its cables.
-            classes: C, those of its tables.
+            classes: C, the number of classes in its tables.
             forwarding: which alternates are asked for (`compilers.spec.forwarding.Forwarding`).
         """
         del topology, wiring, classes, forwarding
@@ -263,44 +300,59 @@ class Family(ABC):
         return self.constructed
 
     def layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
-        """Racks by the name of their layout, the default first: functions of the topology and a
-        vertex to start from, or None, that give a `compilers.topology.layout.Layout`.
+        """Return the ways to put vertices into racks by name, the default first.
+
+        Each is a function of the topology and of a vertex to start from, or None, that returns a
+        `compilers.topology.layout.Layout`.
         """
         return {}
 
     def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
-        """Further racks, which few types of cassettes serve: the first where none are named."""
+        """Return further `layouts`, whose racks need few types of cassettes.
+
+        The first one is the default of fabrics with cassettes.
+        """
         return {}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:  # noqa: ARG002
-        """int32[N, K]: numbers of each vertex' links, the same in racks that are alike.
+        """Return a number for each link of a vertex, int32[N, K].
 
-        None where no order of links makes racks alike.
+        Racks that are alike have the same numbers at the same places, so that ports can be assigned
+        by them in the same way in each rack. None where no numbers make racks alike.
         """
         return None
 
     def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """Mean hops from a node with hosts to another, by formula; None where none is known.
+        """Return the mean hops between two nodes with hosts on minimal routes, by formula.
 
-        Routes are the family's usual minimal ones.
+        None where no formula is known.
         """
         return None
 
     def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """Mean over largest link load, u, for uniform traffic on those routes, evenly split.
+        """Return the mean link load divided by the largest one, u, for uniform traffic.
 
-        By formula; None where none is known.
+        By formula, on minimal routes that split evenly; None where no formula is known.
         """
         return None
 
     def symmetries(self, topology: Topology) -> Iterator[NDArray[np.int32]]:  # noqa: ARG002
-        """int32[S] each: maps of a whole graph onto itself, as the vertex that each moves to."""
+        """Yield automorphisms of a whole graph, as the vertex that each vertex moves to, int32[S].
+
+        Together they show which links are alike.
+        """
         return iter(())
 
     def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool] | None:  # noqa: ARG002
-        """The share of its link's rate that every host can send under any permutation, with marks.
+        """Return what the balance `spread` guarantees to every host, by formula.
 
-        And whether some permutation gets no more; `hosts` a node. None where no formula is known.
+        Args:
+            parameters: of the member.
+            hosts: the hosts of a node.
+
+        Returns:
+            The part of its link's rate that every host can send under any permutation, and whether
+            some permutation gets no more. None where no formula is known.
         """
         return None
 
@@ -308,7 +360,13 @@ class Family(ABC):
 def integers(
     parameters: Parameters, least: Mapping[str, int], optional: tuple[str, ...] = ()
 ) -> list[Problem]:
-    """Problems of the keys of `least`: missing, not an integer, or below the least value."""
+    """Return problems of parameters that are missing, no integers, or below their least value.
+
+    Args:
+        parameters: the values.
+        least: the least value by the name of a parameter.
+        optional: parameters that may be missing.
+    """
     return [
         Problem(
             key=key,

@@ -17,22 +17,36 @@ from numpy.typing import NDArray
 from compilers.topology.conway import CONWAY
 
 LARGEST_Q = 1024
-"""The largest q of a family."""
+"""The largest q that families take."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """F_q: int32 tables `add` and `mul` [q, q], `neg` and `inv` [q] (inv[0] is 0, never used)."""
+    """The finite field F_q as lookup tables.
+
+    >>> f = field(4)
+    >>> int(f.mul[2, f.inv[2]]), int(f.add[3, f.neg[3]])
+    (1, 0)
+    """
 
     q: int
+    """The number of elements."""
     add: NDArray[np.int32]
+    """int32[q, q], the sum of two elements."""
     mul: NDArray[np.int32]
+    """int32[q, q], the product of two elements."""
     neg: NDArray[np.int32]
+    """int32[q], the negative of each element."""
     inv: NDArray[np.int32]
+    """int32[q], the inverse of each element; 0 for 0, which has none."""
 
 
 def prime_power(q: int) -> tuple[int, int] | None:
-    """(p, n) with q = p^n and p prime, or None where q is not a prime power."""
+    """Return (p, n) with q = p^n and p prime, None where q is no prime power.
+
+    >>> prime_power(27), prime_power(6)
+    ((3, 3), None)
+    """
     if q < 2:
         return None
     p = next((d for d in range(2, int(q**0.5) + 1) if q % d == 0), q)
@@ -44,16 +58,20 @@ def prime_power(q: int) -> tuple[int, int] | None:
 
 
 def prime_powers_near(q: int) -> tuple[int, int]:
-    """The largest prime power below q (at least 2) and the smallest above."""
+    """Return the largest prime power below q (2 at least) and the smallest above q.
+
+    >>> prime_powers_near(6)
+    (5, 7)
+    """
     below = next((k for k in range(q - 1, 1, -1) if prime_power(k)), 2)
     above = next(k for k in range(max(q, 1) + 1, 2 * max(q, 2) + 1) if prime_power(k))
     return below, above
 
 
 def conway_polynomial(p: int, n: int) -> tuple[int, ...]:
-    """Coefficients of the Conway polynomial of F_(p^n), leading 1 first."""
-    if known := CONWAY.get(p**n):
-        return known
+    """Return the coefficients of the Conway polynomial of F_(p^n), the leading 1 first."""
+    if kept := CONWAY.get(p**n):
+        return kept
     import galois
 
     return tuple(int(c) for c in galois.conway_poly(p, n).coeffs)
@@ -61,7 +79,7 @@ def conway_polynomial(p: int, n: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def field(q: int) -> Field:
-    """The tables of F_q.
+    """Return the tables of F_q.
 
     Raises:
         ValueError: q is not a prime power.
@@ -78,27 +96,35 @@ def field(q: int) -> Field:
 
 
 def powers(q: int) -> NDArray[np.int32]:
-    """int32[q - 1]: ξ⁰, ξ¹, … for ξ the least primitive element of F_q.
+    """Return the powers ξ⁰, ξ¹, … of the least primitive element ξ of F_q, int32[q - 1].
 
     Raises:
         ValueError: q is not a prime power.
+
+    >>> powers(5)
+    array([1, 2, 4, 3], dtype=int32)
     """
-    times = field(q).mul.tolist()
+    product = field(q).mul.tolist()
     for element in range(1, q):
-        found = [1]
-        while (power := times[element][found[-1]]) != 1:
-            found.append(power)
-        if len(found) == q - 1:
-            return np.array(found, np.int32)
+        powers_of_element = [1]
+        while (power := product[element][powers_of_element[-1]]) != 1:
+            powers_of_element.append(power)
+        if len(powers_of_element) == q - 1:
+            return np.array(powers_of_element, np.int32)
     raise AssertionError("every finite field has a primitive element")
 
 
 def _prime(p: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the sums and products of F_p, int32[p, p] each: those of integers modulo p."""
     elements = np.arange(p, dtype=np.int32)
     return np.add.outer(elements, elements) % p, np.multiply.outer(elements, elements) % p
 
 
 def _extension(p: int, n: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the sums and products of F_(p^n), int32[q, q] each.
+
+    Sums are taken digit by digit, products by the logarithms to the base x.
+    """
     q = p**n
     place = p ** np.arange(n)
     digits = np.arange(q)[:, None] // place % p

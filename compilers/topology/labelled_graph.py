@@ -1,4 +1,7 @@
-"""The labelled graph of a fabric."""
+"""The topology of a fabric: its graph, with the family it comes from and labels of its vertices.
+
+Families build topologies (`compilers.topology.family`); wiring, routing and drawing read them.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from numpy.typing import NDArray
 from compilers.topology.adjacency import Graph
 
 Parameters = Mapping[str, int | str]
+"""The values of a family's parameters by name, such as {"q": 7}."""
 EXPANDED = "-expanded"
-"""What the family of an expanded topology ends with; its parameters say how it has grown."""
+"""The end of the family's name of an expanded topology; the parameters say how it has grown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -41,17 +45,17 @@ class Topology:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """bool[S]: vertices with links; only in a damaged fabric some have none, and no program."""
+        """The vertices with links, bool[S]; only in a damaged fabric vertices have none."""
         present: NDArray[np.bool_] = self.graph.degrees > 0
         return present
 
     @property
     def grown_from(self) -> str:
-        """The family that it is an expanded member of; "" of another topology."""
+        """The family of the topology before it was expanded; "" if it was not."""
         return self.family.removesuffix(EXPANDED) if self.family.endswith(EXPANDED) else ""
 
     def title(self) -> str:
-        """The family and its parameters as text: `polarfly q=7`."""
+        """Return the family and its parameters as text: `polarfly q=7`."""
         return " ".join([self.family, *(f"{k}={v}" for k, v in self.parameters.items())])
 
     def __repr__(self) -> str:
@@ -60,5 +64,5 @@ class Topology:
         return f"<Topology {self.title()}: {graph.order:,} vertices, {graph.size:,} edges>"
 
     def of_kind(self, name: str) -> NDArray[np.int64]:
-        """The vertices of the kind called `name`, ascending."""
+        """Return the vertices of the kind called `name`, int64[n], ascending."""
         return np.flatnonzero(self.kind == self.kinds.index(name))

@@ -1,7 +1,7 @@
-"""Layouts: vertices in clusters, one rack each, and the links between them (PolarFly paper, §V).
+"""Layouts: which rack and which place in it each vertex has (PolarFly paper, §V).
 
-Clusters of one kind (fans, stars, supernodes, subplanes) are wired alike inside: the same positions
-are joined in each.
+A rack holds a *cluster* of vertices. All clusters of one kind (fans, stars, supernodes, subplanes)
+have the same links inside: the same positions are joined in each. Families define the layouts.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Layout:
     kind: NDArray[np.uint8]
     """uint8[R]: the kind of each rack, an index into kinds."""
     names: tuple[str, ...]
-    """The names of racks."""
+    """The name of each rack."""
     centre: NDArray[np.int32]
-    """int32[R]: the vertex that is joined to all others of its rack; -1 where there is none."""
+    """int32[R]: the vertex that is joined to all others of its rack, -1 in a rack without one."""
 
     @classmethod
     def of_one_kind(
@@ -47,53 +47,71 @@ class Layout:
         kind: str,
         names: Iterable[str] = (),
     ) -> Layout:
-        """Of racks that are alike and have no centre; without names they are called by number."""
-        known = tuple(names) or tuple(f"{kind}{r}" for r in range(int(rack.max()) + 1))
-        alike, none = np.zeros(len(known), np.uint8), np.full(len(known), -1, np.int32)
-        return cls(name, rack, position, (kind,), alike, known, none)
+        """Return a layout whose racks are all of one kind and have no centre.
+
+        Args:
+            name: the name of the layout.
+            rack: int32[N], the rack of each vertex.
+            position: int32[N], the place of each vertex in its rack.
+            kind: the kind of all racks.
+            names: the names of racks; left out, the kind with the number of the rack.
+        """
+        rack_names = tuple(names) or tuple(f"{kind}{r}" for r in range(int(rack.max()) + 1))
+        kind_of_rack = np.zeros(len(rack_names), np.uint8)
+        no_centre = np.full(len(rack_names), -1, np.int32)
+        return cls(name, rack, position, (kind,), kind_of_rack, rack_names, no_centre)
 
     def members(self, rack: int) -> NDArray[np.int64]:
-        """The vertices in a rack, in order of position."""
+        """Return the vertices in a rack, int64[n], in order of position."""
         inside = np.flatnonzero(self.rack == rack)
         return inside[np.argsort(self.position[inside])]
 
 
 def places_in(group: NDArray[np.integer], *keys: NDArray[Any]) -> NDArray[np.int32]:
-    """int32[n]: the place of each in its group, from 0, in the order of keys as of `lexsort`."""
+    """Return the place of each item in its group, int32[n], from 0.
+
+    Args:
+        group: int[n], the group of each item.
+        keys: [n] each, by which a group is sorted, the most important one last.
+
+    >>> places_in(np.array([1, 0, 1]), np.array([9, 5, 2]))
+    array([1, 0, 0], dtype=int32)
+    """
     order = np.lexsort((*keys, group))
     grouped = group[order]
-    found = np.empty(len(order), np.int32)
-    found[order] = np.arange(len(order)) - np.searchsorted(grouped, grouped)
-    return found
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order)) - np.searchsorted(grouped, grouped)
+    return place
 
 
 def layouts(topology: Topology) -> tuple[str, ...]:
-    """The names of a topology's layouts, the default first."""
+    """Return the names of a topology's layouts, the default first."""
     return tuple(family_of(topology.family).layouts(topology))
 
 
 def layout(topology: Topology, name: str = "", start: int | None = None) -> Layout:
-    """A layout of the topology by name, or its default.
+    """Return a layout of a topology by name, or its default layout.
 
     Args:
-        topology: the fabric graph.
-        name: one of `layouts(topology)`.
-        start: the quadric that Algorithm 1 starts from, a vertex of ER_q; the first by default.
+        topology: the topology.
+        name: one of `layouts(topology)` or of the family's cassette layouts; "" for the default.
+        start: the quadric that Algorithm 1 of the PolarFly paper starts from, a vertex of ER_q;
+            None for the first.
 
     Raises:
-        InputError: the topology has no such layout, or the start is not a quadric.
+        InputError: the topology has no such layout, or the start is no quadric.
     """
     family = family_of(topology.family)
-    known = {**family.layouts(topology), **family.cassette_layouts(topology)}
-    if (name or not layouts(topology)) and name not in known:
-        required = ", ".join(known) or "a family with racks: polarfly, polarstar, pn of square q"
+    by_name = {**family.layouts(topology), **family.cassette_layouts(topology)}
+    if (name or not layouts(topology)) and name not in by_name:
+        required = ", ".join(by_name) or "a family with racks: polarfly, polarstar, pn of square q"
         raise InputError.of(required, given=name or topology.title(), key="layout")
-    made: Layout = known[name or layouts(topology)[0]](topology, start)
-    return made
+    chosen: Layout = by_name[name or layouts(topology)[0]](topology, start)
+    return chosen
 
 
 def links_between(graph: Graph, layout: Layout) -> NDArray[np.int64]:
-    """int64[R, R]: links between racks, symmetric; within a rack on the diagonal."""
+    """Count the links between racks, int64[R, R], symmetric; within racks on the diagonal."""
     racks = len(layout.names)
     u, v = layout.rack[graph.edges()].astype(np.int64).T
     count = np.bincount(u * racks + v, minlength=racks * racks).reshape(racks, racks)

@@ -1,13 +1,15 @@
-"""PolarFly: the Erdős–Rényi polarity graph ER_q (PolarFly paper, §IV).
+"""The Erdős–Rényi polarity graph ER_q, the graph of PolarFly (PolarFly paper, §IV).
 
 Vertices are the points of the projective plane over F_q, as left-normalised vectors in ascending
-lexicographic order; two are joined when their dot product is 0. Quadrics are the points orthogonal
-to themselves.
+lexicographic order (their *canonical* numbers): the first coordinate that is not 0 is 1. Two points
+are joined when their dot product is 0. *Quadrics* are the points orthogonal to themselves. Other
+families (PN, OFT, PolarStar) are made of the same points.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +21,15 @@ from compilers.topology.labelled_graph import Topology
 from inventory.problems import Problem
 
 VERTEX_KINDS = ("W", "V1", "V2")
+"""Quadrics, their neighbours, and all other vertices."""
 MIRRORS = 5
-"""Reflections that are tried as symmetries, at least: so many reach all links that are alike."""
+"""The least number of reflections among the symmetries: they reach all links that are alike."""
 CELLS_AT_ONCE = 1 << 18
-"""Ends of links that are computed at a time: a call that Ctrl-C need not wait for."""
+"""The ends of links that are computed in one call, so that Ctrl-C need not wait for long."""
 
 
 def order(q: int) -> int:
-    """N = q² + q + 1 (PolarFly paper, §IV-B)."""
+    """Return the number of points, N = q² + q + 1 (PolarFly paper, §IV-B)."""
     return q * q + q + 1
 
 
@@ -38,7 +41,11 @@ def is_whole(topology: Topology) -> bool:
 
 
 def points(q: int) -> NDArray[np.int32]:
-    """int32[N, 3], the left-normalised vectors of F_q^3 in canonical order."""
+    """Return the left-normalised vectors of F_q^3 in canonical order, int32[N, 3].
+
+    >>> points(2).tolist()
+    [[0, 0, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]]
+    """
     elements = np.arange(q, dtype=np.int32)
     table = np.zeros((order(q), 3), np.int32)
     table[0] = 0, 0, 1
@@ -51,50 +58,56 @@ def points(q: int) -> NDArray[np.int32]:
 
 
 def index(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[…], the canonical number of each left-normalised vector of `vectors`, int32[…, 3]."""
+    """Return the canonical numbers of left-normalised vectors, int32[…], of int32[…, 3]."""
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
     return np.where(x == 1, 1 + q + y * q + z, np.where(y == 1, 1 + z, 0)).astype(np.int32)
 
 
 def lines(q: int, of: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-    """int32[n, q + 1]: the points orthogonal to each point, ascending, a quadric itself included.
+    """Return the points orthogonal to each point, int32[n, q + 1], ascending.
 
-    Solves a·x + b·y + c·z = 0 over the normal forms (1, y, z), (0, 1, z), (0, 0, 1) for all points
-    (a, b, c) at once.
+    A quadric is among its own. Solves a·x + b·y + c·z = 0 over the normal forms (1, y, z),
+    (0, 1, z), (0, 0, 1) for all points (a, b, c) at once.
 
     Args:
         q: the order of the field.
-        of: int32[n, 3], some of `points(q)`; None for all of them.
+        of: int32[n, 3], the vectors of some points; None for all points.
+
+    >>> lines(2)[:2].tolist()
+    [[1, 3, 5], [0, 3, 4]]
     """
     f = field(q)
     a, b, c = (points(q) if of is None else of).T
     y = np.arange(q, dtype=np.int32)
     table = np.empty((len(a), q + 1), np.int32)
 
-    m = c != 0
-    over = f.neg[f.inv[c[m]]]
-    table[m, 0] = 1 + f.mul[b[m], over]
-    slope, start = f.mul[b[m], over], f.mul[a[m], over]
-    table[m, 1:] = 1 + q + y * q + f.add[start[:, None], f.mul[slope[:, None], y]]
+    # c ≠ 0: (0, 1, -b/c), and (1, y, -(a + by)/c) for each y.
+    has_c = c != 0
+    minus_inverse = f.neg[f.inv[c[has_c]]]
+    slope, start = f.mul[b[has_c], minus_inverse], f.mul[a[has_c], minus_inverse]
+    table[has_c, 0] = 1 + slope
+    table[has_c, 1:] = 1 + q + y * q + f.add[start[:, None], f.mul[slope[:, None], y]]
 
-    m = (c == 0) & (b != 0)
-    table[m, 0] = 0
-    table[m, 1:] = 1 + q + f.mul[f.neg[a[m]], f.inv[b[m]]][:, None] * q + y
+    # c = 0, b ≠ 0: (0, 0, 1), and (1, -a/b, z) for each z.
+    only_b = (c == 0) & (b != 0)
+    table[only_b, 0] = 0
+    table[only_b, 1:] = 1 + q + f.mul[f.neg[a[only_b]], f.inv[b[only_b]]][:, None] * q + y
 
+    # Only a ≠ 0: (0, 0, 1), and (0, 1, z) for each z.
     table[(c == 0) & (b == 0)] = np.append(np.int32(0), 1 + y)
     return table
 
 
 def line_blocks(q: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """The first point of each block and the `lines` of its points, of a megabyte or so."""
-    every = points(q)
+    """Yield the first point of each block of points, and the `lines` of the block's points."""
+    vectors = points(q)
     step = max(1, CELLS_AT_ONCE // (q + 1))
-    for first in range(0, len(every), step):
-        yield first, lines(q, every[first : first + step])
+    for first in range(0, len(vectors), step):
+        yield first, lines(q, vectors[first : first + step])
 
 
 def edge_blocks(q: int) -> Iterator[NDArray[np.int32]]:
-    """int32[n, 2]: the edges of ER_q block by block, u < v, ascending; the graph is not held."""
+    """Yield the edges (u, v) of ER_q with u < v in blocks, int32[n, 2] each, ascending."""
     for first, block in line_blocks(q):
         u = np.arange(first, first + len(block), dtype=np.int32)[:, None]
         later = block > u
@@ -102,14 +115,19 @@ def edge_blocks(q: int) -> Iterator[NDArray[np.int32]]:
 
 
 def cross(q: int, s: NDArray[np.int32], d: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[…]: the vertex s×d, the one point orthogonal to both vertices s ≠ d (numbers).
+    """Return the vertex s×d, the one point orthogonal to both s and d, int32[…].
 
     It is the middle of the only path of length 2 (PolarFly paper, §IV-D, formula (2), with its
     signs and indices corrected). Where s×d is s or d, s and d are adjacent.
+
+    Args:
+        q: the order of the field.
+        s: int32[…], vertices by number.
+        d: int32[…], other vertices, each different from s.
     """
     f = field(q)
-    table = points(q)
-    u, v = table[s], table[d]
+    vectors = points(q)
+    u, v = vectors[s], vectors[d]
 
     def minor(i: int, j: int) -> NDArray[np.int32]:
         return f.add[f.mul[u[..., i], v[..., j]], f.neg[f.mul[u[..., j], v[..., i]]]]
@@ -118,7 +136,7 @@ def cross(q: int, s: NDArray[np.int32], d: NDArray[np.int32]) -> NDArray[np.int3
 
 
 def point(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[…], the vertex of each vector of `vectors`, int32[…, 3]; none is 0."""
+    """Return the vertices of vectors, int32[…], of int32[…, 3], none of which is 0."""
     f = field(q)
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
     scale = f.inv[np.where(x != 0, x, np.where(y != 0, y, z))]
@@ -126,120 +144,148 @@ def point(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
-    """ER_q without loops, and bool[N]: which vertices are quadrics."""
+    """Return ER_q without loops, and which vertices are quadrics, bool[N]."""
     quadric = np.zeros(order(q), np.bool_)
     targets = np.empty((len(quadric) - 1) * (q + 1), np.int32)  # q + 1 points are quadrics
-    done = 0
+    filled = 0
     for first, block in line_blocks(q):
         loops = block == np.arange(first, first + len(block))[:, None]
         quadric[first : first + len(block)] = loops.any(axis=1)
-        kept = block[~loops]
-        targets[done : done + len(kept)] = kept
-        done += len(kept)
+        neighbours = block[~loops]
+        targets[filled : filled + len(neighbours)] = neighbours
+        filled += len(neighbours)
     offsets = np.zeros(len(quadric) + 1, np.int64)
     np.cumsum(q + 1 - quadric, out=offsets[1:])
     return Graph(offsets=offsets, targets=targets), quadric
 
 
 def symmetries(q: int) -> Iterator[NDArray[np.int32]]:
-    """int32[N] each: automorphisms of ER_q, as the vertex that each vertex moves to.
+    """Yield automorphisms of ER_q, as the vertex that each vertex moves to, int32[N] each.
 
-    They turn the coordinates in a circle, and reflect at some vectors w. Where q is odd, v moves to
-    (w·w)v - 2(v·w)w, of a w with w·w ≠ 0; else to v + (v·w)w, of a w with w·w = 0. Both keep which
-    vectors are orthogonal.
+    The first one rotates the three coordinates. The others are reflections at vectors w: where q is
+    odd, v moves to (w·w)v - 2(v·w)w, with w·w ≠ 0; where q is even, to v + (v·w)w, with w·w = 0.
+    All keep which vectors are orthogonal.
     """
-    f, every = field(q), points(q)
-    yield point(q, np.roll(every, 1, axis=1))
-    norm = _dot(q, every, every)
+    f, vectors = field(q), points(q)
+    yield point(q, np.roll(vectors, 1, axis=1))
+    norm = _dot(q, vectors, vectors)
     mirrors = np.flatnonzero(norm == 0 if q % 2 == 0 else norm != 0)
-    for w in every[mirrors[:: max(1, len(mirrors) // MIRRORS)]]:
-        across = _dot(q, every, np.broadcast_to(w, every.shape))
+    for w in vectors[mirrors[:: max(1, len(mirrors) // MIRRORS)]]:
+        factor = _dot(q, vectors, np.broadcast_to(w, vectors.shape))
         if q % 2:
-            across = f.neg[f.add[across, across]]
-        moved = f.mul[across[:, None], w]
-        scale = f.mul[_dot(q, w[None], w[None]) if q % 2 else 1, every]
-        yield point(q, f.add[scale, moved])
+            factor = f.neg[f.add[factor, factor]]
+        along_w = f.mul[factor[:, None], w]
+        scaled_vectors = f.mul[_dot(q, w[None], w[None]) if q % 2 else 1, vectors]
+        yield point(q, f.add[scaled_vectors, along_w])
 
 
 def _dot(q: int, v: NDArray[np.int32], u: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[…]: the dot product of vectors, int32[…, 3]."""
+    """Return the dot products of vectors, int32[…], of int32[…, 3]."""
     f = field(q)
     x, y, z = np.moveaxis(f.mul[v, u], -1, 0)
-    found: NDArray[np.int32] = f.add[f.add[x, y], z]
-    return found
+    product: NDArray[np.int32] = f.add[f.add[x, y], z]
+    return product
 
 
 def quadrics(q: int) -> NDArray[np.int32]:
-    """The points orthogonal to themselves, ascending."""
-    at = points(q)
-    return np.flatnonzero(_dot(q, at, at) == 0).astype(np.int32)
+    """Return the points orthogonal to themselves, int32[q + 1], ascending.
 
-
-def affine(
-    q: int, start: int | None = None
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """Affine coordinates of ER_q: t and w, int32[N], and bool[N], which have both.
-
-    In the chart from a quadric P0 (start, or the first), another P1 and R = P0×P1, a vertex that is
-    neither centre nor P0 is (t, w), in fan t. For odd q (t, w) and (s, v) are joined where
-    w + v = -(s - t)², for even q where w + v = st; centre t and all (t, w) are joined, and P0 and
-    all centres. A centre has the t of its fan and w = 0.
+    >>> quadrics(3).tolist()
+    [8, 9, 11, 12]
     """
-    f, at = field(q), points(q)
-    known = quadrics(q)
-    first = known[:1] if start is None else np.array([start], np.int32)
-    second = known[known != first][:1]
-    zero, one, pole = (at[v][0] for v in (first, second, cross(q, first, second)))
+    vectors = points(q)
+    return np.flatnonzero(_dot(q, vectors, vectors) == 0).astype(np.int32)
+
+
+class AffineCoordinates(NamedTuple):
+    """Coordinates of the vertices of ER_q in a chart from a quadric P0."""
+
+    t: NDArray[np.int32]
+    """int32[N], the number of a vertex's fan."""
+    w: NDArray[np.int32]
+    """int32[N], its place in the fan; 0 for the centre."""
+    in_fan: NDArray[np.bool_]
+    """bool[N], the vertices with both coordinates: all but P0 and the centres."""
+
+
+def affine(q: int, start: int | None = None) -> AffineCoordinates:
+    """Return affine coordinates of ER_q, in which all fans look the same.
+
+    The chart is that of a quadric P0, another quadric P1, and P0×P1. A vertex that is neither P0
+    nor a neighbour of it is (t, w), in fan t; the neighbours of P0 are the centres of the fans.
+
+    - For odd q, (t, w) and (s, v) are joined where w + v = -(s - t)²; for even q where w + v = st.
+    - Centre t is joined to all (t, w), and to P0.
+
+    Args:
+        q: the order of the field.
+        start: the quadric P0; None for the first.
+    """
+    f, vectors = field(q), points(q)
+    all_quadrics = quadrics(q)
+    p0 = all_quadrics[:1] if start is None else np.array([start], np.int32)
+    p1 = all_quadrics[all_quadrics != p0][:1]
+    zero, one, pole = (vectors[v][0] for v in (p0, p1, cross(q, p0, p1)))
     ratio = f.mul[_dot(q, zero, one), f.inv[_dot(q, pole, pole)]]
-    a, b, c = (_dot(q, at, each) for each in (zero, pole, one))
+    # The coordinates of every vector in the base of P0, P0×P1 and P1.
+    a, b, c = (_dot(q, vectors, base) for base in (zero, pole, one))
     w = f.mul[ratio, f.mul[c, f.inv[a]]]
     t = np.where(a, f.mul[ratio, f.mul[b, f.inv[a]]], f.neg[f.mul[c, f.inv[b]]])
     if q % 2:
         w = f.neg[f.add[f.add[w, w], f.mul[t, t]]]
-    return t.astype(np.int32), np.where(a, w, 0).astype(np.int32), a != 0
+    return AffineCoordinates(t.astype(np.int32), np.where(a, w, 0).astype(np.int32), a != 0)
 
 
 def scaled(q: int, t: NDArray[np.int32], w: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The place of (t, w) in its fan, by which all fans are the same inside: w, for even q w/t²."""
+    """Return a label of (t, w) by which all fans have the same links inside, int32[…].
+
+    w for odd q, w/t² for even q.
+    """
     f = field(q)
-    over = f.inv[np.where(t, t, 1)]
-    place: NDArray[np.int32] = w if q % 2 else f.mul[w, f.mul[over, over]]
-    return place
+    inverse_t = f.inv[np.where(t, t, 1)]
+    label: NDArray[np.int32] = w if q % 2 else f.mul[w, f.mul[inverse_t, inverse_t]]
+    return label
 
 
 def headings(q: int, far: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[N, K]: numbers of each vertex' links, the same in all fans.
+    """Return a number for each link of a vertex, the same in all fans, int32[N, K].
 
-    In affine coordinates a link from (t, w) to (s, v) is known by s - t, for even q by s/t, and one
-    from centre t to (t, w) by w, for even q by w/t², from P0 to centre t by t: number 0 for 0,
-    1 + i for the i-th power of the primitive element, q for one to a centre or P0, and q + 1 from
-    P0 to P0. Triangles are alike in all fans, too: links s - t and -w/(s - t), or r and r' with
-    1/r + 1/r' = 1.
+    In affine coordinates the number of a link comes from an element of the field: for a link
+
+    - from (t, w) to (s, v): s - t, or for even q s/t,
+    - from centre t to (t, w): w, or for even q w/t²,
+    - from P0 to centre t: t.
+
+    It is 0 for the element 0, and 1 + i for the i-th power of the primitive element. Links to a
+    centre or to P0 have the number q, and the loop of P0 in PN and OFT has q + 1. Triangles have
+    the same numbers in all fans, too: links s - t and -w/(s - t), or r and r' with 1/r + 1/r' = 1.
 
     Args:
         q: the order of the field.
-        far: the neighbours, -1 beyond the last. PN and OFT have ER_q's points two and three times:
-            links to the third are q + 2 higher.
+        far: int32[N, K], the neighbours, -1 beyond the last. PN and OFT have the points of ER_q two
+            and three times; links to the third copy have numbers that are q + 2 higher.
     """
     f = field(q)
-    copy, there = np.divmod(far, order(q))
-    here = np.arange(len(far))[:, None] % order(q)
-    t, w, member = affine(q)
-    over = f.inv[np.where(t, t, 1)][here]
-    seen = f.add[t[there], f.neg[t[here]]] if q % 2 else f.mul[t[there], over]
+    copy, target = np.divmod(far, order(q))
+    source = np.arange(len(far))[:, None] % order(q)
+    t, w, in_fan = affine(q)
+    inverse_t = f.inv[np.where(t, t, 1)][source]
+    between = f.add[t[target], f.neg[t[source]]] if q % 2 else f.mul[t[target], inverse_t]
     log = np.zeros(q, np.int32)
     log[powers(q)] = np.arange(1, q)
-    inside = scaled(q, np.broadcast_to(t[here], far.shape), w[there])
-    number = np.where(member[there], log[np.where(member[here], seen, inside)], q)
-    first = quadrics(q)[0]
-    number = np.where(here == first, np.where(there == first, q + 1, log[t[there]]), number)
-    third = np.where(copy == 2, q + 2, 0)
-    absent = int(third.max(initial=0)) + q + 1
-    return np.where(far < 0, absent, number + third).astype(np.int32)
+    from_centre = scaled(q, np.broadcast_to(t[source], far.shape), w[target])
+    element = np.where(in_fan[source], between, from_centre)
+    number = np.where(in_fan[target], log[element], q)
+    p0 = quadrics(q)[0]
+    from_p0 = np.where(target == p0, q + 1, log[t[target]])
+    number = np.where(source == p0, from_p0, number)
+    to_third_copy = np.where(copy == 2, q + 2, 0)
+    absent = int(to_third_copy.max(initial=0)) + q + 1
+    return np.where(far < 0, absent, number + to_third_copy).astype(np.int32)
 
 
 def check_q(q: int | str) -> list[Problem]:
-    """A problem with key `q` unless q is a prime power from 2 to `LARGEST_Q`."""
+    """Return a problem with key `q` unless q is a prime power from 2 to `LARGEST_Q`."""
     number = q if type(q) is int else 0
     if 2 <= number <= LARGEST_Q and prime_power(number):
         return []

@@ -1,7 +1,9 @@
-"""Growth of PolarFly by clusters or one node, without removing a link (PolarFly paper, §VI).
+"""Growth of PolarFly by copies of clusters, without removing a link (PolarFly paper, §VI).
 
-Old vertices keep their numbers and new ones follow, so the larger graph is the old one plus links.
-Its family is `polarfly-expanded`, as the algebra of ER_q no longer routes it.
+Old vertices keep their numbers and copies follow, so the larger graph is the old one plus links. A
+copy has the links of its original. The family of the result is `polarfly-expanded`, as the algebra
+of ER_q no longer routes it. Clusters are the racks of the layout `fans`: C0 holds the quadrics, and
+C1, C2, … are fans.
 """
 
 from __future__ import annotations
@@ -23,24 +25,25 @@ Edges = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expansion:
-    """A grown fabric."""
+    """A fabric that has grown."""
 
     topology: Topology
-    """The larger fabric; its coordinates, int32[N', 4], end with the number of the copy, 0 for old
-    vertices.
+    """The larger fabric.
+
+    Its coordinates, int32[N', 4], end with the number of the copy, 0 for old vertices.
     """
     added: NDArray[np.int32]
-    """int32[A, 2]: the links to add, u < v, ascending."""
+    """int32[A, 2]: the links (u, v) to add, u < v, ascending."""
     origin: NDArray[np.int32]
-    """int32[N']: the vertex that each is a copy of; old vertices are their own."""
+    """int32[N']: the vertex that each vertex is a copy of; an old vertex itself."""
     layout: Layout
     """The clusters of the larger fabric."""
 
 
 def added_clusters(topology: Topology) -> tuple[str, int]:
-    """The method and number of the clusters that a topology has grown by; "" and 0 for none.
+    """Return the method and the number of clusters that a topology has grown by.
 
-    Builds of version 0.1 call them racks.
+    "" and 0 if it has not grown. Builds of version 0.1 call clusters racks.
     """
     parameters = topology.parameters if topology.grown_from else {}
     text = str(parameters.get("clusters") or parameters.get("racks") or "")
@@ -49,7 +52,10 @@ def added_clusters(topology: Topology) -> tuple[str, int]:
 
 
 def check(topology: Topology, method: str, count: int) -> list[Problem]:
-    """Problems of `count` expansions of a topology by a method of `METHODS`."""
+    """Return the problems of growing a topology by `count` clusters, [] if it can grow so.
+
+    The method is one of `METHODS`: `quadric` is for odd q, `nucleus` for even q, `fan` for both.
+    """
     if not family_of(topology.family).grows_by_clusters:
         required = "a PolarFly, a graph or a jellyfish"
         return [Problem(key="clusters", required=required, given=topology.title())]
@@ -64,7 +70,8 @@ def check(topology: Topology, method: str, count: int) -> list[Problem]:
     if method == "nucleus" and q % 2:
         todo = "use quadric or fan"
         return [Problem(key="clusters", required="even q for nucleus", given=str(q), todo=todo)]
-    most = {"quadric": MOST_QUADRICS, "fan": q - (q % 2 == 0), "nucleus": 1}[method]
+    fans = q if q % 2 else q - 1
+    most = {"quadric": MOST_QUADRICS, "fan": fans, "nucleus": 1}[method]
     if 1 <= count <= most:
         return []
     required = f"1 to {most} for {method}" if most > 1 else f"1 for {method}"
@@ -72,13 +79,16 @@ def check(topology: Topology, method: str, count: int) -> list[Problem]:
 
 
 def expand(topology: Topology, method: str, count: int = 1, start: int | None = None) -> Expansion:
-    """The topology grown by `count` quadric clusters, fans, or a twin of its nucleus.
+    """Grow a PolarFly.
 
     Args:
         topology: a PolarFly.
-        method: `quadric`, for odd q: the diameter stays 2; `fan`: near-equal degrees, diameter 3;
-            `nucleus`: one node that makes even q regular without raising the largest degree.
-        count: the number of clusters; by `fan` at most all fans, q or for even q q - 1.
+        method: `quadric` copies the cluster of the quadrics, so that the diameter stays 2 (for odd
+            q); `fan` copies fans, so that degrees stay nearly equal and the diameter is 3;
+            `nucleus` adds a twin of the nucleus, which gives all vertices the same degree (for
+            even q).
+        count: the number of clusters; by `fan` at most all fans, which are q, or q - 1 for even q;
+            1 by `nucleus`.
         start: the quadric that the clusters start from, as for `layout`.
 
     Raises:
@@ -90,60 +100,76 @@ def expand(topology: Topology, method: str, count: int = 1, start: int | None = 
 
 
 def _quadric(topology: Topology, racks: Layout, count: int) -> Expansion:
-    """Copies of C0; every quadric is joined to all its copies, and they to each other (§VI-A)."""
+    """Add copies of C0; a quadric and its copies are all joined to each other (§VI-A)."""
     quadrics = topology.of_kind("W")
     graph = topology.graph
-    new = graph.order + np.arange(count * len(quadrics)).reshape(count, -1)
+    # int64[count, q + 1], the copies of the quadrics.
+    copies = graph.order + np.arange(count * len(quadrics)).reshape(count, -1)
     from_quadric = np.isin(graph.tails(), quadrics)
-    around = graph.targets[from_quadric].reshape(len(quadrics), -1)
-    same = np.vstack((quadrics, new))
+    neighbours = graph.targets[from_quadric].reshape(len(quadrics), -1)
+    alike = np.vstack((quadrics, copies))
     one, other = np.triu_indices(count + 1, 1)
     edges = [
-        _pairs(new[:, :, None], np.broadcast_to(around, (count, *around.shape))),
-        _pairs(same[one], same[other]),
+        _pairs(copies[:, :, None], np.broadcast_to(neighbours, (count, *neighbours.shape))),
+        _pairs(alike[one], alike[other]),
     ]
-    origin = np.tile(quadrics, count)
-    copy = np.repeat(np.arange(1, count + 1), len(quadrics))
-    names = tuple(f"quadrics-{n}" for n in range(1, count + 1))
-    return _grown(topology, racks, np.concatenate(edges), origin, copy, names, "quadric", 2)
+    return _grown(
+        topology,
+        racks,
+        np.concatenate(edges),
+        copied=np.tile(quadrics, count),
+        copy=np.repeat(np.arange(1, count + 1), len(quadrics)),
+        names=tuple(f"quadrics-{n}" for n in range(1, count + 1)),
+        method="quadric",
+        diameter=2,
+    )
 
 
 def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
-    """Copies of C1, C2, … (Definition VI.1), for odd q with balancing links (§VI-B).
+    """Add copies of the fans C1, C2, … (Definition VI.1), with balancing links (§VI-B).
 
-    The result of copying one by one, each from the graph so far: a copy has the links of its
-    original, to originals and copies in other clusters and to copies in its own. For odd q, for
-    every other fan C_j, one vertex of the copied fan that is not its centre has no link to C_j; its
-    copy is joined to the centre of C_j, and to that of C_j's copy if there is one. For even q only
-    the centre has none, so there is nothing to balance.
+    The paper copies one fan after the other, each from the graph so far. So a copy is joined to
+    the neighbours of its original in other clusters and to their copies, and in its own cluster to
+    copies only. Balancing links are for odd q: for every other fan C_j, one vertex of the copied
+    fan that is not its centre has no link to C_j; its copy is joined to the centre of C_j, and to
+    the copy of that centre if there is one. For even q only the centre has no such link, so there
+    is nothing to balance.
     """
     q, order = int(topology.parameters["q"]), topology.graph.order
     copied = np.concatenate([racks.members(i) for i in range(1, count + 1)])
-    twin = np.full(order, -1, np.int64)
-    twin[copied] = order + np.arange(len(copied))
+    # int64[N], the copy of each vertex, -1 for none.
+    copy_of = np.full(order, -1, np.int64)
+    copy_of[copied] = order + np.arange(len(copied))
 
     u, v = topology.graph.edges().astype(np.int64).T
     between = racks.rack[u] != racks.rack[v]
     links = [
-        _pairs(twin[u], v)[between],
-        _pairs(u, twin[v])[between],
-        _pairs(twin[u], twin[v]),
+        _pairs(copy_of[u], v)[between],
+        _pairs(u, copy_of[v])[between],
+        _pairs(copy_of[u], copy_of[v]),
     ]
     if q % 2:
         rack, other = np.nonzero(~np.eye(q + 1, dtype=np.bool_))
         balanced = (rack > 0) & (rack <= count) & (other > 0)
         rack, other = rack[balanced], other[balanced]
-        lonely, centre = twin[_lonely(topology, racks)[rack, other]], racks.centre[other]
-        links += [_pairs(lonely, centre), _pairs(lonely, twin[centre])]
+        unlinked = copy_of[_unlinked(topology, racks)[rack, other]]
+        centre = racks.centre[other]
+        links += [_pairs(unlinked, centre), _pairs(unlinked, copy_of[centre])]
     added = np.concatenate(links)
-    added = added[(added >= 0).all(axis=1)]
-    copy = np.ones(len(copied), np.int64)
-    names = tuple(f"fan{i}-1" for i in range(1, count + 1))
-    return _grown(topology, racks, added, copied, copy, names, "fan", 3)
+    return _grown(
+        topology,
+        racks,
+        added[(added >= 0).all(axis=1)],
+        copied=copied,
+        copy=np.ones(len(copied), np.int64),
+        names=tuple(f"fan{i}-1" for i in range(1, count + 1)),
+        method="fan",
+        diameter=3,
+    )
 
 
-def _lonely(topology: Topology, racks: Layout) -> NDArray[np.int64]:
-    """int64[R, R]: [i, j] is the vertex of fan i, not its centre, without a link to fan j."""
+def _unlinked(topology: Topology, racks: Layout) -> NDArray[np.int64]:
+    """Return the vertex of fan i, not its centre, that has no link to fan j, int64[R, R]."""
     graph, count = topology.graph, len(racks.names)
     linked = np.zeros((graph.order, count), np.bool_)
     linked[graph.tails(), racks.rack[graph.targets]] = True
@@ -156,15 +182,23 @@ def _lonely(topology: Topology, racks: Layout) -> NDArray[np.int64]:
 
 
 def _nucleus(topology: Topology, racks: Layout, count: int) -> Expansion:
-    """A twin of the nucleus: every vertex then has degree q+1, the diameter stays 2."""
+    """Add a copy of the nucleus: every vertex then has degree q+1, and the diameter stays 2."""
     nucleus = racks.centre[:1]
-    around = topology.graph.neighbours(int(nucleus[0]))
-    added = _pairs(np.full(len(around), topology.graph.order), around)
-    copy = np.ones(count, np.int64)
-    return _grown(topology, racks, added, nucleus, copy, ("nucleus-twin",), "nucleus", 2)
+    neighbours = topology.graph.neighbours(int(nucleus[0]))
+    return _grown(
+        topology,
+        racks,
+        _pairs(np.full(len(neighbours), topology.graph.order), neighbours),
+        copied=nucleus,
+        copy=np.ones(count, np.int64),
+        names=("nucleus-twin",),
+        method="nucleus",
+        diameter=2,
+    )
 
 
 def _pairs(u: NDArray[np.integer], v: NDArray[np.integer]) -> Edges:
+    """Return pairs of vertices, int64[n, 2], of two arrays that broadcast together."""
     u, v = np.broadcast_arrays(u, v)
     return np.stack((u.ravel(), v.ravel()), axis=1).astype(np.int64)
 
@@ -179,7 +213,18 @@ def _grown(
     method: str,
     diameter: int,
 ) -> Expansion:
-    """The topology with copies of the vertices `copied`, in equal clusters called `names`."""
+    """Put a grown topology together.
+
+    Args:
+        topology: the topology before.
+        racks: its layout `fans`.
+        added: int64[A, 2], the new links.
+        copied: int[n], the original of each new vertex, cluster by cluster, all of one size.
+        copy: int[n], the number of the copy that each new vertex belongs to, from 1.
+        names: the names of the new clusters.
+        method: the method of growth.
+        diameter: of the grown topology.
+    """
     old = topology.graph.order
     origin = np.concatenate((np.arange(old), copied)).astype(np.int32)
     keys = np.sort(np.sort(added, axis=1) @ [len(origin), 1])
@@ -213,6 +258,7 @@ def _grown(
 
 
 MOST_QUADRICS = 1024
+"""The most clusters that a topology grows by with the method `quadric`."""
 METHODS: dict[str, Callable[[Topology, Layout, int], Expansion]] = {
     "quadric": _quadric,
     "fan": _fan,

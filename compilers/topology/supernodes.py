@@ -1,9 +1,14 @@
 """Supernodes: the small graphs that PolarStar puts in place of a structure vertex (§5.1, §6.2).
 
-Each has a bijection f so that the star product with ER_q has diameter 3. If f is an involution,
-that takes Property R*: for all x', y' one of y'=x', y'=f(x'), x'~y', f(x')~f(y'). Otherwise it
-takes Property R1: every pair of members is an edge or the image of one under f. A supernode is
-checked when it is made.
+Neighbouring copies of a supernode are joined by a bijection f of its members. So that the star
+product with ER_q has diameter 3, f needs one of two properties, which every supernode is checked
+for:
+
+- Property R*, where f is its own inverse (an involution): for all members x', y' one of these
+  holds: y' = x', y' = f(x'), x' is joined to y', f(x') is joined to f(y');
+- Property R1, for other f: every pair of members is an edge, or the image of one under f.
+
+The degree of a supernode is called d'. `SUPERNODE_KINDS` has the five kinds.
 """
 
 from __future__ import annotations
@@ -22,18 +27,28 @@ from compilers.topology.field import field, powers, prime_power
 
 @dataclass(frozen=True, slots=True)
 class Supernode:
-    """A graph of k members with the bijection that joins two copies of it.
+    """A graph of k members with the bijection f that joins two copies of it.
 
-    forward: int32[k], f, used along an arc of the structure graph; backward: int32[k], f⁻¹, used
-    against it. Without an involution an arc runs from the smaller structure vertex to the larger.
+    >>> paley = supernode("paley", 2)
+    >>> paley.order, paley.degree, paley.involution
+    (5, 2, False)
     """
 
     name: str
+    """The kind of supernode."""
     graph: Graph
+    """The links between members."""
     forward: NDArray[np.int32]
+    """int32[k], f, used along an arc: from the smaller structure vertex to the larger."""
     backward: NDArray[np.int32]
+    """int32[k], the inverse of f, used from the larger to the smaller vertex."""
 
     def __post_init__(self) -> None:
+        """Check the property.
+
+        Raises:
+            ValueError: f does not have it.
+        """
         self.forward.flags.writeable = False
         self.backward.flags.writeable = False
         if not self.covers():
@@ -41,12 +56,12 @@ class Supernode:
 
     @property
     def order(self) -> int:
-        """k, the number of members."""
+        """The number of members, k."""
         return self.graph.order
 
     @property
     def degree(self) -> int:
-        """d', the largest degree of a member."""
+        """The largest degree of a member, d'."""
         return int(self.graph.degrees.max(initial=0))
 
     @property
@@ -55,24 +70,24 @@ class Supernode:
         return bool(np.array_equal(self.forward, self.backward))
 
     def loops(self) -> NDArray[np.int32]:
-        """int32[L]: the members that a quadric's self-loop joins to their image under f.
+        """Return the members with a loop link in the supernode of a quadric, int32[L].
 
-        There are none unless f is an involution. A member that is its own image, or already joined
-        to it, is left out.
+        The self-loop of a quadric joins a member x' to f(x') of the same copy, if f is an
+        involution and the two are different and not joined already.
         """
         members: NDArray[np.int32] = np.arange(self.order, dtype=np.int32)
         joined = self.adjacency()[members, self.forward] | (members == self.forward)
-        kept: NDArray[np.int32] = members[~joined & self.involution]
-        return kept
+        with_loop: NDArray[np.int32] = members[~joined & self.involution]
+        return with_loop
 
     def adjacency(self) -> NDArray[np.bool_]:
-        """bool[k, k]."""
+        """Return which members are joined, bool[k, k]."""
         table = np.zeros((self.order, self.order), np.bool_)
         table[self.graph.tails(), self.graph.targets] = True
         return table
 
     def covers(self) -> bool:
-        """Property R* where f is an involution, else Property R1."""
+        """Whether Property R* holds where f is an involution, else Property R1."""
         edges = self.adjacency()
         joined = edges | edges[np.ix_(self.forward, self.forward)]
         members = np.arange(self.order)
@@ -83,24 +98,30 @@ class Supernode:
 
 
 class SupernodeShape(NamedTuple):
-    """The size of a supernode by formula: members, links, and loop links at a quadric."""
+    """The size of a supernode, by formula."""
 
     order: int
+    """The number of members."""
     links: int
+    """The number of links between them."""
     loops: int
+    """The number of loop links in the supernode of a quadric."""
 
 
 @dataclass(frozen=True, slots=True)
 class SupernodeKind:
-    """A kind of supernode: the degrees it exists for, as text and by formula, and its maker."""
+    """A kind of supernode."""
 
     requirement: str
+    """The degrees for which there is one, in words."""
     shape: Callable[[int], SupernodeShape | None]
+    """Returns the size for a degree, None where there is no such supernode."""
     make: Callable[[int], Supernode]
+    """Makes the supernode of a degree."""
 
 
 def supernode(name: str, degree: int) -> Supernode:
-    """The supernode of kind `name` and degree d'.
+    """Return the supernode of kind `name` and degree d'.
 
     Raises:
         ValueError: there is none of this degree.
@@ -109,11 +130,11 @@ def supernode(name: str, degree: int) -> Supernode:
         raise ValueError(
             f"no {name} supernode of degree {degree}: {SUPERNODE_KINDS[name].requirement}"
         )
-    return _made(name, degree)
+    return _make(name, degree)
 
 
 @lru_cache(maxsize=8)
-def _made(name: str, degree: int) -> Supernode:
+def _make(name: str, degree: int) -> Supernode:
     return SUPERNODE_KINDS[name].make(degree)
 
 
@@ -123,19 +144,23 @@ def exists(name: str, degree: int) -> bool:
 
 
 def shape(name: str, degree: int) -> SupernodeShape | None:
-    """The shape of the supernode of kind `name` and degree d', None where there is none."""
+    """Return the size of the supernode of kind `name` and degree d', None where there is none."""
     return SUPERNODE_KINDS[name].shape(degree) if degree >= 0 else None
 
 
 def degrees_near(name: str, degree: int) -> list[int]:
-    """The nearest degrees of this kind: the largest below and the smallest above `degree`."""
+    """Return the nearest degrees of a kind: the largest below `degree`, the smallest above it.
+
+    >>> degrees_near("inductive-quad", 6)
+    [4, 7]
+    """
     below = next((d for d in range(degree - 1, -1, -1) if exists(name, d)), None)
     above = next(d for d in range(max(degree, -1) + 1, 4 * max(degree, 2) + 4) if exists(name, d))
     return [above] if below is None else [below, above]
 
 
 def _involutive(name: str, order: int, edges: NDArray[np.int64]) -> Supernode:
-    """A supernode whose members are pairs 2i, 2i+1 that f swaps."""
+    """Return a supernode whose members are pairs 2i, 2i+1 that f swaps."""
     swap = np.arange(order, dtype=np.int32) ^ 1
     return Supernode(name, Graph.from_edges(order, edges), swap, swap)
 
@@ -146,7 +171,7 @@ def _iq_shape(degree: int) -> SupernodeShape | None:
 
 
 def _inductive_quad(degree: int) -> Supernode:
-    """IQ of §6.2.1: from degree 0 or 3, four pairs are added until the degree is reached."""
+    """Make the Inductive-Quad of §6.2.1: from degree 0 or 3, add four pairs at a time."""
     quad = _dominations([(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)])
     edges = [quad] if degree % 4 else []
     pairs = 4 if degree % 4 else 1
@@ -160,13 +185,14 @@ def _inductive_quad(degree: int) -> Supernode:
 
 
 def _between(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Join every member on the left to every member on the right: edges, int64[n, 2]."""
     return np.stack(np.meshgrid(left, right), axis=-1).reshape(-1, 2)
 
 
 def _dominations(order: list[tuple[int, int]]) -> NDArray[np.int64]:
-    """Edges: for each (i, j) the next member of pair i is joined to both members of pair j.
+    """Join the next member of pair i to both members of pair j, for each (i, j): int64[n, 2].
 
-    No other two links between two pairs give R*.
+    The members of a pair take turns. No other two links between two pairs give Property R*.
     """
     turn: dict[int, int] = {}
     edges = []
@@ -185,10 +211,11 @@ def _bdf_shape(degree: int) -> SupernodeShape | None:
 
 
 def _bdf(degree: int) -> Supernode:
-    """R* with 2d' members for every d', as in Table 2 for BDF; the construction is our own.
+    """Make a supernode with 2d' members for any d', as many as BDF has in Table 2.
 
-    A rotational tournament of d' pairs: the two members of a pair take turns at the pairs that it
-    dominates. Where that leaves all degrees at d'-1, the members of each pair are joined as well.
+    The construction is our own: a rotational tournament of d' pairs, where the two members of a
+    pair take turns at the pairs that it dominates. Where that leaves all degrees at d'-1, the
+    members of each pair are joined as well.
     """
     order = [
         (i, (i + step) % degree)
@@ -207,7 +234,7 @@ def _complete_shape(degree: int) -> SupernodeShape | None:
 
 
 def _complete(degree: int) -> Supernode:
-    """K_(d'+1), f the identity: R* and R1 both hold."""
+    """Make the complete graph K_(d'+1), with the identity as f."""
     edges = np.stack(np.triu_indices(degree + 1, 1), axis=1)
     identity = np.arange(degree + 1, dtype=np.int32)
     return Supernode("complete", Graph.from_edges(degree + 1, edges), identity, identity)
@@ -215,14 +242,14 @@ def _complete(degree: int) -> Supernode:
 
 def _paley_shape(degree: int) -> SupernodeShape | None:
     order = 2 * degree + 1
-    found = order % 4 == 1 and prime_power(order)
-    return SupernodeShape(order, order * degree // 2, 0) if found else None
+    exists_for_order = order % 4 == 1 and prime_power(order)
+    return SupernodeShape(order, order * degree // 2, 0) if exists_for_order else None
 
 
 def _paley(degree: int) -> Supernode:
-    """Members are field elements, joined where they differ by a square; f(x) = νx.
+    """Make the Paley graph: field elements, joined where they differ by a square.
 
-    ν is the smallest non-square.
+    f(x) = νx with the smallest non-square ν.
     """
     f = field(2 * degree + 1)
     squares = np.unique(np.diag(f.mul)[1:])
@@ -230,7 +257,7 @@ def _paley(degree: int) -> Supernode:
 
 
 def _cayley_order(degree: int) -> int | None:
-    """The largest order 2d'+δ, δ in 1, 0, -1, that is a prime power ≡ δ modulo 4."""
+    """Return the largest order 2d'+δ, δ in 1, 0, -1, that is a prime power ≡ δ modulo 4."""
     candidates = ((2 * degree + delta, delta) for delta in (1, 0, -1))
     return next((k for k, delta in candidates if prime_power(k) and _residue(k) == delta), None)
 
@@ -241,11 +268,15 @@ def _cayley_shape(degree: int) -> SupernodeShape | None:
 
 
 def _residue(order: int) -> int:
+    """Return δ of a prime power: -1, 0 or 1, its residue modulo 4, with 0 for 2."""
     return {0: 0, 1: 1, 2: 0, 3: -1}[order % 4]
 
 
 def _cayley(degree: int) -> Supernode:
-    """The Cayley graphs of McKay, Miller and Širáň: X ∪ ξX is everything; f(x) = ξx."""
+    """Make the Cayley graph of McKay, Miller and Širáň, with steps X so that X ∪ ξX is everything.
+
+    f(x) = ξx with the least primitive element ξ.
+    """
     order = _cayley_order(degree) or 0
     xi = powers(order)
     exponents = np.arange(0, order - 1, 2)
@@ -256,7 +287,14 @@ def _cayley(degree: int) -> Supernode:
 
 
 def _cayley_graph(name: str, q: int, steps: NDArray[np.int32], factor: int) -> Supernode:
-    """Cay(F_q, steps) with f(x) = factor·x; steps is closed under negation."""
+    """Return Cay(F_q, steps) with f(x) = factor·x.
+
+    Args:
+        name: the kind of supernode.
+        q: the order of the field.
+        steps: int32[n], the differences of elements that are joined, closed under negation.
+        factor: the factor of f.
+    """
     f = field(q)
     tails, heads = np.repeat(np.arange(q), len(steps)), f.add[:, steps].ravel()
     ascending = np.flatnonzero(tails < heads)

@@ -1,4 +1,4 @@
-"""Triangles of a graph: the switch that is next to both ends of a link, its *apex*."""
+"""Triangles of a graph: the vertex that is a neighbour of both ends of a link, its *apex*."""
 
 from __future__ import annotations
 
@@ -8,27 +8,33 @@ from numpy.typing import NDArray
 from compilers.topology.distance import table_of
 
 NO_APEX, SEVERAL = -1, -2
+"""In the place of a link: there is no apex, or there are several."""
 
 
 def apex_links(far: NDArray[np.int32]) -> NDArray[np.int16]:
-    """int16[S, K]: the link of a switch to the apex of each of its links.
+    """Return the number of a switch's link to the apex of each of its links, int16[S, K].
 
-    `NO_APEX` where there is none, or no such link; `SEVERAL` where there are two or more.
+    `NO_APEX` where a link is in no triangle or does not exist, `SEVERAL` where it is in two or
+    more.
 
     Args:
         far: int32[S, K], the neighbours of each switch, -1 where it has fewer.
+
+    >>> apex_links(np.array([[1, 2], [0, 2], [0, 1]], np.int32)).tolist()
+    [[1, 0], [1, 0], [1, 0]]
     """
     table, (order, links) = table_of(far), far.shape
-    result = np.full(far.shape, NO_APEX, np.int16)
+    apexes = np.full(far.shape, NO_APEX, np.int16)
     number = np.arange(links, dtype=np.int16)
+    # int16[S + 1], the link of the current switch to each other one.
     link_to = np.full(order + 1, NO_APEX, np.int16)
-    # A switch at a time, what is looked up stays in the cache.
-    for near, found in zip(table[:order], result, strict=True):
+    # One switch at a time, so that what is looked up stays in the processor's cache.
+    for near, apex in zip(table[:order], apexes, strict=True):
         link_to[near] = number
         link_to[order] = NO_APEX
-        meets = link_to.take(table.take(near, axis=0))
-        meets.max(axis=1, out=found)
-        if np.count_nonzero(meets >= 0) > np.count_nonzero(found >= 0):
-            found[np.count_nonzero(meets >= 0, axis=1) > 1] = SEVERAL
+        common = link_to.take(table.take(near, axis=0))
+        common.max(axis=1, out=apex)
+        if np.count_nonzero(common >= 0) > np.count_nonzero(apex >= 0):
+            apex[np.count_nonzero(common >= 0, axis=1) > 1] = SEVERAL
         link_to[near] = NO_APEX
-    return result
+    return apexes

@@ -1,8 +1,8 @@
-"""A graph from a file: the form is recognised, networkx reads it, and the graph is checked.
+"""Reading a graph from a file: recognise its format, read it with networkx, and check the graph.
 
-networkx reads GraphML, GML, its two forms of JSON, lists of edges and lists of neighbours. Forms
-that it does not know are brought into one of these: BookSim's anynet, the components of SST,
-numbered lists of neighbours (EvalNet, METIS), and the JSON of `polarfab export`.
+networkx reads GraphML, GML, its two kinds of JSON, edge lists and adjacency lists. Formats that it
+does not know are converted into one of these: BookSim's anynet, the components of SST, numbered
+adjacency lists (EvalNet, METIS), and the JSON of `polarfab export`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -43,23 +43,26 @@ CONVERTED = (
     ("Pajek", r"(%.*\n|\s)*\*(network|vertices)\b", READS_PAJEK),
     ("DIMACS", r"(c\b.*\n|\s)*p\s+[a-z]+\s+\d+\s+\d+\s*$", READS_DIMACS),
 )
-"""Forms that are refused: name, how the text begins, the line of networkx that converts it."""
+"""Formats that are refused: the name, a pattern of how the text begins, and code to convert it."""
 ROUTER = "hr_router"
-"""In the type of the components of SST that are switches."""
+"""A part of the type of SST's components that are switches."""
 CARRYING = ("endpoint", "endpoints")
-"""Attributes of a vertex that carries hosts, or how many: polarfab's own, and those of SST."""
+"""The attributes that say whether a vertex carries hosts, or how many: polarfab's and SST's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphFile:
-    """A graph as its file has it."""
+    """The graph that a file describes."""
 
     names: tuple[str, ...]
-    """Of the N vertices: 0 to N-1 are vertex numbers, other names are numbered as they appear."""
+    """The names of the N vertices by their numbers.
+
+    Where the names are 0 to N-1, these are the numbers; other names are numbered as they appear.
+    """
     edges: NDArray[np.int64]
     """int64[E, 2]: each link once, the smaller number first."""
     hosts: NDArray[np.bool_]
-    """bool[N]: the vertices that carry hosts; all, where the file says nothing of them."""
+    """bool[N]: the vertices that carry hosts; all of them if the file does not say."""
 
     @property
     def numbered(self) -> bool:
@@ -69,30 +72,33 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a text that is no comment."""
+    """A line of a text that is not empty and no comment."""
 
     number: int
+    """The number of the line, from 1."""
     words: tuple[str, ...]
+    """Its words, without a comment at the end."""
 
     @property
     def text(self) -> str:
-        """Its words, with one blank between them."""
+        """The words, with one blank between them."""
         return " ".join(self.words)
 
 
 def graph_file(path: str | Path) -> GraphFile:
-    """The graph in the file at `path`; it is read again when the file has changed.
+    """Read the graph in a file. A file that has not changed is parsed once.
 
     Raises:
         Unreadable: there is no such file.
-        InputError: it is no graph; every problem.
+        InputError: it describes no graph, or has problems, all of which are named.
     """
     text = read_text(path)
-    return _parsed(text.name, text.text, text.sha256)
+    return _parse(text.name, text.text, text.sha256)
 
 
 @lru_cache(maxsize=4)
-def _parsed(name: str, text: str, digest: str) -> GraphFile:
+def _parse(name: str, text: str, digest: str) -> GraphFile:
+    """Parse the text of a file, given with its name and digest."""
     graph = _read(TextFile(name, text, digest))
     if problems := _problems(graph, name):
         raise InputError(few(problems))
@@ -106,54 +112,73 @@ def _parsed(name: str, text: str, digest: str) -> GraphFile:
 
 
 def _hosts(graph: Graph[Any], numbers: dict[Any, int]) -> NDArray[np.bool_]:
-    """The vertices that carry hosts, by the first of the attributes that one has."""
-    carrying = {}
+    """Return which vertices carry hosts, bool[N], by their attributes; all if none has one.
+
+    Args:
+        graph: with the attributes `CARRYING`.
+        numbers: the number of each vertex.
+    """
+    carries_hosts = {}
     for vertex, data in graph.nodes(data=True):
         for key in CARRYING:
             if data.get(key) is not None:
-                carrying[numbers[vertex]] = str(data[key]).strip().lower() not in ("false", "0", "")
+                value = str(data[key]).strip().lower()
+                carries_hosts[numbers[vertex]] = value not in ("false", "0", "")
                 break
-    hosts = np.full(len(numbers), not carrying)
-    hosts[[*carrying]] = [*carrying.values()]
+    hosts = np.full(len(numbers), not carries_hosts)
+    hosts[[*carries_hosts]] = [*carries_hosts.values()]
     return hosts
 
 
 def _problems(graph: Graph[Any], file: str) -> list[Problem]:
-    """What is wrong with the names and the links of a graph that was read.
+    """Return what is wrong with the names and the links of a graph, [] for nothing.
 
-    A link may be listed once from either end where the form tells the ends apart.
+    A link may be listed once from either end where the format tells the ends apart.
+
+    Args:
+        graph: as networkx read it.
+        file: the name of the file, for messages.
     """
-    required = "names of at most 63 letters, digits and . _ -, a letter or digit first"
-    problems = [
-        Problem(required, shown(vertex), file=file)
-        for vertex in graph
-        if isinstance(vertex, bool)
-        or not isinstance(vertex, int | str)
-        or not NAME.fullmatch(str(vertex))
-    ]
+    return [*_name_problems(graph, file), *_link_problems(graph, file)]
+
+
+def _name_problems(graph: Graph[Any], file: str) -> Iterator[Problem]:
+    """Yield what is wrong with the names of vertices."""
+    for vertex in graph:
+        is_text_or_number = isinstance(vertex, int | str) and not isinstance(vertex, bool)
+        if not is_text_or_number or not NAME.fullmatch(str(vertex)):
+            required = "names of at most 63 letters, digits and . _ -, a letter or digit first"
+            yield Problem(required, shown(vertex), file=file)
     for name, times in Counter(map(str, graph)).items():
         if times > 1:
             given = f"{shown(name)} as a number and as a text"
-            problems.append(Problem("a name for each vertex", given, "write one of them", file))
-    alike: dict[str, str] = {}
+            yield Problem("a name for each vertex", given, "write one of them", file)
+    first_of: dict[str, str] = {}
     for name in dict.fromkeys(map(str, graph)):
-        if (other := alike.setdefault(name.lower(), name)) != name:
+        if (other := first_of.setdefault(name.lower(), name)) != name:
             required = "names that differ in more than case, as host names and LLDP take them"
             given = f"{shown(other)} and {shown(name)}"
-            problems.append(Problem(required, given, "rename one of them", file))
+            yield Problem(required, given, "rename one of them", file)
+
+
+def _link_problems(graph: Graph[Any], file: str) -> Iterator[Problem]:
+    """Yield what is wrong with the links."""
     for (u, v), times in Counter([*graph.edges()]).items():
         if u == v:
-            problems.append(Problem("links between two vertices", f"{shown(u)} twice", file=file))
+            yield Problem("links between two vertices", f"{shown(u)} twice", file=file)
         elif times > 1:
-            listed = f"{shown(u)} {shown(v)} {times} times"
-            problems.append(Problem("each link once", listed, "remove the others", file))
+            given = f"{shown(u)} {shown(v)} {times} times"
+            yield Problem("each link once", given, "remove the others", file)
     if not graph.number_of_edges():
-        problems.append(Problem(FORMS, "no links", file=file))
-    return problems
+        yield Problem(FORMS, "no links", file=file)
 
 
 def _read(file: TextFile) -> Graph[Any]:
-    """The graph in a text, by the form that it begins with."""
+    """Read the graph in a text, by the format that its beginning or the file's name shows.
+
+    Raises:
+        InputError: the format is unknown, or the text is none of its format.
+    """
     start = file.text.lstrip()
     for form, begins, converts in CONVERTED:
         if re.match(begins, file.text, re.IGNORECASE | re.MULTILINE):
@@ -165,6 +190,15 @@ def _read(file: TextFile) -> Graph[Any]:
         return _by_networkx(file, "networkx's JSON", _json)
     if GML.search(file.text) or file.name.endswith(".gml"):
         return _by_networkx(file, "GML", _gml)
+    return _by_lines(file)
+
+
+def _by_lines(file: TextFile) -> Graph[Any]:
+    """Read a format that has a vertex or a link in each line.
+
+    Raises:
+        InputError: a line has another form.
+    """
     lines = [
         Line(number, words)
         for number, line in enumerate(file.text.splitlines(), 1)
@@ -183,10 +217,15 @@ def _read(file: TextFile) -> Graph[Any]:
 
 
 def _by_networkx(file: TextFile, form: str, read: Callable[[TextFile], Graph[Any]]) -> Graph[Any]:
-    """What a reader of networkx makes of a file.
+    """Read a file with a function of networkx.
+
+    Args:
+        file: the file.
+        form: the name of the format, for messages.
+        read: reads it.
 
     Raises:
-        InputError: it raised something, of any type, as networkx checks little itself.
+        InputError: the function raised an error, of any type, as networkx checks little itself.
     """
     try:
         return read(file)
@@ -199,12 +238,16 @@ def _by_networkx(file: TextFile, form: str, read: Callable[[TextFile], Graph[Any
     except KeyError as error:
         raise _wrong(file, 0, form, f"no {error}") from None
     except Exception as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise InputError.of(form, shown(said, 160), file=file.name) from None
+        message = " ".join(str(error).split()) or type(error).__name__
+        raise InputError.of(form, shown(message, 160), file=file.name) from None
 
 
 def _graphml(file: TextFile) -> Graph[Any]:
-    """The vertices of GraphML; groups of yEd are folders, `n0::n1` in one is named `n0.n1`."""
+    """Read GraphML. Groups of yEd are no vertices; vertex `n0::n1` in a group is named `n0.n1`.
+
+    Raises:
+        InputError: a group has a link.
+    """
     import networkx as nx
 
     graph: Graph[Any] = nx.parse_graphml(file.text, force_multigraph=True)
@@ -219,7 +262,7 @@ def _graphml(file: TextFile) -> Graph[Any]:
 
 
 def _gml(file: TextFile) -> Graph[Any]:
-    """The vertices of GML, by their labels where each has one that is a name, else by their ids."""
+    """Read GML. Vertices are named by their labels if these are different names, else by ids."""
     import networkx as nx
 
     graph: Graph[Any] = nx.parse_gml(file.text, label="id")
@@ -231,7 +274,11 @@ def _gml(file: TextFile) -> Graph[Any]:
 
 
 def _json(file: TextFile) -> Graph[Any]:
-    """Node-link or adjacency data, `polarfab export`'s own, SST's, or a list of links."""
+    """Read JSON: node-link or adjacency data, `polarfab export`'s own, SST's, or a list of links.
+
+    Raises:
+        InputError: an entry is no link.
+    """
     import networkx as nx
 
     data: Any = json.loads(file.text)
@@ -259,7 +306,11 @@ def _json(file: TextFile) -> Graph[Any]:
 
 
 def _list(file: TextFile, data: dict[str, Any], *keys: str) -> list[Any]:
-    """The list of the first of these keys that the data has; none where it has none."""
+    """Return the list at the first of these keys that the data has, [] without any.
+
+    Raises:
+        InputError: the value is no list.
+    """
     key = next((key for key in keys if key in data), "")
     values = data.get(key, [])
     if not isinstance(values, list):
@@ -268,9 +319,12 @@ def _list(file: TextFile, data: dict[str, Any], *keys: str) -> list[Any]:
 
 
 def _components(file: TextFile, data: dict[str, Any]) -> Graph[Any]:
-    """What `sst --output-json` writes: routers, and links between components by their ports.
+    """Read what `sst --output-json` writes: routers, and links between components by their ports.
 
-    A router that is linked to what is no router has hosts.
+    A router has hosts if it is linked to a component that is no router.
+
+    Raises:
+        InputError: a link does not have two ends.
     """
     import networkx as nx
 
@@ -287,16 +341,18 @@ def _components(file: TextFile, data: dict[str, Any]) -> Graph[Any]:
             raise InputError.of(required, shown(link), "", file.name, key=key)
         if routers.issuperset(ends):
             graph.add_edge(*ends)
-        for router in routers.intersection(ends) if not routers.issuperset(ends) else ():
-            graph.nodes[router]["endpoint"] = True
+        else:
+            for router in routers.intersection(ends):
+                graph.nodes[router]["endpoint"] = True
     return graph
 
 
 def _numbered_from(lines: list[Line]) -> int | None:
-    """The number of the first vertex of `N E` and N lines of neighbours, each link in two of them.
+    """Return the number of the first vertex of a numbered adjacency list, None for other files.
 
-    From 0 in EvalNet's files (topogen/TopologyGenerator.py), from 1 in those of METIS; None for
-    others. No list of edges is such a file, but where its first is from a vertex to itself.
+    Such a file has a line `N E`, and N lines of neighbours, with each link in two of them. Numbers
+    start from 0 in EvalNet's files (topogen/TopologyGenerator.py), from 1 in those of METIS. An
+    edge list can only look like this if its first edge joins a vertex to itself.
     """
     words = {word for line in lines for word in line.words}
     if not lines or not all(word.isdecimal() for word in words):
@@ -310,16 +366,20 @@ def _numbered_from(lines: list[Line]) -> int | None:
 
 
 def _neighbours(lines: list[str]) -> Graph[Any]:
-    """A vertex and its neighbours a line."""
+    """Read an adjacency list: a vertex and its neighbours in each line."""
     import networkx as nx
 
     return nx.parse_adjlist(lines, create_using=nx.MultiDiGraph)
 
 
 def _edge_list(file: TextFile, lines: list[Line]) -> Graph[Any]:
-    """Two names a line, and perhaps a weight, or the link's data in braces as networkx writes it.
+    """Read an edge list: two names in each line, and perhaps a weight, or data in braces.
 
-    Three names a line may be a vertex with two neighbours, too: the name of the file says which.
+    Three names in every line may also be a vertex and two neighbours: then the name of the file
+    has to say which.
+
+    Raises:
+        InputError: a line is no edge, or the file can be read in both ways.
     """
     import networkx as nx
 
@@ -347,7 +407,7 @@ def _edge_list(file: TextFile, lines: list[Line]) -> Graph[Any]:
 
 
 def _has_weights(lines: list[Line]) -> bool:
-    """Whether lines of three words end in numbers that no vertex is called like."""
+    """Whether lines of three words end in numbers that are not names of vertices."""
     if not lines or any(len(line.words) != 3 for line in lines):
         return False
     ends = {word for line in lines for word in line.words[:2]}
@@ -367,9 +427,13 @@ def _weight(word: str) -> bool:
 
 
 def _anynet(file: TextFile, lines: list[Line]) -> Graph[Any]:
-    """BookSim's lines: `router 0 node 0 router 1 3 …`, hosts and links of a router; 3 is a latency.
+    """Read BookSim's lines: `router 0 node 0 router 1 3 …`, with hosts and links of a router.
 
-    A line that begins with `node` lists the routers of a host.
+    A third number, such as 3 here, is a latency. A line that begins with `node` lists the routers
+    of a host.
+
+    Raises:
+        InputError: a line has another form.
     """
     import networkx as nx
 
@@ -390,7 +454,7 @@ def _anynet(file: TextFile, lines: list[Line]) -> Graph[Any]:
 
 
 def _pairs(file: TextFile, line: Line) -> list[tuple[str, str]]:
-    """`router` or `node` and its number, one after the other; latencies are left out.
+    """Return the pairs of `router` or `node` and a number in a line, without latencies.
 
     Raises:
         InputError: the line has another form, or links two nodes.
@@ -409,4 +473,5 @@ def _pairs(file: TextFile, line: Line) -> list[tuple[str, str]]:
 
 
 def _wrong(file: TextFile, line: int, required: str, given: str, todo: str = "") -> InputError:
+    """Return the error of a line, 0 for the whole file."""
     return InputError([Problem(required, shown(given), todo, file.name, line)])

@@ -1,7 +1,7 @@
-"""Topologies as text for other tools, streamed in chunks.
+"""Topologies as text for other tools: edge lists, JSON, GraphML, DOT, and BookSim's anynet.
 
-The formats are small and line-oriented. They are written here because networkx would hold a Python
-object for every link; the tests read them back with networkx.
+The formats are small and line-oriented. They are written here, in pieces, because networkx would
+need a Python object for every link; the tests read them back with networkx.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inventory.problems import InputError, not_among
 def pieces(
     topology: Topology, format: str, hosts_per_node: int = 1, names: Sequence[str] | None = None
 ) -> Iterator[str]:
-    """`topology` in a format of `GRAPH_FORMATS`, as text in pieces.
+    """Yield the text of a topology in a format, in pieces.
 
     Args:
         topology: the fabric graph.
@@ -41,25 +41,35 @@ def pieces(
 
 
 def _edges(topology: Topology) -> Iterator[str]:
-    """One line `u v` an edge, u < v, ascending, no header."""
+    """Yield one line `u v` for each edge, u < v, ascending, without a header."""
     return edge_lines(topology.graph.edge_blocks())
 
 
 def edge_lines(
     blocks: Iterable[NDArray[np.int32]], line: str = "%d %d\n", between: str = ""
 ) -> Iterator[str]:
-    """Every edge of int32[n, 2] through the %-format `line`, joined by `between`, in chunks."""
+    """Yield the text of edges, one piece for each block.
+
+    Args:
+        blocks: edges, int32[n, 2] each.
+        line: the %-format of an edge.
+        between: what stands between edges.
+
+    >>> list(edge_lines([np.array([[0, 1], [0, 2]], np.int32)], "%d-%d", ", "))
+    ['0-1, 0-2']
+    """
     for block in blocks:
         if len(block):
             yield between.join([line] * len(block)) % tuple(block.ravel().tolist())
 
 
 def _links(topology: Topology, line: str, between: str = "") -> Iterator[str]:
+    """Yield the text of all edges, as `edge_lines`, with `between` also between pieces."""
     return _separated(between, edge_lines(topology.graph.edge_blocks(), line, between))
 
 
 def _json(topology: Topology, names: Sequence[str] | None = None) -> Iterator[str]:
-    """One object: the summary, then the vertices and the edges, one a line."""
+    """Yield one JSON object: the summary, then the vertices and the edges, one in each line."""
     yield json.dumps(summary(topology))[:-1]
     yield ',\n "vertices": [\n  '
     yield from _separated(",\n  ", map(json.dumps, vertices(topology, names)))
@@ -69,7 +79,10 @@ def _json(topology: Topology, names: Sequence[str] | None = None) -> Iterator[st
 
 
 def summary(topology: Topology) -> dict[str, object]:
-    """`family, parameters, nodes, links, degrees, diameter`; degrees counts vertices by degree."""
+    """Return `family, parameters, nodes, links, degrees, diameter` of a topology, for JSON.
+
+    `degrees` counts the vertices of each degree.
+    """
     degrees, counts = np.unique(topology.graph.degrees, return_counts=True)
     return {
         "family": topology.family,
@@ -82,7 +95,7 @@ def summary(topology: Topology) -> dict[str, object]:
 
 
 def vertices(topology: Topology, names: Sequence[str] | None = None) -> Iterator[dict[str, object]]:
-    """`id, kind, coordinates, endpoint` of every vertex, and its `name` where it has one."""
+    """Yield `id, kind, coordinates, endpoint` of every vertex, and its `name` if it has one."""
     columns = (topology.kind, topology.coordinates, topology.endpoints)
     for vertex, (kind, coordinates, endpoint) in enumerate(zip(*columns, strict=True)):
         yield {
@@ -95,12 +108,13 @@ def vertices(topology: Topology, names: Sequence[str] | None = None) -> Iterator
 
 
 def _separated(separator: str, pieces: Iterator[str]) -> Iterator[str]:
+    """Yield pieces with a separator before each but the first."""
     for number, piece in enumerate(pieces):
         yield separator + piece if number else piece
 
 
 def _node_link(topology: Topology, names: Sequence[str] | None = None) -> Iterator[str]:
-    """The node-link JSON of networkx (`networkx.node_link_graph(data, edges="edges")`)."""
+    """Yield the node-link JSON of networkx (`networkx.node_link_graph(data, edges="edges")`)."""
     yield '{"directed": false, "multigraph": false, "graph": '
     yield json.dumps(summary(topology))
     yield ',\n "nodes": [\n  '
@@ -111,7 +125,7 @@ def _node_link(topology: Topology, names: Sequence[str] | None = None) -> Iterat
 
 
 def _graphml(topology: Topology, names: Sequence[str] | None = None) -> Iterator[str]:
-    """GraphML; every vertex has its kind, its coordinates as text, and whether it carries hosts.
+    """Yield GraphML; a vertex has its kind, its coordinates as text, and whether it has hosts.
 
     With names it has its name, too.
     """
@@ -131,13 +145,14 @@ def _graphml(topology: Topology, names: Sequence[str] | None = None) -> Iterator
 
 
 def _text(value: object) -> str:
+    """Return a value as GraphML and DOT write it: lists with blanks, truth values in lower case."""
     if isinstance(value, list):
         return " ".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _dot(topology: Topology) -> Iterator[str]:
-    """The DOT language of Graphviz."""
+    """Yield the DOT language of Graphviz."""
     yield f'graph "{topology.title()}" {{\n'
     for vertex in vertices(topology):
         coordinates = _text(vertex["coordinates"])
@@ -147,9 +162,9 @@ def _dot(topology: Topology) -> Iterator[str]:
 
 
 def _anynet(topology: Topology, hosts_per_node: int = 1) -> Iterator[str]:
-    """BookSim's anynet: one line per router with its hosts and links; each link is listed once."""
+    """Yield BookSim's anynet: a line for each router with its hosts and links, each link once."""
     graph = topology.graph
-    host = 0
+    host = 0  # the number of the next host
     for vertex, endpoint in enumerate(topology.endpoints.tolist()):
         words = [f"router {vertex}"]
         if endpoint:
