@@ -1,8 +1,8 @@
 """Missing parts of a fabric: nodes not installed yet, links known dead, disabled ports.
 
-Vertices, ports and addresses are those of the whole fabric, so that they stay when the rest comes.
-Everything behind routing sees what is there alone: the graph and the wiring without the links that
-carry nothing. A vertex without links has no program.
+Vertices, ports and addresses are those of the whole fabric, so that they stay the same when the
+rest is installed. Routing and everything after it sees only what is there: the graph and the wiring
+without the links that carry nothing. A vertex without links has no tables.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory
 
 DAMAGE_EXAMPLES = 10
+"""The most pairs of nodes without a path that a message names."""
 Integer = TypeVar("Integer", bound=np.integer)
 
 
@@ -44,14 +45,14 @@ class Damage:
 
 
 def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
-    """The missing parts, by the inventory.
+    """Return the missing parts of a fabric, as its inventory lists them.
 
     Args:
-        inventory: `state` and `disabled_ports` of its nodes, and its `dead_links`.
+        inventory: has `state` and `disabled_ports` of nodes, and `dead_links`.
         wiring: of the whole fabric.
 
     Raises:
-        Refused: dead links that are no links of the fabric.
+        Refused: a dead link is no link of the fabric.
     """
     vertex = {name: v for v, name in enumerate(wiring.names)}
     if findings := [*_no_links(inventory, wiring, vertex)]:
@@ -63,9 +64,10 @@ def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
     for link in inventory.dead_links:
         u, v = vertex[link.a], vertex[link.b]
         dead[u] |= wiring.far[u] == v
+    # A link that is dead at one end is dead at the other.
     switch, k = np.nonzero(dead & cabled)
-    far, at = wiring.far[switch, k], wiring.far_port[switch, k]
-    dead[far, (wiring.port[far] == at[:, None]).argmax(axis=1)] = True
+    far, far_port = wiring.far[switch, k], wiring.far_port[switch, k]
+    dead[far, (wiring.port[far] == far_port[:, None]).argmax(axis=1)] = True
     hosts = np.take_along_axis(disabled, wiring.host_port, axis=1) | absent[:, None]
     return Damage(absent=absent, links=dead & cabled, hosts=hosts & (wiring.host_port > 0))
 
@@ -73,7 +75,7 @@ def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
 def _of_nodes(
     inventory: Inventory, wiring: Wiring, vertex: dict[str, int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """bool[S], planned nodes, and bool[S, ports + 1], disabled ports by their number."""
+    """Return the planned nodes, bool[S], and the disabled ports by number, bool[S, ports + 1]."""
     absent = np.zeros(len(vertex), np.bool_)
     widest = max(len(names) for names in wiring.port_names)
     disabled = np.zeros((len(vertex), widest + 1), np.bool_)
@@ -89,15 +91,13 @@ def _of_nodes(
 
 
 def _no_links(inventory: Inventory, wiring: Wiring, vertex: dict[str, int]) -> Iterator[Finding]:
-    """Dead links that are no links of the fabric."""
+    """Yield a finding for each dead link that is no link of the fabric."""
     for i, link in enumerate(inventory.dead_links):
-        unknown = [
-            (end, name) for end, name in (("a", link.a), ("b", link.b)) if name not in vertex
-        ]
-        for end, name in unknown:
-            todo = did_you_mean(name, vertex) or "spare nodes have no links"
-            yield Finding(("dead_links", i, end), "a node of the fabric", shown(name), todo)
-        if unknown:
+        for end, name in (("a", link.a), ("b", link.b)):
+            if name not in vertex:
+                todo = did_you_mean(name, vertex) or "spare nodes have no links"
+                yield Finding(("dead_links", i, end), "a node of the fabric", shown(name), todo)
+        if link.a not in vertex or link.b not in vertex:
             continue
         far = wiring.far[vertex[link.a]]
         near = [wiring.names[v] for v in far[far >= 0].tolist()]
@@ -108,7 +108,13 @@ def _no_links(inventory: Inventory, wiring: Wiring, vertex: dict[str, int]) -> I
 
 
 def remaining(topology: Topology, wiring: Wiring, damage: Damage) -> tuple[Topology, Wiring]:
-    """The topology and the wiring of what is there; links keep their order at each switch."""
+    """Return the topology and the wiring of what is there; links keep their order at each switch.
+
+    Args:
+        topology: the whole fabric.
+        wiring: the whole fabric.
+        damage: what is missing.
+    """
     live = (wiring.far >= 0) & ~damage.links
     far = closed_up(wiring.far, live, -1)
     endpoints = topology.endpoints & ~damage.absent
@@ -125,25 +131,34 @@ def remaining(topology: Topology, wiring: Wiring, damage: Damage) -> tuple[Topol
 
 
 def closed_up(values: NDArray[Integer], live: NDArray[np.bool_], none: int) -> NDArray[Integer]:
-    """[S, K']: values of the links that are left, in their order, and `none` behind the last.
+    """Return the values of the links that are left, [S, K'], without gaps between them.
 
     Args:
-        values: [S, K], one of each link.
+        values: [S, K], a value for each link.
         live: bool[S, K], the links that are left; K' is the most that a switch has.
-        none: the value of no link.
+        none: the value beyond the last link.
+
+    >>> closed_up(np.array([[5, 6, 7]]), np.array([[True, False, True]]), -1)
+    array([[5, 7]])
     """
     left = np.where(live, values, values.dtype.type(none))
-    gaps = np.flatnonzero((live[:, 1:] & ~live[:, :-1]).any(axis=1))  # mostly few switches
+    # Only switches with a gap are sorted, mostly few.
+    gaps = np.flatnonzero((live[:, 1:] & ~live[:, :-1]).any(axis=1))
     order = np.argsort(~live[gaps], axis=1, kind="stable")
     left[gaps] = np.take_along_axis(left[gaps], order, axis=1)
     return left[:, : int(np.count_nonzero(live, axis=1).max())]
 
 
 def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inventory) -> None:
-    """Pass where every endpoint reaches every other.
+    """Pass when a path joins any two endpoints.
+
+    Args:
+        topology: what is left of the fabric.
+        names: the name of each vertex's node.
+        inventory: says whether dead links or missing nodes are to blame.
 
     Raises:
-        Refused: the first ten pairs that do not, by name, and how many more there are.
+        Refused: names the first ten pairs without a path, and how many more there are.
     """
     ends = np.flatnonzero(topology.endpoints)
     path: KeyPath = ("dead_links",) if inventory.dead_links else ("nodes",)
@@ -151,14 +166,14 @@ def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inv
         todo = "install more nodes or mend links"
         required = "two or more installed nodes that are joined"
         raise Refused(Finding(path, required, "none", todo))
-    part = components(neighbour_table(topology.graph))[ends]
-    sizes = np.unique(part, return_counts=True)[1]
+    component = components(neighbour_table(topology.graph))[ends]
+    sizes = np.unique(component, return_counts=True)[1]
     count = (len(ends) ** 2 - int((sizes**2).sum())) // 2
     if not count:
         return
     required = "a path between any two installed nodes"
     todo = "install nodes or mend links between them, or set state: planned"
-    pairs = _apart(part)
+    pairs = _unjoined_pairs(component)
     findings = [
         Finding(path, required, f"none between {names[ends[i]]} and {names[ends[j]]}", todo)
         for i, j in pairs
@@ -168,12 +183,12 @@ def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inv
     raise Refused(findings)
 
 
-def _apart(part: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """The first few i < j in different parts."""
+def _unjoined_pairs(component: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the first few pairs i < j in different components, int64[n] of each."""
     pairs: list[tuple[int, int]] = []
-    for i, part_of_i in enumerate(part.tolist()):
-        others = np.flatnonzero(part[i + 1 :] != part_of_i)[: DAMAGE_EXAMPLES - len(pairs)] + i + 1
-        pairs += [(i, j) for j in others.tolist()]
+    for i, of_i in enumerate(component.tolist()):
+        others = np.flatnonzero(component[i + 1 :] != of_i)[: DAMAGE_EXAMPLES - len(pairs)]
+        pairs += [(i, i + 1 + j) for j in others.tolist()]
         if len(pairs) == DAMAGE_EXAMPLES:
             break
     return pairs

@@ -1,9 +1,14 @@
-"""Fixed cables: the inventory's cables as ports of links, and checks of these ports."""
+"""Ports that are fixed: by `cables` and `port` of hosts in the inventory, or as installed before.
+
+They become *pins*, the ports of links and hosts that `compilers.wiring.port_assignment` keeps. What
+the inventory says is checked here, with findings that name the entry.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +25,28 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 
 MOST_WRONG = 10
-"""Ports in a file of hosts that are named as wrong, each with its line."""
+"""The most wrong ports of a file of hosts that are named, each with its line."""
+PORT_WORDS = {
+    "speed": ("of one speed", "{} Gb/s"),
+    "mtu": ("of one MTU", "{} bytes"),
+    "lanes": ("with as many lanes", "{} lanes"),
+    "parallel": ("with as many cables", "{} cables"),
+}
+"""Properties that ports at both ends of a link share: what is required, and the unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CableEnd:
+    """An end of a cable of the inventory."""
+
+    vertex: int
+    """The vertex of the node."""
+    link: int
+    """The number of the link there."""
+    port: int
+    """The number of the port."""
+    socket: int | None
+    """The socket of the port, from 0; None for all sockets."""
 
 
 def pins_of(
@@ -30,33 +56,43 @@ def pins_of(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
 ) -> tuple[Pins, list[Finding]]:
-    """The port of each link that a cable of the inventory names, and what is wrong with cables."""
+    """Return the ports of links that cables of the inventory fix, and what is wrong with cables.
+
+    Args:
+        cables: of the inventory.
+        topology: the fabric graph.
+        site: the node of each vertex.
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+    """
     vertex = {node.name: v for v, node in enumerate(site.nodes)}
     pins: dict[int, dict[int, int]] = defaultdict(dict)
+    # The number of the cable at each port and socket that is used.
     used: dict[tuple[int, int, int | None], int] = {}
     plugs = [ports.plugs for ports in types]
-    problems = []
+    findings = []
     for i, cable in enumerate(cables):
-        wrong = _unknown(i, cable, vertex, node_type, types)
-        if not wrong:
-            u, v = vertex[cable.a], vertex[cable.b]
-            near = topology.graph.neighbours(u)
-            where = int(np.searchsorted(near, v))
-            if where == len(near) or near[where] != v:
-                wrong = [_no_link(i, cable, u, v, near, site)]
-            else:
-                back = int(np.searchsorted(topology.graph.neighbours(v), u))
-                ends = [plugs[node_type[u]][cable.a_port], plugs[node_type[v]][cable.b_port]]
-                if ends[0][1] != ends[1][1]:
-                    given = f"{cable.a_port} and {cable.b_port}"
-                    required = "whole ports, or sockets of one number, at both ends"
-                    wrong += [_finding((i,), required, given, "")]
-                for s, k, (number, socket) in ((u, where, ends[0]), (v, back, ends[1])):
-                    end = (s, number, socket)
-                    wrong += _taken(i, cable, used, end, pins[s], k)
-                    pins[s][k] = number
-        problems += wrong
-    return pins, problems
+        unknown = _unknown_ends(i, cable, vertex, node_type, types)
+        findings += unknown
+        if unknown:
+            continue
+        u, v = vertex[cable.a], vertex[cable.b]
+        near = topology.graph.neighbours(u)
+        link = int(np.searchsorted(near, v))
+        if link == len(near) or near[link] != v:
+            findings.append(_no_link(i, cable, u, v, near, site))
+            continue
+        link_back = int(np.searchsorted(topology.graph.neighbours(v), u))
+        a = _CableEnd(u, link, *plugs[node_type[u]][cable.a_port])
+        b = _CableEnd(v, link_back, *plugs[node_type[v]][cable.b_port])
+        if a.socket != b.socket:
+            given = f"{cable.a_port} and {cable.b_port}"
+            required = "whole ports, or sockets of one number, at both ends"
+            findings.append(_finding((i,), required, given, ""))
+        for end in (a, b):
+            findings += _taken(i, cable, used, end, pins[end.vertex])
+            pins[end.vertex][end.link] = end.port
+    return pins, findings
 
 
 def pins_of_hosts(
@@ -67,38 +103,47 @@ def pins_of_hosts(
     pins: Pins,
     lines: Mapping[str | None, int],
 ) -> tuple[Pins, list[Finding]]:
-    """By switch and host the port that the inventory says, and what is wrong with these ports.
+    """Return the ports of hosts that the inventory fixes, and what is wrong with these ports.
 
-    lines: of the file that has the hosts, by their names; empty where they are listed at nodes.
+    Args:
+        site: the node of each vertex.
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+        disabled: the numbers of disabled ports, by switch.
+        pins: the ports of links that are fixed.
+        lines: the line of each host in the file of hosts, by name; {} without such a file.
     """
-    pinned: dict[int, dict[int, int]] = defaultdict(dict)
-    wrong = []
+    host_pins: dict[int, dict[int, int]] = defaultdict(dict)
+    findings = []
     for v, node in enumerate(site.nodes):
+        type_ports = types[node_type[v]]
         for h, host in enumerate(node.hosts):
             if host.port is None:
                 continue
-            own = types[node_type[v]]
-            number = own.names.index(host.port) + 1 if host.port in own.names else 0
-            names = [own.names[n - 1] for n in own.host]
-            required, todo = f"a port of {node.name} for hosts", did_you_mean(host.port, names)
-            if number in own.host:
+            names = type_ports.names
+            number = names.index(host.port) + 1 if host.port in names else 0
+            taken = (*pins.get(v, {}).values(), *host_pins[v].values())
+            if number not in type_ports.host:
+                required = f"a port of {node.name} for hosts"
+                todo = did_you_mean(host.port, [names[n - 1] for n in type_ports.host])
+            elif number in disabled.get(v, ()):
                 required, todo = "a port that works", "name another one"
-                if number not in disabled.get(v, ()):
-                    required = "a port of its own"
-                    if number not in (*pins.get(v, {}).values(), *pinned[v].values()):
-                        pinned[v][h] = number
-                        continue
+            elif number in taken:
+                required, todo = "a port of its own", "name another one"
+            else:
+                host_pins[v][h] = number
+                continue
             given = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
             if lines:
                 given += f" in line {lines[host.name]}"
-                wrong.append(Finding(("hosts",), required, given, todo))
+                findings.append(Finding(("hosts",), required, given, todo))
             else:
-                wrong.append(site.finding(v, ("hosts", h, "port"), required, given, todo))
-    if lines and len(wrong) > MOST_WRONG:
-        wrong.sort(key=lambda finding: int(finding.given.rsplit(" ", 1)[1]))
-        more = f"{len(wrong) - MOST_WRONG:,} more that are none"
-        wrong[MOST_WRONG:] = [Finding(("hosts",), "ports of the nodes for hosts", more)]
-    return {v: ports for v, ports in pinned.items() if ports}, wrong
+                findings.append(site.finding(v, ("hosts", h, "port"), required, given, todo))
+    if lines and len(findings) > MOST_WRONG:
+        findings.sort(key=lambda finding: int(finding.given.rsplit(" ", 1)[1]))
+        more = f"{len(findings) - MOST_WRONG:,} more that are none"
+        findings[MOST_WRONG:] = [Finding(("hosts",), "ports of the nodes for hosts", more)]
+    return {v: ports for v, ports in host_pins.items() if ports}, findings
 
 
 def with_installed(
@@ -111,39 +156,47 @@ def with_installed(
     types: Sequence[TypePorts],
     disabled: Mapping[int, Sequence[int]],
 ) -> tuple[Pins, Pins]:
-    """The ports by hand, and those that links and hosts have already, as far as these are free.
+    """Add the ports that links and hosts have already to those fixed by hand.
 
-    fixed: by hand, of links and of hosts. places: those of each switch's hosts. A port that is
-    disabled now keeps nothing: what is there moves.
+    Links and hosts at ports that are disabled or taken now are left out: they move.
+
+    Args:
+        fixed: the ports of links and of hosts by hand.
+        installed: the ports that links and hosts have.
+        places: the places of the hosts of each switch.
+        site: the node of each vertex.
+        topology: the fabric graph.
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+        disabled: the numbers of disabled ports, by switch.
     """
     links, hosts = ({v: dict(ports) for v, ports in pins.items()} for pins in fixed)
-    numbers = [{name: n for n, name in enumerate(own.names, 1)} for own in types]
+    numbers = [{name: n for n, name in enumerate(ports.names, 1)} for ports in types]
     for v, node in enumerate(site.nodes):
-        own, number = types[node_type[v]], numbers[node_type[v]]
+        type_ports, number_of = types[node_type[v]], numbers[node_type[v]]
         taken = {*links.get(v, {}).values(), *hosts.get(v, {}).values(), *disabled.get(v, ())}
-        near = topology.graph.neighbours(v).tolist()
-        wanted = [
-            *(
-                (links, k, installed.link.get((node.name, site.nodes[w].name)), own.fabric)
-                for k, w in enumerate(near)
-            ),
-            *((hosts, h, installed.host.get((node.name, h)), own.host) for h in places[v]),
-        ]
-        for pins, k, name, usable in wanted:
-            port = number.get(name or "", 0)
-            if k not in pins.get(v, {}) and port in usable and port not in taken:
-                pins.setdefault(v, {})[k] = port
+        for k, w in enumerate(topology.graph.neighbours(v).tolist()):
+            name = installed.link.get((node.name, site.nodes[w].name))
+            port = number_of.get(name or "", 0)
+            if k not in links.get(v, {}) and port in type_ports.fabric and port not in taken:
+                links.setdefault(v, {})[k] = port
+                taken.add(port)
+        for h in places[v]:
+            port = number_of.get(installed.host.get((node.name, h)) or "", 0)
+            if h not in hosts.get(v, {}) and port in type_ports.host and port not in taken:
+                hosts.setdefault(v, {})[h] = port
                 taken.add(port)
     return links, hosts
 
 
-def _unknown(
+def _unknown_ends(
     i: int,
     cable: Cable,
     vertex: dict[str, int],
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
 ) -> list[Finding]:
+    """Return findings for ends of the i-th cable that are no nodes, or no ports for links."""
     problems = []
     for end, name, port in (("a", cable.a, cable.a_port), ("b", cable.b, cable.b_port)):
         if name not in vertex:
@@ -161,6 +214,10 @@ def _unknown(
 
 
 def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site: Site) -> Finding:
+    """Return the finding that the i-th cable joins vertices u and v, which have no link.
+
+    near: int32[K], the neighbours of u.
+    """
     neighbours = ", ".join(site.nodes[w].name for w in near[:6].tolist())
     more = ", …" if len(near) > 6 else ""
     return _finding(
@@ -176,29 +233,31 @@ def _taken(
     i: int,
     cable: Cable,
     used: dict[tuple[int, int, int | None], int],
-    end: tuple[int, int, int | None],
-    pinned: dict[int, int],
-    link: int,
+    end: _CableEnd,
+    pins: dict[int, int],
 ) -> Iterator[Finding]:
-    before = used.get((*end[:2], None), used.setdefault(end, i))
+    """Yield a finding if another cable has the port or the link of the i-th cable's end.
+
+    Args:
+        i: the number of the cable.
+        cable: the cable.
+        used: the number of the cable at each port and socket, to which this one is added.
+        end: the end.
+        pins: the fixed ports of the end's switch, by link.
+    """
+    at_socket = used.setdefault((end.vertex, end.port, end.socket), i)
+    before = used.get((end.vertex, end.port, None), at_socket)
     if before != i:
         given, todo = "a second for one port", "change one of them"
         yield _finding((i,), "one cable per port", given, todo, ("cables", before))
-    elif link in pinned and (end[2] is None or pinned[link] != end[1]):
+    elif end.link in pins and (end.socket is None or pins[end.link] != end.port):
         given = f"another between {cable.a} and {cable.b}"
         yield _finding((i,), "one cable per link", given, "remove one of them")
 
 
 def _finding(rest: KeyPath, required: str, given: str, todo: str, also: KeyPath = ()) -> Finding:
+    """Return a finding about the value at `rest` below `cables`; also: a second place."""
     return Finding(("cables", *rest), required, given, todo, also)
-
-
-PORT_WORDS = {
-    "speed": ("of one speed", "{} Gb/s"),
-    "mtu": ("of one MTU", "{} bytes"),
-    "lanes": ("with as many lanes", "{} lanes"),
-    "parallel": ("with as many cables", "{} cables"),
-}
 
 
 def unequal_ports(
@@ -209,27 +268,40 @@ def unequal_ports(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
 ) -> Iterator[Finding]:
-    """Links between ports of known speeds or lanes that are not the same."""
-    widest = max(len(t.names) for t in types)
+    """Yield a finding for each link whose ports differ in speed, MTU, lanes or cables.
+
+    Args:
+        port: int32[S, K], the port of each link.
+        far: int32[S, K], the vertex at the other end, -1 beyond the last.
+        far_port: int32[S, K], the port at the other end.
+        site: the node of each vertex.
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+    """
+    widest = max(len(ports.names) for ports in types)
+    smaller_end = far > np.arange(len(far))[:, None]
     for word, (what, unit) in PORT_WORDS.items():
-        known = np.zeros((len(types), widest + 1), np.int64)
+        # By type and port number, 0 where unknown.
+        values = np.zeros((len(types), widest + 1), np.int64)
         for t, ports in enumerate(types):
-            known[t, 1 : len(ports.names) + 1] = [n or 0 for n in getattr(ports, word)]
-        if len({*known[known > 0].tolist()}) < 2:
+            values[t, 1 : len(ports.names) + 1] = [n or 0 for n in getattr(ports, word)]
+        if len({*values[values > 0].tolist()}) < 2:
             continue
-        here = known[node_type[:, None], port]
-        there = np.where(far >= 0, known[node_type[far], far_port], 0)
-        differ = (here != there) & (here > 0) & (there > 0) & (far > np.arange(len(far))[:, None])
-        for s, k in np.argwhere(differ).tolist():
-            other = int(far[s, k])
-            ends = ((s, port[s, k], here[s, k]), (other, far_port[s, k], there[s, k]))
+        near_value = values[node_type[:, None], port]
+        far_value = np.where(far >= 0, values[node_type[far], far_port], 0)
+        known = (near_value > 0) & (far_value > 0)
+        for s, k in np.argwhere((near_value != far_value) & known & smaller_end).tolist():
+
+            def text(vertex: int, number: int, value: int, unit: str = unit) -> str:
+                name = types[node_type[vertex]].names[number - 1]
+                return f"{unit.format(value)} at {site.nodes[vertex].name} {name}"
+
+            near_text = text(s, int(port[s, k]), int(near_value[s, k]))
+            far_text = text(int(far[s, k]), int(far_port[s, k]), int(far_value[s, k]))
             yield site.finding(
                 s,
                 ("type",),
                 f"ports {what} at both ends of a link",
-                " and ".join(
-                    f"{unit.format(n)} at {site.nodes[v].name} {types[node_type[v]].names[p - 1]}"
-                    for v, p, n in ends
-                ),
+                f"{near_text} and {far_text}",
                 f"choose types with the same {word}, or ports by hand (cables)",
             )

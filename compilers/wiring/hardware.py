@@ -1,4 +1,8 @@
-"""The hardware around the wiring: racks, units, modules, labels, cables by hand."""
+"""The hardware of a build: where nodes stand, and what the inventory says of their types.
+
+A build keeps these values of the inventory, so that the cable plan, audits and an expansion do not
+need the inventory's file. Fields say "" or 0 where the inventory says nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,87 +22,97 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 @dataclass(frozen=True, slots=True)
 class CageBlock:
-    """A port block as systems see it: `modules` of `count` cages in `breakout` parts."""
+    """A block of ports: cages on modules, each cage perhaps broken out into several ports."""
 
     modules: int
     """How many modules the block has."""
     first_module: int
-    """The number of the first of them."""
+    """The number of the first module."""
     count: int
-    """The cages of a module."""
+    """The number of cages of a module."""
     breakout: int
-    """The parts of a cage."""
+    """The number of ports that a cage is broken out into; 1 for none."""
     names: Mapping[str, str]
     """The pattern of the ports' names by target."""
     speed: int
-    """Gb/s of a part; 0 where unknown."""
+    """The speed of a port in Gb/s."""
     lanes: int
-    """The lanes of a part; 0 where unknown."""
+    """The lanes of a port."""
     fec: str
-    """rs, fc or off; "" where unknown."""
+    """The forward error correction: rs, fc or off."""
     mtu: int
-    """Bytes of an IP packet; 0 where unknown."""
+    """The largest IP packet in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferFacts:
-    """`PacketBuffer` of a node type: bytes, metres, nanoseconds, per cent."""
+    """The packet buffer of a node type: `PacketBuffer` of the inventory."""
 
     priorities: tuple[int, ...]
+    """The lossless priorities."""
     size: int
+    """The size of the buffer in bytes."""
     cell: int
+    """The size of a cell in bytes."""
     cable: int
+    """The longest cable in metres."""
     reaction: int
+    """The nanoseconds from a pause to the last byte behind it, without the cable."""
     ecn_min: int
+    """The bytes in a queue from which packets are marked."""
     ecn_max: int
+    """The bytes in a queue from which `ecn_percent` of the packets are marked."""
     ecn_percent: int
+    """The per cent of packets that are marked at `ecn_max`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortFacts:
-    """A node type, whose port n has entry n - 1 of each list of ports."""
+    """A node type and its ports; entry n - 1 of each list of ports is that of port n."""
 
     name: str
-    """Its name in the inventory."""
+    """The name in the inventory."""
     units: int
-    """Its height in rack units."""
+    """The height in rack units."""
     manufacturer: str
-    """Who makes it; "" where unknown."""
+    """The manufacturer."""
     model: str
-    """Its model; the name of the type where unknown."""
+    """The model; the name of the type where unknown."""
     part_number: str
-    """Its number at the manufacturer; "" where unknown."""
+    """The manufacturer's part number."""
     limits: Mapping[str, int]
-    """What is given of `TableLimits`."""
+    """The entries of the inventory's `TableLimits`."""
     openflow: Mapping[str, Any]
-    """What is given of `OpenFlowKeys`."""
+    """The entries of the inventory's `OpenFlowKeys`."""
     capabilities: tuple[str, ...] | None
-    """What it can do; None where unknown."""
+    """What the type can do; None where unknown."""
     module: tuple[int, ...]
     """The module of each port, from 0, through the blocks of the type."""
     label: tuple[str, ...]
     """What is printed next to each port."""
     speed: tuple[int, ...]
-    """Gb/s of each port; 0 where unknown."""
+    """The speed of each port in Gb/s."""
     lanes: tuple[int, ...]
-    """The lanes of each port; 0 where unknown."""
+    """The lanes of each port."""
     connector: tuple[str, ...]
-    """The connector of each port; "" where unknown."""
+    """The connector of each port."""
     role: tuple[str, ...]
     """What each port is for: any, fabric or host."""
     sockets: tuple[tuple[str, ...], ...]
-    """The names of each port's sockets; its own name where it has one."""
+    """The names of each port's sockets; the name of the port where it has one socket."""
     blocks: tuple[CageBlock, ...]
     """The port blocks."""
     platform: tuple[tuple[str, ...], ...]
-    """Name, lanes, cage, breakout mode and alias of each port in SONiC's platform file; () without
-    one.
+    """Name, lanes, cage, breakout mode and alias of each port in SONiC's platform file.
+
+    () without such a file.
     """
     buffer: BufferFacts | None
-    """The packet buffer; None where nothing is said of it."""
+    """The packet buffer; None where unknown."""
     plug: tuple[int, ...] = ()
-    """Of a type with fibres shuffled inside: the place of each port on the face plate, from 1; 0
-    for one that is not behind the shuffle.
+    """The place of each port on the face plate, from 1, if fibres are shuffled inside the node.
+
+    0 for a port that is not behind the shuffle; () without one.
     """
 
     @property
@@ -109,63 +123,80 @@ class PortFacts:
 
 @dataclass(frozen=True, slots=True)
 class SpareHost:
-    """A host at a spare node; "" and 0 where the inventory says nothing."""
+    """A host at a spare node."""
 
     name: str
+    """The name of the host."""
     mac: str
+    """The MAC address."""
     guid: str
+    """The InfiniBand GUID."""
     rack: str
+    """The rack that it is in."""
     unit: int
+    """The rack unit that it is in."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpareNode:
-    """A node of the inventory that no vertex takes; "" and 0 where the inventory says nothing."""
+    """A node of the inventory that is no vertex of the fabric."""
 
     name: str
+    """The name of the node."""
     type: str
+    """The name of its type."""
     rack: str
+    """The rack that it is in."""
     unit: int
+    """The lowest rack unit that it fills."""
     datapath_id: int
+    """The OpenFlow datapath id."""
     management: str
+    """The management address."""
     serial: str
+    """The serial number."""
     guid: str
+    """The InfiniBand GUID."""
     disabled_ports: tuple[str, ...]
+    """The names of disabled ports."""
     hosts: tuple[SpareHost, ...]
+    """The hosts at the node."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRisk:
-    """A group of `shared_risks`: the words for what fails together."""
+    """A group of `shared_risks` in the inventory."""
 
     name: str
+    """The name of the group."""
     fails: tuple[str, ...]
+    """The nodes, links and groups that fail together, as the inventory names them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hardware:
-    """Where the S nodes of a fabric are, and what their types are."""
+    """Where the S nodes of a fabric and their hosts are, and what types the nodes have."""
 
     cluster: Annotated[NDArray[np.int32], "S", "0..clusters"]
-    """int32[S] into cluster_names: the rack of the papers."""
+    """int32[S]: the cluster of each node, an index into cluster_names."""
     cluster_names: Annotated[tuple[str, ...], "clusters"]
-    """The names of clusters."""
+    """The names of clusters: what the papers put into one rack."""
     rack: Annotated[NDArray[np.int32], "S", "0..racks"]
-    """int32[S] into rack_names: where each node stands."""
+    """int32[S]: the rack of each node, an index into rack_names."""
     unit: Annotated[NDArray[np.int32], "S"]
-    """int32[S]: the lowest unit that the node fills; 0 where none is known."""
+    """int32[S]: the lowest unit that the node fills; 0 where unknown."""
     rack_names: Annotated[tuple[str, ...], "racks"]
     """The names of racks."""
     rack_place: Annotated[NDArray[np.int32], "racks 2"]
-    """int32[racks, 2]: row and column."""
+    """int32[racks, 2]: the row and the column of each rack."""
     rack_units: Annotated[NDArray[np.int32], "racks"]
     """int32[racks]: the height of each rack."""
     host_rack: Annotated[NDArray[np.int32], "S P", "-1..racks"]
-    """int32[S, P]: the rack of each host; -1 where it is unknown."""
+    """int32[S, P]: the rack of each host; -1 where unknown."""
     host_unit: Annotated[NDArray[np.int32], "S P"]
-    """int32[S, P]: the unit of each host; 0 where it is unknown."""
+    """int32[S, P]: the unit of each host; 0 where unknown."""
     host_broken: Annotated[NDArray[np.bool_], "S P"]
-    """bool[S, P]: hosts that are not there or have no port that works."""
+    """bool[S, P]: places without a host, or whose host has no port that works."""
     serial: Annotated[tuple[str, ...], "S"]
     """The serial number of each node; "" where unknown."""
     guid: Annotated[tuple[str, ...], "S"]
@@ -181,17 +212,18 @@ class Hardware:
     plane: int
     """From 1; 0 where the fabric has one only."""
     cable_number: Annotated[NDArray[np.int64], "cables"]
-    """What each cable that is there counts as in the whole fabric, from 1; empty where nothing is
-    missing.
+    """int64[cables]: the number of each cable in the whole fabric, from 1, in a damaged fabric.
+
+    Empty where nothing is missing.
     """
     bundle_number: Annotated[NDArray[np.int64], "bundles"]
-    """The same of each bundle."""
+    """int64[bundles]: the number of each bundle in the whole fabric, from 1; empty likewise."""
     spares: tuple[SpareNode, ...] = ()
-    """Nodes for an expansion, those that are planned last."""
+    """Nodes for an expansion, planned ones last."""
     risks: tuple[ListedRisk, ...] = ()
-    """What the inventory says fails together."""
+    """The groups that fail together, as the inventory lists them."""
     panels: tuple[str, ...] = ()
-    """Where links run through cassettes: the trunks in stock between these, by name."""
+    """The names of the trunks in stock, where links run through cassettes."""
 
     def __repr__(self) -> str:
         """`<Hardware: 57 nodes in 8 racks>`."""
@@ -201,13 +233,19 @@ class Hardware:
 def hardware_of_inventory(
     inventory: Inventory, wiring: Wiring, clusters: Layout, plane: int = 0
 ) -> Hardware:
-    """The hardware of an inventory whose nodes have places (`placement.place_nodes`).
+    """Return the hardware of an inventory whose nodes have places (`placement.place_nodes`).
 
-    Without racks in it, every cluster has one of its own that just fits, on a square grid; planes
-    (from 1) are behind each other.
+    If it has no racks, every cluster gets a rack that just fits. These are on a square grid, with
+    planes behind each other.
+
+    Args:
+        inventory: nodes, racks and types.
+        wiring: the node of each vertex.
+        clusters: the cluster of each vertex.
+        plane: from 1; 0 for a fabric of one plane.
     """
-    by_vertex = {node.name: node for node in inventory.nodes}
-    nodes = [by_vertex[name] for name in wiring.names]
+    by_name = {node.name: node for node in inventory.nodes}
+    nodes = [by_name[name] for name in wiring.names]
     types = tuple(port_facts(name, inventory.node_types[name]) for name in wiring.type_names)
     if inventory.racks:
         index = {rack.name: r for r, rack in enumerate(inventory.racks)}
@@ -245,7 +283,7 @@ def hardware_of_inventory(
         hand=tuple(cable.model_dump(mode="json") for cable in inventory.cables),
         host_rack=host_rack,
         host_unit=host_unit,
-        host_broken=_no_hosts(nodes, inventory, wiring),
+        host_broken=_without_host(nodes, inventory, wiring),
         plane=plane,
         cable_number=np.zeros(0, np.int64),
         bundle_number=np.zeros(0, np.int64),
@@ -256,6 +294,7 @@ def hardware_of_inventory(
 
 
 def _spares(inventory: Inventory, wiring: Wiring) -> tuple[SpareNode, ...]:
+    """Return the nodes that are no vertices, planned ones last."""
     used = set(wiring.names)
     spares = (node for node in inventory.nodes if node.name not in used)
     return tuple(
@@ -279,19 +318,19 @@ def _spares(inventory: Inventory, wiring: Wiring) -> tuple[SpareNode, ...]:
     )
 
 
-def _no_hosts(nodes: Sequence[Node], inventory: Inventory, wiring: Wiring) -> NDArray[np.bool_]:
-    """bool[S, P]: places without a host, by a node's own number or its type's."""
-    usual = wiring.host_port.shape[1]
+def _without_host(nodes: Sequence[Node], inventory: Inventory, wiring: Wiring) -> NDArray[np.bool_]:
+    """Return the places without a host, bool[S, P], by the number of hosts of each node."""
+    most = wiring.host_port.shape[1]
     without = np.ones(wiring.host_port.shape, np.bool_)
     for v, node in enumerate(nodes):
-        without[v, node.host_places(inventory.host_count(node, usual))] = False
+        without[v, node.host_places(inventory.host_count(node, most))] = False
     return without
 
 
 def _host_places(
     nodes: Sequence[Node], inventory: Inventory, wiring: Wiring
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """int32[S, P] twice: the rack and the unit of each host."""
+    """Return the rack and the unit of each host, int32[S, P] each, -1 and 0 where unknown."""
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     rack = np.full(wiring.host_port.shape, -1, np.int32)
     unit = np.zeros_like(rack)
@@ -303,12 +342,13 @@ def _host_places(
 
 
 def _host_guids(node: Node, per_node: int) -> list[str]:
+    """Return the GUID of each place for a host at a node, "" where unknown."""
     guids = [host.guid or "" for host in node.hosts[:per_node]]
     return [*guids, *[""] * (per_node - len(guids))]
 
 
 def port_facts(name: str, node_type: NodeType) -> PortFacts:
-    """A node type as a build keeps it."""
+    """Return a node type of the inventory as a build keeps it."""
     from compilers.wiring.port_assignment import TypePorts
 
     ports = TypePorts.of(node_type)
@@ -338,6 +378,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
 
 
 def _block(block: PortBlock, node_type: NodeType) -> CageBlock:
+    """Return a port block of the inventory as a build keeps it."""
     return CageBlock(
         modules=block.modules,
         first_module=block.first_module,

@@ -1,4 +1,8 @@
-"""Links and hosts that are lost by what the inventory says, and what the loss of links costs."""
+"""The links and hosts that are lost by disabled ports and dead links, and what the loss costs.
+
+`polarfab compile` prints these as warnings: a sentence for each link and host, and how much longer
+paths get.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,9 @@ from compilers.wiring.damage import damage_of, remaining
 from compilers.wiring.placed_fabric import Placed
 
 MOST_SWITCHES = 8192
-"""Of the largest fabric whose distances are all compared: one of twice as many takes a minute."""
+"""The most switches of a fabric whose distances are compared; twice as many take a minute."""
 SOURCES_AT_ONCE = 256
+"""The switches from which distances are searched together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +30,16 @@ class LostLinks:
     links: tuple[str, ...] = ()
     """A sentence for each link, with both ports and the reason."""
     hops: tuple[int, int] | None = None
-    """The longest of all shortest paths, as designed and without these links; None in fabrics that
-    are too large to compare, or where nothing is lost.
+    """The most links of a shortest path, as designed and without the lost links.
+
+    None in fabrics that are too large to compare, or where nothing is lost.
     """
     longer: int = 0
-    """Ordered pairs of nodes whose shortest path is longer."""
+    """The number of ordered pairs of nodes whose shortest path gets longer."""
     pairs: int = 0
-    """All ordered pairs."""
+    """The number of all ordered pairs."""
     worst: tuple[str, str] = ("", "")
-    """The two nodes whose path grows most."""
+    """The two nodes whose path gets longer by most."""
     hosts: tuple[str, ...] = ()
     """A sentence for each host, or for all hosts of a node that has no vertex."""
     moves: tuple[str, ...] = ()
@@ -41,10 +47,10 @@ class LostLinks:
 
     @classmethod
     def of(cls, placed: Placed) -> LostLinks:
-        """Those of one plane.
+        """Find the lost links and hosts of one plane.
 
         Raises:
-            Refused: dead links that are no links of the fabric.
+            Refused: a dead link is no link of the fabric.
         """
         inventory = placed.inventory
         damaged = inventory.dead_links or any(node.disabled_ports for node in inventory.nodes)
@@ -56,7 +62,7 @@ class LostLinks:
         return replace(_compared(placed, links), hosts=hosts, moves=tuple(_moves(placed)))
 
     def cost(self) -> str:
-        """What the loss costs, in a sentence; "" where nothing is lost or it was not computed."""
+        """Return in words what the loss costs; "" if nothing is lost, or it was not computed."""
         if self.hops is None:
             return ""
         most = f"at most {self.hops[1]} hops, not {self.hops[0]}"
@@ -67,7 +73,7 @@ class LostLinks:
 
 
 def _hosts_of_spares(placed: Placed) -> Iterator[str]:
-    """Of nodes that are there and have hosts of their own, but no vertex."""
+    """Yield a sentence for each installed node with hosts that is no vertex."""
     inventory, used = placed.inventory, {*placed.wiring.names}
     for node in inventory.nodes:
         count = max(inventory.host_count(node, 0), len(node.hosts))
@@ -80,7 +86,7 @@ def _hosts_of_spares(placed: Placed) -> Iterator[str]:
 
 
 def _lost_hosts(placed: Placed) -> Iterator[str]:
-    """Of hosts at ports that are disabled."""
+    """Yield a sentence for each host at a disabled port."""
     wiring = placed.wiring
     damage = damage_of(placed.inventory, wiring)
     width = wiring.host_port.shape[1]
@@ -91,33 +97,32 @@ def _lost_hosts(placed: Placed) -> Iterator[str]:
 
 
 def _sentences(placed: Placed) -> Iterator[str]:
+    """Yield a sentence for each lost link between installed nodes, with the reason."""
     wiring, inventory = placed.wiring, placed.inventory
     damage = damage_of(inventory, wiring)
     disabled = {node.name: node.disabled_ports for node in inventory.nodes}
-    by_hand = {(c.a, c.a_port) for c in inventory.cables} | {
-        (c.b, c.b_port) for c in inventory.cables
-    }
-    there = damage.links & ~damage.absent[:, None]
-    for u, k in np.argwhere(there & (wiring.far > np.arange(len(wiring.far))[:, None])).tolist():
+    by_hand = {(cable.a, cable.a_port) for cable in inventory.cables}
+    by_hand |= {(cable.b, cable.b_port) for cable in inventory.cables}
+
+    def reason(node: str, port: str) -> str:
+        """Why a link at a disabled port has not moved to another port."""
+        cause = "chosen by cables" if (node, port) in by_hand else "no spare port is like it"
+        return f"{port} of {node} is disabled, and {cause}"
+
+    lost = damage.links & ~damage.absent[:, None]
+    smaller_end = wiring.far > np.arange(len(wiring.far))[:, None]
+    for u, k in np.argwhere(lost & smaller_end).tolist():
         v = int(wiring.far[u, k])
         if damage.absent[v]:
             continue
-        ends = [
-            (wiring.names[s], wiring.port_name(s, p))
-            for s, p in ((u, int(wiring.port[u, k])), (v, int(wiring.far_port[u, k])))
+        a, a_port = wiring.names[u], wiring.port_name(u, int(wiring.port[u, k]))
+        b, b_port = wiring.names[v], wiring.port_name(v, int(wiring.far_port[u, k]))
+        reasons = [
+            reason(node, port)
+            for node, port in ((a, a_port), (b, b_port))
+            if port in disabled.get(node, ())
         ]
-        why = [
-            f"{port} of {name} is disabled, "
-            + (
-                "and chosen by cables"
-                if (name, port) in by_hand
-                else "and no spare port is like it"
-            )
-            for name, port in ends
-            if port in disabled.get(name, ())
-        ]
-        (a, a_port), (b, b_port) = ends
-        yield f"{a} {a_port} to {b} {b_port}: {'; '.join(why) or 'listed in dead_links'}"
+        yield f"{a} {a_port} to {b} {b_port}: {'; '.join(reasons) or 'listed in dead_links'}"
 
 
 def _moves(placed: Placed) -> Iterator[str]:
@@ -145,33 +150,39 @@ def _moves(placed: Placed) -> Iterator[str]:
 
 
 def _compared(placed: Placed, links: tuple[str, ...]) -> LostLinks:
-    whole = placed.topology
-    damage = damage_of(placed.inventory, placed.wiring)
-    # Planned nodes are no loss: both sides are without them.
+    """Compare the distances between installed nodes with and without the lost links."""
+    whole, wiring = placed.topology, placed.wiring
+    damage = damage_of(placed.inventory, wiring)
+    # Planned nodes are no loss: both graphs are without them.
     absent = damage.absent
-    planned = absent[:, None] | absent[placed.wiring.far]
-    kept = np.where(planned, np.int32(-1), placed.wiring.far)
-    designed = Graph.from_padded(kept)
-    left, _ = remaining(whole, placed.wiring, damage)
+    planned = absent[:, None] | absent[wiring.far]
+    designed = Graph.from_padded(np.where(planned, np.int32(-1), wiring.far))
+    left, _ = remaining(whole, wiring, damage)
     ends = np.flatnonzero(whole.endpoints & ~absent)
-    tables = neighbour_table(designed), neighbour_table(left.graph)
-    most, longer, worst, growth = np.zeros(2, np.int64), 0, (0, 0), 0
+    table_before, table_after = neighbour_table(designed), neighbour_table(left.graph)
+    most_before = most_after = longer = largest_growth = 0
+    worst = 0, 0
     for first in range(0, len(ends), SOURCES_AT_ONCE):
-        some = ends[first : first + SOURCES_AT_ONCE]
-        before, after = (distances(table, some)[:, ends].astype(np.int64) for table in tables)
-        more = after - before
-        most = np.maximum(most, [_largest(before), _largest(after)])
-        longer += int(np.count_nonzero(more > 0))
-        if (found := int(more.max())) > growth:
-            growth = found
-            i, j = np.unravel_index(int(more.argmax()), more.shape)
-            worst = int(some[i]), int(ends[j])
-    names = placed.wiring.names
-    hops = int(most[0]), int(most[1])
-    pairs = len(ends) * (len(ends) - 1)
-    return LostLinks(links, hops, longer, pairs, (names[worst[0]], names[worst[1]]))
+        sources = ends[first : first + SOURCES_AT_ONCE]
+        before = distances(table_before, sources)[:, ends].astype(np.int64)
+        after = distances(table_after, sources)[:, ends].astype(np.int64)
+        most_before = max(most_before, _largest(before))
+        most_after = max(most_after, _largest(after))
+        growth = after - before
+        longer += int(np.count_nonzero(growth > 0))
+        if int(growth.max()) > largest_growth:
+            largest_growth = int(growth.max())
+            i, j = np.unravel_index(int(growth.argmax()), growth.shape)
+            worst = int(sources[i]), int(ends[j])
+    return LostLinks(
+        links=links,
+        hops=(most_before, most_after),
+        longer=longer,
+        pairs=len(ends) * (len(ends) - 1),
+        worst=(wiring.names[worst[0]], wiring.names[worst[1]]),
+    )
 
 
-def _largest(found: NDArray[np.int64]) -> int:
-    """The largest distance of those that are reached."""
-    return int(np.max(found, where=found < BEYOND, initial=0))
+def _largest(distance: NDArray[np.int64]) -> int:
+    """Return the largest distance of vertices that are reached."""
+    return int(np.max(distance, where=distance < BEYOND, initial=0))

@@ -1,17 +1,17 @@
-"""Links of a switch over its modules, so that one module's death costs as little as possible.
+"""Spreads the links of a switch over its modules, so that a module's failure costs little.
 
-As many on each module as on another, one more or less. The two links of a triangle, each the repair
-of the other, are on different modules: in the *half turn* one link of each triangle comes first,
-then the others in the same order, and links without a triangle go half before and half behind.
-So the two of a triangle are half the links away from each other, and each module has a run of links
-no longer than that. The links of a switch without triangles are dealt round its modules.
+Every module gets the same number of links, or one more. The two links of a triangle repair each
+other, so they are put on different modules. For this, links are ordered in a *half turn*: one link
+of each triangle first, then the other links of the triangles in the same order, with the links in
+no triangle half before and half behind. So the two links of a triangle are half of all links apart,
+and each module gets a run of consecutive links no longer than that. The links of a switch
+without triangles are dealt to its modules in turn.
 
-In a whole PolarFly links are numbered by where they lead, seen from their own fan
-(`compilers.topology.polarity.headings`), and so are their triangles: which module a link is on is
-the same in all fans.
+In a whole PolarFly links are numbered by where they lead as seen from their own fan
+(`compilers.topology.polarity.headings`), so the module of a link is the same in all fans.
 
-The two ends of a link are on modules of two switches, which are chosen each by itself: which
-switches are cabled, and how many cables join two racks, is the same whatever the modules.
+Modules are chosen for each switch by itself. Which switches are cabled, and how many cables join
+two racks, does not depend on it.
 """
 
 from __future__ import annotations
@@ -23,33 +23,45 @@ from numpy.typing import NDArray
 
 Links = NDArray[np.int64]
 NONE = np.iinfo(np.int32).max
+"""A number that is larger than that of any link."""
 
 
 def half_turn(
     apex: NDArray[np.int16], present: NDArray[np.bool_], heading: NDArray[np.int32]
 ) -> Links:
-    """int64[S, K]: the links of switches in the order in which modules take runs of them.
+    """Return the links of switches in a half turn, int64[S, K].
 
     Args:
         apex: int16[S, K], `compilers.topology.triangles.apex_links`.
-        present: bool[S, K], the links that there are.
-        heading: int32[S, K], the number of each link, different ones at a switch.
+        present: bool[S, K], the links that exist.
+        heading: int32[S, K], the numbers that links are ordered by, all different at a switch.
     """
-    single = present & (apex < 0)
+    in_no_triangle = present & (apex < 0)
+    # The number of the other link of each triangle.
     mate = np.take_along_axis(heading, np.maximum(apex, 0).astype(np.intp), axis=1)
-    before = 2 * _smaller(np.where(single, heading, NONE)) < single.sum(axis=1, keepdims=True)
-    section = np.where(single, np.where(before, 0, 2), np.where(mate > heading, 1, 3))
+    rank = _rank(np.where(in_no_triangle, heading, NONE))
+    first_half = 2 * rank < in_no_triangle.sum(axis=1, keepdims=True)
+    section = np.where(in_no_triangle, np.where(first_half, 0, 2), np.where(mate > heading, 1, 3))
     place = np.where(section == 3, mate, heading)
     return np.lexsort((place, np.where(present, section, 4)), axis=1)
 
 
-def _smaller(number: NDArray[np.int32]) -> Links:
-    """int64[S, K]: how many of its row are smaller."""
+def _rank(number: NDArray[np.int32]) -> Links:
+    """Return how many numbers of its row are smaller than each one, int64[S, K]."""
     return np.argsort(np.argsort(number, axis=1, kind="stable"), axis=1)
 
 
 def shares(room: Sequence[int], links: int, taken: Sequence[int]) -> list[int]:
-    """How many of so many links each module gets in addition, as evenly as room allows."""
+    """Return how many links each module gets in addition, as evenly as room allows.
+
+    Args:
+        room: how many links each module can take.
+        links: the number of links to share out.
+        taken: how many links each module has already.
+
+    >>> shares([4, 4, 1], 6, [0, 2, 0])
+    [4, 1, 1]
+    """
     counts = list(taken)
     for _ in range(links):
         open_modules = [m for m, most in enumerate(room) if counts[m] - taken[m] < most]
@@ -58,12 +70,20 @@ def shares(room: Sequence[int], links: int, taken: Sequence[int]) -> list[int]:
 
 
 def runs(share: Sequence[int]) -> list[int]:
-    """The module of each place: as many of the first as its share, then of the second, …"""
+    """Return the module of each link, so that a module has consecutive links.
+
+    >>> runs([3, 1])
+    [0, 0, 0, 1]
+    """
     return [m for m, count in enumerate(share) for _ in range(count)]
 
 
 def dealt(share: Sequence[int]) -> list[int]:
-    """The module of each place: one of each module in turn while it has any left."""
+    """Return the module of each link, so that modules take links in turn.
+
+    >>> dealt([3, 1])
+    [0, 1, 0, 0]
+    """
     left, modules = list(share), list[int]()
     while any(left):
         for m in [m for m, count in enumerate(left) if count]:
@@ -73,30 +93,36 @@ def dealt(share: Sequence[int]) -> list[int]:
 
 
 def parted(module: list[int], apex: Sequence[int], fixed: set[int]) -> list[int]:
-    """The modules of links with those of triangles parted, as far as exchanges of two links do it.
+    """Exchange modules of links so that the two links of a triangle are on different ones.
 
     Args:
-        module: of each link.
-        apex: of each link, the other one of its triangle; negative where there is none.
-        fixed: links that stay where they are.
+        module: the module of each link.
+        apex: the other link of each link's triangle; negative for none.
+        fixed: links that keep their modules.
+
+    Returns:
+        The module of each link. Triangles that no exchange of two links parts stay together.
     """
     module = list(module)
 
-    def together(link: int) -> bool:
+    def with_mate(link: int) -> bool:
+        """Whether a link and the other link of its triangle are on one module."""
         return apex[link] >= 0 and module[link] == module[apex[link]]
 
+    def move_away(link: int) -> bool:
+        """Exchange the module of a link with another's; whether that parted a triangle."""
+        for other in range(len(module)):
+            if other in fixed or module[other] == module[link] or other == apex[link]:
+                continue
+            module[link], module[other] = module[other], module[link]
+            if not with_mate(link) and not with_mate(other):
+                return True
+            module[link], module[other] = module[other], module[link]
+        return False
+
     for link in range(len(module)):
-        for one in (link, apex[link]) if together(link) else ():
-            if one in fixed:
-                continue
-            for other in range(len(module)):
-                if other in fixed or module[other] == module[one] or other == apex[one]:
-                    continue
-                module[one], module[other] = module[other], module[one]
-                if not together(one) and not together(other):
+        if with_mate(link):
+            for one in (link, apex[link]):
+                if one not in fixed and move_away(one):
                     break
-                module[one], module[other] = module[other], module[one]
-            else:
-                continue
-            break
     return module

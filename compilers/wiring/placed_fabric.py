@@ -1,4 +1,8 @@
-"""A fabric, or each of its planes by itself, on its hardware: nodes of vertices, places, cables."""
+"""The step of a compile that puts a fabric on its hardware: placement, then wiring.
+
+A fabric of several planes is a fabric of one plane, several times: each plane has its own nodes,
+addresses and names.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +34,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """A whole fabric on its hardware, whatever of it is missing or broken."""
+    """A whole fabric of one plane on its hardware, as if nothing were missing or broken."""
 
     loaded: LoadedFabric
     """Spec and inventory as they were read."""
     topology: Topology
     """The graph of the family."""
     inventory: Inventory
-    """The inventory with the vertex, rack and unit of every node; made up where there is none."""
+    """The inventory with the vertex, rack and unit of every node; generated if there is none."""
     clusters: Layout
-    """What stands together: the cluster of each vertex, and its place in that."""
+    """The cluster of each vertex, and its place in it."""
     wiring: Wiring
-    """Each vertex on a node, and each link on a port at both ends."""
+    """The node of each vertex, and the ports of each link."""
 
     def hardware(self) -> Hardware:
-        """What the inventory says beyond the wiring; made up where there is none."""
+        """Return where nodes stand, and what their types are."""
         return hardware_of_inventory(self.inventory, self.wiring, self.clusters, self.loaded.plane)
 
 
@@ -93,12 +97,12 @@ Pool = TypeVar("Pool", IPv4Network, IPv6Network)
 
 
 def each_plane(loaded: LoadedFabric) -> Iterator[Placed]:
-    """The planes one after the other; racks that they share fill up in this order.
+    """Yield each plane on its hardware, one after the other.
 
-    A fabric of one plane is that.
+    Racks that planes share fill up in this order.
 
     Raises:
-        InputError: the inventory cannot hold the plane.
+        InputError: the inventory cannot hold a plane.
     """
     count = loaded.spec.planes
     if count == 1:
@@ -108,14 +112,13 @@ def each_plane(loaded: LoadedFabric) -> Iterator[Placed]:
     placed_nodes: list[Node] = []
     for plane in range(1, count + 1):
         later = [node for node in nodes if (node.plane or 1) > plane]
-        part = _one(loaded, plane)
-        placed = place_fabric(part, (*placed_nodes, *later))
+        placed = place_fabric(_only_plane(loaded, plane), (*placed_nodes, *later))
         placed_nodes += placed.inventory.nodes
         yield placed
 
 
-def _one(loaded: LoadedFabric, plane: int) -> LoadedFabric:
-    """A plane as a fabric by itself."""
+def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
+    """Return a plane, from 1, as a fabric by itself."""
     spec, count = loaded.spec, loaded.spec.planes
     pools = spec.addressing
     addressing = pools.model_copy(
@@ -124,38 +127,51 @@ def _one(loaded: LoadedFabric, plane: int) -> LoadedFabric:
             "ipv6": part_of(pools.ipv6, plane, count) if pools.ipv6 else None,
         }
     )
-    own = {"name": f"{spec.name}-p{plane}", "planes": 1, "addressing": addressing}
-    inventory, places = _inventory(loaded.inventory, plane) if loaded.inventory else (None, {})
+    changed = {"name": f"{spec.name}-p{plane}", "planes": 1, "addressing": addressing}
+    of_plane = _inventory_of(loaded.inventory, plane) if loaded.inventory else (None, {})
     return replace(
-        loaded, spec=spec.model_copy(update=own), inventory=inventory, plane=plane, places=places
+        loaded,
+        spec=spec.model_copy(update=changed),
+        inventory=of_plane[0],
+        plane=plane,
+        places=of_plane[1],
     )
 
 
 def part_of(pool: Pool, plane: int, count: int) -> Pool:
-    """A plane's part of a pool, which is divided into the next power of two of equal parts."""
+    """Return a plane's part of a pool of addresses.
+
+    The pool is divided into equal parts, as many as the next power of two from `count`.
+
+    >>> part_of(IPv4Network("10.0.0.0/16"), 2, 3)
+    IPv4Network('10.0.64.0/18')
+    """
     length = pool.prefixlen + (count - 1).bit_length()
     size = 1 << (pool.max_prefixlen - length)
     return type(pool)((int(pool.network_address) + (plane - 1) * size, length))
 
 
-def _inventory(inventory: Inventory, plane: int) -> tuple[Inventory, dict[str, tuple[int, ...]]]:
-    """A plane's own nodes, cables and dead links, and their places in the lists of the file.
+def _inventory_of(inventory: Inventory, plane: int) -> tuple[Inventory, dict[str, tuple[int, ...]]]:
+    """Return an inventory with the nodes, cables and dead links of one plane only.
 
-    Cables and dead links that end in no plane are left to the first, which refuses them.
+    Cables and dead links that end in no plane are left to the first plane, which refuses them.
+
+    Returns:
+        The inventory, and the places of these entries in the lists of the file, by the list's key.
     """
     prefix = f"p{plane}-"
-    node_of = {node.name: node.plane or 1 for node in inventory.nodes}
+    plane_of = {node.name: node.plane or 1 for node in inventory.nodes}
 
-    def mine(end: str) -> bool:
+    def in_plane(end: str) -> bool:
         if not inventory.nodes:
-            own = re.match(r"p(\d+)-", end)
-            return end.startswith(prefix) or (plane == 1 and not own)
-        return node_of.get(end, 1) == plane
+            has_plane = re.match(r"p(\d+)-", end)
+            return end.startswith(prefix) or (plane == 1 and not has_plane)
+        return plane_of.get(end, 1) == plane
 
     places: dict[str, tuple[int, ...]] = {
-        "nodes": tuple(i for i, n in enumerate(inventory.nodes) if (n.plane or 1) == plane),
-        "cables": tuple(i for i, c in enumerate(inventory.cables) if mine(c.a)),
-        "dead_links": tuple(i for i, c in enumerate(inventory.dead_links) if mine(c.a)),
+        "nodes": tuple(i for i, node in enumerate(inventory.nodes) if (node.plane or 1) == plane),
+        "cables": tuple(i for i, cable in enumerate(inventory.cables) if in_plane(cable.a)),
+        "dead_links": tuple(i for i, link in enumerate(inventory.dead_links) if in_plane(link.a)),
     }
-    own = {word: tuple(getattr(inventory, word)[i] for i in kept) for word, kept in places.items()}
-    return inventory.model_copy(update=own), places
+    lists = {key: tuple(getattr(inventory, key)[i] for i in kept) for key, kept in places.items()}
+    return inventory.model_copy(update=lists), places

@@ -1,13 +1,14 @@
 """Assignment of a node's ports to its links and hosts.
 
-Links go to all modules of a node alike, so that one module's death costs as little as possible
-(`compilers.wiring.module_spread`); within a module they come by the rack at their other end. Where
-the inventory asks for `modules: filled`, links to one rack leave from as few modules as can be:
-groups, the largest first, go whole into the first module with room. Without modules links take the
-ports in that order. Ports chosen by hand are kept, and the other links take those that are left.
+By default links are spread evenly over all modules of a node, so that the failure of one module
+costs as little as possible (`compilers.wiring.module_spread`); within a module they are ordered by
+the rack at their other end. With `modules: filled` in the inventory, links to one rack leave from
+as few modules as possible: groups of links, the largest first, go whole into the first module with
+room. Without modules links take the ports in that order. Ports that are fixed by hand (*pins*) are
+kept, and other links take the ports that are left.
 
 A link or a host whose port is disabled moves to a spare port, in the order in which the inventory
-lists disabled ports; everything else stays. So a port that breaks later moves one cable.
+lists disabled ports, and all others stay. So a port that breaks later moves one cable only.
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 @dataclass(frozen=True, slots=True)
 class TypePorts:
-    """The ports of a node type, whose port n has entry n - 1 of each list."""
+    """The ports of a node type; entry n - 1 of each list is that of port n."""
 
     names: tuple[str, ...]
-    """The names of the ports."""
+    """The name of each port."""
     labels: tuple[str, ...]
-    """What is printed next to the ports."""
+    """What is printed next to each port."""
     module: tuple[int, ...]
-    """The module or port block of each."""
+    """The module or port block of each port, from 0."""
     speed: tuple[int | None, ...]
-    """Gb/s of each."""
+    """The speed of each port in Gb/s, None where unknown."""
     lanes: tuple[int | None, ...]
-    """The lanes of each."""
+    """The lanes of each port, None where unknown."""
     mtu: tuple[int | None, ...]
-    """Bytes of an IP packet at each."""
+    """The largest IP packet of each port in bytes, None where unknown."""
     fabric: tuple[int, ...]
     """The numbers of the ports that links may take, in order."""
     host: tuple[int, ...]
     """The numbers of the ports that hosts may take, in order."""
     sockets: tuple[tuple[str, ...], ...]
-    """The names of the sockets of each."""
+    """The names of the sockets of each port: one for each cable that it takes."""
 
     @property
     def parallel(self) -> tuple[int, ...]:
@@ -58,7 +59,7 @@ class TypePorts:
 
     @property
     def plugs(self) -> dict[str, tuple[int, int | None]]:
-        """The port and the socket, from 0, that each name means; None: all of the port's."""
+        """The port and the socket, from 0, by each name; None for all sockets of the port."""
         plugs: dict[str, tuple[int, int | None]] = {}
         for n, (name, sockets) in enumerate(zip(self.names, self.sockets, strict=True), 1):
             plugs[name] = (n, None)
@@ -68,7 +69,7 @@ class TypePorts:
 
     @classmethod
     def of(cls, node_type: NodeType) -> TypePorts:
-        """The ports of a type, its blocks one after the other."""
+        """List the ports of a type, block after block."""
         names: list[str] = []
         module: list[int] = []
         fabric: list[int] = []
@@ -100,51 +101,75 @@ class TypePorts:
         )
 
     def hosts(self, taken: Sequence[int], count: int) -> list[int]:
-        """At most `count` ports for hosts that no link takes."""
-        links = set(taken)
-        return [n for n in self.host if n not in links][:count]
+        """Return at most `count` ports for hosts that are not taken by links."""
+        link_ports = set(taken)
+        return [n for n in self.host if n not in link_ports][:count]
 
     def spare(self, broken: int, taken: Collection[int], host: bool = False) -> int:
-        """The port that does what a broken one did: of its speed, lanes, MTU and cables; 0: none.
+        """Return a port that can replace a broken one, 0 if there is none.
 
-        One of the same use before one of either, of the same module before another.
+        It has the same speed, lanes, MTU and number of cables. A port for this use only goes before
+        one for links and hosts, and one of the same module before one of another.
+
+        Args:
+            broken: the number of the broken port.
+            taken: the ports that are not free.
+            host: whether a host uses the port, not a link.
         """
+        usable, for_other_use = (self.host, self.fabric) if host else (self.fabric, self.host)
+        wanted = self._kind(broken)
+        fitting = [n for n in usable if n not in taken and self._kind(n) == wanted]
+        module = self.module[broken - 1]
+        return min(
+            fitting,
+            key=lambda n: (n in for_other_use, self.module[n - 1] != module),
+            default=0,
+        )
 
-        def kind(port: int) -> tuple[int | None, ...]:
-            columns = (self.speed, self.lanes, self.mtu, self.parallel)
-            return tuple(values[port - 1] for values in columns)
-
-        own, other = (self.host, self.fabric) if host else (self.fabric, self.host)
-        fit = [n for n in own if n not in taken and kind(n) == kind(broken)]
-        elsewhere = self.module[broken - 1]
-        return min(fit, key=lambda n: (n in other, self.module[n - 1] != elsewhere), default=0)
+    def _kind(self, port: int) -> tuple[int | None, ...]:
+        """Return the speed, lanes, MTU and number of cables of a port."""
+        columns = (self.speed, self.lanes, self.mtu, self.parallel)
+        return tuple(values[port - 1] for values in columns)
 
     def modular(self, links: int, hosts: int) -> dict[int, list[int]]:
-        """The ports for links by module; empty where that is one module.
+        """Return the ports for links by module.
 
-        Those alike to the first port for links, of its role, too. Of ports of either use as many
-        are left as the hosts need. Empty, too, where that is not enough for so many links.
+        These are ports of the same kind and role as the first one. If they are for links and hosts,
+        as many as the hosts need are left out, from the fullest modules.
+
+        Args:
+            links: the number of links.
+            hosts: the number of hosts.
+
+        Returns:
+            {} if all ports are on one module, or too few for the links.
         """
-        either = {*self.fabric} & {*self.host}
-        left = max(0, hosts - len(self.host) + len(either))
-        each = list(zip(self.speed, self.lanes, self.mtu, self.parallel, strict=True))
-        kind = {n: (n in either, *each[n - 1]) for n in self.fabric}
+        for_both = {*self.fabric} & {*self.host}
+        needed_by_hosts = max(0, hosts - len(self.host) + len(for_both))
+        kind = {n: (n in for_both, *self._kind(n)) for n in self.fabric}
         ports: dict[int, list[int]] = defaultdict(list)
         for port in self.fabric:
             if kind[port] == kind[self.fabric[0]]:
                 ports[self.module[port - 1]].append(port)
-        for _ in range(left if self.fabric and self.fabric[0] in either else 0):
+        if not self.fabric or self.fabric[0] not in for_both:
+            needed_by_hosts = 0
+        for _ in range(needed_by_hosts):
             max(ports.values(), key=len).pop()
-            ports = {module: own for module, own in ports.items() if own}
+            ports = {module: numbers for module, numbers in ports.items() if numbers}
             if not ports:
                 return {}
         return ports if len(ports) > 1 and sum(map(len, ports.values())) >= links else {}
 
     def pack(self, sizes: Sequence[int], whole: bool, pinned: Sequence[int] = ()) -> list[int]:
-        """A port for each link of groups of these sizes, group by group; short if ports run out.
+        """Return a port for each link of groups of links, group by group.
 
-        A group goes whole into the first module with room for it, else into those with most room;
-        where `whole` is said, the node counts as one module.
+        A group goes whole into the first module with room for it, else into the modules with most
+        room. If ports run out, there are fewer ports than links.
+
+        Args:
+            sizes: the number of links of each group.
+            whole: whether the node counts as one module.
+            pinned: ports that are not free.
         """
         free: dict[int, list[int]] = defaultdict(list)
         for port in self.fabric:
@@ -164,7 +189,7 @@ class TypePorts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortGroups:
-    """The links of S switches in the order in which they take ports."""
+    """The order in which the links of S switches take ports."""
 
     order: NDArray[np.int64]
     """int64[S, K]: the links of each switch, group by group, the largest first."""
@@ -173,13 +198,14 @@ class PortGroups:
     whole: bool
     """Whether modules do not matter to where groups go."""
     heading: NDArray[np.int32] | None = None
-    """int32[S, K]: the numbers by which links go to all modules alike, whatever their group
-    (`compilers.wiring.module_spread`), within one in this order; None: module by module.
+    """int32[S, K]: the numbers by which links are spread over modules, whatever their group.
+
+    (`compilers.wiring.module_spread`.) None to fill module after module.
     """
 
     @classmethod
     def single(cls, far: NDArray[np.int32]) -> PortGroups:
-        """All links of a switch in one group, in their order, of which the last may be missing."""
+        """Return all links of a switch as one group, in their order."""
         links = np.broadcast_to(np.arange(far.shape[1]), far.shape)
         return cls(links, np.count_nonzero(far >= 0, axis=1)[:, None].astype(np.int32), whole=True)
 
@@ -187,30 +213,39 @@ class PortGroups:
     def of(
         cls, far: NDArray[np.int32], group: NDArray[np.int32], place: NDArray[np.int64]
     ) -> PortGroups:
-        """Group each switch's links by `group` (int32[S]) of the vertex at the other end.
+        """Group the links of each switch by the vertex at the other end.
 
-        Within a group they ascend by `place` (int64[S]).
+        Args:
+            far: int32[S, K], the neighbour at each link, -1 beyond the last.
+            group: int32[S], the group of each vertex.
+            place: int64[S], the order of vertices within a group.
         """
         present = far >= 0
-        beyond = np.int32(np.iinfo(np.int32).max)
-        theirs = np.where(present, group[far], beyond)
-        ordered = np.sort(theirs, axis=1)
+        no_group = np.int32(np.iinfo(np.int32).max)
+        group_of_link = np.where(present, group[far], no_group)
+        # The links sorted by group, the number of each group in that order, and its size.
+        ordered = np.sort(group_of_link, axis=1)
         starts = np.ones(far.shape, bool)
         starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
         number = np.cumsum(starts, axis=1) - 1
         row = np.arange(len(far))[:, None]
         sizes = np.zeros(far.shape, np.int32)
-        np.add.at(sizes, (np.broadcast_to(row, far.shape), number), ordered != beyond)
-        rank = np.argsort(np.argsort(theirs, axis=1, kind="stable"), axis=1, kind="stable")
-        size = sizes[row, number[row, rank]]
-        by = np.lexsort((np.where(present, place[far], 0), theirs, -size, ~present), axis=1)
-        return cls(by, np.sort(sizes, axis=1)[:, ::-1], whole=False)
+        np.add.at(sizes, (np.broadcast_to(row, far.shape), number), ordered != no_group)
+        rank = np.argsort(np.argsort(group_of_link, axis=1, kind="stable"), axis=1, kind="stable")
+        size_of_group = sizes[row, number[row, rank]]
+        place_of_link = np.where(present, place[far], 0)
+        order = np.lexsort((place_of_link, group_of_link, -size_of_group, ~present), axis=1)
+        return cls(order, np.sort(sizes, axis=1)[:, ::-1], whole=False)
 
 
 def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.int64]]]:
-    """The different rows of a table, int[N, M], in the order they appear, and where each is.
+    """Return the different rows of a table, int[N, M], and the places where each one is.
 
-    Sorting wide rows to find the same ones takes longer than all the rest of the wiring.
+    They are in the order in which they first appear. A dictionary is used, as sorting wide rows
+    takes longer than everything else in the wiring.
+
+    >>> [(row, places.tolist()) for row, places in alike_rows(np.array([[1, 2], [3, 4], [1, 2]]))]
+    [([1, 2], [0, 2]), ([3, 4], [1])]
     """
     number: dict[bytes, int] = {}
     which = np.array([number.setdefault(row.tobytes(), len(number)) for row in rows], np.int64)
@@ -219,6 +254,7 @@ def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.in
 
 
 Pins = Mapping[int, Mapping[int, int]]
+"""Fixed ports, by switch and by the number of its link or host."""
 
 
 def ports_of_links(
@@ -230,33 +266,35 @@ def ports_of_links(
     hosts: NDArray[np.int64],
     kept: Mapping[int, Collection[int]] = MappingProxyType({}),
 ) -> NDArray[np.int32]:
-    """int32[S, K]: the port of each link, 0 beyond the last and where ports have run out.
+    """Return the port of each link, int32[S, K], 0 beyond the last and where ports have run out.
 
     Args:
         far: int32[S, K], the vertex at the other end of each link, -1 beyond the last.
         node_type: uint16[S] into types.
         types: the ports of each type.
         groups: the order in which links take ports.
-        pins: by switch and link, the port that was chosen by hand.
+        pins: the ports of links that are fixed.
         hosts: int64[S], how many hosts each switch has.
-        kept: by switch, the ports that links leave to hosts.
+        kept: the ports that links leave to hosts, by switch.
     """
     port = np.zeros(far.shape, np.int32)
+    # Switches of one type with groups of the same sizes are looked at together.
     shape = np.concatenate((node_type[:, None].astype(np.int32), groups.sizes), axis=1)
-    for (t, *sizes), alike in alike_rows(shape):
+    for (t, *sizes), switches in alike_rows(shape):
         ports = np.array(types[t].pack([n for n in sizes if n], groups.whole), np.int32)
-        port[alike[:, None], groups.order[alike, : len(ports)]] = ports
-    spread = np.zeros(len(far), np.bool_)
+        port[switches[:, None], groups.order[switches, : len(ports)]] = ports
+    is_spread = np.zeros(len(far), np.bool_)
     if groups.heading is not None:
         turn = half_turn(apex_links(far), far >= 0, groups.heading)
-        spread = _spread(port, far, turn, node_type, types, groups, pins, hosts, kept)
+        is_spread = _spread(port, far, turn, node_type, types, groups, pins, hosts, kept)
     for switch in {**pins, **kept}:
-        if spread[switch]:
+        if is_spread[switch]:
             continue
-        pinned, others = pins.get(switch, {}), kept.get(switch, ())
+        pinned, of_hosts = pins.get(switch, {}), kept.get(switch, ())
         free = [k for k in groups.order[switch].tolist() if far[switch, k] >= 0 and k not in pinned]
-        sizes = _runs(groups, switch, pinned)
-        ports_left = types[node_type[switch]].pack(sizes, groups.whole, (*pinned.values(), *others))
+        sizes = _sizes_without(groups, switch, pinned)
+        not_free = (*pinned.values(), *of_hosts)
+        ports_left = types[node_type[switch]].pack(sizes, groups.whole, not_free)
         port[switch] = 0
         port[switch, free[: len(ports_left)]] = ports_left
         port[switch, list(pinned)] = list(pinned.values())
@@ -274,48 +312,71 @@ def _spread(
     hosts: NDArray[np.int64],
     kept: Mapping[int, Collection[int]],
 ) -> NDArray[np.bool_]:
-    """Write the ports of switches whose links go to several modules; bool[S]: which these are."""
-    present = far >= 0
+    """Change the ports of switches whose links can be spread over several modules.
+
+    Args:
+        port: int32[S, K], the ports of links, which are changed.
+        far: int32[S, K], the vertex at the other end of each link, -1 beyond the last.
+        turn: int64[S, K], the links in the half turn (`module_spread.half_turn`).
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+        groups: the order in which links take ports.
+        pins: the ports of links that are fixed.
+        hosts: int64[S], how many hosts each switch has.
+        kept: the ports that links leave to hosts, by switch.
+
+    Returns:
+        The switches whose links are spread, bool[S].
+    """
     apex = apex_links(far)
-    mates = (apex >= 0).any(axis=1)
-    degree = np.count_nonzero(present, axis=1)
-    shape = np.column_stack((node_type, degree, hosts, mates)).astype(np.int64)
+    in_triangles = (apex >= 0).any(axis=1)
+    degree = np.count_nonzero(far >= 0, axis=1)
+    shape = np.column_stack((node_type, degree, hosts, in_triangles)).astype(np.int64)
     rank = np.argsort(groups.order, axis=1)
-    done = np.zeros(len(far), np.bool_)
-    for (t, links, ends, triangles), alike in alike_rows(shape):
-        ports = types[t].modular(links, ends)
+    is_spread = np.zeros(len(far), np.bool_)
+    for (t, links, host_count, has_triangles), switches in alike_rows(shape):
+        ports = types[t].modular(links, host_count)
         if not ports:
             continue
-        done[alike] = True
-        room = [len(each) for each in ports.values()]
+        is_spread[switches] = True
+        room = [len(numbers) for numbers in ports.values()]
         share = shares(room, links, [0] * len(room))
-        # A place for each link; in a graph without triangles those to one rack are separated.
-        at = (turn if mates.any() else groups.order)[alike, :links]
-        where = np.array((runs if triangles else dealt)(share), np.int64)
-        module = np.full((len(alike), far.shape[1]), len(room))
-        np.put_along_axis(module, at, where[None], axis=1)
-        for row in _together(module, apex[alike]).tolist():
-            module[row] = parted(module[row].tolist(), apex[alike[row]].tolist(), set())
-        first = np.lexsort((rank[alike], module), axis=1)[:, :links]
-        chosen = [
-            p for each, count in zip(ports.values(), share, strict=True) for p in each[:count]
+        # A module for each link; in a graph without triangles links to one rack are separated.
+        in_order = (turn if in_triangles.any() else groups.order)[switches, :links]
+        module_of_place = np.array((runs if has_triangles else dealt)(share), np.int64)
+        module = np.full((len(switches), far.shape[1]), len(room))
+        np.put_along_axis(module, in_order, module_of_place[None], axis=1)
+        for row in _with_triangle_on_module(module, apex[switches]).tolist():
+            module[row] = parted(module[row].tolist(), apex[switches[row]].tolist(), set())
+        by_module = np.lexsort((rank[switches], module), axis=1)[:, :links]
+        used = [
+            port_number
+            for numbers, count in zip(ports.values(), share, strict=True)
+            for port_number in numbers[:count]
         ]
-        port[alike[:, None], first] = np.array(chosen, np.int32)
+        port[switches[:, None], by_module] = np.array(used, np.int32)
     for switch in {**pins, **kept}:
-        if done[switch]:
-            pinned, others = pins.get(switch, {}), kept.get(switch, ())
-            own = types[node_type[switch]].modular(int(degree[switch]), int(hosts[switch]))
-            own = {m: [p for p in each if p not in others] for m, each in own.items()}
+        if is_spread[switch]:
+            pinned, of_hosts = pins.get(switch, {}), kept.get(switch, ())
+            ports = types[node_type[switch]].modular(int(degree[switch]), int(hosts[switch]))
+            ports = {m: [p for p in numbers if p not in of_hosts] for m, numbers in ports.items()}
             free = [k for k in turn[switch, : degree[switch]].tolist() if k not in pinned]
-            places = sum(p not in pinned.values() for each in own.values() for p in each)
-            done[switch] = places >= len(free)
-            if done[switch]:
-                port[switch] = _around_pins(own, free, pinned, apex[switch], rank[switch])
-    return done
+            room_left = sum(p not in pinned.values() for numbers in ports.values() for p in numbers)
+            is_spread[switch] = room_left >= len(free)
+            if is_spread[switch]:
+                port[switch] = _around_pins(ports, free, pinned, apex[switch], rank[switch])
+    return is_spread
 
 
-def _together(module: NDArray[np.int64], apex: NDArray[np.int16]) -> NDArray[np.int64]:
-    """The rows in which both links of a triangle are on one module."""
+def _with_triangle_on_module(
+    module: NDArray[np.int64], apex: NDArray[np.int16]
+) -> NDArray[np.int64]:
+    """Return the switches, int64[m], with both links of a triangle on one module.
+
+    Args:
+        module: int64[n, K], the module of each link.
+        apex: int16[n, K], the link to the apex of each link's triangle.
+    """
     other = np.take_along_axis(module, np.maximum(apex, 0).astype(np.intp), axis=1)
     return np.flatnonzero(((apex >= 0) & (other == module)).any(axis=1))
 
@@ -327,37 +388,38 @@ def _around_pins(
     apex: NDArray[np.int16],
     rank: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """int32[K]: the ports of a switch's links, some of which are chosen by hand.
+    """Return the ports of a switch's links, int32[K], some of which are fixed.
 
     Args:
-        ports: by module.
-        links: the others, in the half turn.
-        pinned: by link, the port that was chosen.
-        apex: of each link.
-        rank: of each link, its place within a module.
+        ports: the ports for links by module.
+        links: the links whose ports are not fixed, in the half turn.
+        pinned: the fixed ports by link.
+        apex: int16[K], the link to the apex of each link's triangle.
+        rank: int64[K], the order of links within a module.
     """
-    chosen = {*pinned.values()}
-    free = [[p for p in each if p not in chosen] for each in ports.values()]
-    at = {p: m for m, each in enumerate(ports.values()) for p in each}
-    taken = [sum(at.get(p) == m for p in chosen) for m in range(len(free))]
-    share = shares([len(each) for each in free], len(links), taken)
-    module = [-1 - k for k in range(len(apex))]  # of no module, each of one of its own
+    fixed = {*pinned.values()}
+    free = [[p for p in numbers if p not in fixed] for numbers in ports.values()]
+    module_of_port = {p: m for m, numbers in enumerate(ports.values()) for p in numbers}
+    taken = [sum(module_of_port.get(p) == m for p in fixed) for m in range(len(free))]
+    share = shares([len(numbers) for numbers in free], len(links), taken)
+    # A link without a module has a number that no other link has.
+    module = [-1 - k for k in range(len(apex))]
     for k, m in zip(links, runs(share), strict=True):
         module[k] = m
     for k, p in pinned.items():
-        module[k] = at.get(p, module[k])
-    others = {k for k in range(len(apex)) if k not in links}
-    module = parted(module, apex.tolist(), others)
-    found = np.zeros(len(apex), np.int32)
-    for m, each in enumerate(free):
-        own = sorted((k for k in links if module[k] == m), key=lambda k: rank[k])
-        found[own] = each[: len(own)]
-    found[list(pinned)] = list(pinned.values())
-    return found
+        module[k] = module_of_port.get(p, module[k])
+    immovable = {k for k in range(len(apex)) if k not in links}
+    module = parted(module, apex.tolist(), immovable)
+    port = np.zeros(len(apex), np.int32)
+    for m, numbers in enumerate(free):
+        on_module = sorted((k for k in links if module[k] == m), key=lambda k: rank[k])
+        port[on_module] = numbers[: len(on_module)]
+    port[list(pinned)] = list(pinned.values())
+    return port
 
 
-def _runs(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -> list[int]:
-    """The sizes of a switch's groups without the links whose ports are chosen by hand."""
+def _sizes_without(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -> list[int]:
+    """Return the sizes of a switch's groups of links, without links whose ports are fixed."""
     ends = np.cumsum(groups.sizes[switch])
     position = {k: i for i, k in enumerate(groups.order[switch].tolist())}
     sizes = groups.sizes[switch].copy()
@@ -374,23 +436,26 @@ def moved_to_spares(
     types: Sequence[TypePorts],
     pins: Pins,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Links and hosts on ports that work, as far as there are spare ones.
+    """Move links and hosts from disabled ports to spare ones, as far as there are any.
 
     Args:
         port: int32[S, K], the port of each link.
         host_port: int32[S, P], the port of each host.
-        disabled: by switch, the numbers of its disabled ports as the inventory lists them.
+        disabled: the numbers of disabled ports by switch, in the inventory's order.
         node_type: uint16[S] into types.
         types: the ports of each type.
-        pins: by switch and link, the port that was chosen by hand, which stays.
-            Hosts are at no disabled port by hand: `pins_of_hosts` refuses it.
+        pins: the ports of links that are fixed, which stay. No host is fixed at a disabled port:
+            `pins_of_hosts` refuses that.
+
+    Returns:
+        The ports of links and of hosts, shaped as before.
     """
     if not disabled:
         return port, host_port
     links, hosts = port.copy(), host_port.copy()
     for switch, broken in disabled.items():
-        own = types[node_type[switch]]
-        for row, fixed, host in (
+        type_ports = types[node_type[switch]]
+        for row, fixed, is_host in (
             (links[switch], pins.get(switch, {}), False),
             (hosts[switch], (), True),
         ):
@@ -399,6 +464,6 @@ def moved_to_spares(
                 if not place.size or int(place[0]) in fixed:
                     continue
                 taken = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
-                if spare := own.spare(number, taken, host):
+                if spare := type_ports.spare(number, taken, is_host):
                     row[place[0]] = spare
     return links, hosts

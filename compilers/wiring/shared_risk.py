@@ -1,11 +1,13 @@
-"""Shared risk groups: the links and switches that fail together, as the inventory gives them.
+"""Shared risk groups: links and switches that fail together.
 
-- `module:NODE/MODULE`: an optical module, a line card or a block of ports, and all links at it.
-- `cage:NODE/PORT`: a cage that is broken out into several ports; PORT is its first.
-- `rack:RACK`: the nodes of a rack. `trunk:RACK-RACK`: all links between two racks.
-- `risk:NAME`: what `shared_risks` of the inventory lists: a power feed, a conduit, a line card.
+The inventory says which they are. A group has a name:
 
-A group is a set of pairs of switches, which are the links, and of switches.
+- `module:NODE/MODULE`: all links on an optical module, a line card or a block of ports;
+- `cage:NODE/PORT`: all links of a cage that is broken out into several ports, the first of which
+  is PORT;
+- `rack:RACK`: the nodes of a rack;
+- `trunk:RACK-RACK`: all links between two racks;
+- `risk:NAME`: an entry of `shared_risks` in the inventory, such as a power feed or a conduit.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, InputError, did_you_mean
 
 Link = tuple[int, int]
+"""The two switches that a link joins, the smaller first."""
 GROUP_KINDS = ("module", "cage", "rack", "trunk", "risk")
 LACKING = {
     "module": "node types with ports (an inventory)",
@@ -31,21 +34,25 @@ LACKING = {
     "trunk": "racks with links between them (an inventory)",
     "risk": "`shared_risks` in the inventory",
 }
+"""What a fabric without groups of a kind would need to have any."""
 
 
 @dataclass(frozen=True, slots=True)
 class RiskGroup:
-    """Links, the smaller switch of each first, and switches that fail together."""
+    """Links and switches that fail together."""
 
     name: str
+    """The name of the group."""
     links: tuple[Link, ...] = ()
+    """The links that fail."""
     switches: tuple[int, ...] = ()
+    """The switches that fail."""
 
 
 def modules_of(wiring: Wiring, hardware: Hardware | None) -> NDArray[np.int32] | None:
-    """int32[S, K]: the module of its switch that each link is on, -1 beyond the last link.
+    """Return the module of its switch that each link is on, int32[S, K], -1 beyond the last link.
 
-    None where nothing is known of modules.
+    None for a fabric without an inventory.
     """
     return _of_ports(wiring, [t.module for t in hardware.types]) if hardware else None
 
@@ -57,50 +64,56 @@ def several_modules(module: NDArray[np.int32]) -> bool:
 
 
 def groups(wiring: Wiring, hardware: Hardware | None, kind: str) -> tuple[RiskGroup, ...]:
-    """All groups of a kind that have a link or a switch.
+    """Return all groups of a kind that have a link or a switch.
 
     Raises:
-        InputError: the fabric has none.
+        InputError: the fabric has no such group.
     """
-    found = tuple(_GROUPS[kind](wiring, hardware)) if hardware else ()
-    if not found:
+    of_kind = tuple(_GROUPS[kind](wiring, hardware)) if hardware else ()
+    if not of_kind:
         raise InputError.of(f"{LACKING[kind]}, for failures of a {kind}", "none", key="failures")
-    return found
+    return of_kind
 
 
 def find_group(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
-    """The group of this name.
+    """Return the group of a name, in which a vertex may stand for its node.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such group.
     """
     kind, _, rest = word.partition(":")
     node, *part = rest.split("/", 1)
-    vertex = {str(v): name for v, name in enumerate(wiring.names)}
-    if part and node in vertex and node not in wiring.names:
-        word = f"{kind}:{vertex[node]}/{part[0]}"
-    known = {group.name: group for group in groups(wiring, hardware, kind)}
-    if kind == "trunk":  # in either order
-        for group in list(known.values()):
-            known |= {f"trunk:{other}": group for other in _turned(group.name[len("trunk:") :])}
-    if word not in known:
-        raise InputError.of(f"a {kind} of the fabric", word, did_you_mean(word, known))
-    return known[word]
+    name_of_vertex = {str(v): name for v, name in enumerate(wiring.names)}
+    if part and node in name_of_vertex and node not in wiring.names:
+        word = f"{kind}:{name_of_vertex[node]}/{part[0]}"
+    by_name = {group.name: group for group in groups(wiring, hardware, kind)}
+    if kind == "trunk":  # its racks may be named in either order
+        for group in list(by_name.values()):
+            racks = group.name.removeprefix("trunk:")
+            by_name |= {f"trunk:{turned}": group for turned in _turned(racks)}
+    if word not in by_name:
+        raise InputError.of(f"a {kind} of the fabric", word, did_you_mean(word, by_name))
+    return by_name[word]
 
 
 def _turned(racks: str) -> Iterator[str]:
-    """`C0-C1` with its halves exchanged, wherever a hyphen may part them."""
-    for cut in (i for i, sign in enumerate(racks) if sign == "-"):
+    """Yield `C1-C0` for `C0-C1`; names with hyphens can be parted at each of these."""
+    for cut in _hyphens(racks):
         yield f"{racks[cut + 1 :]}-{racks[:cut]}"
+
+
+def _hyphens(text: str) -> list[int]:
+    """Return the places of all hyphens in a text."""
+    return [i for i, sign in enumerate(text) if sign == "-"]
 
 
 def group_of_words(
     wiring: Wiring, hardware: Hardware | None, name: str, words: Sequence[str]
 ) -> RiskGroup:
-    """The group of nodes, links `A-B` and other groups.
+    """Put nodes, links `A-B` and other groups together into one group.
 
     Raises:
-        InputError: one of these is not there.
+        InputError: the fabric has no node, link or group of such a name.
     """
     links, switches = dict[Link, None](), dict[int, None]()
     for word in words:
@@ -111,7 +124,7 @@ def group_of_words(
 
 
 def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
-    """What a word names: a node or its vertex, a link `A-B`, or a group, such as `module:A/0`.
+    """Return what a word names: a node, a vertex, a link `A-B`, or a group such as `module:A/0`.
 
     Raises:
         InputError: there is no such node, link or group.
@@ -125,8 +138,8 @@ def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
     todo = did_you_mean(word, names, "polarfab export lists the links")
     longest = max(map(len, vertex), default=0)
     # Only where both halves are short enough: a word from outside may be very long.
-    first, last = max(len(word) - 1 - longest, 0), min(len(word), longest + 1)
-    for cut in (i for i in range(first, last) if word[i] == "-"):
+    first, last = len(word) - 1 - longest, longest
+    for cut in (cut for cut in _hyphens(word) if first <= cut <= last):
         one, other = vertex.get(word[:cut]), vertex.get(word[cut + 1 :])
         if one is None or other is None:
             continue
@@ -142,7 +155,7 @@ def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
 def of_groups(
     far: NDArray[np.int32], groups: Iterable[RiskGroup]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """bool[S, K] and bool[S]: the links, at both ends, and the switches that are in these groups.
+    """Return the links, bool[S, K], at both ends, and the switches, bool[S], in these groups.
 
     Args:
         far: int32[S, K], `Wiring.far`.
@@ -158,7 +171,7 @@ def of_groups(
 
 
 def unknown_risks(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:
-    """Words of `shared_risks` that name nothing of the fabric."""
+    """Yield a finding for each word of `shared_risks` that names nothing of the fabric."""
     for i, risk in enumerate(hardware.risks):
         for j, word in enumerate(risk.fails):
             try:
@@ -169,30 +182,41 @@ def unknown_risks(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:
 
 
 def _of_ports(wiring: Wiring, values: Sequence[Sequence[int]]) -> NDArray[np.int32]:
-    """int32[S, K]: what is known of each link's port, -1 beyond the last link.
+    """Return the value of each link's port, int32[S, K], -1 beyond the last link.
 
-    values: by node type, of each port.
+    Args:
+        wiring: the ports of links.
+        values: by node type, the value of each of its ports.
     """
+    # By node type and port number; column 0 stands for no port.
     table = np.full((len(values), max(map(len, values)) + 1), -1, np.int32)
-    for row, known in zip(table, values, strict=True):
-        row[1 : len(known) + 1] = known
-    found: NDArray[np.int32] = table[wiring.node_type[:, None], wiring.port]
-    return found
+    for row, of_type in zip(table, values, strict=True):
+        row[1 : len(of_type) + 1] = of_type
+    of_links: NDArray[np.int32] = table[wiring.node_type[:, None], wiring.port]
+    return of_links
 
 
 def _links_by(wiring: Wiring, number: NDArray[np.int32]) -> Iterator[tuple[int, int, list[Link]]]:
-    """Every switch and number that some of its links have, with these links."""
-    for switch, (own, far) in enumerate(zip(number.tolist(), wiring.far.tolist(), strict=True)):
-        found = defaultdict[int, list[Link]](list)
-        for value, other in zip(own, far, strict=True):
-            if other >= 0 and value >= 0:
-                found[value].append((min(switch, other), max(switch, other)))
-        for value in sorted(found):
-            yield switch, value, found[value]
+    """Yield the links of each switch by their numbers.
+
+    Args:
+        wiring: the cables.
+        number: int32[S, K], the number of each link, -1 for links to leave out.
+
+    Yields:
+        A switch, a number, and the links of the switch with this number.
+    """
+    for switch, (numbers, far) in enumerate(zip(number.tolist(), wiring.far.tolist(), strict=True)):
+        links_of = defaultdict[int, list[Link]](list)
+        for link_number, other in zip(numbers, far, strict=True):
+            if other >= 0 and link_number >= 0:
+                links_of[link_number].append((min(switch, other), max(switch, other)))
+        for link_number in sorted(links_of):
+            yield switch, link_number, links_of[link_number]
 
 
 def _modules(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
-    """Each module of each switch that has links at it."""
+    """Yield each module of each switch that has links."""
     names = [module_names(facts) for facts in hardware.types]
     number = _of_ports(wiring, [facts.module for facts in hardware.types])
     for switch, module, links in _links_by(wiring, number):
@@ -201,41 +225,44 @@ def _modules(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
 
 
 def module_names(facts: PortFacts) -> list[str]:
-    """What the modules of a node type are called: what their ports' names begin with.
+    """Return the names of a node type's modules: the common beginning of their ports' names.
 
-    Where that is the same for two modules or nothing, their numbers.
+    Where two modules have the same one, or a module has none, the numbers of modules are returned.
     """
     ports = defaultdict[int, list[str]](list)
     for module, sockets in zip(facts.module, facts.sockets, strict=True):
         ports[module].append(sockets[0])
-    fronts = []
+    beginnings = []
     for module in range(len(ports)):
-        own = ports[module]
-        alike = takewhile(lambda signs: len({*signs}) == 1, zip(*own, strict=False))
-        front = "".join(signs[0] for signs in alike)
-        fronts.append(front.rstrip("/:.-_") if len(own) > 1 else front)
-    if len({*fronts}) == len(fronts) and all(fronts) and len(fronts) > 1:
-        return fronts
+        same = takewhile(lambda signs: len({*signs}) == 1, zip(*ports[module], strict=False))
+        beginning = "".join(signs[0] for signs in same)
+        if len(ports[module]) > 1:
+            beginning = beginning.rstrip("/:.-_")
+        beginnings.append(beginning)
+    if len({*beginnings}) == len(beginnings) and all(beginnings) and len(beginnings) > 1:
+        return beginnings
     return [str(module) for module in range(len(ports))]
 
 
 def _cages(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
-    """Each cage of several ports."""
-    cages, first = [], []
+    """Yield each cage of several ports that has links."""
+    # By node type and port: the number of the cage, which is that of its first port, and the name.
+    cages, port_names = [], []
     for facts in hardware.types:
-        own: list[int] = []
+        cage_of_port: list[int] = []
         for block in facts.blocks:
             for _ in range(block.modules * block.count):
-                own += [len(own) if block.breakout > 1 else -1] * block.breakout
-        cages.append(own)
-        first.append([sockets[0] for sockets in facts.sockets])
+                cage = len(cage_of_port) if block.breakout > 1 else -1
+                cage_of_port += [cage] * block.breakout
+        cages.append(cage_of_port)
+        port_names.append([sockets[0] for sockets in facts.sockets])
     for switch, cage, links in _links_by(wiring, _of_ports(wiring, cages)):
-        text = first[wiring.node_type[switch]][cage]
+        text = port_names[wiring.node_type[switch]][cage]
         yield RiskGroup(f"cage:{wiring.names[switch]}/{text}", tuple(links))
 
 
 def _racks(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
-    """Each rack with nodes that have links."""
+    """Yield each rack with nodes that have links."""
     cabled = (wiring.far >= 0).any(axis=1)
     for rack, name in enumerate(hardware.rack_names):
         nodes = np.flatnonzero((hardware.rack == rack) & cabled)
@@ -244,19 +271,19 @@ def _racks(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
 
 
 def _trunks(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
-    """All links between two racks, of any two."""
-    found = defaultdict[Link, list[Link]](list)
+    """Yield all links between two racks, for every two racks that have any."""
+    links_between = defaultdict[tuple[int, int], list[Link]](list)
     for switch, _, other, _ in wiring.each_cable():
-        ends = sorted((int(hardware.rack[switch]), int(hardware.rack[other])))
-        if ends[0] != ends[1]:
-            found[ends[0], ends[1]].append((switch, other))
-    for (one, other), links in sorted(found.items()):
+        low, high = sorted((int(hardware.rack[switch]), int(hardware.rack[other])))
+        if low != high:
+            links_between[low, high].append((switch, other))
+    for (one, other), links in sorted(links_between.items()):
         names = hardware.rack_names[one], hardware.rack_names[other]
         yield RiskGroup(f"trunk:{names[0]}-{names[1]}", tuple(links))
 
 
 def _listed(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
-    """The groups that the inventory lists."""
+    """Yield the groups that the inventory lists in `shared_risks`."""
     for risk in hardware.risks:
         yield group_of_words(wiring, hardware, f"risk:{risk.name}", risk.fails)
 

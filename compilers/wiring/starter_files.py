@@ -1,4 +1,7 @@
-"""A fabric.yaml and an inventory.yaml that fit each other, for a user to begin with."""
+"""A fabric.yaml and an inventory.yaml that fit each other, for a user to begin with.
+
+`polarfab init` writes them. `StarterFiles` has the values that the templates print.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,21 @@ from templates import environment
 
 RACK_UNITS = 42
 PORT_COUNTS = (16, 32, 64, 128, 256, 512, 1024, 2048)
-"""How many ports switches have."""
+"""The numbers of ports that switches are sold with."""
 SPARE_PORTS = 2
-"""What a switch needs besides its links and hosts for one more cluster."""
+"""The ports that a switch needs besides its links and hosts to grow by one more cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class StarterRack:
-    """A rack of the starter inventory: A1, A2, … in its row and column, from 0."""
+    """A rack of the starter inventory."""
 
     name: str
+    """The name: A1, A2, …."""
     row: int
+    """The row, from 0."""
     column: int
+    """The column, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +59,25 @@ class StarterFiles:
     radix: int
     """The most links of a switch."""
     hosts: int
-    """The hosts of a switch, of most switches."""
+    """The hosts of most switches."""
     ports: int
     """The ports of a switch."""
     racks: tuple[StarterRack, ...]
     """All racks."""
     free: int
-    """How many racks stay empty, the last ones."""
+    """How many racks, the last ones, stay empty."""
     fuller: tuple[int, ...]
     """The vertices with one host more than `hosts`."""
     traffic: str
-    """The traffic that was named; "" where none was."""
+    """The traffic that the user named; "" for none."""
     routing: str
-    """The policy for the traffic as YAML, within braces; "" where none was named."""
+    """The policy for this traffic as YAML, within braces; "" for none."""
     grows: bool
-    """Whether `expand` can add switches."""
+    """Whether `polarfab expand` can add switches."""
     figures: ClassVar[Mapping[str, Carried]] = MappingProxyType(measured_balances())
-    """What hosts can send by balance, as measured."""
+    """What hosts could send with each balance, by measurements."""
     figures_of: ClassVar[str] = FIGURES_OF
-    """The fabric that `figures` were measured in."""
+    """The fabric in which `figures` were measured."""
 
     @classmethod
     def of(
@@ -85,26 +91,27 @@ class StarterFiles:
         ports: int | None = None,
         traffic: str = "",
     ) -> StarterFiles:
-        """The values for a fabric of this name, family, parameters and hosts per node.
+        """Return the values for a fabric.
 
         Args:
-            name: of the fabric.
-            family: of its topology.
+            name: the name of the fabric.
+            family: the family of its topology.
             given: the topology's parameters.
-            hosts: per node.
-            more: how many nodes have one host more.
-            ports: of a switch; None for enough, with some to spare.
-            traffic: what its balance is to fit, one of `TRAFFIC`; "" for none.
+            hosts: the hosts of a switch.
+            more: how many switches have one host more.
+            ports: the ports of a switch; None for as many as are needed, and some to spare.
+            traffic: the traffic that the balance shall suit, one of `TRAFFIC`; "" for any.
 
         Raises:
-            InputError: there is no such family, or its parameters have no construction.
+            InputError: there is no such family, or no member with these parameters.
         """
         if problems := check_topology(family, given):
             raise InputError(problems)
         values = parameters(family, given)
         topology = build_topology(family, values)
         nodes, radix = topology.graph.order, int(topology.graph.degrees.max())
-        wanted = radix + hosts + (more > 0) + SPARE_PORTS
+        most_hosts = hosts + 1 if more else hosts
+        wanted = radix + most_hosts + SPARE_PORTS
         racks = ceil(nodes / RACK_UNITS)
         free = max(1, ceil((radix + 1) / RACK_UNITS))
         return cls(
@@ -131,7 +138,7 @@ class StarterFiles:
         return len(self.fuller)
 
     def texts(self) -> dict[str, str]:
-        """Both files, by name."""
+        """Return the text of both files, by name."""
         names = "fabric.yaml", "inventory.yaml"
         return {
             name: environment().get_template(f"starter/{name}.j2").render(s=self) for name in names
@@ -139,19 +146,19 @@ class StarterFiles:
 
 
 def _evenly(vertices: NDArray[np.int64], count: int) -> list[int]:
-    """So many of the vertices, evenly spaced."""
+    """Return `count` of the vertices, evenly spaced."""
     chosen: list[int] = vertices[np.arange(count) * len(vertices) // max(count, 1)].tolist()
     return chosen
 
 
 def _racks(count: int) -> tuple[StarterRack, ...]:
-    """So many racks, about a square of them: rows A, B, …, columns from 1."""
+    """Return `count` racks in about a square, with rows A, B, … and columns from 1."""
     columns = isqrt(count - 1) + 1
     places = (divmod(i, columns) for i in range(count))
     return tuple(StarterRack(f"{_letters(row)}{c + 1}", row, c) for row, c in places)
 
 
 def _letters(number: int) -> str:
-    """A, B, … Z, AA, AB, … for 0, 1, …"""
+    """Return A, B, … Z, AA, AB, … for 0, 1, …."""
     more, last = divmod(number, 26)
     return (_letters(more - 1) if more else "") + chr(ord("A") + last)

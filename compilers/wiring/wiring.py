@@ -1,9 +1,10 @@
-"""Wiring: vertex to node, edge to a port at each end, hosts to the ports left over.
+"""Wiring: the node of each vertex, the port at both ends of each link, and the ports of hosts.
 
-Egress class k of a switch is its k-th neighbour (ascending). On a node without modules the k-th
-link takes the k-th fabric port, or where there are racks, links to one rack take ports in a row;
-over several modules links are spread (`port_assignment`). Disabled ports are avoided while spare
-ones are left. Deterministic: the same topology and inventory give the same wiring everywhere.
+Link k of a switch leads to its k-th neighbour, in ascending order; `compilers.tables` numbers
+classes by it. On a node without modules the k-th link takes the k-th fabric port; where there are
+racks, links to one rack take consecutive ports; over several modules links are spread
+(`port_assignment`). Disabled ports are avoided while spare ones are left. The same topology and
+inventory give the same wiring on every machine.
 """
 
 from __future__ import annotations
@@ -37,22 +38,23 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType
 
 CABLE_ROWS_AT_ONCE = 1 << 14
+"""The most switches whose cables are looked up together."""
 GENERATED = "generated"
-"""The node type of hardware that is made up."""
+"""The node type of fabrics without an inventory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Wiring:
-    """Who is cabled to whom, S switches with at most K links and P hosts each."""
+    """The cables of S switches with at most K links and P hosts each."""
 
     names: Annotated[tuple[str, ...], "S", "name"]
     """The name of each switch."""
     management: Annotated[tuple[str, ...], "S"]
     """The management address of each switch; "" without one."""
     host_names: Annotated[tuple[str, ...], "hosts", "name"]
-    """S·P texts, vertex by vertex."""
+    """The names of all hosts, S·P texts, vertex by vertex."""
     datapath_id: Annotated[NDArray[np.uint64], "S"]
-    """uint64[S]."""
+    """uint64[S]: the OpenFlow datapath id of each switch."""
     port: Annotated[NDArray[np.int32], "S K", "0..ports+1"]
     """int32[S, K]: the port of the k-th link, 0 beyond the last."""
     far: Annotated[NDArray[np.int32], "S K", "-1..S"]
@@ -62,7 +64,7 @@ class Wiring:
     host_port: Annotated[NDArray[np.int32], "S P", "0..ports+1"]
     """int32[S, P]: the port of each host, 0 where there is no host."""
     node_type: Annotated[NDArray[np.uint16], "S", "0..types"]
-    """uint16[S] into type_names and port_names."""
+    """uint16[S]: the type of each switch, an index into type_names and port_names."""
     type_names: Annotated[tuple[str, ...], "types"]
     """The names of node types."""
     port_names: Annotated[tuple[tuple[str, ...], ...], "types"]
@@ -74,16 +76,16 @@ class Wiring:
         return f"<Wiring: {len(self.names):,} switches, {cables:,} cables, {hosts:,} hosts>"
 
     def port_name(self, vertex: int, port: int) -> str:
-        """The name that the operating system of the vertex's node gives the port."""
+        """Return the name that the operating system of the vertex's node gives the port."""
         return self.port_names[int(self.node_type[vertex])][port - 1]
 
     def same_ports(self, other: Wiring) -> bool:
-        """Whether every link takes the same ports as in another, so that tables are alike."""
-        words = ("port", "far", "far_port")
-        return all(np.array_equal(getattr(self, word), getattr(other, word)) for word in words)
+        """Whether every link uses the same ports as in another wiring."""
+        fields = ("port", "far", "far_port")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in fields)
 
     def installed(self) -> Installed:
-        """The ports of all links and hosts, by names."""
+        """Return the vertices, and the ports of all links and hosts, by names."""
         host, width = np.argwhere(self.host_port > 0), self.host_port.shape[1]
         return Installed(
             vertex={name: v for v, name in enumerate(self.names)},
@@ -101,40 +103,48 @@ class Wiring:
         )
 
     def ends(self, vertex: int) -> list[tuple[int, int, int]]:
-        """The links of a vertex: its port, who is at the other end, and the port there."""
+        """Return the links of a vertex: its port, the vertex at the far end, and the port there."""
         cabled = self.far[vertex] >= 0
         columns = (x[vertex][cabled].tolist() for x in (self.port, self.far, self.far_port))
         return list(zip(*columns, strict=True))
 
     def each_cable(self) -> Iterator[tuple[int, int, int, int]]:
-        """A switch, its port, the switch of a larger number at the other end, the port there."""
+        """Yield each cable once: a switch, its port, the larger switch at the far end, its port."""
         switch, link = self.links()
         ends = (x[switch, link].tolist() for x in (self.port, self.far, self.far_port))
         return zip(switch.tolist(), *ends, strict=True)
 
     def links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """int64[E] twice: of each link, by its number, the smaller switch and its place there."""
+        """Return all links in order: the smaller switch, and its number there, int64[E] each."""
         switch, link = np.nonzero(self.far > np.arange(len(self.far))[:, None])
         return switch, link
 
     def link_ends(self) -> NDArray[np.int64]:
-        """int64[E, 2]: the switches that each link joins, the smaller first."""
+        """Return the switches that each link joins, int64[E, 2], the smaller first."""
         switch, link = self.links()
         return np.stack((switch, self.far[switch, link]), axis=1).astype(np.int64)
 
     def cables(self) -> NDArray[np.int32]:
-        """int32[S, ports + 1]: the vertex that a port is cabled to, by its number; -1: none."""
+        """Return the vertex at the other end of each port, int32[S, ports + 1], -1 for none.
+
+        Columns are port numbers, which begin with 1.
+        """
         widest = max(len(names) for names in self.port_names)
         table = np.full((len(self.names), widest + 1), -1, np.int32)
         for first in range(0, len(table), CABLE_ROWS_AT_ONCE):
-            some = slice(first, first + CABLE_ROWS_AT_ONCE)
-            switch, link = np.nonzero(self.far[some] >= 0)
-            table[some][switch, self.port[some][switch, link]] = self.far[some][switch, link]
+            block = slice(first, first + CABLE_ROWS_AT_ONCE)
+            switch, link = np.nonzero(self.far[block] >= 0)
+            table[block][switch, self.port[block][switch, link]] = self.far[block][switch, link]
         return table
 
 
 def links_by_port(far: NDArray[np.int32], port: NDArray[np.int32]) -> NDArray[np.int16]:
-    """int16[S, ports + 1]: the link at each port number, -1 without a cable; of `Wiring`."""
+    """Return the link at each port, int16[S, ports + 1], -1 for a port without a cable.
+
+    Args:
+        far: `Wiring.far`.
+        port: `Wiring.port`.
+    """
     table = np.full((len(far), int(port.max(initial=0)) + 1), -1, np.int16)
     switch, link = np.nonzero(far >= 0)
     table[switch, port[switch, link]] = link
@@ -144,26 +154,31 @@ def links_by_port(far: NDArray[np.int32], port: NDArray[np.int32]) -> NDArray[np
 def generated_inventory(
     topology: Topology, hosts_per_node: int, plane: int = 0, names: Sequence[str] = ()
 ) -> Inventory:
-    """An inventory that just fits: one node type, a node per vertex, named by its vertex.
+    """Return an inventory that just fits a topology: one node type, and a node for each vertex.
 
-    names: what a graph's file calls the vertices. Names begin with the `plane`, where there are
-    several. Fabric ports come first and are as many as the largest degree, so the host ports have
-    the same numbers on every switch; a quadric leaves one free.
+    Fabric ports come first and are as many as the largest degree, so the host ports have the same
+    numbers on every switch.
+
+    Args:
+        topology: the fabric.
+        hosts_per_node: the host ports of a node.
+        plane: from 1, where there are several; the names of nodes begin with it.
+        names: the names that a graph's file gives the vertices, () to number nodes.
     """
     from inventory.model import Inventory, Node
 
-    first = Node.model_construct(name="", type=GENERATED)
+    template = Node.model_construct(name="", type=GENERATED)
     return Inventory.model_construct(
         node_types={GENERATED: generated_type(int(topology.graph.degrees.max()), hosts_per_node)},
         nodes=tuple(
-            first.model_copy(update={"name": f"{of_plane(plane)}{name}", "vertex": v})
+            template.model_copy(update={"name": f"{of_plane(plane)}{name}", "vertex": v})
             for v, name in enumerate(names or range(topology.graph.order))
         ),
     )
 
 
 def generated_type(links: int, hosts: int, more: int = 0) -> NodeType:
-    """The node type that is made up: ports for links, then for hosts, then for more links."""
+    """Return the node type `generated`: ports for links, then for hosts, then for more links."""
     from inventory.model import NodeType, PortBlock, PortRole
 
     counts: tuple[tuple[PortRole, int], ...] = (
@@ -182,12 +197,19 @@ def generated_type(links: int, hosts: int, more: int = 0) -> NodeType:
 
 
 def of_plane(plane: int) -> str:
-    """What names of a plane begin with; nothing where there is one only (0)."""
+    """Return the beginning of names of a plane, "" for 0, the plane of a fabric with one.
+
+    >>> of_plane(2)
+    'p2-'
+    """
     return f"p{plane}-" if plane else ""
 
 
 def first_id(plane: int) -> int:
-    """The datapath id of vertex 0, the plane above the 48 bits that are a MAC address in OVS."""
+    """Return the datapath id of vertex 0.
+
+    The plane is above the lower 48 bits, which Open vSwitch takes as a MAC address.
+    """
     return (max(plane, 1) - 1 << 48) + 1
 
 
@@ -200,21 +222,22 @@ def wire(
     first_asn: int = PRIVATE_AS,
     installed: Installed | None = None,
 ) -> Wiring:
-    """Place the topology on the inventory's nodes and ports.
+    """Give every vertex its node, and every link and host its ports.
 
     Args:
         topology: the fabric graph.
         inventory: nodes and their types.
-        hosts_per_node: P; vertices that are not endpoints get none.
-        position: int32[S], the order of links to one rack; by vertex without it.
-        plane: from 1, where there are several; datapath ids that are not given begin with it.
-        first_asn: the AS number of vertex 0, if its node has none of its own.
-        installed: links and hosts that keep their ports, where these work.
+        hosts_per_node: P; vertices that are not endpoints get no hosts.
+        position: int32[S], the order of links to one rack; None for the order of vertices.
+        plane: from 1, where there are several; datapath ids that the inventory does not give begin
+            with it.
+        first_asn: the AS number of vertex 0, if the inventory does not give one.
+        installed: links and hosts that keep their ports, if these work.
 
     Raises:
-        Refused: nodes short of ports, names and numbers that clash with those that nodes and
-            hosts get where the inventory gives none, cables that are no links, or links between
-            ports of different speeds or lanes.
+        Refused: nodes have too few ports, names or numbers of the inventory are also given to
+            other nodes or hosts, cables are no links, or links join ports of different speeds or
+            lanes.
     """
     site = Site.of(inventory, place(topology.graph.order, inventory))
     nodes, first = site.nodes, first_id(plane)
@@ -269,18 +292,18 @@ def wire(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PortPlan:
-    """The ports of links and hosts before disabled ones are left for spare ones."""
+    """The ports of links and hosts, before links leave disabled ports for spare ones."""
 
     links: NDArray[np.int32]
     """int32[S, K]: the port of each link."""
     hosts: NDArray[np.int32]
     """int32[S, P]: the port of each host."""
     link_pins: Pins
-    """By switch and link, the port that is fixed."""
+    """The ports of links that are fixed, by switch and link."""
     host_pins: Pins
-    """By switch and host, the port that is fixed."""
+    """The ports of hosts that are fixed, by switch and host."""
     short: dict[int, Shortage]
-    """The switches that are short of ports."""
+    """The switches that have too few ports."""
     findings: list[Finding]
     """What is wrong with fixed ports."""
 
@@ -296,12 +319,24 @@ def _ports(
     places: Sequence[Sequence[int]],
     installed: Installed | None,
 ) -> _PortPlan:
-    """The ports of links and hosts, those fixed by hand or installed before the others."""
+    """Choose the ports of links and hosts, those by hand or installed before all others.
+
+    Args:
+        topology: the fabric graph.
+        inventory: nodes, their types, and cables by hand.
+        site: the node of each vertex.
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+        groups: the order in which links take ports.
+        hosts: int64[S], the number of hosts of each switch.
+        places: the places of the hosts of each switch.
+        installed: links and hosts that keep their ports, None for none.
+    """
     disabled = _disabled(site.nodes, node_type, types)
     link_pins, findings = pins_of(inventory.cables, topology, site, node_type, types)
     lines = _host_lines(inventory)
-    host_pins, wrong = pins_of_hosts(site, node_type, types, disabled, link_pins, lines)
-    findings += wrong
+    host_pins, host_findings = pins_of_hosts(site, node_type, types, disabled, link_pins, lines)
+    findings += host_findings
     by_hand = fixed = link_pins, host_pins
     if installed and not findings:
         fixed = with_installed(
@@ -309,11 +344,18 @@ def _ports(
         )
     far = topology.graph.padded()
     fixed, links, of_hosts, short = _assigned(fixed, by_hand, far, groups, hosts, node_type, types)
-    return _PortPlan(links, of_hosts, *fixed, short, findings)
+    return _PortPlan(
+        links=links,
+        hosts=of_hosts,
+        link_pins=fixed[0],
+        host_pins=fixed[1],
+        short=short,
+        findings=findings,
+    )
 
 
 def _host_lines(inventory: Inventory) -> dict[str | None, int]:
-    """The lines of the file of hosts, by their names; none where hosts are listed at nodes."""
+    """Return the line of each host in the file of hosts, by name; {} without such a file."""
     return {row.host.name: row.line for row in inventory.hosts}
 
 
@@ -325,13 +367,13 @@ def _put_hosts(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
 ) -> None:
-    """Write the ports of hosts at nodes that fix some of them, or leave places out.
+    """Change the ports of hosts at nodes with fixed ports, or with places without a host.
 
     Args:
-        host_port: int32[S, P], the ports of hosts, which is written to.
+        host_port: int32[S, P], the ports of hosts, which are changed.
         port: int32[S, K], the ports of links.
-        places: of each switch, the numbers of its hosts.
-        pins: by switch and host, the port that is fixed.
+        places: the places of the hosts of each switch.
+        pins: the ports that are fixed, by switch and host.
         node_type: uint16[S] into types.
         types: the ports of each type.
     """
@@ -340,15 +382,18 @@ def _put_hosts(
         if not fixed and numbers == [*range(len(numbers))]:
             continue
         taken = [*port[v].tolist(), *fixed.values()]
-        others = iter(types[node_type[v]].hosts(taken, len(numbers)))
+        free_ports = iter(types[node_type[v]].hosts(taken, len(numbers)))
         host_port[v] = 0
-        host_port[v, numbers] = [fixed[h] if h in fixed else next(others, 0) for h in numbers]
+        host_port[v, numbers] = [fixed[h] if h in fixed else next(free_ports, 0) for h in numbers]
 
 
 def _host_names(
     pattern: str | None, site: Site, places: Sequence[Sequence[int]], hosts_per_node: int
 ) -> tuple[str, ...]:
-    """The name of each host, vertex by vertex: one of its own, else by the pattern, else usual."""
+    """Return the name of each host, vertex by vertex.
+
+    The inventory's name, else one by the pattern of the inventory, else the default one.
+    """
     by_pattern = _by_pattern(pattern, site, places)
     return tuple(
         name
@@ -360,7 +405,7 @@ def _host_names(
 def _disabled(
     nodes: Sequence[Node], node_type: NDArray[np.uint16], types: Sequence[TypePorts]
 ) -> dict[int, list[int]]:
-    """The numbers of disabled ports by vertex, where there are any, as the inventory lists them."""
+    """Return the numbers of disabled ports, in the inventory's order, by vertices that have any."""
     listed = {v: node.disabled_ports for v, node in enumerate(nodes) if node.disabled_ports}
     return {
         v: [types[node_type[v]].names.index(name) + 1 for name in names]
@@ -374,28 +419,33 @@ def _groups(
     inventory: Inventory,
     position: NDArray[np.int32] | None,
 ) -> PortGroups:
-    """Links by the rack at their other end; all in one group where the inventory has no racks."""
+    """Return links grouped by the rack at their other end; one group without racks.
+
+    With cassettes, links are in the order of their headings, so that racks of one kind use the
+    lanes of ribbons in the same way.
+    """
     far = topology.graph.padded()
-    spread = inventory.placement.modules == "spread" and not _made_up(inventory)
-    alike = inventory.panels or (spread and is_whole(topology))
-    numbered = family_of(topology.family).headings(topology) if alike else None
-    heading = None
+    spread = inventory.placement.modules == "spread" and not _is_generated(inventory)
+    needs_headings = inventory.panels or (spread and is_whole(topology))
+    headings = family_of(topology.family).headings(topology) if needs_headings else None
+    module_heading = None
     if spread:
-        places = np.broadcast_to(np.arange(far.shape[1], dtype=np.int32), far.shape)
-        heading = numbered if is_whole(topology) else places
-    if inventory.panels and numbered is not None:  # lanes of ribbons are alike in alike racks
+        numbers = np.broadcast_to(np.arange(far.shape[1], dtype=np.int32), far.shape)
+        module_heading = headings if is_whole(topology) else numbers
+    if inventory.panels and headings is not None:
         single = PortGroups.single(far)
-        return replace(single, order=np.argsort(numbered, axis=1), heading=heading)
+        return replace(single, order=np.argsort(headings, axis=1), heading=module_heading)
     if not inventory.racks:
-        return replace(PortGroups.single(far), heading=heading)
+        return replace(PortGroups.single(far), heading=module_heading)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     rack = np.array([index.get(node.rack or "", 0) for node in nodes], np.int32)
-    listed = np.arange(len(nodes)) if position is None else position
-    return replace(PortGroups.of(far, rack, listed.astype(np.int64)), heading=heading)
+    place_in_rack = np.arange(len(nodes)) if position is None else position
+    groups = PortGroups.of(far, rack, place_in_rack.astype(np.int64))
+    return replace(groups, heading=module_heading)
 
 
-def _made_up(inventory: Inventory) -> bool:
-    """Whether the node type is one that was made up, whose port blocks are no modules."""
+def _is_generated(inventory: Inventory) -> bool:
+    """Whether the node type is the generated one, whose port blocks are no modules."""
     return GENERATED in inventory.node_types
 
 
@@ -408,27 +458,40 @@ def _assigned(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
 ) -> tuple[tuple[Pins, Pins], NDArray[np.int32], NDArray[np.int32], dict[int, Shortage]]:
-    """The fixed ports of links and hosts, the ports of all, and the switches short of ports.
+    """Choose the ports of all links and hosts.
 
-    Where what is installed leaves a switch too few, its hosts move, and if need be its links.
+    If installed ports leave a switch too few, its hosts move, and if that is not enough, its links.
+
+    Args:
+        fixed: the ports of links and of hosts that are fixed by hand or installed.
+        by_hand: those that are fixed by hand.
+        far: int32[S, K], the neighbour at each link.
+        groups: the order in which links take ports.
+        hosts: int64[S], the number of hosts of each switch.
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+
+    Returns:
+        The fixed ports that are left, the ports of links, int32[S, K], and of hosts, int32[S, P],
+        and the switches with too few ports.
     """
     pins, host_pins = fixed
     degrees = np.count_nonzero(far >= 0, axis=1)
     for moving in ("hosts", "links", ""):
-        kept = {v: list(ports.values()) for v, ports in host_pins.items()}
-        port = ports_of_links(far, node_type, types, groups, pins, hosts, kept)
+        ports_of_hosts = {v: list(ports.values()) for v, ports in host_pins.items()}
+        port = ports_of_links(far, node_type, types, groups, pins, hosts, ports_of_hosts)
         host_port, short = _host_ports(port, degrees, hosts, node_type, types)
         if not short or (pins, host_pins) == by_hand:
             break
         if moving == "hosts":
-            host_pins = _freed(host_pins, by_hand[1], short)
+            host_pins = _only_by_hand(host_pins, by_hand[1], short)
         elif moving == "links":
-            pins = _freed(pins, by_hand[0], short)
+            pins = _only_by_hand(pins, by_hand[0], short)
     return (pins, host_pins), port, host_port, short
 
 
-def _freed(fixed: Pins, by_hand: Pins, switches: Collection[int]) -> Pins:
-    """Of these switches only the ports by hand."""
+def _only_by_hand(fixed: Pins, by_hand: Pins, switches: Collection[int]) -> Pins:
+    """Return the fixed ports, of these switches only those by hand."""
     others = {v: ports for v, ports in fixed.items() if v not in switches}
     return others | {v: by_hand[v] for v in switches if v in by_hand}
 
@@ -440,27 +503,39 @@ def _host_ports(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
 ) -> tuple[NDArray[np.int32], dict[int, Shortage]]:
-    """int32[S, P], the ports of hosts, and the switches that are short of ports of either use."""
+    """Return the ports of hosts, int32[S, P], and the switches with too few ports.
+
+    Switches of one type whose links and hosts take the same ports are looked at together.
+
+    Args:
+        port: int32[S, K], the ports of links.
+        degrees: int64[S], the number of links of each switch.
+        hosts: int64[S], the number of hosts of each switch.
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+    """
     host_port = np.zeros((len(port), int(hosts.max(initial=0))), np.int32)
     shape: NDArray[np.int64] = np.column_stack((node_type, degrees, hosts, np.sort(port, axis=1)))
     short: dict[int, Shortage] = {}
-    for (t, degree, count, *taken), alike in alike_rows(shape):
-        links = [number for number in taken if number]
-        ends = types[t].hosts(links, count)
-        host_port[alike, : len(ends)] = ends
-        if len(links) < degree or len(ends) < count:
-            own = tuple(
-                types[t].names[n - 1] for n in sorted({*types[t].host} - {*types[t].fabric})
+    for (t, degree, count, *port_numbers), switches in alike_rows(shape):
+        link_ports = [number for number in port_numbers if number]
+        host_ports = types[t].hosts(link_ports, count)
+        host_port[switches, : len(host_ports)] = host_ports
+        if len(link_ports) < degree or len(host_ports) < count:
+            host_only = sorted({*types[t].host} - {*types[t].fabric})
+            names = tuple(types[t].names[n - 1] for n in host_only)
+            shortage = Shortage(
+                len(types[t].names), names, len(link_ports), degree, len(host_ports), count
             )
-            lack = Shortage(len(types[t].names), own, len(links), degree, len(ends), count)
-            short |= dict.fromkeys(alike.tolist(), lack)
+            short |= dict.fromkeys(switches.tolist(), shortage)
     return host_port, short
 
 
 def place(order: int, inventory: Inventory) -> list[int]:
-    """Which of the inventory's nodes each vertex is: those that name one first, others in order.
+    """Return the node of each vertex, by its place in the inventory's list of nodes.
 
-    There are enough of them, at vertices that are there (`compilers.spec.cross_checks`).
+    Nodes that name a vertex are there; others get the vertices that are left, in order. There are
+    enough nodes, and they name existing vertices (`compilers.spec.cross_checks`).
     """
     fixed = {node.vertex: i for i, node in enumerate(inventory.nodes) if node.vertex is not None}
     free = iter(waiting_nodes(order, inventory))
@@ -468,29 +543,30 @@ def place(order: int, inventory: Inventory) -> list[int]:
 
 
 def waiting_nodes(order: int, inventory: Inventory) -> list[int]:
-    """The nodes without a vertex that can get one, in their order.
+    """Return the nodes without a vertex that can get one, by their places in the list of nodes.
 
-    Where there are more nodes than vertices, planned ones stay spares, the last first.
+    If there are more nodes than vertices, planned nodes stay spares, the last first.
     """
     free = [i for i, node in enumerate(inventory.nodes) if node.vertex is None]
     planned = [i for i in free if inventory.nodes[i].state == "planned"]
     surplus = max(len(inventory.nodes) - order, 0)
-    left = {*planned[max(len(planned) - surplus, 0) :]} if surplus else set()
-    return [i for i in free if i not in left]
+    spares = {*planned[max(len(planned) - surplus, 0) :]} if surplus else set()
+    return [i for i in free if i not in spares]
 
 
 def _by_pattern(
     pattern: str | None, site: Site, places: Sequence[Sequence[int]]
 ) -> list[list[str | None]]:
-    """The names that a pattern gives the hosts of each vertex, by their places.
+    """Return the names that a pattern gives the hosts of each vertex, by their places.
 
-    Numbers count from 1 in the order in which the inventory lists nodes, hosts of a node from 1.
+    The number in a name counts all hosts from 1, in the order in which the inventory lists nodes;
+    the host in a name counts the hosts of its node from 1.
     """
     if pattern is None:
         return [[] for _ in site.nodes]
-    listed = sorted(range(len(places)), key=lambda v: site.placed[v])
-    before = accumulate((len(places[v]) for v in listed), initial=0)
-    firsts = dict(zip(listed, before, strict=False))
+    in_listed_order = sorted(range(len(places)), key=lambda v: site.placed[v])
+    before = accumulate((len(places[v]) for v in in_listed_order), initial=0)
+    firsts = dict(zip(in_listed_order, before, strict=False))
     names: list[list[str | None]] = []
     for v, node in enumerate(site.nodes):
         of_node: list[str | None] = [None] * (max(places[v], default=-1) + 1)
@@ -503,13 +579,17 @@ def _by_pattern(
 
 
 def _named(node: Node, by_pattern: Sequence[str | None]) -> list[str | None]:
-    """The names of a node's hosts: those of the inventory, else those by the pattern."""
-    listed = [host.name for host in node.hosts]
-    return [name or other for name, other in zip_longest(listed, by_pattern)]
+    """Return the names of a node's hosts: those of the inventory, else those by the pattern."""
+    in_inventory = [host.name for host in node.hosts]
+    return [name or other for name, other in zip_longest(in_inventory, by_pattern)]
 
 
 def host_names_at(vertex: int, names: Sequence[str | None], hosts: int) -> list[str]:
-    """These names, else h<vertex>, with the host's number where there are several."""
+    """Return the names of a switch's hosts, with a default name where there is no other.
+
+    >>> host_names_at(7, ["web"], 2)
+    ['web', 'h7-1']
+    """
     names = [*names, *[None] * hosts]
-    usual = [f"h{vertex}"] if hosts == 1 else [f"h{vertex}-{i}" for i in range(hosts)]
-    return [name or default for name, default in zip(names, usual, strict=False)]
+    defaults = [f"h{vertex}"] if hosts == 1 else [f"h{vertex}-{i}" for i in range(hosts)]
+    return [name or default for name, default in zip(names, defaults, strict=False)]

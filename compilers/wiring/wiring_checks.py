@@ -1,4 +1,8 @@
-"""Checks of nodes against the vertices they carry: ports, hosts, names and datapath ids."""
+"""Checks of the inventory's nodes against the vertices that they are.
+
+They find nodes with too few ports or too many hosts, and names and numbers of the inventory that
+other nodes and hosts get by default. `compilers.wiring.wiring` runs them.
+"""
 
 from __future__ import annotations
 
@@ -19,93 +23,99 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 MORE_PORTS = "choose a type with more ports, or lower hosts_per_node or the topology's size"
 MORE_HOST_PORTS = "give the type more ports with `role: host` or `any`, or lower hosts_per_node"
-
 OTHER_VERTICES = "nodes keep the vertices of the earlier build, without it others may fit"
+"""What to do about too few ports, in messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Ports that a node of a type has for a vertex, and those that it needs."""
+    """How many ports a node has for a vertex, and how many the vertex needs."""
 
     ports: int
-    """All ports of the type."""
+    """The number of ports of the node's type."""
     own: tuple[str, ...]
-    """The names of those that only hosts may take."""
+    """The names of the ports that only hosts may take."""
     links: int
-    """Ports that links got."""
+    """The number of links that got a port."""
     links_needed: int
-    """Ports that links need."""
+    """The number of links."""
     hosts: int
-    """Ports that hosts got."""
+    """The number of hosts that got a port."""
     hosts_needed: int
-    """Ports that hosts need."""
+    """The number of hosts."""
 
+    def missing(self) -> str:
+        """Return in words how many ports are missing, and for what."""
+        uses = []
+        if self.links < self.links_needed:
+            uses.append(f"{self.links_needed - self.links} for links")
+        if self.hosts < self.hosts_needed:
+            uses.append(f"{self.hosts_needed - self.hosts} for hosts")
+        return " and ".join(uses)
 
-def _for_hosts(s: Shortage) -> str:
-    """Which ports are for hosts, where they are what is missing."""
-    if s.hosts >= s.hosts_needed:
-        return ""
-    if not s.own:
-        return " (hosts get those that links leave)"
-    names = s.own[0] if len(s.own) == 1 else f"{s.own[0]} to {s.own[-1]}"
-    return f" ({names} for hosts only)"
+    def ports_for_hosts(self) -> str:
+        """Return in words which ports are for hosts, "" if hosts have enough."""
+        if self.hosts >= self.hosts_needed:
+            return ""
+        if not self.own:
+            return " (hosts get those that links leave)"
+        names = self.own[0] if len(self.own) == 1 else f"{self.own[0]} to {self.own[-1]}"
+        return f" ({names} for hosts only)"
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The nodes in vertex order, and the place of each in the inventory.
-
-    Nodes that are generated have no place of their own: findings are with what generates them.
-    """
+    """The node of each vertex, with its place in the inventory for messages."""
 
     nodes: Sequence[Node]
+    """The nodes in vertex order."""
     placed: Sequence[int]
+    """The place of each node in the inventory's list."""
     generated: bool = False
+    """Whether the inventory has `generate`, which findings are about then."""
 
     @classmethod
     def of(cls, inventory: Inventory, placed: Sequence[int]) -> Site:
-        """The inventory's nodes at these places."""
+        """Return the nodes at these places of the inventory's list."""
         nodes = [inventory.nodes[i] for i in placed]
         return cls(nodes, placed, inventory.generate is not None)
 
     def finding(self, vertex: int, rest: KeyPath, required: str, given: str, todo: str) -> Finding:
-        """A finding about the value at `rest` of the node at `vertex`."""
+        """Return a finding about the value at `rest` of the node of a vertex."""
         front: KeyPath = ("generate",) if self.generated else ("nodes", self.placed[vertex])
         return Finding((*front, *rest), required, given, todo)
 
     def short_of_ports(
         self, shortages: dict[int, Shortage], installed: bool = False
     ) -> Iterator[Finding]:
-        """Vertices whose node has too few ports, in vertex order; one of those of a type alike.
+        """Yield findings about vertices whose node has too few ports, in vertex order.
 
-        installed: whether nodes have the vertices of an earlier build.
+        Vertices with nodes of one type and the same shortage get one finding.
+
+        Args:
+            shortages: by vertex.
+            installed: whether nodes have the vertices of an earlier build.
         """
-        alike = Counter((self.nodes[vertex].type, s) for vertex, s in shortages.items())
-        for vertex, s in sorted(shortages.items()):
+        vertices_alike = Counter((self.nodes[v].type, s) for v, s in shortages.items())
+        for vertex, shortage in sorted(shortages.items()):
             node = self.nodes[vertex]
-            if (more := alike.pop((node.type, s), 0) - 1) < 0:
+            count = vertices_alike.pop((node.type, shortage), 0)
+            if not count:  # reported with an earlier vertex
                 continue
-            missing = [
-                f"{needed - ports} for {use}"
-                for use, ports, needed in (
-                    ("links", s.links, s.links_needed),
-                    ("hosts", s.hosts, s.hosts_needed),
-                )
-                if ports < needed
-            ]
-            others = f" and {more:,} more" if more > 0 else ""
-            todo = MORE_HOST_PORTS if s.links >= s.links_needed else MORE_PORTS
+            others = f" and {count - 1:,} more" if count > 1 else ""
+            links_fit = shortage.links >= shortage.links_needed
+            todo = MORE_HOST_PORTS if links_fit else MORE_PORTS
             yield self.finding(
                 vertex,
                 ("type",),
-                f"{s.links_needed} ports for links and {s.hosts_needed} for hosts",
-                f"{node.type} with {s.ports}{_for_hosts(s)}, {' and '.join(missing)} missing "
-                f"at {node.name} (vertex {vertex}){others}",
+                f"{shortage.links_needed} ports for links and {shortage.hosts_needed} for hosts",
+                f"{node.type} with {shortage.ports}{shortage.ports_for_hosts()}, "
+                f"{shortage.missing()} missing at {node.name} (vertex {vertex}){others}",
                 f"{todo}; {OTHER_VERTICES}" if installed else todo,
             )
 
     def hosts_beyond(self, hosts: NDArray[np.int64]) -> Iterator[Finding]:
-        """Nodes that list more hosts than their vertex has."""
+        """Yield findings about nodes that list more hosts than their vertex has, int64[S]."""
         for vertex, node in enumerate(self.nodes):
             listed = sum(not host.absent for host in node.hosts)
             if listed > hosts[vertex]:
@@ -120,7 +130,13 @@ class Site:
     def unusable_names(
         self, names: Sequence[str], per_node: int, pattern: str | None
     ) -> Iterator[Finding]:
-        """Names by a pattern that are no host names, or that two hosts get."""
+        """Yield findings about names by a pattern that are no host names, or that two hosts get.
+
+        Args:
+            names: the name of each host, vertex by vertex.
+            per_node: the number of names of a vertex.
+            pattern: of the inventory; None without one.
+        """
         if pattern is None:
             return
         first: dict[str, str] = {}
@@ -128,8 +144,8 @@ class Site:
             node = self.nodes[i // per_node]
             if not NAME.fullmatch(name):
                 required = "host names of at most 63 letters, digits and . _ -"
-                rack = "{rack}" in pattern and not node.rack
-                todo = "give the node a rack" if rack else "shorten the pattern"
+                needs_rack = "{rack}" in pattern and not node.rack
+                todo = "give the node a rack" if needs_rack else "shorten the pattern"
                 given = f"{shown(name)} at {node.name}"
                 yield Finding(("host_names",), required, given, todo)
             elif (other := first.setdefault(name.lower(), node.name)) != node.name:
@@ -141,22 +157,25 @@ class Site:
     def clashing_names(
         self, host_names: Sequence[str], per_node: int, lines: Mapping[str | None, int]
     ) -> Iterator[Finding]:
-        """Given names that are also the usual name of a host without one (h<vertex>).
+        """Yield findings about names of the inventory that are also a host's default name.
 
-        lines: of the file that has the hosts, by their names; empty where they are at nodes.
+        Args:
+            host_names: the name of each host, vertex by vertex.
+            per_node: the number of names of a vertex.
+            lines: the line of each host in the file of hosts, by name; {} without such a file.
         """
-        usual: dict[str, int] = {}
-        given: list[tuple[str, int, KeyPath]] = []
+        default_names: dict[str, int] = {}  # with the vertex of the host
+        in_inventory: list[tuple[str, int, KeyPath]] = []
         for vertex, node in enumerate(self.nodes):
-            given.append((node.name, vertex, ("name",)))
+            in_inventory.append((node.name, vertex, ("name",)))
             for h in range(per_node):
                 name = host_names[vertex * per_node + h]
                 if h < len(node.hosts) and node.hosts[h].name:
-                    given.append((name, vertex, ("hosts", h, "name")))
+                    in_inventory.append((name, vertex, ("hosts", h, "name")))
                 else:
-                    usual[name] = vertex
-        for name, vertex, rest in given:
-            if (other := usual.get(name.lower())) is None:
+                    default_names[name] = vertex
+        for name, vertex, rest in in_inventory:
+            if (other := default_names.get(name.lower())) is None:
                 continue
             required = "a name that no other node or host has"
             clash = f"{name}, which the host without a name at vertex {other} gets"
@@ -167,18 +186,18 @@ class Site:
                 yield self.finding(vertex, rest, required, clash, todo)
 
     def clashing_numbers(self, key: str, noun: str, first: int) -> Iterator[Finding]:
-        """Given numbers that are also the usual one (first + vertex) of a node without one.
+        """Yield findings about numbers of the inventory that are also another node's default.
 
         Args:
-            key: of the number, such as datapath_id.
-            noun: what it is.
-            first: the usual one of vertex 0.
+            key: the key of the number, such as datapath_id.
+            noun: what the number is, in words.
+            first: the default of vertex 0; that of vertex v is v higher.
         """
-        own: list[int | None] = [getattr(node, key) for node in self.nodes]
-        for vertex, number in enumerate(own):
-            if number is None or not 0 <= number - first < len(own):
+        numbers: list[int | None] = [getattr(node, key) for node in self.nodes]
+        for vertex, number in enumerate(numbers):
+            if number is None or not 0 <= number - first < len(numbers):
                 continue
-            if own[number - first] is None:
+            if numbers[number - first] is None:
                 other = self.nodes[number - first].name
                 text = f"{number:#x}" if key == "datapath_id" else str(number)
                 yield self.finding(
