@@ -1,1 +1,1 @@
-"""Balances, one a file: who may have each, what it needs of a target, what it does to tables."""
+"""Balances, one in each file: how packets from hosts are spread, and which fabrics may have it."""

@@ -1,4 +1,4 @@
-"""`compact-valiant`: hosts' packets go by a neighbour of their switch, and minimally from there."""
+"""The balance `compact-valiant`: packets of hosts go to a random neighbour, then minimally."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
 
 FITTED = f", adjacent: bounce, demand: {DEMAND_FILE}"
-"""What can follow a demand in every family."""
+"""The other words of a policy whose weights are fitted to measured traffic, in any family."""
 
 
 class CompactValiant(Balance):
-    """Compact Valiant (PolarFly paper, §VII-B): alternates are as `Balance` has them."""
+    """Compact Valiant (PolarFly paper, §VII-B).
+
+    Alternates are all neighbours whose minimal path does not lead back, the default of `Balance`.
+    """
 
     name = "compact-valiant"
     place = 3
     figures = MappingProxyType({"": Carried(68, 37, 13), FITTED: Carried(100, 86, None)})
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Traffic that was measured, to which shares are fitted."""
+        """Suit measured traffic, to which shares are fitted."""
         return FITTED if traffic == MEASURED else None

@@ -1,4 +1,7 @@
-"""`ecmp`: all shortest paths alike, and nothing longer; with `transit: ecmp` at every hop."""
+"""The balance `ecmp`: packets take all shortest paths equally, and no longer ones.
+
+They are shared where they enter; with `transit: ecmp`, at every hop.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +28,25 @@ class Ecmp(Balance):
     forwarding = Forwarding(alternates="shortest")
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """Words that ask for other paths or shares than all shortest paths alike."""
+        """Yield findings about words that ask for other paths, or for unequal shares."""
         if routing.transit == self.name and routing.demand:
             required = "no demand with `transit: ecmp`, where every switch shares alike"
             todo = "remove `demand`, or `transit`: shares are fitted where packets enter"
             yield Finding(("routing", "demand"), required, routing.demand, todo)
-        for word, needed in (("adjacent", "minimal"), ("minimal_share", EQUAL_COST)):
-            if (given := getattr(routing, word)) != needed:
+        for word, allowed in (("adjacent", "minimal"), ("minimal_share", EQUAL_COST)):
+            if (value := getattr(routing, word)) != allowed:
                 todo = f"remove `{word}`, or choose `balance: compact-valiant`"
-                required = f"{needed} with `balance: {self.name}`"
-                yield Finding(("routing", word), required, given, todo)
+                required = f"{allowed} with `balance: {self.name}`"
+                yield Finding(("routing", word), required, value, todo)
         if routing.disjoint == "edge":
             required, todo = f"auto or none with `balance: {self.name}`", "remove `disjoint`"
             yield Finding(("routing", "disjoint"), required, "edge", todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Trees, whose paths rise and fall: no switch is an intermediate. And several paths."""
+        """Suit trees, where switches without hosts cannot be intermediates, and uniform traffic.
+
+        Uniform traffic only in families with several shortest paths.
+        """
         if topology.endpoints.all():
             return "" if traffic == UNIFORM and not family.single else None
         if traffic == MEASURED:
@@ -50,7 +56,11 @@ class Ecmp(Balance):
     def unfit(
         self, routing: RoutingSpec, family: Family, parameters: Parameters
     ) -> Iterator[Finding]:
-        """One shortest path, or several that are not looked for; rows for whole supernodes."""
+        """Yield reasons why a family cannot have it.
+
+        It has one shortest path only, its classes are constructed and not searched, or its rows
+        lead to whole supernodes, where packets cannot be shared at every hop.
+        """
         if family.single and family.constructed:
             required = "a family with several shortest paths between two switches"
             given = f"{self.name} in {family.name}, which has one"

@@ -1,4 +1,4 @@
-"""`minimal`: one shortest path for every pair of switches."""
+"""The balance `minimal`: one shortest path for every pair of switches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Minimal(Balance):
-    """Nothing is spread."""
+    """Minimal routing, which does not spread packets."""
 
     name = "minimal"
     place = 1
@@ -26,7 +26,7 @@ class Minimal(Balance):
     figures = MappingProxyType({"": Carried(100, 25, 12)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """A demand that nothing is fitted to, bounced paths for traffic that is not spread."""
+        """Yield findings about a demand and about bounced paths, which need alternates."""
         if routing.demand:
             todo = "add `balance: compact-valiant`, or remove `demand`"
             required = "a balance with alternates, whose shares are fitted to the demand"
@@ -37,5 +37,5 @@ class Minimal(Balance):
             yield Finding(("routing", "adjacent"), required, "bounce", todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Uniform traffic, where there is one shortest path."""
+        """Suit uniform traffic, in families with one shortest path."""
         return "" if traffic == UNIFORM and family.single else None

@@ -1,4 +1,4 @@
-"""`spread`: packets take a random link twice, and then shortest paths, in any graph."""
+"""The balance `spread`: packets take a random link twice, and then shortest paths."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from compilers.spec.fabric_spec import RoutingSpec
 
 REFUSED = "pn"
-"""The family where packets would have to stay marked on two links, to carry what valiant does."""
+"""The family that is refused: to carry as much as `valiant`, marks would have to last longer."""
 
 
 class Spread(Balance):
-    """The stage of a packet is its mark (`compilers.routing.marked_spread`).
+    """Marked spread: a bit in the packet tells its stage (`compilers.routing.marked_spread`).
 
-    What is short of links is refused by `marked_spread.require_onward`.
+    Fabrics whose switches have too few links are refused by `marked_spread.require_onward`.
     """
 
     name = "spread"
@@ -32,18 +32,18 @@ class Spread(Balance):
     figures = MappingProxyType({"": Carried(52, 49, 46)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """Marked packets take all links alike."""
+        """Yield findings about words that ask for other shares: marked packets take all links."""
         yield from fixed_shares(routing)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Any traffic, where a formula says what every permutation gets."""
-        known = family.marked_share(topology.parameters, 1)
-        return "" if traffic == ANY and known else None
+        """Suit any traffic, in families with a formula for what every permutation gets."""
+        share = family.marked_share(topology.parameters, 1)
+        return "" if traffic == ANY and share else None
 
     def unfit(
         self, routing: RoutingSpec, family: Family, parameters: Parameters
     ) -> Iterator[Finding]:
-        """PN, where valiant carries as much of every permutation."""
+        """Refuse the family PN, where `valiant` carries as much of every permutation."""
         del routing, parameters
         if family.name == REFUSED:
             required = f"another balance in a {family.name}"

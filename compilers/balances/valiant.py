@@ -1,4 +1,4 @@
-"""`valiant`: packets carry an intermediate switch, drawn at random where they enter."""
+"""The balance `valiant`: packets go by an intermediate switch, drawn at random where they enter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Valiant(Balance):
     figures = MappingProxyType({"": Carried(51, 51, 51)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """Packets take any intermediate alike."""
+        """Yield findings about words that ask for other shares: all intermediates have the same."""
         yield from fixed_shares(routing)
         if routing.minimal_share != EQUAL_COST:
             required = f"{EQUAL_COST} with `balance: {self.name}`"
@@ -39,23 +39,26 @@ class Valiant(Balance):
             yield Finding(("routing", "minimal_share"), required, given, todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Any traffic, where every switch can be an intermediate."""
+        """Suit any traffic where every switch has hosts and so can be an intermediate switch."""
         return "" if traffic == ANY and topology.endpoints.all() else None
 
     def placed(self, topology: Topology, wiring: Any) -> Iterator[Finding]:
-        """Switches that are no intermediates, as they have no hosts.
+        """Refuse fabrics with switches without hosts, which cannot be intermediates.
 
-        One that gives up an intermediate takes the packet for one of its own hosts, and has to have
-        routes that are proved for these. Nor do such fabrics gain: their paths all rise and fall.
+        A switch that takes the intermediate off forwards the packet like one of its own hosts, and
+        needs routes that are proved for hosts. Trees would gain nothing, as all paths go up and
+        down anyway.
         """
-        lacking = np.flatnonzero((wiring.far >= 0).any(axis=1) & ~topology.endpoints)
-        if len(lacking):
-            yield Finding(
-                ROUTING,
-                f"another balance in family {topology.family}, where not every switch has hosts",
-                f"{self.name}, and {len(lacking):,} switches without, such as "
-                f"{wiring.names[int(lacking[0])]}",
-                "write spread, which carries every permutation"
-                if family_of(topology.family).marked_share(topology.parameters, 1)
-                else "write ecmp, which spreads over all shortest paths, or compact-valiant",
-            )
+        without_hosts = np.flatnonzero((wiring.far >= 0).any(axis=1) & ~topology.endpoints)
+        if not len(without_hosts):
+            return
+        todo = "write ecmp, which spreads over all shortest paths, or compact-valiant"
+        if family_of(topology.family).marked_share(topology.parameters, 1):
+            todo = "write spread, which carries every permutation"
+        yield Finding(
+            ROUTING,
+            f"another balance in family {topology.family}, where not every switch has hosts",
+            f"{self.name}, and {len(without_hosts):,} switches without, such as "
+            f"{wiring.names[int(without_hosts[0])]}",
+            todo,
+        )

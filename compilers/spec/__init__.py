@@ -1,1 +1,1 @@
-"""fabric.yaml as values: what to build, how to address it, how to route it."""
+"""The spec: fabric.yaml as values, its checks, and what balances and targets are called in it."""

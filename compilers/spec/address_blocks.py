@@ -1,20 +1,43 @@
-"""Blocks of addresses: the length of a vertex's prefix, and the number of blocks in a pool."""
+"""Sizes of address blocks: the prefix length of a vertex's block, and how many a pool must hold.
+
+`compilers.wiring.addressing` plans addresses by them, and checks of the spec refuse pools that are
+too small.
+"""
 
 from __future__ import annotations
 
 FIRST_HOST = 2
+"""The place of the first host in a block, after the network and the gateway."""
 
 
 def ipv4_block_length(hosts: int) -> int:
-    """The prefix length whose block holds `hosts` hosts, a gateway, network and broadcast."""
+    """Return the prefix length of a block of IPv4 addresses for a switch and its hosts.
+
+    The block also holds the network, the gateway and the broadcast address.
+
+    >>> ipv4_block_length(4)
+    29
+    """
     return 32 - (hosts + FIRST_HOST).bit_length()
 
 
 def member_bits(hierarchy: int) -> int:
-    """The bits of a block's number that distinguish the members of a supernode."""
+    """Return the bits of a block's number that distinguish the members of a supernode.
+
+    >>> member_bits(6)
+    3
+    """
     return (hierarchy - 1).bit_length()
 
 
 def block_count(order: int, hierarchy: int) -> int:
-    """How many blocks a pool has to hold, those between supernodes included."""
+    """Return how many blocks a pool has to hold, unused ones between supernodes included.
+
+    Args:
+        order: the number of vertices.
+        hierarchy: the vertices of a supernode, 1 without supernodes.
+
+    >>> block_count(12, 6)
+    16
+    """
     return order // hierarchy << member_bits(hierarchy)

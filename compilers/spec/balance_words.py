@@ -1,4 +1,4 @@
-"""Traffic that a balance is chosen for, and words that no balance with fixed shares takes."""
+"""Words that several balances share: kinds of traffic, and a check of fixed shares."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ if TYPE_CHECKING:
     from compilers.spec.fabric_spec import RoutingSpec
 
 UNIFORM, ANY, MEASURED = TRAFFIC = ("uniform", "any", "measured")
+"""The kinds of traffic that `polarfab init` chooses a balance for."""
 DEMAND_FILE = "traffic.csv"
-"""The file of the traffic that was measured, in the folder of fabric.yaml."""
+"""The file of measured traffic, in the folder of fabric.yaml."""
 FIGURES_OF = "PolarFly q = 7, 4 hosts a switch"
-"""The fabric of `Balance.figures`."""
+"""The fabric in which `Balance.figures` were measured."""
 
 
 def fixed_shares(routing: RoutingSpec) -> Iterator[Finding]:
-    """Words that ask for other paths or shares than those that are fixed."""
-    for word, asked, able, todo in (
-        (
-            "adjacent",
-            routing.adjacent == "bounce",
-            "minimal",
-            "packets between neighbours take other paths, too",
-        ),
-        ("disjoint", routing.disjoint == "edge", "auto or none", "all links share the traffic"),
-        ("demand", routing.demand, "no demand", "the shares are fixed, whatever the demand"),
-    ):
-        if asked:
-            required = f"{able} with `balance: {routing.balance}`"
-            given = str(getattr(routing, word))
-            yield Finding(("routing", word), required, given, f"remove it: {todo}")
+    """Yield a finding for each word of a policy that a balance with fixed shares cannot follow."""
+
+    def finding(word: str, allowed: str, reason: str) -> Finding:
+        required = f"{allowed} with `balance: {routing.balance}`"
+        given = str(getattr(routing, word))
+        return Finding(("routing", word), required, given, f"remove it: {reason}")
+
+    if routing.adjacent == "bounce":
+        reason = "packets between neighbours take other paths, too"
+        yield finding("adjacent", "minimal", reason)
+    if routing.disjoint == "edge":
+        yield finding("disjoint", "auto or none", "all links share the traffic")
+    if routing.demand:
+        yield finding("demand", "no demand", "the shares are fixed, whatever the demand")

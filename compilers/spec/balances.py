@@ -1,7 +1,8 @@
-"""Balances by name: how hosts' packets are spread, as `routing.balance` says it.
+"""The base class of all balances, and balances by name.
 
-A balance is a file of `compilers/balances/`, whose name is the balance's, or a class that a package
-registers by an entry point of the group `polarfab.balances`. There is no list to add to.
+A balance says how packets from hosts are spread over paths: it is the word of `routing.balance`. It
+is a file of `compilers/balances/`, whose name is the balance's, or a class that a package registers
+by an entry point of the group `polarfab.balances`. There is no list to add to.
 """
 
 from __future__ import annotations
@@ -23,22 +24,24 @@ from inventory.problems import Finding, InputError
 _FOLDER = Path(__file__).parents[1] / "balances"
 _PACKAGE = f"{__package__.removesuffix('spec')}balances"
 _FILES = {path.stem.replace("_", "-"): path.stem for path in _FOLDER.glob("[a-z]*.py")}
+"""The module of each balance of polarfab's own, by the balance's name."""
 ROUTING = ("routing", "balance")
+"""The key of a balance, for findings."""
 
 
 class Carried(NamedTuple):
     """What every host can send, in per cent of its link's rate."""
 
     uniform: int
-    """Under uniform traffic."""
+    """The rate under uniform traffic."""
     random_hosts: int
-    """If each host sends to one other drawn by chance: the median of many draws."""
+    """The rate if each host sends to one other host at random: the median of many draws."""
     guaranteed: int | None
-    """Under any traffic; None where weights are fitted to each."""
+    """The rate under any traffic; None where weights are fitted to the traffic."""
 
 
 class Balance:
-    """A balance; what a subclass does not say is that of Compact Valiant."""
+    """A balance. The defaults are those of Compact Valiant."""
 
     name: str
     """The word of `routing.balance`."""
@@ -50,12 +53,13 @@ class Balance:
     Only with `alternates="shortest"` may a policy say `transit: ecmp`.
     """
     figures: Mapping[str, Carried] = MappingProxyType({})
-    """What every host can send in `compilers.spec.balance_words.FIGURES_OF`, by the words of the
-    policy after the name. A test measures them again.
+    """What every host can send, by the words of the policy after the name.
+
+    In the fabric `compilers.spec.balance_words.FIGURES_OF`. A test measures the figures again.
     """
 
     def problems(self, routing: Any) -> Iterator[Finding]:  # noqa: ARG002
-        """Words of the policy, a `RoutingSpec`, that do not go with it."""
+        """Yield findings about words of the policy, a `RoutingSpec`, that this balance excludes."""
         return iter(())
 
     def unfit(
@@ -64,17 +68,29 @@ class Balance:
         family: Family,
         parameters: Parameters,
     ) -> Iterator[Finding]:
-        """Why a member of a family cannot have it, by what the spec says."""
+        """Yield reasons why a member of a family cannot have this balance, from the spec alone.
+
+        Args:
+            routing: the policy, a `RoutingSpec`.
+            family: of the topology.
+            parameters: of the topology.
+        """
         del routing, family, parameters
         return iter(())
 
     def placed(self, topology: Topology, wiring: Any) -> Iterator[Finding]:  # noqa: ARG002
-        """Why this fabric cannot have it, as it is wired (`compilers.wiring.wiring.Wiring`)."""
+        """Yield reasons why a fabric cannot have this balance, from its `Wiring`."""
         return iter(())
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """The words after its name with which it fits a traffic of
-        `compilers.spec.balance_words.TRAFFIC` in a whole fabric; None: another fits better.
+        """Return the words of a policy after the name with which this balance suits a traffic.
+
+        None if another balance suits it better in this fabric.
+
+        Args:
+            traffic: one of `compilers.spec.balance_words.TRAFFIC`.
+            family: of the topology.
+            topology: the whole fabric.
         """
         return None
 
@@ -85,11 +101,11 @@ class Balance:
         topology: Topology,  # noqa: ARG002
         wiring: Any,  # noqa: ARG002
     ) -> tuple[Any, Forwarding]:
-        """The tables of a fabric, and what they mean.
+        """Return the tables of a fabric, changed as this balance wants, and what they mean.
 
         Args:
             tables: `Tables` with the alternates and the protection of the policy.
-            forwarding: what these mean.
+            forwarding: what these tables mean.
             topology: the fabric.
             wiring: its cables (`compilers.wiring.wiring.Wiring`).
         """
@@ -98,16 +114,22 @@ class Balance:
 
 @cache
 def balance_named(name: str) -> Balance:
-    """The balance of a name, polarfab's own before those of packages.
+    """Return the balance of a name. Polarfab's own balances go before those of packages.
 
     Raises:
-        InputError: there is none, two packages register it, or the one that does is broken.
+        InputError: there is no such balance, two packages register it, or the package that does is
+            broken.
     """
-    if name in _FILES:  # reading what is installed takes 20 ms
+    if name in _FILES:  # first, as reading the list of installed packages takes 20 ms
         module = import_module(f"{_PACKAGE}.{_FILES[name]}")
-        kinds = (value for value in vars(module).values() if isinstance(value, type))
-        own = (k for k in kinds if issubclass(k, Balance) and k.__module__ == module.__name__)
-        return _made(next(own))
+        defined = (
+            value
+            for value in vars(module).values()
+            if isinstance(value, type)
+            and issubclass(value, Balance)
+            and value.__module__ == module.__name__
+        )
+        return _instance(next(defined))
     entries = registered(BALANCES).get(name, ())
     if len(entries) != 1:
         required, given = f"one of {', '.join(balance_names())}", name
@@ -115,58 +137,62 @@ def balance_named(name: str) -> Balance:
             required = "one package with that balance"
             given = " and ".join(map(package, entries))
         raise InputError.of(required, given, key="routing.balance")
-    kind = load(entries[0])
-    if not (isinstance(kind, type) and issubclass(kind, Balance)):
+    loaded = load(entries[0])
+    if not (isinstance(loaded, type) and issubclass(loaded, Balance)):
         raise broken(entries[0], f"{entries[0].value} is no subclass of polarfab.Balance")
-    if getattr(kind, "name", "") != name:
-        raise broken(entries[0], f"the class calls itself {getattr(kind, 'name', 'nothing')}")
-    return _made(kind)
+    if getattr(loaded, "name", "") != name:
+        raise broken(entries[0], f"the class calls itself {getattr(loaded, 'name', 'nothing')}")
+    return _instance(loaded)
 
 
 def package_of_balance(name: str) -> str:
-    """The package that registers a balance, for messages; "" for one of polarfab's own."""
+    """Return the package that registers a balance, for messages; "" for polarfab's own."""
     return "" if name in _FILES else package(registered(BALANCES)[name][0])
 
 
-_KINDS: dict[type[Balance], Balance] = {}
+_INSTANCES: dict[type[Balance], Balance] = {}
 
 
-def _made(kind: type[Balance]) -> Balance:
-    return _KINDS.setdefault(kind, kind())
+def _instance(balance: type[Balance]) -> Balance:
+    """Return the one instance of a balance's class."""
+    return _INSTANCES.setdefault(balance, balance())
 
 
 def own_balances() -> list[str]:
-    """The names of polarfab's own."""
+    """Return the names of polarfab's own balances, in their order in lists."""
     return sorted(_FILES, key=lambda name: balance_named(name).place)
 
 
 def own_balances_with(ability: Callable[[Forwarding], bool]) -> list[str]:
-    """The names of those of polarfab's own whose tables can do something."""
+    """Return the names of polarfab's own balances whose tables have a property."""
     return [name for name in own_balances() if ability(balance_named(name).forwarding)]
 
 
 def balance_names() -> list[str]:
-    """The names of all that are installed."""
+    """Return the names of all installed balances."""
     return own_balances() + sorted({*registered(BALANCES)} - {*_FILES})
 
 
 def measured_balances() -> dict[str, Carried]:
-    """The figures of all balances, by their words in a policy."""
+    """Return the figures of polarfab's own balances, by their words in a policy."""
     return {
-        f"balance: {name}{words}": found
+        f"balance: {name}{words}": carried
         for name in own_balances()
-        for words, found in balance_named(name).figures.items()
+        for words, carried in balance_named(name).figures.items()
     }
 
 
 def balance_for(traffic: str, topology: Topology) -> str:
-    """The value of `routing:` that fits a traffic in a whole fabric, within its braces.
+    """Return the value of `routing:` that suits a traffic in a whole fabric, within its braces.
 
     Args:
         traffic: one of `compilers.spec.balance_words.TRAFFIC`.
         topology: the fabric.
     """
     family = family_of(topology.family)
-    names = reversed(own_balances())  # those that ask most of a fabric first
-    found = ((name, balance_named(name).fitting(traffic, family, topology)) for name in names)
-    return next(f"balance: {name}{words}" for name, words in found if words is not None)
+    # Balances that ask most of a fabric come last in lists, and are asked first.
+    for name in reversed(own_balances()):
+        words = balance_named(name).fitting(traffic, family, topology)
+        if words is not None:
+            return f"balance: {name}{words}"
+    raise LookupError(f"no balance suits {traffic} traffic")

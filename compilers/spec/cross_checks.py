@@ -1,7 +1,7 @@
 """Checks across sections of fabric.yaml, and of fabric.yaml against the inventory's nodes.
 
-Each looks at the well-formed parts only, so that a mistake in one hides none in another. Where the
-topology is wrong, what depends on its size is checked for the one that was likely meant.
+Each check looks at well-formed sections only, so that a mistake in one section does not hide one in
+another. If the topology is wrong, sizes are checked for the topology that was likely meant.
 """
 
 from __future__ import annotations
@@ -41,15 +41,23 @@ if TYPE_CHECKING:  # most fabrics name no inventory
     from inventory.model import Inventory, NodeType, PortBlock
 
 Data = Mapping[str, Any]
+"""The content of fabric.yaml."""
 MOST_HOSTS, MOST_PLANES = 1024, 16
+"""The largest `hosts_per_node` and `planes`."""
 STEP = re.compile(r"\{port(?:\*([0-9]+))?\}")
+"""A number of a port in a pattern of names, perhaps with a factor."""
 
 
 def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
-    """Mistakes in how the sections of fabric.yaml fit each other; spec: None where one is wrong."""
+    """Yield findings about sections of fabric.yaml that do not fit each other.
 
-    def section(word: str, kind: type[M]) -> M | None:
-        return getattr(spec, word) if spec else sound(kind, data.get(word, {}))
+    Args:
+        data: the content of fabric.yaml.
+        spec: the same as a value; None if a section is wrong in itself.
+    """
+
+    def section(word: str, model: type[M]) -> M | None:
+        return getattr(spec, word) if spec else sound(model, data.get(word, {}))
 
     routing = section("routing", RoutingSpec) or RoutingSpec()
     yield from _fitted(routing)
@@ -60,10 +68,11 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     topology = section("topology", TopologySpec)
     if topology is None:
         return
-    for wrong in check_topology(topology.family, topology.parameters()):
-        if wrong.file:  # a mistake in the file that `topology.file` names
+    for problem in check_topology(topology.family, topology.parameters()):
+        if problem.file:  # in the file that `topology.file` names, which reports it itself
             continue
-        yield Finding(("topology", wrong.key), wrong.required, shown(wrong.given), wrong.todo)
+        path = ("topology", problem.key)
+        yield Finding(path, problem.required, shown(problem.given), problem.todo)
     meant = likely(topology.family, topology.parameters())
     if meant is None:
         return
@@ -77,7 +86,7 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
 
 
 def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
-    """Mistakes in how the inventory's nodes fit the sizes that fabric.yaml says."""
+    """Yield findings about nodes of the inventory that do not fit the sizes in fabric.yaml."""
     hosts, planes = _sizes(data)
     types = hardware.inventory.node_types if hardware.inventory else {}
     values = replace(_values(data), nodes=hardware.nodes, node_types=types)
@@ -91,11 +100,12 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
             required = f"a plane from 1 to {planes} (planes)"
             yield Finding(("nodes", i, "plane"), required, str(node.plane))
         if (node.host_count or 0) > hosts:
-            yield _too_many(("nodes", i, "host_count"), hosts, node.host_count)
+            yield _too_many_hosts(("nodes", i, "host_count"), hosts, node.host_count)
     if hardware.inventory is not None:
         for name, node_type in hardware.inventory.node_types.items():
             if (node_type.host_count or 0) > hosts:
-                yield _too_many(("node_types", name, "host_count"), hosts, node_type.host_count)
+                path: KeyPath = ("node_types", name, "host_count")
+                yield _too_many_hosts(path, hosts, node_type.host_count)
         yield from _host_groups(hardware.inventory, hosts)
         if planes > 1:
             yield from _one_plane(hardware.inventory)
@@ -108,44 +118,58 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
 
 
 def _values(data: Data) -> Values:
-    """The well-formed values of fabric.yaml."""
+    """Return the well-formed values of fabric.yaml, with defaults in the place of others."""
     topology = sound(TopologySpec, data.get("topology"))
-    meant = topology and likely(topology.family, topology.parameters())
-    order, members = (meant[0].order(meant[1]), meant[0].hierarchy(meant[1])) if meant else (0, 1)
-    said = data.get("routing", {})
-    routing = sound(RoutingSpec, said) or RoutingSpec()
-    if "balance" not in routing.model_fields_set and isinstance(said, dict) and "balance" in said:
-        routing = RoutingSpec()  # what has an effect depends on a word that is wrong
+    member = topology and likely(topology.family, topology.parameters())
+    order, hierarchy = 0, 1
+    if member:
+        family, parameters = member
+        order, hierarchy = family.order(parameters), family.hierarchy(parameters)
+    section = data.get("routing", {})
+    routing = sound(RoutingSpec, section) or RoutingSpec()
+    if (
+        "balance" not in routing.model_fields_set
+        and isinstance(section, dict)
+        and "balance" in section
+    ):
+        # The balance is wrong. Which other words have an effect depends on it.
+        routing = RoutingSpec()
+    hosts, planes = _sizes(data)
     return Values(
-        routing,
-        sound(AddressingSpec, data.get("addressing", {})) or AddressingSpec(),
-        sound(BaseSpec, data.get("base", {})) or BaseSpec(),
-        order,
-        members,
-        *_sizes(data),
+        routing=routing,
+        addressing=sound(AddressingSpec, data.get("addressing", {})) or AddressingSpec(),
+        base=sound(BaseSpec, data.get("base", {})) or BaseSpec(),
+        order=order,
+        hierarchy=hierarchy,
+        hosts=hosts,
+        planes=planes,
     )
 
 
 def _host_groups(inventory: Inventory, hosts: int) -> Iterator[Finding]:
-    """More hosts than a node takes, of a group or at a switch of the file of hosts."""
+    """Yield findings about groups and about the file of hosts with too many hosts at a node."""
     for name, values in inventory.groups.items():
         count = values.get("host_count")
         if type(count) is int and count > hosts:
-            yield _too_many(("groups", name, "host_count"), hosts, count)
-    at = Counter(row.switch for row in inventory.hosts)
-    if at and (most := at.most_common(1)[0])[1] > hosts:
+            yield _too_many_hosts(("groups", name, "host_count"), hosts, count)
+    hosts_at = Counter(row.switch for row in inventory.hosts)
+    if not hosts_at:
+        return
+    switch, most = hosts_at.most_common(1)[0]
+    if most > hosts:
         required = f"at most {hosts} hosts at a switch (hosts_per_node of fabric.yaml)"
-        todo = f"write hosts_per_node: {most[1]}"
-        yield Finding(("hosts",), required, f"{most[1]} at {most[0]}", todo)
+        todo = f"write hosts_per_node: {most}"
+        yield Finding(("hosts",), required, f"{most} at {switch}", todo)
 
 
-def _too_many(path: KeyPath, hosts: int, given: int | None) -> Finding:
+def _too_many_hosts(path: KeyPath, hosts: int, given: int | None) -> Finding:
+    """Return the finding that a `host_count` is above `hosts_per_node`."""
     required = f"at most {hosts} (hosts_per_node of fabric.yaml)"
     return Finding(path, required, str(given), "raise hosts_per_node or lower host_count")
 
 
 def _one_plane(inventory: Inventory) -> Iterator[Finding]:
-    """Values that could make the hosts of two planes differ: planes have the same hosts."""
+    """Yield findings about values by which planes could have different hosts, which they cannot."""
     places: list[tuple[KeyPath, object]] = [
         *((("nodes", i, "host_count"), n.host_count) for i, n in enumerate(inventory.nodes)),
         *((("node_types", n, "host_count"), t.host_count) for n, t in inventory.node_types.items()),
@@ -163,59 +187,69 @@ def _one_plane(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _systems(inventory: Inventory) -> Iterator[Finding]:
-    """Port names for systems that there are not."""
+    """Yield findings about patterns of port names for systems that do not exist."""
     for name, node_type in inventory.node_types.items():
         path: KeyPath = ("node_types", name)
-        said = {path: node_type.names} | {
+        patterns = {path: node_type.names} | {
             (*path, "ports", b): block.names for b, block in enumerate(node_type.ports)
         }
-        for place, names in said.items():
+        for place, names in patterns.items():
             for system in names:
-                if system not in SHIPPED_SYSTEMS and system not in (known := system_names()):
-                    todo = did_you_mean(system, known)
-                    required = f"one of {', '.join(known)}"
+                if system not in SHIPPED_SYSTEMS and system not in (systems := system_names()):
+                    todo = did_you_mean(system, systems)
+                    required = f"one of {', '.join(systems)}"
                     yield Finding((*place, "names", system), required, shown(system), todo)
 
 
 def _lane_numbers(path: KeyPath, node_type: NodeType) -> Iterator[Finding]:
-    """Port names that count lanes which are not said, and SONiC's that do not count them."""
-    every: tuple[NodeType | PortBlock, ...] = (node_type, *node_type.ports)
-    counted = any("{serdes" in word for part in every for word in part.names.values())
-    wrong: dict[KeyPath, Finding] = {}
+    """Yield findings about port names that count lanes.
+
+    `{serdes}` in a name counts lanes, so all blocks need `lanes`. SONiC's names count lanes, so
+    numbers in them must step by the lanes of a port, unless a platform file gives the names.
+    """
+    with_names: tuple[NodeType | PortBlock, ...] = (node_type, *node_type.ports)
+    counts_lanes = any("{serdes" in word for part in with_names for word in part.names.values())
+    of_sonic: dict[KeyPath, Finding] = {}
     for b, block in enumerate(node_type.ports):
         place = (*path, "ports", b)
-        if counted and block.lanes is None:
+        if counts_lanes and block.lanes is None:
             todo = "say how many lanes a port has: `lanes: …`"
             yield Finding(place, "the key lanes, for {serdes} in names", "nothing", todo)
-        own = "sonic" in block.names
         pattern = block.names.get("sonic") or node_type.names.get("sonic", "")
         step = STEP.search(pattern)
         if step and block.lanes and int(step[1] or 1) != block.lanes and not node_type.platform:
-            key = (*(place if own else path), "names", "sonic")
+            key = (*(place if "sonic" in block.names else path), "names", "sonic")
             required = f"numbers that follow the lanes, {block.lanes} a port"
             todo = "write Ethernet{serdes}, or name the switch's `platform` file"
-            wrong.setdefault(key, Finding(key, required, pattern, todo))
-    yield from wrong.values()
+            of_sonic.setdefault(key, Finding(key, required, pattern, todo))
+    yield from of_sonic.values()
 
 
 def _beyond_gateway(data: Data, inventory: Inventory) -> Iterator[Finding]:
-    """Management addresses whose network, by `base`, has no such length or lacks the gateway."""
+    """Yield findings about management addresses that are not in the network of `base.management`.
+
+    The network has the address and the gateway; the address may be too short for its length.
+    """
     base = sound(BaseSpec, data.get("base", {}))
-    said = base.management if base else None
-    for i, node in enumerate(inventory.nodes if said else ()):
-        if said is None or node.management is None:
+    management = base.management if base else None
+    if management is None:
+        return
+    for i, node in enumerate(inventory.nodes):
+        address = node.management
+        if address is None:
             continue
-        own = node.management
-        gateway = f" and {said.gateway}" if said.gateway else ""
-        fits = said.length <= own.max_prefixlen
-        network = ip_network(f"{own}/{said.length}", strict=False) if fits else ()
-        if not fits or (said.gateway and said.gateway not in network):
-            required = f"an address in one network with /{said.length}{gateway} (base.management)"
-            yield Finding(("nodes", i, "management"), required, str(own))
+        gateway = f" and {management.gateway}" if management.gateway else ""
+        fits = management.length <= address.max_prefixlen
+        network = ip_network(f"{address}/{management.length}", strict=False) if fits else ()
+        if not fits or (management.gateway and management.gateway not in network):
+            required = (
+                f"an address in one network with /{management.length}{gateway} (base.management)"
+            )
+            yield Finding(("nodes", i, "management"), required, str(address))
 
 
 def _sizes(data: Data) -> tuple[int, int]:
-    """Hosts per node and planes, 1 where they are wrong: it takes least."""
+    """Return the hosts of a node and the planes; 1 in the place of wrong values."""
     hosts, planes = data.get("hosts_per_node", 1), data.get("planes", 1)
     return (
         hosts if type(hosts) is int and 0 <= hosts <= MOST_HOSTS else 1,
@@ -224,7 +258,7 @@ def _sizes(data: Data) -> tuple[int, int]:
 
 
 def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
-    """Shares said twice, or fitted to nothing."""
+    """Yield findings about shares that are given twice, or limited without a demand."""
     if routing.demand and routing.minimal_share != EQUAL_COST:
         todo = "remove `minimal_share`: the demand says all shares"
         required = f"{EQUAL_COST} with `demand`"
@@ -236,19 +270,22 @@ def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
 
 
 def _at_every_hop(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
-    """Paths at every hop of a balance that has longer ones, or none."""
+    """Yield a finding if packets shall be shared at every hop by a balance that cannot do it."""
     if routing.transit == EVERY_HOP and balance.forwarding.alternates != "shortest":
         required = f"minimal with `balance: {routing.balance}`"
-        able = " or ".join(
-            own_balances_with(lambda forwarding: forwarding.alternates == "shortest")
-        )
-        todo = f"write `balance: {able}`, or remove `transit`"
+        names = own_balances_with(lambda forwarding: forwarding.alternates == "shortest")
+        todo = f"write `balance: {' or '.join(names)}`, or remove `transit`"
         yield Finding(("routing", "transit"), required, EVERY_HOP, todo)
 
 
 def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> Iterator[Finding]:
-    """Shares that have no value at this q, and fabrics too large to search."""
-    q = int(parameters.get("q", 0))
+    """Yield findings about a policy in a member of a family: its shares, and searches."""
+    yield from _shares(routing, int(parameters.get("q", 0)))
+    yield from _searches(routing, family, parameters)
+
+
+def _shares(routing: RoutingSpec, q: int) -> Iterator[Finding]:
+    """Yield findings about shares that have no value at this q."""
     for word in ("minimal_share", "largest_share"):
         text = getattr(routing, word)
         if (word, text) == ("minimal_share", EQUAL_COST):
@@ -258,55 +295,66 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
         except ValueError:
             required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
             yield Finding(("routing", word), required, text, "such as 1/q" if q else "such as 1/4")
-    order, policy = family.order(parameters), (routing.balance, routing.protect)
-    plain = (
-        not balance_named(routing.balance).forwarding.has_alternates and routing.protect == "none"
-    )
-    constructed = family.constructed or order <= LARGEST_SEARCH
-    if routing.adjacent == "bounce" and not constructed:
+
+
+def _searches(routing: RoutingSpec, family: Family, parameters: Parameters) -> Iterator[Finding]:
+    """Yield findings about policies whose classes would have to be searched in a large fabric."""
+    order = family.order(parameters)
+    if family.constructed or order <= LARGEST_SEARCH:
+        if order > LARGEST_SEARCH and (family.compared or family.described):
+            yield _too_large(family, order)
+        return
+    has_alternates = balance_named(routing.balance).forwarding.has_alternates
+    by_supernodes = family.constructed_classes(parameters)
+    if routing.adjacent == "bounce":
         required = f"minimal in a {family.name} of more than {LARGEST_SEARCH:,} switches"
         todo = "remove it: bounced paths are searched for; in PolarFly they are constructed"
         yield Finding(("routing", "adjacent"), required, "bounce", todo)
-    star = order > LARGEST_SEARCH and not family.constructed
-    star = star and family.constructed_classes(parameters)
-    if (
-        star
-        and routing.disjoint == "edge"
-        and balance_named(routing.balance).forwarding.has_alternates
-    ):
+    if by_supernodes and routing.disjoint == "edge" and has_alternates:
         yield Finding(
             ("routing", "disjoint"),
             f"auto or none for a PolarStar of more than {LARGEST_SEARCH:,} switches",
             "edge",
             "its classes serve whole supernodes, of which some switch shares a link",
         )
-    searched = not star and not family.constructed and not plain
-    if order > LARGEST_SEARCH and (family.compared or family.described):
-        required = f"at most {LARGEST_SEARCH:,} switches in a {family.name}, which is searched"
-        yield Finding(("topology",), required, f"{order:,}")
-    elif order > LARGEST_SEARCH and searched:
+    if family.compared or family.described:
+        yield _too_large(family, order)
+    elif not by_supernodes and (has_alternates or routing.protect != "none"):
         yield Finding(
             ("routing",),
             f"minimal routes without protection for more than {LARGEST_SEARCH:,} switches",
-            f"{policy[0]} and {policy[1]} for {order:,}",
+            f"{routing.balance} and {routing.protect} for {order:,}",
             "their alternates and repairs are searched for; in PolarFly and PolarStar they are "
             "constructed",
         )
 
 
+def _too_large(family: Family, order: int) -> Finding:
+    """Return the finding that a fabric is too large for a search of its routes."""
+    required = f"at most {LARGEST_SEARCH:,} switches in a {family.name}, which is searched"
+    return Finding(("topology",), required, f"{order:,}")
+
+
 def _small_pools(
     addressing: AddressingSpec, shape: tuple[int, int], hosts: int, planes: int
 ) -> Iterator[Finding]:
-    """Pools that cannot give every vertex its block; `shape` is (order, hierarchy)."""
-    block = ipv4_block_length(hosts)
-    order, count = shape[0], block_count(*shape)
+    """Yield findings about pools that have no block for every vertex.
+
+    Args:
+        addressing: the pools.
+        shape: the number of vertices, and those of a supernode.
+        hosts: the hosts of a node.
+        planes: the number of planes.
+    """
+    order, hierarchy = shape
+    block, count = ipv4_block_length(hosts), block_count(order, hierarchy)
     bits = (count - 1).bit_length() + (planes - 1).bit_length()
     longest = block - bits
-    spare = ""
-    if shape[1] > 1:
-        spare += f", {shape[1]} a supernode in {count * shape[1] // order} blocks"
+    details = ""
+    if hierarchy > 1:
+        details += f", {hierarchy} a supernode in {count * hierarchy // order} blocks"
     if planes > 1:
-        spare += f", in {planes} planes"
+        details += f", in {planes} planes"
     if longest < 0:
         todo = "lower hosts_per_node or the topology's size: no pool is large enough"
         given = f"{count:,} blocks of /{block}, more than IPv4 has"
@@ -318,13 +366,14 @@ def _small_pools(
         if pool is not None and most >= 0 and pool.prefixlen > most:
             yield Finding(
                 ("addressing", word),
-                f"a pool of /{most} or larger: {order:,} vertices with a /{length} each{spare}",
+                f"a pool of /{most} or larger: {order:,} vertices with a /{length} each{details}",
                 str(pool),
                 f"write an address with /{most}",
             )
 
 
 def _between_planes(inventory: Inventory) -> Iterator[Finding]:
+    """Yield findings about cables and dead links between nodes of two planes."""
     plane = {node.name: node.plane or 1 for node in inventory.nodes}
     for word in ("cables", "dead_links"):
         for i, link in enumerate(getattr(inventory, word)):
@@ -334,21 +383,21 @@ def _between_planes(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _vertices(data: Data, hardware: Examined, planes: int) -> Iterator[Finding]:
-    """Every plane has a node per vertex, and none at a vertex that is not there."""
+    """Yield findings about planes with too few nodes, and nodes at vertices that do not exist."""
     topology = sound(TopologySpec, data.get("topology"))
     if topology is None or check_topology(topology.family, topology.parameters()):
         return
     family, parameters = likely(topology.family, topology.parameters()) or (None, {})
     order = family.order(parameters) if family else 0
-    listed: KeyPath = ("nodes",)
+    path: KeyPath = ("nodes",)
     for plane in range(1, planes + 1) if hardware.nodes else ():
         where = f" (plane {plane})" if planes > 1 else ""
-        own = [(i, node) for i, node in hardware.nodes if (node.plane or 1) == plane]
-        if missing := max(order - len(own), 0):
-            nodes = "node" if missing == 1 else "nodes"
-            todo = f"add {missing:,} {nodes} or choose a smaller fabric"
-            yield Finding(listed, f"{order:,} nodes, one a vertex", f"{len(own):,}{where}", todo)
-        for i, node in own:
+        nodes = [(i, node) for i, node in hardware.nodes if (node.plane or 1) == plane]
+        if missing := max(order - len(nodes), 0):
+            noun = "node" if missing == 1 else "nodes"
+            todo = f"add {missing:,} {noun} or choose a smaller fabric"
+            yield Finding(path, f"{order:,} nodes, one a vertex", f"{len(nodes):,}{where}", todo)
+        for i, node in nodes:
             if (node.vertex or 0) >= order:
                 required = f"a vertex from 0 to {order - 1}"
                 todo = "correct it, or leave it out for a spare node"

@@ -1,7 +1,8 @@
-"""Load fabric.yaml and the inventory it names, and check them against each other.
+"""Load fabric.yaml and the inventory that it names, and check them against each other.
 
-The texts of errors: a wrong type, key or value in `inventory.document_errors`, the rules of a field
-in `fabric_spec`, between fields in `cross_checks`, of a family in `compilers.topology.families`.
+Messages about a wrong type, key or value come from `inventory.document_errors`, those about the
+rules of a field from `fabric_spec`, those about several fields from `cross_checks`, and those about
+a family's parameters from `compilers.topology.families`. Here each gets its file and line.
 """
 
 from __future__ import annotations
@@ -34,29 +35,31 @@ if TYPE_CHECKING:  # most fabrics name no inventory
     from inventory.model import Inventory
 
 HARDWARE_KEYS = {"node_types", "nodes", "generate", "racks"}
-"""Keys by which an inventory.yaml is known where a fabric.yaml belongs."""
+"""Keys that show that a file is an inventory.yaml where a fabric.yaml is expected."""
+Source = str | Path | Mapping[str, Any]
+"""A fabric: the name of its file, `-` for standard input, or its content."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFabric:
-    """A spec and inventory that fit each other, and the documents that they were read from."""
+    """A spec and an inventory that fit each other, and the documents that they were read from."""
 
     spec: FabricSpec
-    """fabric.yaml as a value."""
+    """The spec as a value."""
     inventory: Inventory | None
-    """The hardware; None where the spec names none."""
+    """The inventory as a value; None if the spec names none."""
     fabric_document: Document
-    """fabric.yaml as it was read."""
+    """The spec as it was read, with its lines."""
     inventory_document: Document | None
-    """The inventory as it was read; None where the spec names none."""
+    """The inventory as it was read, with its lines; None if the spec names none."""
     plane: int = 0
-    """From 1 where this is one of several planes (`compilers.planes`), 0 elsewhere."""
+    """The plane, from 1, if this is one of several (`compilers.planes`); 0 for a whole fabric."""
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Of a plane: where the entries of its inventory's lists are in the lists of the file."""
+    """For a plane: the places of its nodes, cables and dead links in the lists of the file."""
     demand: TextFile | None = None
-    """The file that `routing.demand` names; None where it names none."""
+    """The file that `routing.demand` names; None if it names none."""
     installed: tuple[Installed, ...] = ()
-    """What is cabled already and stays, a value a plane."""
+    """What is cabled already and stays, for each plane; () for a new fabric."""
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -75,7 +78,7 @@ class LoadedFabric:
     def stage(self) -> Iterator[list[Finding]]:
         """Collect the mistakes that a stage finds, and raise all of them as one error.
 
-        The block adds what its checks find to the list. Where an `InputError` ends the block, its
+        The block adds findings to the list that it gets. If an `InputError` ends the block, its
         problems come after those in the list. Each gets its file and line.
 
             with loaded.stage() as findings:
@@ -97,35 +100,41 @@ class LoadedFabric:
             raise InputError(_in_order(few(problems), self.fabric_document)) from None
 
     def _located(self, problem: Problem) -> Problem:
-        """A problem that says a key of fabric.yaml and no file, with both."""
+        """Return a problem with its file and line, if it has a key of fabric.yaml and no file."""
         path = tuple(problem.key.split("."))
         if problem.file or path[0] not in FabricSpec.model_fields:
             return problem
         return self._problem(Finding(path, problem.required, problem.given, problem.todo))
 
     def _problem(self, finding: Finding) -> Problem:
-        """In the document that the first key tells; of a plane, with the places in the file."""
+        """Return the problem for a finding, with the file and line of its key.
+
+        The first key tells which file it is in. Places in lists of a plane become places in the
+        lists of the file.
+        """
         if self.plane:
             path, also = self._in_file(finding.path), self._in_file(finding.also)
             given = f"{finding.given} (plane {self.plane})"
             finding = replace(finding, path=path, also=also, given=given)
         from inventory.model import Inventory
 
-        hardware = self.inventory_document
-        of_hardware = hardware and finding.path[0] in Inventory.model_fields
-        return (hardware if hardware and of_hardware else self.fabric_document).placed(finding)
+        document = self.fabric_document
+        if self.inventory_document and finding.path[0] in Inventory.model_fields:
+            document = self.inventory_document
+        return document.placed(finding)
 
     def _in_file(self, path: KeyPath) -> KeyPath:
+        """Return a key of a plane's inventory as a key of the file."""
         match path:
             case (str(word), int(i), *rest) if word in self.places:
                 return (word, self.places[word][i], *rest)
         return path
 
     def with_routing(self, **words: str) -> LoadedFabric:
-        """The same fabric with other words in `routing`; the inputs stay those that were read.
+        """Return the fabric with other words in `routing`; digests of its inputs stay the same.
 
         Raises:
-            InputError: these words are wrong, said of keys without file and line.
+            InputError: these words are wrong. Its problems have keys, but no file and line.
         """
         data = self.fabric_document.data
         data = {**data, "routing": {**data.get("routing", {}), **words}}
@@ -137,18 +146,23 @@ class LoadedFabric:
 
 
 def load_fabric(
-    source: str | Path | Mapping[str, Any],
+    source: Source,
     document: Document | None = None,
-    inventory: str | Path | Mapping[str, Any] | None = None,
+    inventory: Source | None = None,
 ) -> LoadedFabric:
-    """The fabric of a YAML file (`-`: standard input) or of a mapping, with its inventory.
+    """Load a fabric and its inventory, and check them.
 
-    The inventory's file name is relative to the fabric's; in a mapping, `inventory` may be the
-    inventory itself. `document` is the file's content, or the part of it that describes the
-    fabric, where it has been read already. `inventory` is taken in place of the one named.
+    The inventory's file name is relative to the fabric's file. If the source is a mapping, its
+    `inventory` may be the inventory itself.
+
+    Args:
+        source: the fabric.
+        document: the file's content, or the part of it that describes the fabric, if it has been
+            read already.
+        inventory: used in place of the inventory that the fabric names.
 
     Raises:
-        InputError: every mistake in either, and where they do not fit.
+        InputError: names every mistake in either, and where they do not fit.
     """
     problems: list[Problem] = []
     document = document or read_or_take(source)
@@ -185,10 +199,8 @@ def load_fabric(
     return LoadedFabric(spec, value, document, hardware, demand=demand)
 
 
-def _demand(
-    source: str | Path | Mapping[str, Any], document: Document, spec: FabricSpec
-) -> TextFile | None:
-    """The file that `routing.demand` names; None where it names none.
+def _demand(source: Source, document: Document, spec: FabricSpec) -> TextFile | None:
+    """Read the file that `routing.demand` names; None if it names none.
 
     Raises:
         InputError: it cannot be read.
@@ -200,32 +212,36 @@ def _demand(
         return read_text(_resolved(source, str(name)))
     except Unreadable as error:
         problems = document.unreadable(("routing", "demand"), error).problems
-        meant = did_you_mean(str(name), (WORST_CASE,))
+        todo = did_you_mean(str(name), (WORST_CASE,))
         raise InputError(
-            replace(problem, todo=meant or problem.todo) for problem in problems
+            replace(problem, todo=todo or problem.todo) for problem in problems
         ) from None
 
 
 def _spec(data: dict[str, Any]) -> tuple[FabricSpec | None, list[Finding]]:
-    """fabric.yaml as a value, and every mistake in it; none is said twice of a key."""
+    """Return fabric.yaml as a value, and all mistakes in it; None if a section is wrong.
+
+    A key with a mistake of its own gets no finding about how it fits others.
+    """
     spec, findings = checked(FabricSpec, data)
-    said = {finding.path for finding in findings}
-    return spec, [*findings, *(f for f in check_spec(data, spec) if f.path not in said)]
+    wrong_keys = {finding.path for finding in findings}
+    return spec, [*findings, *(f for f in check_spec(data, spec) if f.path not in wrong_keys)]
 
 
 def _examined(hardware: Document) -> Examined:
+    """Check an inventory's document. Its models are imported only if a fabric has an inventory."""
     from inventory.inventory_file import examine
 
     return examine(hardware)
 
 
 def _in_order(problems: Iterable[Problem], first: Document) -> list[Problem]:
-    """By file, that of the fabric first, and line."""
+    """Sort problems by file, that of the fabric first, and line."""
     return sorted(problems, key=lambda p: (p.file != first.file, p.file, p.line))
 
 
-def _named(source: str | Path | Mapping[str, Any], document: Document) -> Document:
-    """The inventory that a fabric names; its file name is relative to the fabric's.
+def _named(source: Source, document: Document) -> Document:
+    """Read the inventory that a fabric names.
 
     Raises:
         InputError: it cannot be read.
@@ -240,28 +256,28 @@ def _named(source: str | Path | Mapping[str, Any], document: Document) -> Docume
         raise document.unreadable(key, error) from None
 
 
-def _resolved(source: str | Path | Mapping[str, Any], named: str) -> str | Path:
-    """A file that a fabric names: relative to the fabric's own."""
+def _resolved(source: Source, named: str) -> str | Path:
+    """Return the path of a file that a fabric names, which is relative to the fabric's file."""
     relative = STDIN not in (named, str(source)) and not isinstance(source, Mapping)
     return Path(str(source)).parent / named if relative else named
 
 
-def _beside_its_fabric(source: str | Path | Mapping[str, Any], topology: Any) -> None:
-    """Make the name of a graph's file, as `topology` says it, one that can be opened."""
+def _beside_its_fabric(source: Source, topology: Any) -> None:
+    """Change the name of a graph's file in the section `topology` into one that can be opened."""
     if isinstance(topology, dict) and isinstance(topology.get("file"), str):
         topology["file"] = str(_resolved(source, topology["file"]))
 
 
 def _in_graph(spec: FabricSpec | None) -> list[Problem]:
-    """Mistakes in the file of a graph, with their lines."""
+    """Return the mistakes in the file of a graph, with their lines."""
     if spec is None or spec.topology.file is None:
         return []
-    wrong = check_topology(spec.topology.family, spec.topology.parameters())
-    return [problem for problem in wrong if problem.file]
+    problems = check_topology(spec.topology.family, spec.topology.parameters())
+    return [problem for problem in problems if problem.file]
 
 
 def require_one_plane(loaded: LoadedFabric) -> None:
-    """Pass where the fabric has one plane.
+    """Pass when a fabric has one plane.
 
     Raises:
         InputError: it has several.
@@ -273,7 +289,7 @@ def require_one_plane(loaded: LoadedFabric) -> None:
 
 
 def schema(kind: Literal["fabric", "inventory"]) -> dict[str, Any]:
-    """The JSON schema of fabric.yaml or inventory.yaml, for an editor's completion."""
+    """Return the JSON schema of fabric.yaml or inventory.yaml, for an editor's completion."""
     from inventory.inventory_file import schema_of
     from inventory.model import Inventory
 

@@ -31,6 +31,7 @@ from inventory.values import (
 )
 
 SHARE = re.compile(rf"{EQUAL_COST}|[0-9q.+*/() -]{{1,{LONGEST_EXPRESSION}}}")
+"""The text of a share: `equal-cost`, a number, or an expression of q."""
 NOT_FOR_HOSTS = tuple(
     ip_network(text)
     for text in (
@@ -41,6 +42,7 @@ NOT_FOR_HOSTS = tuple(
 
 
 def _target(value: Any) -> Any:
+    """Pass the name of an installed target that forwards; refuse others."""
     if value in SHIPPED_SYSTEMS:
         return value
     systems = system_names()
@@ -52,6 +54,7 @@ def _target(value: Any) -> Any:
 
 
 def _balance(value: Any) -> Any:
+    """Pass the name of an installed balance; refuse others."""
     if value in own_balances():
         return value
     names = balance_names()
@@ -77,16 +80,18 @@ TargetName = Annotated[
         }
     ),
 ]
-"""The schema names those of polarfab, and takes what a package may register."""
+"""The name of a target. The schema lists polarfab's own, and allows what a package may register."""
 
 
 def _parameter(value: Any) -> Any:
+    """Pass a whole number, a text, or None; refuse others."""
     if type(value) not in (int, str, type(None)) or value == "":
         raise refusal("a whole number or a text")
     return value
 
 
 def _pool(value: Any) -> Any:
+    """Return a pool of unicast addresses as a network; refuse others."""
     if isinstance(value, IPv4Network | IPv6Network):
         return value
     if not isinstance(value, str) or "/" not in value or "%" in value:
@@ -106,18 +111,21 @@ def _pool(value: Any) -> Any:
 
 
 def _ipv4(value: Any) -> Any:
+    """Return an IPv4 pool; refuse others."""
     if not isinstance(pool := _pool(value), IPv4Network):
         raise refusal("an IPv4 pool", "put this one under ipv6")
     return pool
 
 
 def _ipv6(value: Any) -> Any:
+    """Return an IPv6 pool; refuse others."""
     if not isinstance(pool := _pool(value), IPv6Network):
         raise refusal("an IPv6 pool", "put this one under ipv4")
     return pool
 
 
 def _share(value: Any) -> Any:
+    """Return a share as text: a number or an expression of q; refuse others."""
     text = str(value) if type(value) in (int, float) else value
     if not isinstance(text, str) or not SHARE.fullmatch(text):
         raise refusal("a number from 0 to 1, or an expression of q such as 1/q")
@@ -155,7 +163,7 @@ Parameter = Annotated[
     PlainValidator(_parameter),
     WithJsonSchema({"type": ["integer", "string", "null"], "minLength": 1}),
 ]
-"""Of a topology, one that only its family knows."""
+"""A parameter of a topology that only its family knows."""
 
 
 class TopologySpec(Model):
@@ -179,7 +187,7 @@ class TopologySpec(Model):
     """The file of a graph of the user's own, for family `graph`."""
 
     def parameters(self) -> dict[str, int | str]:
-        """The family's parameters that are given, by name."""
+        """Return the family's parameters that the spec gives, by name."""
         return self.model_dump(exclude={"family"}, exclude_none=True)
 
 
@@ -226,8 +234,9 @@ class RoutingSpec(Model):
     def edge_disjoint(self, family: str) -> bool:
         """Whether no alternate may share a link with the minimal path.
 
-        `auto` means so where the construction leaves out one alternate at most; a search leaves out
-        most of those that serve many destinations. Marked packets are spread over all other links.
+        With `auto` that is so in families with a construction, which then leaves out one alternate
+        at most; a search would leave out most alternates that serve many destinations. Marked
+        packets are spread over all other links.
         """
         if balance_named(self.balance).forwarding.marks:
             return False
@@ -236,9 +245,13 @@ class RoutingSpec(Model):
         )
 
     def forwarding(self, q: int | None, family: str) -> Forwarding:
-        """What tables of this policy mean; shares have values at this q (`fabric_file` checks it).
+        """Return what tables of this policy mean, before the balance changes them.
 
-        The balance may change it with the tables (`Balance.chosen`).
+        (`Balance.chosen`.)
+
+        Args:
+            q: the order of the field, at which shares have values; `fabric_file` checks that.
+            family: of the topology.
         """
         of_balance = balance_named(self.balance).forwarding
         forwarding = replace(

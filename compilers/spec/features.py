@@ -1,4 +1,8 @@
-"""Abilities that routing policies need of a target, in the words of messages and docs."""
+"""Features that routing policies need of a target, in the words of messages and docs.
+
+A policy needs a set of features, and a target lists those that it has. What is missing is refused
+by these words (`compilers.policy_support`).
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,11 @@ TRANSIT = "traffic in transit shared over several ports"
 INTERMEDIATES = "packets that carry an intermediate switch"
 CHANNELS = "channels that keep a lossless fabric free of deadlock"
 IN_PACKETS = frozenset({MARKS, INTERMEDIATES})
+"""Features that change packets."""
 FEATURES = IN_PACKETS | frozenset(
     {WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT, CHANNELS}
 )
+"""All features."""
 
 PROTECT_NEEDS = {
     "none": frozenset[str](),
@@ -23,13 +29,16 @@ PROTECT_NEEDS = {
     "node": frozenset({REPAIR}),
     "module": frozenset({REPAIR}),
 }
+"""The features that each word of `routing.protect` needs."""
 ADJACENT_NEEDS = {
     "minimal": frozenset[str](),
     "bounce": frozenset({BOUNCES}),
 }
+"""The features that each word of `routing.adjacent` needs."""
 TRANSIT_NEEDS = {
     "minimal": frozenset[str](),
     "ecmp": frozenset({TRANSIT}),
 }
+"""The features that each word of `routing.transit` needs."""
 IN_NODE_TYPES = {WEIGHTS: "weights", INGRESS: "ingress", REPAIR: "repair"}
-"""The word of each in the `capabilities` of a node type."""
+"""Features that a node type may lack, with their words in its `capabilities`."""

@@ -1,4 +1,4 @@
-"""What the tables of a build mean: what a balance says of them, and every reader asks."""
+"""What the tables of a build mean: a value that a balance returns with them, and readers ask."""
 
 from __future__ import annotations
 
@@ -45,24 +45,31 @@ class Forwarding:
     marks: bool = False
     """Packets that leave by an alternate are marked, and the next switch spreads them again."""
     intermediates: bool = False
-    """Packets carry an intermediate switch, drawn at random where they enter the fabric. Then they
-    take no alternates.
+    """Packets carry an intermediate switch, drawn at random where they enter the fabric.
+
+    There are no alternates then.
     """
     every_hop: bool = False
-    """Packets in transit are shared over the ports of a class, too, as those from hosts are."""
+    """Packets in transit are shared over the ports of a class, as packets from hosts are."""
     protect: Protect = "none"
-    """The failures that switches repair themselves, one at a time; `node` includes links, `module`
-    includes both.
+    """The failures that switches repair themselves, one at a time.
+
+    `node` includes links, `module` includes both.
     """
 
     def __post_init__(self) -> None:
-        for word, kind in (
+        """Check the words, and that properties do not exclude each other.
+
+        Raises:
+            ValueError: they do, or a word is unknown.
+        """
+        for word, words in (
             ("alternates", Alternates),
             ("weights", Weights),
             ("protect", Protect),
         ):
-            if getattr(self, word) not in get_args(kind):
-                allowed = ", ".join(get_args(kind))
+            if getattr(self, word) not in get_args(words):
+                allowed = ", ".join(get_args(words))
                 raise ValueError(f"{word} is {getattr(self, word)!r}, not one of {allowed}")
         if (self.minimal_share is None) == (self.weights == "minimal-share"):
             raise ValueError("minimal_share goes with weights: minimal-share, and only with these")
@@ -85,9 +92,9 @@ class Forwarding:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The abilities that a target must have to spread hosts' packets so.
+        """The features that a target must have to spread packets from hosts in this way.
 
-        Where packets are shared at every hop, those from hosts go as those in transit do.
+        Where packets are shared at every hop, packets from hosts need no routes of their own.
         """
         needs = frozenset({WEIGHTS, INGRESS} if self.has_alternates else ())
         if self.every_hop:

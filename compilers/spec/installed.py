@@ -1,4 +1,7 @@
-"""What of a fabric is cabled already: the ports of an earlier build, by names."""
+"""What is cabled already: the ports of links and hosts in an earlier build, by names.
+
+A compile with `cables_of` an earlier build keeps them, so that no cable moves without need.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """One plane as an earlier build has it."""
+    """The vertices and ports of one plane in an earlier build."""
 
     vertex: Mapping[str, int]
     """The vertex of each node."""
     link: Mapping[tuple[str, str], str]
-    """The port at the first of two nodes that are joined."""
+    """The name of a link's port at the first of the two nodes that it joins."""
     host: Mapping[tuple[str, int], str]
-    """The port of each host, by its node and its number there, from 0."""
+    """The name of each host's port, by its node and its place there, from 0."""
     place: Mapping[tuple[str, str], int]
-    """The number of each host at its node, by the node and the host's name."""
+    """The place of each host at its node, from 0, by the node and the host's name."""

@@ -1,4 +1,4 @@
-"""Words of a routing policy as numbers: shares as users write them, limits of searches."""
+"""Values of a routing policy: shares as users write them, and the limit of searches."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from fractions import Fraction
 from compilers.topology.family import Family
 
 LARGEST_SEARCH = 8192
-"""Switches of the largest fabric whose alternates and repair are searched for."""
-
+"""The most switches of a fabric whose alternates and repairs are searched."""
 EVERY_HOP = "ecmp"
-"""The word of `routing.transit` by which packets in transit take all shortest paths, too."""
-
+"""The word of `routing.transit` by which packets in transit are shared over all shortest paths."""
 WORST_CASE = "worst-case"
-"""In the place of a demand's file: whatever demand loads a link most."""
+"""The word of `routing.demand` for the traffic that is worst for each link."""
 
 
 def constructs_classes(family: Family, parameters: Mapping[str, int | str], order: int) -> bool:
     """Whether the classes of a whole fabric are constructed because it is too large for a search.
 
-    PolarFly's always are, and need no more than the family says.
+    Not so for PolarFly, whose classes are always constructed, by the family itself.
     """
     return (
         order > LARGEST_SEARCH and not family.constructed and family.constructed_classes(parameters)
@@ -35,12 +33,11 @@ PROMISED = {
     "node": ("link", "node"),
     "module": ("link", "node", "module"),
 }
-"""Failures, one at a time, that lose no pair that is still joined, by the word of `protect`."""
-
-
+"""By the word of `protect`: the failures, one at a time, after which joined pairs lose nothing."""
 EQUAL_COST = "equal-cost"
-"""In the place of a share: as much as each alternate."""
+"""The word of `routing.minimal_share` for the same share as each alternate."""
 LONGEST_EXPRESSION = 64
+"""The most characters of an expression for a share."""
 OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -50,10 +47,13 @@ OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = 
 
 
 def share(text: str, q: int) -> Fraction:
-    """The value of numbers, q, + - * / and parentheses; exact.
+    """Return the exact value of an expression of numbers, q, + - * / and parentheses.
 
     Raises:
-        ValueError: it is anything else, divides by zero, or is not from 0 to 1.
+        ValueError: the text is anything else, divides by zero, or is not from 0 to 1.
+
+    >>> share("1/(q+1)", 7)
+    Fraction(1, 8)
     """
     if len(text) > LONGEST_EXPRESSION:
         raise ValueError(text)
@@ -67,6 +67,11 @@ def share(text: str, q: int) -> Fraction:
 
 
 def _value(node: ast.expr, q: int, text: str) -> Fraction:
+    """Return the value of a node in the syntax tree of an expression.
+
+    Raises:
+        ValueError: the node is no number, q or operator.
+    """
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
         return OPERATORS[type(node.op)](_value(node.left, q, text), _value(node.right, q, text))
     if isinstance(node, ast.Name) and node.id == "q":

@@ -16,12 +16,12 @@ from compilers.entry_points import TARGETS, registered, shipped
 from inventory.problems import nearest
 
 TOOLS_FOLDER = "push"
-"""Of targets that forward nothing: they bring up others, or push what is rendered for others."""
-
+"""The folder of targets that do not forward: tools that start other systems, or push files."""
 TARGETS_PACKAGE = f"{__package__.removesuffix('spec')}targets"
 
 
 def _modules() -> dict[str, str]:
+    """Return the module of each target of the core, below `compilers.targets`, by its name."""
     templates = Path(__file__).parents[2] / "templates"
     targets = Path(__file__).parents[1] / "targets"
     modules = {
@@ -37,14 +37,14 @@ BUILT_IN: Mapping[str, str] = _modules()
 _TOOLS = {name for name, module in BUILT_IN.items() if module.startswith(f"{TOOLS_FOLDER}.")}
 BUILT_IN_SYSTEMS = tuple(name for name in BUILT_IN if name not in _TOOLS)
 SHIPPED = tuple(sorted({*BUILT_IN, *shipped(TARGETS)}))
-"""The targets of polarfab, those of its extensions included."""
+"""The targets of polarfab and of its extensions."""
 SHIPPED_SYSTEMS = tuple(name for name in SHIPPED if name not in _TOOLS)
-"""Those that forward."""
+"""The targets of these that forward."""
 
 
 @cache
 def aliases() -> Mapping[str, str]:
-    """The systems of the core, by other names that people look for."""
+    """Return the systems of the core by other names that people use for them."""
     packages = {name: import_module(f"{TARGETS_PACKAGE}.{name}") for name in BUILT_IN_SYSTEMS}
     return {
         alias: name
@@ -54,16 +54,16 @@ def aliases() -> Mapping[str, str]:
 
 
 def meant_target(word: str, names: Iterable[str]) -> str:
-    """The target that a word, or a vendor like it, means; "" for none."""
+    """Return the target that a word likely means, by any of its names; "" for none."""
     near = nearest(word, [*names, *aliases()])
     return aliases().get(near, near)
 
 
 def target_names() -> list[str]:
-    """Every target that is installed."""
+    """Return the names of all installed targets."""
     return sorted({*SHIPPED, *registered(TARGETS)})
 
 
 def system_names() -> list[str]:
-    """Targets that `targets` of a fabric.yaml may name: those that forward."""
+    """Return the names that `targets` of a fabric.yaml may have: installed targets that forward."""
     return sorted({*SHIPPED_SYSTEMS, *registered(TARGETS)})

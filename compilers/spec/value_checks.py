@@ -1,7 +1,7 @@
-"""Checks between values of fabric.yaml and inventory.yaml, in one list.
+"""Checks between values of fabric.yaml and inventory.yaml, in two lists at the end of the file.
 
-Each has its line of the reference page of keys, and looks at well-formed values only. A new check
-is a function and an entry.
+Each check has its line in the reference page of keys, and looks at well-formed values only. To add
+a check, write a function, and an entry in `OF_FABRIC` or `OF_INVENTORY`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Values:
     """The well-formed values of both files."""
 
     routing: RoutingSpec
-    """The routing policy; the usual one where it is wrong."""
+    """The routing policy; the default one where it is wrong."""
     addressing: AddressingSpec
     """The pools of addresses."""
     base: BaseSpec
@@ -50,16 +50,16 @@ class Values:
     """The node types of the inventory, by name."""
 
     def of_hosts(self, address: Address | None) -> str:
-        """The block of a switch and its hosts that an address is in, in words; "" if in none."""
+        """Return the block of a switch and its hosts that has an address; "" for no block."""
         pool = self.addressing.ipv4 if address and address.version == 4 else self.addressing.ipv6
         if pool is None or address is None or not self.order or address not in pool:
             return ""
         length = ipv4_block_length(self.hosts) if pool.version == 4 else 64
+        # Planes have equal parts of the pool, so the address is taken modulo the size of a part.
         bits = (self.planes - 1).bit_length()
-        within = (int(address) - int(pool.network_address)) % (
-            1 << (pool.max_prefixlen - pool.prefixlen - bits)
-        )
-        block = within >> (pool.max_prefixlen - length)
+        part_size = 1 << (pool.max_prefixlen - pool.prefixlen - bits)
+        within_part = (int(address) - int(pool.network_address)) % part_size
+        block = within_part >> (pool.max_prefixlen - length)
         if block >= block_count(self.order, self.hierarchy):
             return ""
         return str(ip_network(f"{address}/{length}", strict=False))
@@ -67,19 +67,22 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class ValueCheck:
-    """A check: its line in the reference, and what finds mistakes."""
+    """A check between values."""
 
     line: str
+    """Its line in the reference page of keys."""
     find: Callable[[Values], Findings]
+    """Yields the mistakes."""
 
 
 def findings(values: Values, checks: tuple[ValueCheck, ...]) -> Findings:
-    """The mistakes that these checks find."""
+    """Yield the mistakes that checks find."""
     for check in checks:
         yield from check.find(values)
 
 
 def _idle_share(values: Values) -> Findings:
+    """Yield a finding for a minimal share without alternates."""
     routing = values.routing
     if (
         not balance_named(routing.balance).forwarding.several_paths
@@ -91,6 +94,7 @@ def _idle_share(values: Values) -> Findings:
 
 
 def _idle_disjoint(values: Values) -> Findings:
+    """Yield a finding for `disjoint` without alternates and protection."""
     routing = values.routing
     if (
         not balance_named(routing.balance).forwarding.several_paths
@@ -102,6 +106,7 @@ def _idle_disjoint(values: Values) -> Findings:
 
 
 def _servers(values: Values) -> Findings:
+    """Yield findings about servers among the hosts' addresses, and servers listed twice."""
     for word in ("ntp", "syslog"):
         seen: set[Address] = set()
         for i, address in enumerate(getattr(values.base, word)):
@@ -115,35 +120,40 @@ def _servers(values: Values) -> Findings:
 
 
 def _gateway(values: Values) -> Findings:
-    said = values.base.management
-    if said is None or said.gateway is None:
+    """Yield findings about the gateway of the management network, and about its length."""
+    management = values.base.management
+    if management is None or management.gateway is None:
         return
+    gateway = management.gateway
     path: KeyPath = ("base", "management", "gateway")
-    if block := values.of_hosts(said.gateway):
+    if block := values.of_hosts(gateway):
         required = f"a gateway outside the addresses of hosts ({block}, addressing)"
-        yield Finding(path, required, str(said.gateway), "change it, or the pool")
-    if said.length > said.gateway.max_prefixlen:
-        required = f"a length of at most {said.gateway.max_prefixlen}"
-        yield Finding(("base", "management", "length"), required, str(said.length))
-    elif edge := _edge(said.gateway, said.length):
-        yield Finding(path, "an address of its network", f"{said.gateway}, {edge}")
+        yield Finding(path, required, str(gateway), "change it, or the pool")
+    if management.length > gateway.max_prefixlen:
+        required = f"a length of at most {gateway.max_prefixlen}"
+        yield Finding(("base", "management", "length"), required, str(management.length))
+    elif special := _special_address(gateway, management.length):
+        yield Finding(path, "an address of its network", f"{gateway}, {special}")
 
 
 def _as_numbers(values: Values) -> Findings:
+    """Yield a finding if AS numbers that are counted from `base.asn` are too large or reserved."""
     first, count = values.base.asn, values.order * values.planes
     if first is None or not count:
         return
     last = first + count - 1
-    taken = next((each for each in RESERVED_AS if first <= each <= last), None)
-    if last > LAST_AS or taken is not None:
-        why = f"up to {last:,}" if taken is None else f"among them {taken:,}, which is reserved"
+    reserved = next((number for number in RESERVED_AS if first <= number <= last), None)
+    if last > LAST_AS or reserved is not None:
+        reason = f"up to {last:,}"
+        if reserved is not None:
+            reason = f"among them {reserved:,}, which is reserved"
         required = f"the first of {count:,} AS numbers, none above {LAST_AS:,} or reserved"
         todo = "choose another, such as 4200000000"
-        yield Finding(("base", "asn"), required, f"{first:,}, {why}", todo)
+        yield Finding(("base", "asn"), required, f"{first:,}, {reason}", todo)
 
 
-def _edge(address: Address, length: int) -> str:
-    """What an address is that no interface of a network may have; "" if one may."""
+def _special_address(address: Address, length: int) -> str:
+    """Return in words why no interface may have an address of a network; "" if one may."""
     if length >= address.max_prefixlen - 1:
         return ""
     network: IPv4Network | IPv6Network = ip_network(f"{address}/{length}", strict=False)
@@ -153,29 +163,38 @@ def _edge(address: Address, length: int) -> str:
 
 
 def _management(values: Values) -> Findings:
-    said = values.base.management
+    """Yield findings about the management addresses of nodes."""
+    management = values.base.management
     for i, node in values.nodes:
-        own, path = node.management, ("nodes", i, "management")
-        if own is None:
+        address, path = node.management, ("nodes", i, "management")
+        if address is None:
             continue
-        if block := values.of_hosts(own):
+        if block := values.of_hosts(address):
             required = f"a management address outside those of hosts ({block}, addressing)"
-            yield Finding(path, required, str(own), "change it, or the pool")
-        if said and own == said.gateway:
+            yield Finding(path, required, str(address), "change it, or the pool")
+        if management is None:
+            continue
+        if address == management.gateway:
             required = "an address other than the gateway's (base.management)"
-            yield Finding(path, required, str(own), "change one of them")
-        if said and said.length <= own.max_prefixlen and (edge := _edge(own, said.length)):
+            yield Finding(path, required, str(address), "change one of them")
+        if management.length > address.max_prefixlen:  # `cross_checks` refuses this
+            continue
+        if special := _special_address(address, management.length):
             required = "an address that an interface may have (base.management)"
-            yield Finding(path, required, f"{own}, {edge} of /{said.length}", "change it")
+            given = f"{address}, {special} of /{management.length}"
+            yield Finding(path, required, given, "change it")
 
 
 def _numbers_as_names(values: Values) -> Findings:
-    """A node called 7 that is not at vertex 7: verbs take either."""
+    """Yield findings about nodes with a number as name that are at another vertex.
+
+    Commands take the name or the vertex of a node, so a node called 7 must be at vertex 7.
+    """
     for plane in range(1, values.planes + 1):
-        own = [(i, node) for i, node in values.nodes if (node.plane or 1) == plane]
-        taken = {node.vertex for _, node in own}
+        nodes = [(i, node) for i, node in values.nodes if (node.plane or 1) == plane]
+        taken = {node.vertex for _, node in nodes}
         free = (vertex for vertex in range(values.order) if vertex not in taken)
-        for i, node in own:
+        for i, node in nodes:
             vertex = next(free, None) if node.vertex is None else node.vertex
             number = int(node.name) if node.name.isascii() and node.name.isdigit() else None
             if number is not None and number < values.order and number != vertex:
@@ -185,20 +204,20 @@ def _numbers_as_names(values: Values) -> Findings:
 
 
 def _buffers(values: Values) -> Findings:
+    """Yield findings about parts of packet buffers that are larger than the buffer."""
     for name, node_type in values.node_types.items():
-        path: KeyPath = ("node_types", name, "buffer")
-        if (found := node_type.buffer) is None:
+        buffer = node_type.buffer
+        if buffer is None:
             continue
-        if found.cell > found.size:
-            required = f"at most size, {found.size:,}"
-            yield Finding((*path, "cell"), required, f"{found.cell:,}", "correct one of them")
-        for word in ("ecn_min", "ecn_max"):
-            if (given := getattr(found, word)) > found.size:
-                required = f"at most size, {found.size:,}"
-                yield Finding((*path, word), required, f"{given:,}", "correct one of them")
+        for word in ("cell", "ecn_min", "ecn_max"):
+            part = getattr(buffer, word)
+            if part > buffer.size:
+                path: KeyPath = ("node_types", name, "buffer", word)
+                required = f"at most size, {buffer.size:,}"
+                yield Finding(path, required, f"{part:,}", "correct one of them")
 
 
-OF_FABRIC = (
+OF_FABRIC: tuple[ValueCheck, ...] = (
     ValueCheck("`routing.minimal_share` only with a balance that has alternates", _idle_share),
     ValueCheck("`routing.disjoint` only where there are alternates or protection", _idle_disjoint),
     ValueCheck(
@@ -213,7 +232,7 @@ OF_FABRIC = (
         "`base.asn` and those counted from it at most 4294967294, none reserved", _as_numbers
     ),
 )
-OF_INVENTORY = (
+OF_INVENTORY: tuple[ValueCheck, ...] = (
     ValueCheck(
         "`nodes[].management` outside the blocks of hosts, not the gateway of `base.management`, "
         "and neither the network's own address nor its broadcast address",
