@@ -1,4 +1,8 @@
-"""Capacity: the needs of every switch's program against the limits of its node type."""
+"""Checks of tables against node types: do they hold the rows, and can they do what is needed?
+
+The inventory gives a node type's limits (`tables`) and capabilities. Builds that a node cannot hold
+are refused here, with the node and the number.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory
 
 LIMITS = {"lpm_rows": "LPM rows", "groups": "groups", "ecmp_width": "ports per group"}
+"""The limits of a node type by their keys, in words."""
 NEEDS_IN_WORDS = {
     "ipv6": "IPv6",
     "weights": "weighted groups",
@@ -25,16 +30,23 @@ NEEDS_IN_WORDS = {
     "repair": "repair in the switch",
     "aggregates": "aggregated routes",
 }
+"""The capabilities of a node type by their keys, in words."""
 
 
 def needed(
     tables: Tables, wiring: Wiring, families: int, openflow: bool = True
 ) -> dict[str, NDArray[np.int64]]:
-    """What each switch's program takes, int64[S] a key of `TableLimits`.
+    """Count what the tables of each switch need, int64[S] for each key of `LIMITS`.
 
-    lpm_rows: routes to other prefixes and one a host, for each address family (1: IPv4 only);
-    groups: those of OpenFlow, or else one an egress class; ecmp_width: the most ports that a class
-    or its repair chooses among.
+    - `lpm_rows`: a route for each other prefix, and one for each host, in each address family;
+    - `groups`: groups of OpenFlow, or one for each egress class;
+    - `ecmp_width`: the most ports that a class or its repair chooses among.
+
+    Args:
+        tables: the tables of all switches.
+        wiring: the cables.
+        families: the number of address families, 1 or 2.
+        openflow: whether groups are those of OpenFlow.
     """
     classes = tables.classes
     hosts = np.count_nonzero(wiring.host_port, axis=1)
@@ -49,8 +61,12 @@ def needed(
 
 
 def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
-    """int64[S]: the groups of each switch, counted at one of each shape; at all that are fitted."""
-    if _without_weight(classes):
+    """Count the OpenFlow groups of each switch, int64[S].
+
+    Mostly they follow from how many ports each class has, so one switch of each such shape is
+    counted. If weights are 0, as fitted ones may be, all are counted.
+    """
+    if _has_ports_without_weight(classes):
         switch, number = np.nonzero(classes.port > 0)
         of_roles = class_groups(classes, switch, number)
         order = len(classes.port)
@@ -58,15 +74,17 @@ def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
             (np.bincount(switch[role.there], minlength=order) for role in of_roles),
             np.zeros(order, np.int64),
         )
-    parts = (classes.port, classes.weight, classes.protection, classes.bounce)
-    shape = np.column_stack([(part.reshape(len(part), -1) > 0).sum(axis=1) for part in parts])
+    arrays = (classes.port, classes.weight, classes.protection, classes.bounce)
+    shape = np.column_stack([(array.reshape(len(array), -1) > 0).sum(axis=1) for array in arrays])
     _, examples, which = np.unique(shape, axis=0, return_index=True, return_inverse=True)
-    counts = [sum(len(g.classes) for g in groups(classes, v)) for v in examples.tolist()]
+    counts = [
+        sum(len(group.classes) for group in groups(classes, switch)) for switch in examples.tolist()
+    ]
     return np.array(counts, np.int64)[which.ravel()]
 
 
-def _without_weight(classes: Classes) -> bool:
-    """Whether a port of some class has no share: then counts of weights do not tell how many."""
+def _has_ports_without_weight(classes: Classes) -> bool:
+    """Whether a port of some class has the weight 0, so that weights do not tell how many ports."""
     if not isinstance(classes.weight, np.ndarray):
         return False
     minimal = (classes.weight[..., 0] == 0) & (classes.port > 0)
@@ -77,13 +95,13 @@ def _without_weight(classes: Classes) -> bool:
 def over_capacity(
     tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool
 ) -> Iterator[Finding]:
-    """Tables that a node cannot hold or do: every node and limit, with the number.
+    """Yield a finding for each node and limit that the tables exceed, and each missing capability.
 
     Args:
-        tables: the program of every switch.
-        wiring: which node each is.
-        inventory: the nodes' types, with limits where they are known.
-        ipv6: whether routes are of both address families.
+        tables: the tables of all switches.
+        wiring: the node of each vertex.
+        inventory: the nodes' types, with the limits that are known.
+        ipv6: whether there are routes of both address families.
     """
     index = {node.name: i for i, node in enumerate(inventory.nodes)}
     site = Site.of(inventory, [index[name] for name in wiring.names])
@@ -94,21 +112,22 @@ def over_capacity(
 def _over(
     tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: Site
 ) -> Iterator[Finding]:
+    """Yield a finding for each node whose tables exceed a limit of its type."""
     for t, name in enumerate(wiring.type_names):
         node_type = inventory.node_types[name]
-        if all(getattr(node_type.tables, word) is None for word in LIMITS):
+        if all(getattr(node_type.tables, key) is None for key in LIMITS):
             continue
-        able = node_type.capabilities
-        openflow = able is None or "openflow" in able
-        for word, count in needed(tables, wiring, 2 if ipv6 else 1, openflow).items():
-            limit = getattr(node_type.tables, word)
+        capabilities = node_type.capabilities
+        openflow = capabilities is None or "openflow" in capabilities
+        for key, count in needed(tables, wiring, 2 if ipv6 else 1, openflow).items():
+            limit = getattr(node_type.tables, key)
             if limit is None:
                 continue
             for v in np.flatnonzero((wiring.node_type == t) & (count > limit)).tolist():
                 yield site.finding(
                     v,
                     ("type",),
-                    f"at most {limit:,} {LIMITS[word]}, the {word} of {name}",
+                    f"at most {limit:,} {LIMITS[key]}, the {key} of {name}",
                     f"{count[v]:,} at {wiring.names[v]} (vertex {v})",
                     "choose another type, a smaller fabric or a simpler routing policy",
                 )
@@ -117,26 +136,28 @@ def _over(
 def _unable(
     tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: Site
 ) -> Iterator[Finding]:
-    """The first node of each type that lacks a capability which the build needs."""
+    """Yield a finding for each type that lacks a capability, about its first node."""
     classes = tables.classes
-    weighted = bool(classes.alternate.shape[2])
-    asked = {
+    has_alternates = bool(classes.alternate.shape[2])
+    needs = {
         "ipv6": ipv6,
-        "weights": weighted,
-        "ingress": weighted,
+        "weights": has_alternates,
+        "ingress": has_alternates,
         "repair": bool(classes.protection.shape[2]),
         "aggregates": tables.routes.aggregated,
     }
     for t, name in enumerate(wiring.type_names):
-        able = inventory.node_types[name].capabilities
-        at = np.flatnonzero(wiring.node_type == t)
-        if able is None or not len(at):
+        capabilities = inventory.node_types[name].capabilities
+        vertices = np.flatnonzero(wiring.node_type == t)
+        if capabilities is None or not len(vertices):
             continue
-        for word in [word for word, wanted in asked.items() if wanted and word not in able]:
-            yield site.finding(
-                int(at[0]),
-                ("type",),
-                f"a type that can do {NEEDS_IN_WORDS[word]} ({word})",
-                f"{name} at {len(at):,} nodes, the first of them {wiring.names[at[0]]}",
-                "choose another type or a simpler routing policy",
-            )
+        for need, is_needed in needs.items():
+            if is_needed and need not in capabilities:
+                first = int(vertices[0])
+                yield site.finding(
+                    first,
+                    ("type",),
+                    f"a type that can do {NEEDS_IN_WORDS[need]} ({need})",
+                    f"{name} at {len(vertices):,} nodes, the first of them {wiring.names[first]}",
+                    "choose another type or a simpler routing policy",
+                )

@@ -1,4 +1,6 @@
-"""What packages add to polarfab, by group: an entry point has a name, and says where the object is.
+"""Entry points: what packages and extensions add to polarfab, by group.
+
+An entry point has a name, and says where its object is.
 
 | group | a name is | the object |
 |---|---|---|
@@ -35,45 +37,51 @@ EXPORTS, PROOFS = "polarfab.exports", "polarfab.proofs"
 FAMILIES, BALANCES = "polarfab.families", "polarfab.balances"
 CONSTRUCTIONS = "polarfab.constructions"
 SINGULAR = {FAMILIES: "family"}
-
+"""What an object of a group is called, where that is not the group's name without its s."""
 EXTENSIONS = Path(__file__).resolve().parents[1] / "extensions"
+"""The folder of the extensions."""
 PACKAGE = f"{__package__.removesuffix('compilers')}extensions"
 """The package of the extensions: `extensions` in a checkout, `polarfab.extensions` installed."""
 
 
 @cache
 def registered(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
-    """The entry points of a group by name; of one name more than one is a clash."""
+    """Return the entry points of a group by name; several with one name clash."""
     from importlib.metadata import EntryPoint, entry_points
 
-    ours = [EntryPoint(name, value, group) for name, value in shipped(group).items()]
-    found = [*ours, *entry_points(group=group)]
-    names = sorted({entry.name for entry in found})
-    return {name: tuple(entry for entry in found if entry.name == name) for name in names}
+    of_extensions = [EntryPoint(name, value, group) for name, value in shipped(group).items()]
+    entries = [*of_extensions, *entry_points(group=group)]
+    names = sorted({entry.name for entry in entries})
+    return {name: tuple(entry for entry in entries if entry.name == name) for name in names}
 
 
 def shipped(group: str) -> dict[str, str]:
-    """What the extensions register in a group: where the object is, by name."""
-    points: dict[str, str] = {}
+    """Return where the objects are that the extensions register in a group, by name."""
+    objects: dict[str, str] = {}
     for folder in sorted(path.parent for path in EXTENSIONS.glob("*/__init__.py")):
-        points |= import_module(f"{PACKAGE}.{folder.name}").ENTRY_POINTS.get(group, {})
-    return points
+        objects |= import_module(f"{PACKAGE}.{folder.name}").ENTRY_POINTS.get(group, {})
+    return objects
 
 
 def load(entry: EntryPoint) -> Any:
-    """The object of an entry point.
+    """Import the object of an entry point.
 
     Raises:
         InputError: the package that registers it is broken.
     """
     try:
         return entry.load()
-    except Exception as error:  # the package may be anybody's: anything can happen
+    except Exception as error:  # another package's code may raise any exception
         raise broken(entry, f"{type(error).__name__}: {error}") from error
 
 
 def broken(entry: EntryPoint, what: str) -> InputError:
-    """The error of a package whose object cannot be used, with its name."""
+    """Return the error that an entry point's object cannot be used, with the package.
+
+    Args:
+        entry: the entry point.
+        what: what is wrong with its object, in words.
+    """
     kind = SINGULAR.get(entry.group, entry.group.removeprefix("polarfab.").removesuffix("s"))
     return InputError.of(
         key=f"{kind} {entry.name}",
@@ -84,5 +92,5 @@ def broken(entry: EntryPoint, what: str) -> InputError:
 
 
 def package(entry: EntryPoint) -> str:
-    """The package of an entry point, for messages."""
+    """Return the name of an entry point's package, for messages."""
     return f"package {entry.dist.name}" if entry.dist else entry.value

@@ -1,34 +1,53 @@
-"""The memory that this process can have: of the machine, by its limits and its control groups."""
+"""How much memory this process can still get on Linux.
+
+The least of what the machine has, what `ulimit -v` allows, and what the process's control groups
+allow, as in a container.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 
 MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
 GB = 1e9
 GROUPS, MOUNTS = Path("/proc/self/cgroup"), Path("/proc/self/mountinfo")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFiles:
+    """The names of a control group's files about memory."""
+
+    limit: str
+    """The file with the limit in bytes."""
+    use: str
+    """The file with the bytes in use."""
+    reclaimable: str
+    """The entry of memory.stat for bytes that can be reclaimed."""
+
+
 FILES = {
-    "cgroup2": ("memory.max", "memory.current", "inactive_file"),
-    "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    "cgroup2": GroupFiles("memory.max", "memory.current", "inactive_file"),
+    "cgroup": GroupFiles("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 }
-"""By version: the files with the limit and the use, and what of memory.stat can be reclaimed."""
+"""The files by the version of control groups."""
 
 
 def available() -> int:
-    """Bytes that can be had without swapping, in the limits of the process and its control groups.
+    """Return the bytes that this process can get without swapping.
 
-    All of the machine's where it does not tell.
+    All memory of the machine if it does not tell how much is free.
     """
     limits = of_control_groups(), _of_address_space(), _of_machine()
     return min(limit for limit in limits if limit is not None)
 
 
 def _of_address_space() -> int | None:
-    """Bytes that `ulimit -v` leaves this process; None where it has no such limit."""
+    """Return the bytes that `ulimit -v` leaves this process; None without such a limit."""
     most, _ = getrlimit(RLIMIT_AS)
     if most == RLIM_INFINITY:
         return None
@@ -40,24 +59,24 @@ def _of_address_space() -> int | None:
 
 
 def _of_machine() -> int:
+    """Return the bytes that are free on the machine, or all that it has if it does not tell."""
     try:
-        found = re.search(r"^MemAvailable:\s+(\d+) kB$", MEMINFO.read_text(), re.MULTILINE)
+        match = re.search(r"^MemAvailable:\s+(\d+) kB$", MEMINFO.read_text(), re.MULTILINE)
     except OSError:
-        found = None
-    if found:
-        return int(found[1]) * 1024
+        match = None
+    if match:
+        return int(match[1]) * 1024
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def of_control_groups() -> int | None:
-    """Bytes that the tightest group on the way up leaves; None where none has a limit."""
-    return min(
-        (free for group in _groups() if (free := _free_in(*group)) is not None), default=None
-    )
+    """Return the least bytes that a control group of this process leaves; None without limits."""
+    left = (_free_in(group, version) for group, version in _groups())
+    return min((free for free in left if free is not None), default=None)
 
 
 def _groups() -> Iterator[tuple[Path, str]]:
-    """The groups that this process is in, and those around them, with their versions."""
+    """Yield the control groups of this process and the groups around them, with their versions."""
     for version, root, mount in _mounts():
         for group in _paths(version):
             inside = group.relative_to(root) if group.is_relative_to(root) else PurePosixPath()
@@ -70,7 +89,7 @@ def _groups() -> Iterator[tuple[Path, str]]:
 
 
 def _mounts() -> Iterator[tuple[str, PurePosixPath, Path]]:
-    """The version of each mounted hierarchy that counts memory, its root, and where it is."""
+    """Yield the version, the root and the mount point of each hierarchy that counts memory."""
     for line in lines_of(MOUNTS):
         before, _, after = line.partition(" - ")
         kind, options = after.split(" ", 1)[0], after.rsplit(" ", 1)[-1].split(",")
@@ -80,30 +99,35 @@ def _mounts() -> Iterator[tuple[str, PurePosixPath, Path]]:
 
 
 def _paths(version: str) -> Iterator[PurePosixPath]:
+    """Yield the paths of this process's groups in hierarchies of a version that count memory."""
     for line in lines_of(GROUPS):
         _, controllers, path = line.split(":", 2)
-        wanted = not controllers if version == "cgroup2" else "memory" in controllers.split(",")
-        if wanted:
+        if version == "cgroup2":
+            counts_memory = not controllers
+        else:
+            counts_memory = "memory" in controllers.split(",")
+        if counts_memory:
             yield PurePosixPath(path)
 
 
 def _free_in(group: Path, version: str) -> int | None:
-    """Bytes that a group leaves; None without a limit."""
-    limit, use, reclaimed = FILES[version]
-    most, used = _number(group / limit), _number(group / use)
-    if most is None or used is None:
+    """Return the bytes that a group leaves; None without a limit."""
+    files = FILES[version]
+    limit, used = _number(group / files.limit), _number(group / files.use)
+    if limit is None or used is None:
         return None
     stat = dict(line.split(" ", 1) for line in lines_of(group / "memory.stat") if " " in line)
-    return max(0, most - used + int(stat.get(reclaimed, 0)))
+    return max(0, limit - used + int(stat.get(files.reclaimable, 0)))
 
 
 def _number(file: Path) -> int | None:
+    """Return the number in a file; None where there is none, such as for "max"."""
     lines = lines_of(file)
     return int(lines[0]) if lines and lines[0].isdecimal() else None
 
 
 def lines_of(file: Path) -> list[str]:
-    """The lines of a file; none where it cannot be read."""
+    """Return the lines of a file; [] if it cannot be read."""
     try:
         return file.read_text().splitlines()
     except OSError:

@@ -1,9 +1,9 @@
-"""The least memory that work on a fabric takes: what cannot fit is refused before it begins.
+"""A lower bound of the memory that work on a fabric takes, to refuse what cannot fit early.
 
-It is the same for every family: so many bytes for each end of a link, and so many for each ordered
-pair of switches where a row is stored for each pair. The factors are the lowest of whole processes:
-PolarStar of 627,570 switches takes 71 bytes for each end of a link, PolarFly of 16,257 takes 125,
-with repairs 480.
+The bound has two terms: bytes for each end of a link, and bytes for each ordered pair of switches
+where a value is stored for each pair. The factors are the lowest that were measured of whole
+processes, for any family: a PolarStar of 627,570 switches takes 71 bytes for each end of a link, a
+PolarFly of 16,257 switches takes 125, and with repairs 480.
 """
 
 from __future__ import annotations
@@ -30,58 +30,67 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from compilers.tables.build import Build
 
 IDLE = 66 * 10**6
-"""Bytes of a process that has imported what it needs."""
+"""The bytes of a process that has imported its modules."""
 GRAPH = 12
-"""Bytes for each end of a link, of a graph alone."""
+"""The bytes for each end of a link, for a graph alone."""
 TABLES = 70
-"""Bytes for each end of a link, of wiring and classes, and of measures of a graph."""
+"""The bytes for each end of a link, for wiring and classes, or for measures of a graph."""
 REPAIRS = 370
-"""The same with alternates or repairs."""
+"""The bytes for each end of a link, for wiring and classes with alternates or repairs."""
 ROW = 2
-"""Bytes for each ordered pair of switches whose egress class is stored."""
+"""The bytes for each ordered pair of switches, where egress classes are stored."""
 SEARCH = 60
-"""The same where alternates or repairs are searched."""
+"""The bytes for each ordered pair of switches, where alternates or repairs are searched."""
 FLOWS = 80
-"""Bytes for each ordered pair of switches while traffic of all pairs is followed."""
+"""The bytes for each ordered pair of switches, while traffic of all pairs is followed."""
 CHANNELS = 27
-"""The same while channels are counted."""
+"""The bytes for each ordered pair of switches, while channels are counted."""
 SCALES = ("q", "nodes", "h", "k", "n")
-"""Parameters that a family grows with, the first of them that it has."""
+"""Parameters that families grow with; the first that a family has is used."""
 WIDEST_GAP = 200
-"""Numbers in a row that may be no member of a family: prime powers, degrees that do not fit."""
+"""The most consecutive numbers without a member of a family, such as between prime powers."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryBound:
-    """A fabric, and what work on it stores."""
+    """The size of a fabric, and the memory that some work on it takes."""
 
     family: Family
+    """The family of the fabric."""
     parameters: Mapping[str, int | str]
+    """The parameters of the member."""
     switches: int
+    """The number of switches."""
     degree: int
-    """The most links of a switch; 0 where no formula tells."""
+    """The most links of a switch; 0 where no formula is known."""
     per_end: int
-    """Bytes for each end of a link."""
+    """The bytes for each end of a link."""
     per_pair: int = 0
-    """Bytes for each ordered pair of switches."""
+    """The bytes for each ordered pair of switches."""
 
     @classmethod
     def of_family(cls, family: str, values: Mapping[str, int | str | None]) -> MemoryBound:
-        """The graph of a family, whose parameters are right."""
-        known = parameters(family, values)
-        member = family_of(family)
-        return cls(member, known, member.order(known), member.degree(known) or 0, GRAPH)
+        """Return the bound for building a graph, for parameters that pass the family's check."""
+        given = parameters(family, values)
+        named = family_of(family)
+        return cls(
+            family=named,
+            parameters=given,
+            switches=named.order(given),
+            degree=named.degree(given) or 0,
+            per_end=GRAPH,
+        )
 
     @classmethod
     def of_topology(cls, topology: Topology) -> MemoryBound:
-        """Measures and pictures of a graph."""
+        """Return the bound for measures and pictures of a graph."""
         degree = int(topology.graph.degrees.max(initial=0))
         family = family_of(topology.family)
         return cls(family, topology.parameters, topology.graph.order, degree, TABLES)
 
     @classmethod
     def of_spec(cls, spec: FabricSpec) -> MemoryBound:
-        """Compiling and proving a fabric."""
+        """Return the bound for compiling and proving a fabric."""
         family, values = spec.topology.family, spec.topology.parameters()
         bound = cls.of_family(family, values)
         if not bound.degree and bound.switches <= LARGEST_SEARCH:
@@ -91,67 +100,72 @@ class MemoryBound:
 
     @classmethod
     def of_build(cls, build: Build) -> MemoryBound:
-        """Proving or writing what a build holds."""
+        """Return the bound for proving or writing a build."""
         classes = build.tables.classes
-        spread = bool(classes.alternate.shape[2] or classes.protection.shape[2])
-        return cls.of_topology(build.topology).with_tables(spread)
+        has_others = bool(classes.alternate.shape[2] or classes.protection.shape[2])
+        return cls.of_topology(build.topology).with_tables(has_others)
 
-    def with_tables(self, spread: bool) -> MemoryBound:
-        """The same fabric with its tables; spread: these have alternates or repairs."""
+    def with_tables(self, alternates_or_repairs: bool) -> MemoryBound:
+        """Return the bound for the fabric with its tables.
+
+        Args:
+            alternates_or_repairs: whether classes have any of these.
+        """
         family, values = self.family, self.parameters
-        if not spread:
+        if not alternates_or_repairs:
             computed = family.constructed or family.hierarchy(values) > 1
             return replace(self, per_end=TABLES, per_pair=0 if computed else ROW)
         computed = family.constructed or constructs_classes(family, values, self.switches)
         return replace(self, per_end=REPAIRS, per_pair=0 if computed else SEARCH)
 
     def measured(self) -> MemoryBound:
-        """The same graph, to be measured or drawn."""
+        """Return the bound for measuring or drawing the same graph."""
         return replace(self, per_end=TABLES)
 
     def storing(self, per_pair: int) -> MemoryBound:
-        """The same work, with so many bytes more for each pair of switches."""
+        """Return the bound for the same work with more bytes for each ordered pair of switches."""
         return replace(self, per_pair=self.per_pair + per_pair)
 
     @property
     def needed(self) -> int:
-        """Bytes that a process takes at least."""
+        """The bytes that a process takes at least."""
         ends = self.switches * self.degree
         return IDLE + self.per_end * ends + self.per_pair * self.switches**2
 
     @property
     def fits(self) -> bool:
-        """Whether the machine, control groups and limits of the process leave as much."""
+        """Whether so much memory is available."""
         return self.needed <= available()
 
     def findings(self, path: KeyPath = ()) -> Iterator[Finding]:
-        """A fabric that does not fit: what it needs, what there is, and what would fit."""
+        """Yield a finding if the fabric does not fit: what it needs, and what would fit."""
         if self.fits:
             return
         links = f" of up to {self.degree:,} links" if self.degree else ""
         size = f"{self.switches:,} switches{links} take at least {self.needed / GB:,.1f} GB"
-        fitting = self._largest()
         yield Finding(
             path,
             f"a fabric that fits into memory: {size}",
             f"{available() / GB:,.1f} GB available",
-            f"take a smaller fabric{fitting}, or a machine with more memory",
+            f"take a smaller fabric{self._largest_that_fits()}, or a machine with more memory",
         )
 
     def require(self) -> None:
-        """Pass where memory can hold it.
+        """Pass when the fabric fits into memory.
 
         Raises:
-            InputError: it cannot.
+            InputError: it does not.
         """
         if problems := [finding.problem() for finding in self.findings()]:
             raise InputError(problems)
 
-    def _largest(self) -> str:
-        """The largest member of the family that fits: `: q fits up to 127`; "" where none does."""
-        name = next((word for word in SCALES if isinstance(self.parameters.get(word), int)), "")
+    def _largest_that_fits(self) -> str:
+        """Return in words which member of the family fits: `: q fits up to 127`; "" if unknown."""
+        name = next((key for key in SCALES if isinstance(self.parameters.get(key), int)), "")
         if not name or family_named(self.family.name) is None:
             return ""
+        # The bound grows with the parameter, so bisection finds the largest number that fits. Below
+        # it the largest member is searched, as not every number has one.
         low, high = 1, int(self.parameters[name])
         while high - low > 1:
             middle = (low + high) // 2
@@ -163,7 +177,7 @@ class MemoryBound:
         return ""
 
     def _with(self, name: str, value: int) -> MemoryBound:
-        """The same work on another member of the family."""
+        """Return the bound for the same work with another value of a parameter."""
         values = {**self.parameters, name: value}
         switches = self.family.order(values)
         degree = self.family.degree(values) or self.degree
@@ -171,16 +185,16 @@ class MemoryBound:
 
 
 def require_graph(family: str, values: Mapping[str, int | str | None]) -> None:
-    """Pass where memory can hold the graph of a family.
+    """Pass when the graph of a member of a family fits into memory.
 
     Raises:
-        InputError: it cannot, or its parameters are wrong.
+        InputError: it does not, or the parameters are wrong.
     """
-    if wrong := check_topology(family, values):
-        raise InputError(wrong)
+    if problems := check_topology(family, values):
+        raise InputError(problems)
     MemoryBound.of_family(family, values).require()
 
 
 def beyond_memory(spec: FabricSpec) -> Iterator[Finding]:
-    """A fabric that memory cannot compile: what is needed and what is there."""
+    """Yield a finding if a fabric cannot be compiled in the memory that is available."""
     yield from MemoryBound.of_spec(spec).findings(("topology", "q"))

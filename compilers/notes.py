@@ -1,13 +1,14 @@
-"""Notes of long work to whoever waits for it; the command line listens on a terminal."""
+"""Notes about the progress of long work; the command line shows them on a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 listeners: list[Callable[[str], None]] = []
+"""Functions that get each note."""
 
 
 def note(text: str) -> None:
-    """Tell all listeners."""
+    """Pass a note to all listeners."""
     for listener in listeners:
         listener(text)

@@ -67,14 +67,15 @@ class InstalledFabric:
     wiring: Wiring
     """The ports of the links that work."""
     hardware: Hardware | None
-    """What nodes are and where they stand; None in a fabric of one plane without inventory."""
+    """The node types, and where nodes stand; None for one plane without an inventory."""
     addressing: Addressing
-    """Addresses of the whole fabric, so that they stay when missing parts are installed."""
+    """The addresses of the whole fabric, so that they stay when missing parts are installed."""
     damage: Damage
     """The links, nodes and hosts that are missing."""
     module: NDArray[np.int32] | None
-    """int32[S, K]: the module of each link; None unless the policy protects against a module's
-    death. The order of repairs depends on it.
+    """int32[S, K]: the module of each link, on which the order of repairs depends.
+
+    None unless the policy protects against the failure of a module.
     """
 
     @property
@@ -88,8 +89,9 @@ class Routed:
     """An installed fabric with its tables."""
 
     installed: InstalledFabric
+    """The fabric without its tables."""
     topology: Topology
-    """The graph of the links that work, with the diameter that its tables have."""
+    """The graph of the links that work, with its own diameter."""
     tables: Tables
     """Routes and egress classes, with alternates and repairs."""
     forwarding: Forwarding
@@ -97,12 +99,12 @@ class Routed:
 
 
 def compile_fabric(loaded: LoadedFabric) -> Build:
-    """Spec and inventory to tables.
+    """Compile a fabric of one plane.
 
     Raises:
-        InputError: memory cannot hold the routes, or the inventory cannot hold the fabric; every
-            problem of the step at once. Also for a fabric of several planes
-            (`compilers.planes.compile_planes`).
+        InputError: memory cannot hold the routes, the inventory cannot hold the fabric, or the
+            fabric has several planes (`compilers.planes.compile_planes`); all problems of a step at
+            once.
     """
     require_one_plane(loaded)
     require_memory(loaded)
@@ -113,7 +115,7 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
 
 
 def require_memory(loaded: LoadedFabric) -> None:
-    """Pass where memory can hold the routes of a fabric.
+    """Pass when memory can hold the routes of a fabric.
 
     Raises:
         InputError: it cannot.
@@ -123,14 +125,14 @@ def require_memory(loaded: LoadedFabric) -> None:
 
 
 def compile_placed(placed: Placed, other: Build | None = None) -> Build:
-    """A fabric on its hardware to tables.
+    """Compile a fabric that is on its hardware.
 
     Args:
         placed: the fabric.
-        other: another plane, whose tables serve where the ports are the same.
+        other: another plane, whose tables are used if the ports are the same.
 
     Raises:
-        InputError: every problem of the step at once.
+        InputError: a step failed, with all problems of that step.
     """
     installed = install(placed)
     if other is not None and same_ports(installed, other):
@@ -143,10 +145,10 @@ def compile_placed(placed: Placed, other: Build | None = None) -> Build:
 
 
 def cabled(placed: Placed) -> Cabled:
-    """A fabric on its hardware as its build has it, without tables.
+    """Return a fabric on its hardware with its cables, as its build would have it, without tables.
 
     Raises:
-        InputError: every problem of the step at once.
+        InputError: the fabric cannot be installed so, with all problems of the step.
     """
     installed = install(placed)
     return Cabled(
@@ -159,11 +161,11 @@ def cabled(placed: Placed) -> Cabled:
 
 
 def install(placed: Placed) -> InstalledFabric:
-    """The part of a fabric that is installed and works, and the policy that it can have.
+    """Return the part of a fabric that is installed and works, and the policy that it can have.
 
     Raises:
         InputError: cables are too long, `dead_links` are no links, nodes are cut off from others,
-            or the policy does not fit the fabric as it is wired.
+            or the policy does not suit the fabric as it is wired.
     """
     loaded, inventory = placed.loaded, placed.inventory
     topology, wiring = placed.topology, placed.wiring
@@ -200,10 +202,12 @@ def install(placed: Placed) -> InstalledFabric:
 
 
 def route(installed: InstalledFabric) -> Routed:
-    """Minimal routes, then alternates and repairs, which keep to them from the next switch on.
+    """Compute the tables: minimal routes, then alternates and repairs, then the balance's changes.
+
+    Packets that take an alternate or a repair follow minimal routes from the next switch on.
 
     Raises:
-        InputError: a damaged fabric is too large to search it, or its packets are to be marked; or
+        InputError: a damaged fabric is too large for a search, or its packets are to be marked; or
             the balance of another package fails.
     """
     placed, routing, damage = installed.placed, installed.routing, installed.damage
@@ -224,7 +228,7 @@ def route(installed: InstalledFabric) -> Routed:
 
 
 def build_of(routed: Routed) -> Build:
-    """The tables, with what reports and controllers need of the spec."""
+    """Put the tables and all that reports and controllers need of the spec into a build."""
     installed, topology = routed.installed, routed.topology
     spec, routing = installed.loaded.spec, installed.routing
     inventory = installed.placed.inventory
@@ -239,14 +243,14 @@ def build_of(routed: Routed) -> Build:
         addressing=installed.addressing,
         tables=routed.tables,
         hardware=installed.hardware,
-        base=_base(spec.base) | _own_numbers(inventory),
+        base=_base(spec.base) | _as_numbers(inventory),
         vars=spec.vars,
         node_vars=_node_vars(inventory),
     )
 
 
 def with_fitted_weights(build: Build, installed: InstalledFabric) -> Build:
-    """The build with weights that fit the demand, where the policy names one.
+    """Return the build with weights that are fitted to the demand, if the policy names one.
 
     Raises:
         InputError: the demand does not fit the fabric.
@@ -262,42 +266,42 @@ def with_fitted_weights(build: Build, installed: InstalledFabric) -> Build:
 
 
 def check_limits(build: Build, installed: InstalledFabric) -> None:
-    """Pass where node types can hold the tables, and targets can write them.
+    """Pass when node types can hold the tables, and targets can write them.
 
     Raises:
         InputError: they cannot.
     """
     inventory, targets = installed.placed.inventory, installed.loaded.spec.targets
-    dual = build.addressing.ipv6 is not None
+    has_ipv6 = build.addressing.ipv6 is not None
     with installed.loaded.stage() as findings:
-        findings += over_capacity(build.tables, build.wiring, inventory, dual)
+        findings += over_capacity(build.tables, build.wiring, inventory, has_ipv6)
         findings += misnamed(build, targets)
         require_targets(build, targets)
 
 
 def same_ports(installed: InstalledFabric, other: Build) -> bool:
-    """Whether links take the ports of another build, and the modules where they are known."""
+    """Whether links use the same ports in both builds, and the same modules if these matter."""
     if not installed.wiring.same_ports(other.wiring):
         return False
     if installed.module is None:
         return True
-    theirs = modules_of(other.wiring, other.hardware)
-    return theirs is not None and np.array_equal(installed.module, theirs)
+    modules = modules_of(other.wiring, other.hardware)
+    return modules is not None and np.array_equal(installed.module, modules)
 
 
 def _base(base: BaseSpec) -> dict[str, Any]:
-    """What a spec says of `base`, as JSON; nothing is built where it says nothing."""
+    """Return the section `base` of a spec as JSON data, without defaults."""
     return base.model_dump(mode="json", exclude_defaults=True) if base.model_fields_set else {}
 
 
-def _own_numbers(inventory: Inventory) -> dict[str, dict[str, int]]:
-    """The AS numbers of nodes by name, where any has one."""
-    own = {node.name: node.asn for node in inventory.nodes if node.asn}
-    return {OWN: own} if own else {}
+def _as_numbers(inventory: Inventory) -> dict[str, dict[str, int]]:
+    """Return the AS numbers that the inventory gives nodes, by name, as a part of `Build.base`."""
+    numbers = {node.name: node.asn for node in inventory.nodes if node.asn}
+    return {OWN: numbers} if numbers else {}
 
 
 def _node_vars(inventory: Inventory) -> dict[str, dict[str, Any]]:
-    """The variables of the nodes that have any, by name: their own before those of their group."""
+    """Return the variables of nodes by name. A node's variables go before those of its group."""
     return {
         node.name: (inventory.groups[node.group] if node.group else {}) | node.vars
         for node in inventory.nodes
@@ -306,7 +310,12 @@ def _node_vars(inventory: Inventory) -> dict[str, dict[str, Any]]:
 
 
 def without_modules(routing: RoutingSpec, module: NDArray[np.int32] | None) -> Iterator[Finding]:
-    """What is wrong with protection against a module's death where switches have one at most."""
+    """Yield a finding if modules are to be protected and no switch has several.
+
+    Args:
+        routing: the policy.
+        module: int32[S, K], the module of each link; None where modules are unknown.
+    """
     if routing.protect == "module" and (module is None or not several_modules(module)):
         required = "`protect: none`, `link` or `node`, or an inventory with node types of several"
         todo = "a module is a block of ports: `modules: 4, count: 8` are four of eight"
@@ -315,7 +324,7 @@ def without_modules(routing: RoutingSpec, module: NDArray[np.int32] | None) -> I
 
 
 def _reduced(spec: RoutingSpec, routing: RoutingSpec) -> dict[str, str]:
-    """The requested policy that `on_missing` reduced, for reports."""
+    """Return the values of the spec's policy that `on_missing` has reduced, for reports."""
     return {
         f"asked_{word}": getattr(spec, word)
         for word in LEAST_POLICY
@@ -324,7 +333,10 @@ def _reduced(spec: RoutingSpec, routing: RoutingSpec) -> dict[str, str]:
 
 
 def _shares(routing: RoutingSpec, family: str) -> dict[str, str]:
-    """The words of the policy by which shares were computed; these themselves are in the tables."""
+    """Return the words of the policy by which shares were computed, for reports.
+
+    The shares themselves are the weights in the tables.
+    """
     if not balance_named(routing.balance).forwarding.has_alternates:
         return {}
     shares = {

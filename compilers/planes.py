@@ -1,4 +1,4 @@
-"""Several identical planes: k copies of the fabric; each host has a port to every plane.
+"""Compiling a fabric of several planes: identical fabrics side by side, with a port of each host.
 
 A plane is a fabric by itself, with its own nodes, datapath ids, addresses and cables. Values that
 are the same in all planes, above all the tables, are computed once.
@@ -7,9 +7,10 @@ are the same in all planes, above all the tables, are computed once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cabled
 from compilers.pipeline import cabled, compile_placed, require_memory
@@ -21,7 +22,7 @@ from inventory.problems import Finding
 
 
 def compile_planes(loaded: LoadedFabric) -> tuple[Build, ...]:
-    """The build of every plane; those with the same ports share their tables.
+    """Compile every plane; planes with the same ports share their tables.
 
     Raises:
         InputError: the inventory cannot hold a plane, or planes share a datapath id or a MAC
@@ -39,7 +40,7 @@ def compile_planes(loaded: LoadedFabric) -> tuple[Build, ...]:
 
 
 def cabled_planes(loaded: LoadedFabric) -> tuple[Cabled, ...]:
-    """Every plane with its cables, without tables.
+    """Return every plane with its cables, without tables.
 
     Raises:
         InputError: the inventory cannot hold a plane.
@@ -51,14 +52,23 @@ def cabled_planes(loaded: LoadedFabric) -> tuple[Cabled, ...]:
 
 
 def _shared_numbers(builds: Sequence[Build]) -> Iterator[Finding]:
-    """Datapath ids and MAC addresses of two planes."""
-    for word, required in (("datapath_id", "a datapath id"), ("host_mac", "a MAC address")):
-        owners: dict[int, list[str]] = defaultdict(list)
-        for build in builds:
-            held = build.wiring if word == "datapath_id" else build.addressing
-            for number in np.unique(getattr(held, word)).tolist():
-                owners[number].append(build.name)
-        for number, names in owners.items():
-            if len(names) > 1:
-                given = f"{number:#x} in {' and '.join(names)}"
-                yield Finding(("nodes",), f"{required} of one plane only", given, "change one")
+    """Yield a finding for each datapath id and MAC address that two planes have."""
+    yield from _shared("a datapath id", {b.name: b.wiring.datapath_id for b in builds})
+    yield from _shared("a MAC address", {b.name: b.addressing.host_mac for b in builds})
+
+
+def _shared(noun: str, numbers: Mapping[str, NDArray[np.uint64]]) -> Iterator[Finding]:
+    """Yield a finding for each number that two planes have.
+
+    Args:
+        noun: what the numbers are.
+        numbers: uint64[…] by the name of a plane.
+    """
+    planes_with: dict[int, list[str]] = defaultdict(list)
+    for name, of_plane in numbers.items():
+        for number in np.unique(of_plane).tolist():
+            planes_with[number].append(name)
+    for number, names in planes_with.items():
+        if len(names) > 1:
+            given = f"{number:#x} in {' and '.join(names)}"
+            yield Finding(("nodes",), f"{noun} of one plane only", given, "change one")

@@ -1,7 +1,7 @@
-"""A fabric's routing policy against what its targets and node types can do.
+"""Checks of a routing policy against what targets and node types can do, before routing.
 
-Before any table is computed: if a target of `targets` cannot do the policy in `routing`, it is
-refused by name, or with `on_missing: minimal` the policy is reduced to what all targets can do.
+If a target of `targets` cannot do the policy in `routing`, the spec is refused with the target's
+name. With `on_missing: minimal` the policy is reduced to what all targets and types can do instead.
 """
 
 from __future__ import annotations
@@ -36,15 +36,18 @@ LEAST_POLICY: dict[str, str | None] = {
     "transit": "minimal",
     "demand": None,
 }
-"""The words of a policy that `on_missing: minimal` reduces, each with what is left of it."""
+"""The keys of a policy that `on_missing: minimal` reduces, each with its least value."""
 
 
 def beyond_targets(spec: FabricSpec) -> Iterator[Finding]:
-    """Words of the policy that a target cannot do, unless `on_missing` reduces them.
+    """Yield a finding for each key of the policy and target that cannot do it.
 
-    Node types that cannot are reported with their limits (`compilers.capacity`).
+    None with `on_missing: minimal`. Node types that cannot do it are found later, with their limits
+    (`compilers.capacity`).
     """
-    for word, least in LEAST_POLICY.items() if spec.routing.on_missing == "refuse" else ():
+    if spec.routing.on_missing != "refuse":
+        return
+    for word, least in LEAST_POLICY.items():
         for name, missing in _targets_without(spec, _needs(spec.routing, word)):
             less = f"choose {least}" if least else f"remove `{word}`"
             todo = f"{less}, let `on_missing: minimal` do so, or take {name} out of"
@@ -57,32 +60,35 @@ def beyond_targets(spec: FabricSpec) -> Iterator[Finding]:
 
 
 def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
-    """The routing policy to compile: what is asked for, or with `on_missing` what can be done.
+    """Return the policy of the spec, reduced with `on_missing: minimal` to what can be done.
 
     Args:
         spec: the policy, and the targets that the build is for.
-        inventory: the node types that it is for.
+        inventory: the node types that the build is for.
     """
     routing = spec.routing
-    for word, least in LEAST_POLICY.items() if routing.on_missing == "minimal" else ():
+    if routing.on_missing != "minimal":
+        return routing
+    for word, least in LEAST_POLICY.items():
         needs = _needs(routing, word)
-        if [*_targets_without(spec, needs)] or _types_without(inventory, needs):
+        targets = [name for name, _ in _targets_without(spec, needs)]
+        if targets or _any_type_without(inventory, needs):
             routing = routing.model_copy(update={word: least})
     return routing
 
 
 def misnamed(build: Build, targets: Iterable[str]) -> Iterator[Finding]:
-    """Node types whose ports have no name that these targets' systems can have."""
+    """Yield findings about node types with port names that a target's system cannot have."""
     for name in targets:
         if interfaces := _target(name).interfaces:
             yield from interfaces.wrong_names(interfaces.named(build, name))
 
 
 def require_targets(build: Build, targets: Iterable[str]) -> None:
-    """Pass when each of these targets, its options at their defaults, can do all of the build.
+    """Pass when targets, with their options at their defaults, can write a build.
 
     Raises:
-        InputError: they cannot; `render` would say the same.
+        InputError: they cannot. `render` would refuse with the same messages.
     """
     problems: list[Problem] = []
     for name in targets:
@@ -95,13 +101,14 @@ def require_targets(build: Build, targets: Iterable[str]) -> None:
 
 
 def _target(name: str) -> Target:
-    """The target of a name; templates and readers are imported where a spec names one."""
+    """Return the target of a name. Templates and readers are imported only if a spec names one."""
     from compilers.targets.target_lookup import target
 
     return target(name)
 
 
 def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
+    """Return the features that a key of the policy needs of a target."""
     if word == "balance":
         of_balance = balance_named(routing.balance).forwarding
         return replace(of_balance, every_hop=routing.transit == EVERY_HOP).needs
@@ -111,23 +118,28 @@ def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
         return ADJACENT_NEEDS[routing.adjacent]
     if word == "transit":
         return TRANSIT_NEEDS[routing.transit]
-    least = LEAST_POLICY[word]
-    shared = (
-        balance_named(routing.balance).forwarding.has_alternates and getattr(routing, word) != least
-    )
-    return frozenset({SHARES} if shared else ())
+    # A minimal share, or a demand, makes the shares of several ports unequal.
+    has_alternates = balance_named(routing.balance).forwarding.has_alternates
+    if has_alternates and getattr(routing, word) != LEAST_POLICY[word]:
+        return frozenset({SHARES})
+    return frozenset()
 
 
 def _targets_without(spec: FabricSpec, needs: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names of targets that lack features, with these features."""
     for name in spec.targets:
-        able = _target(name).capabilities.features
-        # One that shares no traffic at all is reported where balance is.
-        if (missing := needs - able) and not (missing == {SHARES} and WEIGHTS not in able):
+        features = _target(name).capabilities.features
+        missing = needs - features
+        # A target that cannot share traffic at all is reported with the key `balance`.
+        if missing and not (missing == {SHARES} and WEIGHTS not in features):
             yield name, sorted(missing)
 
 
-def _types_without(inventory: Inventory, needs: frozenset[str]) -> bool:
-    used = {node.type for node in inventory.nodes}
+def _any_type_without(inventory: Inventory, needs: frozenset[str]) -> bool:
+    """Whether a node type that is used is known to lack one of the features."""
     words = {IN_NODE_TYPES[need] for need in needs if need in IN_NODE_TYPES}
-    able = [inventory.node_types[name].capabilities for name in used]
-    return any(known is not None and not words <= set(known) for known in able)
+    for name in {node.type for node in inventory.nodes}:
+        capabilities = inventory.node_types[name].capabilities
+        if capabilities is not None and not words <= set(capabilities):
+            return True
+    return False

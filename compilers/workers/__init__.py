@@ -1,1 +1,1 @@
-"""Work in shards: on this machine's cores, or on the workers of a cluster."""
+"""Parallel work: on the cores of this machine, or on the workers of a Dask cluster."""

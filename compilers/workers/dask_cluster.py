@@ -1,7 +1,8 @@
 """Work on the workers of a Dask cluster (the extra `cluster`).
 
-What is given travels to every worker once. A build whose folder they see under the same path, with
-the same identity, is loaded there instead. Dask repeats the pieces of a worker that dies on others.
+A *job*, the function and its shared data, is sent to every worker once, pickled. A build whose
+folder all workers see under the same path, with the same identity, is loaded there instead of sent.
+Dask repeats the pieces of a worker that dies on other workers.
 """
 
 from __future__ import annotations
@@ -32,16 +33,17 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 PROTOCOLS = ("tcp", "tls", "ws", "wss")
-"""Over sockets; Dask's others need what is not there, or are within a process."""
+"""Dask's protocols over sockets; its others need special hardware, or stay within a process."""
 LISTENS_IN, ANSWERS_IN = 2.0, 10.0
-"""Seconds that a scheduler may take to accept a connection, and to answer."""
+"""The seconds that a scheduler may take to accept a connection, and to answer."""
 LONGEST_GREETING = 1 << 20
-"""Bytes that a scheduler greets with at most; what others say is no such length."""
+"""The most bytes of a scheduler's greeting; other servers do not begin with such a length."""
 WAITING_A_THREAD = 4
-"""Tasks a thread of the workers that may be under way, or done and not yet taken."""
+"""For each thread of the workers: how many tasks may be under way, or done and not yet taken."""
 MOST_TIMES = 4
-"""A job is sent to the workers, when it is lost with some of them."""
+"""How often a job is sent to the workers, if it is lost with some of them."""
 OPTION = "scheduler"
+"""The option that names the scheduler, for messages."""
 SAME = "install the same there"
 G = TypeVar("G")
 P = TypeVar("P")
@@ -51,21 +53,22 @@ Place = tuple[str, str]
 
 
 class DaskCluster:
-    """The workers that a Dask scheduler has.
-
-    Args:
-        client: of the scheduler.
-        folders: of builds that may be given.
-    """
+    """The workers of a Dask scheduler."""
 
     remote: ClassVar[bool] = True
 
     def __init__(self, client: Client, folders: Sequence[tuple[Build, Path]] = ()) -> None:
+        """Use a scheduler's workers.
+
+        Args:
+            client: of the scheduler.
+            folders: builds that may be part of shared data, with their folders.
+        """
         self._client, self._address = client, str(client.scheduler.address)
         places = [(build, (str(path.resolve()), build.identity)) for build, path in folders]
         with self._explained():
-            seen = _shared_by_all(client, [place for _, place in places])
-        self._shared = [(build, place) for build, place in places if place in seen]
+            shared = _shared_by_all(client, [place for _, place in places])
+        self._shared = [(build, place) for build, place in places if place in shared]
 
     def over(
         self,
@@ -75,17 +78,17 @@ class DaskCluster:
         at_once: int = 1,
         least: int = 2,  # noqa: ARG002
     ) -> Iterator[T]:
-        """See `compilers.workers.shards.Workers.over`.
+        """Yield the results of all pieces (`compilers.workers.shards.Workers.over`).
 
         Raises:
-            InputError: no worker is left, or several ended at the same piece.
+            InputError: no worker is left, or several workers died at the same piece.
         """
         job = _packed((prepare, given), self._shared)
-        code = _code_here()
+        code = _versions_and_sources()
         name = sha256(job + str(code).encode()).hexdigest()
         under_way: set[Future] = set()
         with self._explained():
-            sent = _Sent(self._client, job)
+            sent = _SentJob(self._client, job)
 
             def submit(group: tuple[P, ...]) -> Callable[[], list[T]]:
                 def send() -> tuple[Future, int]:
@@ -94,7 +97,7 @@ class DaskCluster:
                     under_way.add(future)
                     return future, time
 
-                return partial(self._taken, send, send(), sent, under_way)
+                return partial(self._wait_for, send, send(), sent, under_way)
 
             window = WAITING_A_THREAD * max(4, sum(self._client.nthreads().values()))
             try:
@@ -104,14 +107,21 @@ class DaskCluster:
                 if under_way:
                     self._client.cancel(list(under_way), force=True)
 
-    def _taken(
+    def _wait_for(
         self,
         send: Callable[[], tuple[Future, int]],
         first: tuple[Future, int],
-        sent: _Sent,
+        sent: _SentJob,
         under_way: set[Future],
     ) -> list[Any]:
-        """The results of a group, submitted once more where the job was lost."""
+        """Wait for the results of a group, and submit it again if the job is lost.
+
+        Args:
+            send: submits the group; returns its future, and how often the job was sent by then.
+            first: what `send` returned.
+            sent: the job on the workers.
+            under_way: the futures of all groups, from which this one is removed.
+        """
         from concurrent.futures import CancelledError
 
         future, time = first
@@ -128,7 +138,11 @@ class DaskCluster:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """What Dask raises, as what happened to the cluster."""
+        """Turn errors that Dask raises in the block into messages about the cluster.
+
+        Raises:
+            InputError: something in the block failed.
+        """
         from concurrent.futures import CancelledError
 
         from distributed.comm import CommClosedError
@@ -149,48 +163,53 @@ class DaskCluster:
             raise self._of("polarfab on every worker", given, SAME) from error
 
     def _of(self, required: str, given: str, todo: str) -> InputError:
+        """Return an error about the scheduler."""
         return InputError.of(required, given, todo, self._address, key=OPTION)
 
 
-class _Sent:
-    """A job on all workers. Dask has nothing to make it from again: with the last worker that holds
-    it, it is lost, and so is all work that waits for it (dask/distributed issue 3149).
+class _SentJob:
+    """A job on all workers.
 
-    Raises:
-        CancelledError: it was lost `MOST_TIMES`.
+    Dask cannot make it again: with the last worker that holds it, it is lost, and so is all work
+    that waits for it (dask/distributed issue 3149). Then it has to be sent again.
     """
 
     def __init__(self, client: Client, job: bytes) -> None:
         self._client, self._job = client, job
-        self.current: tuple[Future, int] = self._scattered(), 1
+        self.current: tuple[Future, int] = self._scatter(), 1
         """The job, and how often it was sent."""
 
     def again(self, time: int) -> None:
-        """Send the job once more, if the one that was lost is the last that was sent."""
+        """Send the job again, unless that has been done since it was sent for the `time`-th time.
+
+        Raises:
+            CancelledError: it was lost `MOST_TIMES`, or the client is closed.
+        """
         from concurrent.futures import CancelledError
 
         if time == MOST_TIMES or self._client.status != "running":
             raise CancelledError
         if time == self.current[1]:
-            self.current = self._scattered(), time + 1
+            self.current = self._scatter(), time + 1
 
-    def _scattered(self) -> Future:
-        # By its content it would have the name of one before, which may be on its way out.
+    def _scatter(self) -> Future:
+        """Send the job to all workers."""
+        # A name by its content would be that of the job before, which may be about to be removed.
         return self._client.scatter(self._job, broadcast=True, hash=False)
 
 
 @contextmanager
 def connected(address: str, folders: Sequence[tuple[Build, Path]] = ()) -> Iterator[DaskCluster]:
-    """The workers of a scheduler, all with the same polarfab, Python and NumPy as here.
+    """Give the workers of a scheduler, all with the same polarfab, Python and NumPy as here.
 
     Args:
-        address: of the scheduler, HOST:PORT or what else Dask takes.
-        folders: of builds that are to be worked on; their arrays do not travel to workers that see
-            the folder.
+        address: of the scheduler, HOST:PORT or another form that Dask takes.
+        folders: builds that may be worked on, with their folders. Their arrays are not sent to
+            workers that see the folders.
 
     Raises:
-        InputError: Dask is not installed, no scheduler answers, it has no workers, or one of them
-            has other versions.
+        InputError: Dask is not installed, no scheduler answers, it has no workers, or a worker has
+            other versions.
     """
     try:
         from distributed import Client
@@ -213,13 +232,12 @@ def connected(address: str, folders: Sequence[tuple[Build, Path]] = ()) -> Itera
 def _require_listener(address: str) -> None:
     """Pass when the address has one of `PROTOCOLS`, a port, and a scheduler's greeting.
 
-    A client would try again for long where nothing listens, and wait for ever for one that is
-    silent. A scheduler speaks first: the length of its greeting, then that.
+    Dask's client would try for long where nothing listens, and wait for ever for a silent server. A
+    scheduler speaks first: the length of its greeting, then the greeting.
 
     Raises:
-        ValueError: it has no port, or another protocol.
-        OSError: the host has no address, or nothing accepts a connection there, or no scheduler
-            does.
+        ValueError: the address has no port, or another protocol.
+        OSError: the host has no address, or no scheduler accepts a connection there.
     """
     import socket
 
@@ -237,37 +255,37 @@ def _require_listener(address: str) -> None:
 
 
 def _require_alike(client: Client, address: str) -> None:
-    """Pass when there are workers, and what they compute is what this process would.
+    """Pass when there are workers, and all have the versions of this process.
 
     Raises:
-        InputError: there are none, or one of them has other versions.
+        InputError: there are no workers, or one of them has other versions.
     """
-    found = client.get_versions(packages=["polarfab"])["workers"]
-    if not found:
+    workers = client.get_versions(packages=["polarfab"])["workers"]
+    if not workers:
         todo = f"start one: dask worker {address}"
         raise InputError.of("a scheduler with workers", "one without", todo, address, key=OPTION)
-    for worker, facts in found.items():
+    for worker, facts in workers.items():
         packages = facts["packages"]
         python = ".".join(packages["python"].split(".")[:2])
-        _require_versions(packages | {"Python": python}, worker, _here())
+        _require_versions(packages | {"Python": python}, worker, _versions())
 
 
 def _require_versions(
-    there: Mapping[str, str | None], worker: str, here: Mapping[str, str]
+    of_worker: Mapping[str, str | None], worker: str, required: Mapping[str, str]
 ) -> None:
-    """Pass when a worker's versions are these.
+    """Pass when a worker has the required versions.
 
     Raises:
-        InputError: they are not.
+        InputError: it has others.
     """
-    for name, wanted in here.items():
-        if (given := there.get(name) or "none") != wanted:
-            required = f"{name} {wanted} on worker {worker}, as here"
-            raise InputError.of(required, given, SAME, key=OPTION)
+    for name, wanted in required.items():
+        if (version_there := of_worker.get(name) or "none") != wanted:
+            text = f"{name} {wanted} on worker {worker}, as here"
+            raise InputError.of(text, version_there, SAME, key=OPTION)
 
 
-def _here() -> dict[str, str]:
-    """The versions that results may depend on."""
+def _versions() -> dict[str, str]:
+    """Return the versions of this process that results may depend on."""
     try:
         polarfab = version("polarfab")
     except PackageNotFoundError:
@@ -276,24 +294,24 @@ def _here() -> dict[str, str]:
     return {"polarfab": polarfab, "Python": python, "numpy": np.__version__}
 
 
-def _code_here() -> dict[str, str]:
-    """The versions, and what distinguishes checkouts of the same version."""
-    return {**_here(), "polarfab with sources": source_digest()[:16]}
+def _versions_and_sources() -> dict[str, str]:
+    """Return the versions, and a digest that tells checkouts of the same version apart."""
+    return {**_versions(), "polarfab with sources": source_digest()[:16]}
 
 
 def _shared_by_all(client: Client, places: Sequence[Place]) -> set[Place]:
-    """The build folders that every worker sees."""
-    seen = client.run(_seen, places) if places else {}
-    return set(places).intersection(*seen.values())
+    """Return the build folders that every worker sees."""
+    visible = client.run(_visible, places) if places else {}
+    return set(places).intersection(*visible.values())
 
 
-def _seen(places: Sequence[Place]) -> list[Place]:
-    """On a worker: the build folders that are there."""
+def _visible(places: Sequence[Place]) -> list[Place]:
+    """Return the build folders that a worker sees; runs on the worker."""
     return [place for place in places if identity_in(Path(place[0])) == place[1]]
 
 
 def _packed(job: object, shared: Sequence[tuple[Build, Place]]) -> bytes:
-    """A job as bytes; builds that workers have are named in it only."""
+    """Pickle a job; in the place of a build that all workers see is its folder and identity."""
     stream = BytesIO()
     pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
     places = {id(build): place for build, place in shared}
@@ -303,24 +321,31 @@ def _packed(job: object, shared: Sequence[tuple[Build, Place]]) -> bytes:
 
 
 def _unpacked(job: bytes) -> Any:
-    """On a worker: the job."""
+    """Unpickle a job, and load the builds that it names; runs on a worker."""
     unpickler = pickle.Unpickler(BytesIO(job))  # noqa: S301
     unpickler.persistent_load = lambda place: load(Path(place[0]), place[1])  # type: ignore[method-assign]
     return unpickler.load()
 
 
 _lock, _prepared = Lock(), ("", _unpacked)
-"""On a worker: the last job, by its digest, and what is done with a piece of it."""
+"""On a worker: the digest of the last job, and its function of a piece."""
 
 
-def _run(job: bytes, name: str, here: Mapping[str, str], group: Sequence[Any]) -> list[Any]:
-    """On a worker: the results of a few pieces."""
+def _run(job: bytes, name: str, code: Mapping[str, str], group: Sequence[Any]) -> list[Any]:
+    """Compute the results of a group of pieces; runs on a worker.
+
+    Args:
+        job: the function and its shared data, pickled.
+        name: the digest of the job; the last job is prepared once.
+        code: the versions and sources that the worker must have.
+        group: the pieces.
+    """
     from distributed import get_worker
 
     global _prepared
     with _lock:
         if _prepared[0] != name:
-            _require_versions(_code_here(), get_worker().address, here)
+            _require_versions(_versions_and_sources(), get_worker().address, code)
             prepare, given = _unpacked(job)
             _prepared = name, prepare(given)
         work = _prepared[1]

@@ -1,4 +1,8 @@
-"""Work on every core of this machine, by processes that are forked from this one."""
+"""Work on the cores of this machine, by processes that are forked from this one.
+
+A forked process has all data of its parent without a copy, so neither the build nor the function is
+pickled. This also has `workers_at`, which chooses between these processes and a cluster.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +25,27 @@ if TYPE_CHECKING:
 
 
 LEAST_SWITCHES = 64
-"""Switches below which another process costs more than it saves."""
+"""The number of switches below which another process costs more than it saves."""
 SWITCHES_A_TASK = 8
-"""Switches that a process takes at once."""
+"""The number of switches that a process takes together."""
 WAITING_A_CORE = 4
-"""Tasks a process that may be under way, or done and not yet taken."""
+"""For each process: how many tasks may be under way, or done and not yet taken."""
 GARBAGE = 100_000
-"""New objects after which a child looks for garbage."""
+"""The number of new objects after which a child process looks for garbage."""
 LOOK = 2.0
-"""Seconds of waiting after which it is asked whether all processes live."""
+"""The seconds of waiting after which the parent looks whether all child processes live."""
 GRACE = 2.0
-"""Seconds that a process has to tidy up when its work is no longer wanted."""
+"""The seconds that a child process has to end when its work is no longer wanted."""
 G = TypeVar("G")
 P = TypeVar("P")
 T = TypeVar("T")
 
 _work: Callable[[Any], Any]
-"""What the processes do. They are forked, so neither it nor the build that it holds is pickled."""
+"""The function that child processes apply to pieces. It is set before they are forked."""
 
 
 class LocalProcesses:
-    """A process a core, forked with all that this one holds."""
+    """One process for each core, forked from this one."""
 
     remote: ClassVar[bool] = False
 
@@ -53,7 +57,7 @@ class LocalProcesses:
         at_once: int = 1,
         least: int = 2,
     ) -> Iterator[T]:
-        """See `compilers.workers.shards.Workers.over`."""
+        """Yield the results of all pieces (`compilers.workers.shards.Workers.over`)."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
         work = prepare(given)
         if cores == 1 or len(pieces) < max(2, least):
@@ -65,16 +69,16 @@ class LocalProcesses:
         global _work
         _work = work
         with warnings.catch_warnings():
-            # Python 3.12 warns where a progress bar has a thread. The children run our work only,
-            # and that touches neither the bar nor its locks.
+            # Python 3.12 warns where a progress bar has a thread. The children only call `work`,
+            # which uses neither the bar nor its locks.
             warnings.simplefilter("ignore", DeprecationWarning)
-            pool = multiprocessing.get_context("fork").Pool(cores, _ready)
+            pool = multiprocessing.get_context("fork").Pool(cores, _set_up_child)
         children = _children()
         with _ending(pool, before):
 
             def submit(group: tuple[P, ...]) -> Callable[[], list[T]]:
                 result = pool.apply_async(_call, (group,))
-                return lambda: _waited(result, children)
+                return lambda: _wait_for(result, children)
 
             window = WAITING_A_CORE * cores
             for results in in_window(submit, groups(pieces, at_once), window):
@@ -86,12 +90,15 @@ def on_all_cores(
     switches: Sequence[int],
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[T]:
-    """work(switch) for all switches, in their order, on all cores of this machine.
+    """Yield work(switch) for all switches, in their order, on all cores of this machine.
 
-    progress: called with (switches done, all switches).
+    Args:
+        work: the function.
+        switches: its arguments.
+        progress: called with the number of switches that are done, and of all switches.
 
     Raises:
-        Whatever `work` raises first; what is under way then is ended.
+        The first exception that `work` raises; child processes are ended then.
     """
     results = LocalProcesses().over(lambda _: work, None, switches, SWITCHES_A_TASK, LEAST_SWITCHES)
     return reported(results, [(switch,) for switch in switches], progress)
@@ -99,10 +106,14 @@ def on_all_cores(
 
 @contextmanager
 def _ending(pool: Pool, others: set[int | None]) -> Iterator[None]:
-    """A pool that is ended behind this block; what lives GRACE seconds later is killed.
+    """End a pool after the block, and kill child processes that still live GRACE seconds later.
 
-    A process in the midst of a long call of a library in C does not see SIGTERM until that returns,
-    and one that was forked a moment ago, in place of one that was killed, may never see it.
+    A process in a long call of a library in C does not handle SIGTERM until the call returns, and a
+    process that was forked a moment ago, in place of a killed one, may never handle it.
+
+    Args:
+        pool: the pool.
+        others: the ids of child processes that are not of the pool.
     """
     import multiprocessing
     import threading
@@ -111,8 +122,8 @@ def _ending(pool: Pool, others: set[int | None]) -> Iterator[None]:
         for child in multiprocessing.active_children():
             if child.pid not in others:
                 child.kill()
-        # A child that ended in the midst of a result leaves the pool reading on for the rest of it:
-        # without a writer the pipe ends.
+        # If a child ends while it writes a result, the pool waits for the rest of it. Closing the
+        # last writer ends the pipe.
         pool._outqueue._writer.close()  # type: ignore[attr-defined]
 
     try:
@@ -126,16 +137,21 @@ def _ending(pool: Pool, others: set[int | None]) -> Iterator[None]:
 
 
 def _children() -> set[int | None]:
+    """Return the ids of all living child processes."""
     import multiprocessing
 
     return {child.pid for child in multiprocessing.active_children()}
 
 
-def _waited(result: AsyncResult[list[T]], children: set[int | None]) -> list[T]:
-    """The results of a task, once they are there.
+def _wait_for(result: AsyncResult[list[T]], children: set[int | None]) -> list[T]:
+    """Wait for the results of a task.
+
+    Args:
+        result: of the task.
+        children: the ids of the pool's processes.
 
     Raises:
-        MemoryError: a process was killed, and its task with it.
+        MemoryError: a process was killed, and its task is lost.
     """
     import multiprocessing
 
@@ -148,11 +164,10 @@ def _waited(result: AsyncResult[list[T]], children: set[int | None]) -> list[T]:
                 raise MemoryError(message) from None
 
 
-def _ready() -> None:
-    """A child leaves Ctrl-C to its parent, and tidies up when that ends it.
-
-    What the parent made stays, and most of what a child makes goes at once: garbage is rare.
-    """
+def _set_up_child() -> None:
+    """Have a child process leave Ctrl-C to its parent, and end cleanly when the parent ends it."""
+    # Objects of the parent stay, and most objects of a child are freed at once by their counts of
+    # references, so garbage is rare.
     gc.freeze()
     gc.set_threshold(GARBAGE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -160,19 +175,20 @@ def _ready() -> None:
 
 
 def _call(group: tuple[Any, ...]) -> list[Any]:
+    """Apply the function to a group of pieces, in a child process."""
     return [_work(piece) for piece in group]
 
 
 @contextmanager
 def workers_at(scheduler: str, folders: Iterable[tuple[Build, Path]] = ()) -> Iterator[Workers]:
-    """The workers of a Dask scheduler, or processes of this machine without one.
+    """Give the workers of a Dask scheduler, or processes of this machine.
 
     Args:
-        scheduler: its address, "" for none.
-        folders: of builds that are to be worked on, which workers may see as well.
+        scheduler: the address of the scheduler, "" for processes of this machine.
+        folders: builds that may be worked on, with their folders, which workers may see as well.
 
     Raises:
-        InputError: see `compilers.workers.dask_cluster.connected`.
+        InputError: the cluster cannot be used (`compilers.workers.dask_cluster.connected`).
     """
     if not scheduler:
         yield LocalProcesses()

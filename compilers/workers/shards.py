@@ -1,4 +1,9 @@
-"""Work cut in pieces: pure functions of what is given and of a piece, wherever they run."""
+"""The interface of parallel work: a function of shared data is applied to many small pieces.
+
+The proof follows packets in blocks of switches in this way: the shared data is a build, a piece is
+a block. `Workers` has three forms: `ThisProcess` here, `LocalProcesses` on the cores of this
+machine, and `DaskCluster` on other machines. Results do not depend on which is used.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 G = TypeVar("G")
+"""The type of the shared data."""
 P = TypeVar("P")
+"""The type of a piece."""
 T = TypeVar("T")
+"""The type of a result."""
+Block = NDArray[np.int64]
+"""Numbers of nodes that are worked on together."""
 
 
 class Workers(Protocol):
-    """Processes that work on the pieces of something.
-
-    remote: whether what is given travels to them, so that it has to be pickled.
-    """
+    """Processes that apply a function to pieces."""
 
     remote: ClassVar[bool]
+    """Whether shared data is sent to other machines, so that it has to be pickled."""
 
     def over(
         self,
@@ -31,22 +39,23 @@ class Workers(Protocol):
         at_once: int = 1,
         least: int = 2,
     ) -> Iterator[T]:
-        """prepare(given)(piece) for all pieces, in their order, as they are done.
+        """Yield prepare(given)(piece) for all pieces, in their order, as they are done.
 
         Args:
-            prepare: makes, once a process, what is done with a piece; changes in memory are lost.
-            given: what the work is about.
-            pieces: small values; their results are the same wherever they are computed.
-            at_once: pieces that a process takes at a time.
-            least: pieces below which processes of this machine cost more than they save.
+            prepare: called once in each process; returns the function that is applied to pieces.
+                What this function changes in memory is lost.
+            given: the shared data.
+            pieces: small values.
+            at_once: the number of pieces that a process takes together.
+            least: the number of pieces below which local processes cost more than they save.
 
         Raises:
-            Whatever the work raises; what is under way then is given up.
+            Any exception that the function raises; pieces that are under way are dropped then.
         """
 
 
 class ThisProcess:
-    """Everything is done here, one piece after the other."""
+    """Does all work in this process, one piece after the other."""
 
     remote: ClassVar[bool] = False
 
@@ -58,25 +67,28 @@ class ThisProcess:
         at_once: int = 1,  # noqa: ARG002
         least: int = 2,  # noqa: ARG002
     ) -> Iterator[T]:
-        """See `Workers.over`."""
+        """Yield the results of all pieces (`Workers.over`)."""
         return map(prepare(given), pieces)
 
 
 THIS_PROCESS = ThisProcess()
 
 
-Block = NDArray[np.int64]
-
-
 def in_blocks(numbers: Block, step: int) -> list[Block]:
-    """Numbers of nodes in blocks, `step` in each but the last."""
+    """Cut numbers of nodes into blocks, with `step` in each but the last."""
     return [numbers[first : first + step] for first in range(0, len(numbers), step)]
 
 
 def reported(
     results: Iterable[T], blocks: Sequence[Sized], progress: Callable[[int, int], None] | None
 ) -> Iterator[T]:
-    """The results of blocks; after each, progress(numbers done, all) is called."""
+    """Yield the results of blocks, and report progress after each.
+
+    Args:
+        results: one for each block, in order.
+        blocks: the blocks, whose sizes count as progress.
+        progress: called with how much is done, and how much there is; None for no reports.
+    """
     count = sum(map(len, blocks))
     for result, done in zip(results, accumulate(map(len, blocks)), strict=True):
         yield result
@@ -85,21 +97,25 @@ def reported(
 
 
 def groups(pieces: Sequence[P], size: int) -> Iterator[tuple[P, ...]]:
-    """The pieces, `size` at a time."""
-    left = iter(pieces)
-    while group := tuple(islice(left, size)):
+    """Yield the pieces in groups of `size`.
+
+    >>> list(groups([1, 2, 3], 2))
+    [(1, 2), (3,)]
+    """
+    iterator = iter(pieces)
+    while group := tuple(islice(iterator, size)):
         yield group
 
 
 def in_window(
     submit: Callable[[P], Callable[[], T]], pieces: Iterator[P], window: int
 ) -> Iterator[T]:
-    """The results of pieces in their order, of which `window` at most are under way or waiting.
+    """Yield the results of pieces in their order, with few of them under way at a time.
 
     Args:
-        submit: begins the work on a piece; what it returns waits for the result.
-        pieces: taken one after the other, as there is room.
-        window: at least 1.
+        submit: begins the work on a piece; returns a function that waits for its result.
+        pieces: the next one is taken when there is room in the window.
+        window: how many pieces may be under way, or done and not yet yielded; at least 1.
     """
     waiting: deque[Callable[[], T]] = deque()
     for piece in pieces:

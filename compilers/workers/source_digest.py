@@ -1,4 +1,8 @@
-"""Digests of folders, and of our own sources: what results follow from, besides their input."""
+"""Digests of folders, and of polarfab's own sources.
+
+Results follow from their input and from the sources. A digest of the sources tells two checkouts of
+the same version apart: workers of a cluster must have the same one.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +12,29 @@ from functools import cache
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2]
-"""The folder of our packages, in a checkout and where polarfab is installed."""
+"""The folder of polarfab's packages, in a checkout and where it is installed."""
 ROOMS = ("compilers", "extensions", "inventory", "templates")
-"""The packages that results follow from."""
+"""The packages whose code can change results."""
 
 
 @cache
 def source_digest() -> str:
-    """The digest of our own sources, as they are when it is first asked for."""
-    every = "".join(folder_digest(SOURCES / room) for room in ROOMS)
-    return hashlib.sha256(every.encode()).hexdigest()
+    """Return the SHA-256 of polarfab's sources, as they were at the first call."""
+    digests = "".join(folder_digest(SOURCES / room) for room in ROOMS)
+    return hashlib.sha256(digests.encode()).hexdigest()
 
 
 def folder_digest(folder: Path) -> str:
-    """The digest of the names and the content of all files below a folder."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of the names and the content of all files below a folder."""
+    digest = hashlib.sha256()
     for file in _files(folder):
         content = hashlib.sha256(file.read_bytes()).hexdigest()
-        found.update(f"{content} {file.relative_to(folder)}\n".encode())
-    return found.hexdigest()
+        digest.update(f"{content} {file.relative_to(folder)}\n".encode())
+    return digest.hexdigest()
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    every = sorted(folder.rglob("*"))
-    return (p for p in every if p.is_file() and "__pycache__" not in p.relative_to(folder).parts)
+    """Yield the files below a folder, sorted, without compiled Python."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.relative_to(folder).parts:
+            yield path
