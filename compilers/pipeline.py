@@ -44,7 +44,7 @@ from compilers.spec.policy import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.addressing import OWN, Addressing, plan
+from compilers.wiring.addressing import NODE_ASNS, Addressing, plan
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.placed_fabric import Placed, place_fabric
@@ -297,7 +297,7 @@ def _base(base: BaseSpec) -> dict[str, Any]:
 def _as_numbers(inventory: Inventory) -> dict[str, dict[str, int]]:
     """Return the AS numbers that the inventory gives nodes, by name, as a part of `Build.base`."""
     numbers = {node.name: node.asn for node in inventory.nodes if node.asn}
-    return {OWN: numbers} if numbers else {}
+    return {NODE_ASNS: numbers} if numbers else {}
 
 
 def _node_vars(inventory: Inventory) -> dict[str, dict[str, Any]]:

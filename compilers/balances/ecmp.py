@@ -43,9 +43,9 @@ class Ecmp(Balance):
             yield Finding(("routing", "disjoint"), required, "edge", todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Suit trees, where switches without hosts cannot be intermediates, and uniform traffic.
+        """Suit trees unless traffic is measured, and uniform traffic over several shortest paths.
 
-        Uniform traffic only in families with several shortest paths.
+        In trees, switches without hosts cannot be intermediates.
         """
         if topology.endpoints.all():
             return "" if traffic == UNIFORM and not family.single else None
@@ -56,10 +56,11 @@ class Ecmp(Balance):
     def unfit(
         self, routing: RoutingSpec, family: Family, parameters: Parameters
     ) -> Iterator[Finding]:
-        """Yield reasons why a family cannot have it.
+        """Yield reasons why a family cannot have this balance.
 
-        It has one shortest path only, its classes are constructed and not searched, or its rows
-        lead to whole supernodes, where packets cannot be shared at every hop.
+        The family has one shortest path only; or its alternates are constructed from its algebra
+        and not searched; or its rows lead to whole supernodes, where packets cannot be shared at
+        every hop.
         """
         if family.single and family.constructed:
             required = "a family with several shortest paths between two switches"

@@ -31,7 +31,7 @@ NOWHERE = -2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Left:
+class DamagedFabric:
     """A fabric after failures."""
 
     tables: Tables
@@ -42,8 +42,8 @@ class Left:
     """All cables."""
     live: NDArray[np.bool_]
     """bool[S, K], the links that are left."""
-    hurt: NDArray[np.int64]
-    """int64[h], the switches with failed links."""
+    affected: NDArray[np.int64]
+    """int64[a], the switches with failed links."""
     ends: NDArray[np.int64]
     """int64[D], the destinations."""
     depth: int
@@ -68,71 +68,73 @@ class ClassParts:
         return cls(**{part.name: CopyOnWrite(getattr(classes, part.name)) for part in fields(cls)})
 
 
-def refilled(left: Left, parts: ClassParts) -> tuple[Classes, NDArray[np.int64]]:
+def refilled(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes, NDArray[np.int64]]:
     """Remove failed ports from classes, and fill their places in the orders of repair.
 
     Returns:
         The classes, and int64[m, 2], the switch and number of each class that changed.
     """
-    old, hurt = left.tables.classes, left.hurt
-    failed = _failed_ports(left)
-    place = np.arange(len(hurt))[:, None]
-    # bool[h, C, 1], the classes whose minimal port still works.
-    used = ~failed[place, old.port[hurt]][..., None]
+    old, affected = fabric.tables.classes, fabric.affected
+    failed = _failed_ports(fabric)
+    place = np.arange(len(affected))[:, None]
+    # bool[a, C, 1], the classes whose minimal port still works.
+    used = ~failed[place, old.port[affected]][..., None]
 
-    lost = failed[place[..., None], old.alternate[hurt]] & used
+    lost = failed[place[..., None], old.alternate[affected]] & used
     alternate, weight = parts.alternate.copy(), parts.weight.copy()
-    alternate[hurt] = np.where(lost, 0, alternate[hurt])
-    weight[hurt, :, 1:] = np.where(lost, 0, weight[hurt, :, 1:])
+    alternate[affected] = np.where(lost, 0, alternate[affected])
+    weight[affected, :, 1:] = np.where(lost, 0, weight[affected, :, 1:])
 
     protection, bounce = parts.protection.copy(), parts.bounce.copy()
-    # bool[h, C], the classes with empty places in an order of repair.
+    # bool[a, C], the classes with empty places in an order of repair.
     has_empty = np.zeros(lost.shape[:2], np.bool_)
     for order in (protection, bounce):
-        failed_in_order = failed[place[..., None], order[hurt]] & used
+        failed_in_order = failed[place[..., None], order[affected]] & used
         has_empty |= failed_in_order.any(axis=2)
-        kept = np.where(failed_in_order, np.uint16(0), order[hurt])
-        order[hurt] = in_turn(kept, np.zeros_like(kept))
+        kept = np.where(failed_in_order, np.uint16(0), order[affected])
+        order[affected] = in_turn(kept, np.zeros_like(kept))
     for i in np.flatnonzero(has_empty.any(axis=1)).tolist():
-        switch, numbers = int(hurt[i]), np.flatnonzero(has_empty[i])
-        serves = _repairs(left, switch, numbers)
+        switch, numbers = int(affected[i]), np.flatnonzero(has_empty[i])
+        serves = _repairs(fabric, switch, numbers)
         for order in (protection, bounce):
-            order[switch, numbers] = _filled(left, switch, numbers, order[switch, numbers], serves)
+            order[switch, numbers] = _filled(
+                fabric, switch, numbers, order[switch, numbers], serves
+            )
     which, number = np.nonzero(has_empty | lost.any(axis=2))
     classes = replace(old, alternate=alternate, weight=weight, protection=protection, bounce=bounce)
-    return classes, np.column_stack((hurt[which], number))
+    return classes, np.column_stack((affected[which], number))
 
 
-def _failed_ports(left: Left) -> NDArray[np.bool_]:
-    """Return which ports of the switches in `left.hurt` have failed, bool[h, ports + 1]."""
-    wiring, hurt = left.wiring, left.hurt
-    missing = (wiring.far >= 0) & ~left.live
-    failed = np.zeros((len(hurt), int(wiring.port.max()) + 1), np.bool_)
-    which, link = np.nonzero(missing[hurt])
-    failed[which, wiring.port[hurt[which], link]] = True
+def _failed_ports(fabric: DamagedFabric) -> NDArray[np.bool_]:
+    """Return which ports of the switches in `fabric.affected` have failed, bool[a, ports + 1]."""
+    wiring, affected = fabric.wiring, fabric.affected
+    missing = (wiring.far >= 0) & ~fabric.live
+    failed = np.zeros((len(affected), int(wiring.port.max()) + 1), np.bool_)
+    which, link = np.nonzero(missing[affected])
+    failed[which, wiring.port[affected[which], link]] = True
     return failed
 
 
-def _repairs(left: Left, switch: int, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _repairs(fabric: DamagedFabric, switch: int, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return the links whose neighbours repair all destinations of a class, bool[n, K].
 
     Args:
-        left: the fabric after failures.
+        fabric: the fabric after failures.
         switch: a switch.
         numbers: int64[n], classes of the switch.
     """
-    routes, far = left.tables.routes, left.wiring.far[switch]
-    row, has_row = deciding_rows(routes, switch, left.ends)
+    routes, far = fabric.tables.routes, fabric.wiring.far[switch]
+    row, has_row = deciding_rows(routes, switch, fabric.ends)
     class_of_end = routes.egress[switch, row].astype(np.int64)
     in_classes = has_row & np.isin(class_of_end, numbers)
-    class_of_end, ends = class_of_end[in_classes], left.ends[in_classes]
-    after = left.fib.next_switch(ends)
+    class_of_end, ends = class_of_end[in_classes], fabric.ends[in_classes]
+    after = fabric.fib.next_switch(ends)
     column, hop = np.arange(len(ends)), after[switch]
     at = np.broadcast_to(far[:, None], (len(far), len(ends)))
-    serves = left.live[switch][:, None] & (at != hop)
+    serves = fabric.live[switch][:, None] & (at != hop)
     # A destination that is the next hop itself has to be met.
     avoided = switch, np.where(hop == ends, NOWHERE, hop)
-    serves &= arrives(after, at, column, ends, avoided, left.depth)
+    serves &= arrives(after, at, column, ends, avoided, fabric.depth)
     return np.array([serves[:, class_of_end == number].all(axis=1) for number in numbers])
 
 
@@ -166,22 +168,26 @@ def arrives(
 
 
 def _filled(
-    left: Left, switch: int, numbers: NDArray[np.int64], order: Numbers, serves: NDArray[np.bool_]
+    fabric: DamagedFabric,
+    switch: int,
+    numbers: NDArray[np.int64],
+    order: Numbers,
+    serves: NDArray[np.bool_],
 ) -> NDArray[np.uint16]:
     """Fill the empty places of orders of repair with ports that repair, uint16[n, P].
 
     Args:
-        left: the fabric after failures.
+        fabric: the fabric after failures.
         switch: a switch.
         numbers: int64[n], classes of the switch.
         order: uint16[n, P], the order of each class, with 0 in empty places.
         serves: bool[n, K], the links whose neighbours repair each class.
     """
     only_switch = slice(switch, switch + 1)
-    port = left.wiring.port[only_switch]
+    port = fabric.wiring.port[only_switch]
     in_order = (port[..., None] == order[:, None, :]).any(axis=2)
-    minimal = left.tables.classes.port[only_switch, numbers]
-    wiring = replace(left.wiring, port=port)
+    minimal = fabric.tables.classes.port[only_switch, numbers]
+    wiring = replace(fabric.wiring, port=port)
     more = ranked((serves & ~in_order)[None], minimal, wiring, order.shape[1])
     return in_turn(order[None], more).reshape(order.shape)
 

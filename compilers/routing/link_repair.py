@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.class_repair import ClassParts, CopyOnWrite, Left, arrives, refilled
+from compilers.routing.class_repair import ClassParts, CopyOnWrite, DamagedFabric, arrives, refilled
 from compilers.routing.exact_rows import ExactRows, behind, nearer_links, with_rows
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
@@ -175,23 +175,23 @@ def repaired(
     rows = detours.towards(ends[intact.endpoints[ends]])
     routes = with_rows(routes, rows.switch, rows.destination, rows.number)
     tables = replace(intact.tables, routes=routes)
-    left = Left(
+    damaged = DamagedFabric(
         tables=tables,
         fib=intact.fib_of(routes),
         wiring=intact.wiring,
         live=live,
-        hurt=at_failures,
+        affected=at_failures,
         ends=np.flatnonzero(intact.endpoints),
         depth=rows.depth,
     )
-    classes, changed = refilled(left, intact.class_parts)
+    classes, changed = refilled(damaged, intact.class_parts)
     if intact.every_hop:
-        classes, farther = detours.without_farther_hops(classes, left.fib, ends)
+        classes, farther = detours.without_farther_hops(classes, damaged.fib, ends)
         changed = distinct(np.concatenate((changed, farther)))
     added = np.column_stack((rows.switch, rows.destination))
     return Repaired(
         tables=replace(tables, classes=classes),
-        fib=left.fib,
+        fib=damaged.fib,
         rows=distinct(np.concatenate((removed, added))),
         classes=changed,
         diameter=rows.depth,

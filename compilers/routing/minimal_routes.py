@@ -25,7 +25,9 @@ from compilers.wiring.wiring import Wiring
 LARGEST_SHORTEST = 8192
 """The most switches of a fabric whose routes are searched when it grows."""
 SOURCES_AT_ONCE = 256
+"""How many sources the breadth-first search starts from at once."""
 NOTHING_KEPT = np.empty((0, 0), np.int64)
+"""The argument `kept` of `routes` for a fabric that is new."""
 
 
 def minimal(topology: Topology, wiring: Wiring) -> Tables:
@@ -52,6 +54,7 @@ def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
     """
     graph = topology.graph
     order, near = graph.order, graph.padded()
+    # uint8[S, S], the links between any two switches.
     distance = np.empty((order, order), np.uint8)
     table = neighbour_table(graph)
     for first in range(0, order, SOURCES_AT_ONCE):
@@ -59,6 +62,7 @@ def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
         distance[part] = distances(table, part)
     egress = empty_egress(order, order, near.shape[1])
     for source in range(order):
+        # bool[K, S], the links of the source that are first on a shortest path to each destination.
         shortest = distance[near[source]] == distance[source] - 1
         shortest &= (near[source] >= 0)[:, None] & (distance[source] < BEYOND)
         link = _in_turn(shortest, source)

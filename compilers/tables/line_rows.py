@@ -82,7 +82,9 @@ class LineEgress(ComputedEgress):
         return egress
 
     def _cells(self, index: Any) -> Egress:
-        """Return the egress value of each pair of a switch and a destination, two arrays alike.
+        """Return the egress value of each pair of a switch and a destination.
+
+        `index` has the switches and the destinations, two arrays of one shape.
 
         Lines that are not those of a plane do not meet in one point. Their values are taken from
         whole rows, which are defined for any lines.

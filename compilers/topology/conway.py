@@ -34,4 +34,7 @@ CONWAY = {
     961: (1, 29, 3),
     1024: (1, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1),
 }
-"""By the order of a field that is no prime: the coefficients, the leading one first."""
+"""By the order q = p^n of a field, n > 1: the n + 1 coefficients in F_p, that of x^n first.
+
+So F_9 is F_3[x] modulo x² + 2x + 2.
+"""

@@ -35,7 +35,7 @@ MARK_IN_MAC = 1 << 23
 """The bit that differs between the gateway's MAC address and the one of marked packets."""
 CARRIED_BITS = 16
 """The number of last bits of a MAC address in which packets carry their intermediate."""
-FIRST, OWN = "asn", "node_asn"
+FIRST_ASN, NODE_ASNS = "asn", "node_asn"
 """Keys of a build's `base`: the AS number of vertex 0, and the AS numbers of nodes by name."""
 
 
@@ -69,14 +69,14 @@ class Addressing:
         return self.ipv6_prefixes()[0][: len(self.host_mac)]
 
     def ipv4_prefixes(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Return the network address, uint32[P], and the length, uint8[P], of each prefix."""
+        """Return the network address, uint32[n], and the length, uint8[n], of all n prefixes."""
         block, shorter = self._places(self._prefixes())
         first = int(self.ipv4.network_address)
         network = (first + (block << (32 - self.ipv4_length))).astype(np.uint32)
         return network, (self.ipv4_length - shorter).astype(np.uint8)
 
     def ipv6_prefixes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-        """Return the upper 64 bits, uint64[P], and the length, uint8[P], of each prefix.
+        """Return the upper 64 bits, uint64[n], and the length, uint8[n], of all n prefixes.
 
         Raises:
             ValueError: there is no IPv6 pool.
@@ -109,7 +109,7 @@ class Addressing:
         return vertex if in_block else None
 
     def _prefixes(self) -> NDArray[np.int64]:
-        """Return all prefix numbers, int64[P]."""
+        """Return the numbers of all n prefixes, int64[n]: S blocks, then the aggregates."""
         order = len(self.host_mac)
         return np.arange(order if self.hierarchy == 1 else order + order // self.hierarchy)
 
@@ -274,12 +274,15 @@ def parse_mac(text: str) -> int:
 
 
 def as_numbers(base: Mapping[str, Any], names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the AS number of every vertex, int64[S]: that of its node, else the first one plus v.
+    """Return the AS number of every vertex v, int64[S]: its node's, else the first one plus v.
+
+    >>> as_numbers({"asn": 65001, "node_asn": {"b": 64512}}, ["a", "b", "c"]).tolist()
+    [65001, 64512, 65003]
 
     Args:
         base: `Build.base`.
         names: the name of the node of each vertex.
     """
-    of_nodes: dict[str, int] = base.get(OWN, {})
-    first = base.get(FIRST, PRIVATE_AS)
-    return np.array([of_nodes.get(name, first + v) for v, name in enumerate(names)], np.int64)
+    node_asns: dict[str, int] = base.get(NODE_ASNS, {})
+    first = base.get(FIRST_ASN, PRIVATE_AS)
+    return np.array([node_asns.get(name, first + v) for v, name in enumerate(names)], np.int64)

@@ -55,9 +55,9 @@ def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
         Refused: a dead link is no link of the fabric.
     """
     vertex = {name: v for v, name in enumerate(wiring.names)}
-    if findings := [*_no_links(inventory, wiring, vertex)]:
+    if findings := [*_unknown_links(inventory, wiring, vertex)]:
         raise Refused(findings)
-    absent, disabled = _of_nodes(inventory, wiring, vertex)
+    absent, disabled = _missing_nodes_and_ports(inventory, wiring, vertex)
     cabled = wiring.far >= 0
     dead = np.take_along_axis(disabled, wiring.port, axis=1)
     dead |= absent[:, None]
@@ -72,7 +72,7 @@ def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
     return Damage(absent=absent, links=dead & cabled, hosts=hosts & (wiring.host_port > 0))
 
 
-def _of_nodes(
+def _missing_nodes_and_ports(
     inventory: Inventory, wiring: Wiring, vertex: dict[str, int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the planned nodes, bool[S], and the disabled ports by number, bool[S, ports + 1]."""
@@ -90,7 +90,9 @@ def _of_nodes(
     return absent, disabled
 
 
-def _no_links(inventory: Inventory, wiring: Wiring, vertex: dict[str, int]) -> Iterator[Finding]:
+def _unknown_links(
+    inventory: Inventory, wiring: Wiring, vertex: dict[str, int]
+) -> Iterator[Finding]:
     """Yield a finding for each dead link that is no link of the fabric."""
     for i, link in enumerate(inventory.dead_links):
         for end, name in (("a", link.a), ("b", link.b)):
@@ -108,7 +110,9 @@ def _no_links(inventory: Inventory, wiring: Wiring, vertex: dict[str, int]) -> I
 
 
 def remaining(topology: Topology, wiring: Wiring, damage: Damage) -> tuple[Topology, Wiring]:
-    """Return the topology and the wiring of what is there; links keep their order at each switch.
+    """Return the topology and the wiring without what is missing.
+
+    Links keep their order at each switch.
 
     Args:
         topology: the whole fabric.
@@ -184,10 +188,16 @@ def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inv
 
 
 def _unjoined_pairs(component: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return the first few pairs i < j in different components, int64[n] of each."""
+    """Return the first pairs i < j in different components, `DAMAGE_EXAMPLES` at most.
+
+    Args:
+        component: int64[n], the number of the component of each endpoint.
+    """
     pairs: list[tuple[int, int]] = []
-    for i, of_i in enumerate(component.tolist()):
-        others = np.flatnonzero(component[i + 1 :] != of_i)[: DAMAGE_EXAMPLES - len(pairs)]
+    for i, component_of_i in enumerate(component.tolist()):
+        others = np.flatnonzero(component[i + 1 :] != component_of_i)[
+            : DAMAGE_EXAMPLES - len(pairs)
+        ]
         pairs += [(i, i + 1 + j) for j in others.tolist()]
         if len(pairs) == DAMAGE_EXAMPLES:
             break

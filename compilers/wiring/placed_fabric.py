@@ -128,13 +128,13 @@ def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
         }
     )
     changed = {"name": f"{spec.name}-p{plane}", "planes": 1, "addressing": addressing}
-    of_plane = _inventory_of(loaded.inventory, plane) if loaded.inventory else (None, {})
+    inventory, places = _inventory_of(loaded.inventory, plane) if loaded.inventory else (None, {})
     return replace(
         loaded,
         spec=spec.model_copy(update=changed),
-        inventory=of_plane[0],
+        inventory=inventory,
         plane=plane,
-        places=of_plane[1],
+        places=places,
     )
 
 

@@ -39,7 +39,7 @@ from compilers.targets.addition import Addition
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.static_routes import RoutedFabric, pool_problems
-from compilers.wiring.addressing import OWN, as_numbers
+from compilers.wiring.addressing import NODE_ASNS, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
@@ -252,7 +252,7 @@ class ControlPlane:
             via=tuple(ip_network(chosen[name]) for name in VIA) if shared else (),
             wcmp=weighs(chosen),
         )
-        counted = np.setdiff1d(numbers, list(build.base.get(OWN, {}).values()))
+        counted = np.setdiff1d(numbers, list(build.base.get(NODE_ASNS, {}).values()))
         if problems := [
             *_wrong_numbers(counted),
             *plane._longer_paths(),
