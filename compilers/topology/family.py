@@ -206,7 +206,11 @@ class Family(ABC):
         return iter(())
 
     def sized_designs(self, radix: int) -> Iterator[Design]:
-        """The members of `designs`, and smaller ones, to choose from for a number of hosts."""
+        """Yield the designs of a radix, and smaller ones, to choose from for a number of hosts.
+
+        Args:
+            radix: the number of ports of a switch.
+        """
         return self.designs(radix)
 
     def direct(

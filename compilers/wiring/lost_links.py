@@ -126,26 +126,28 @@ def _sentences(placed: Placed) -> Iterator[str]:
 
 
 def _moves(placed: Placed) -> Iterator[str]:
-    """Vertices with fewer links for nodes that lose links by disabled ports.
+    """Yield a sentence for each node that would lose no link at a vertex of smaller degree.
 
-    In a PolarFly these are the quadrics. A vertex is named once, and none whose node has lost a
-    port, too, or that the inventory gives to its node.
+    In a PolarFly these vertices are the quadrics. Each is offered to one node only, and none whose
+    own node has disabled ports.
     """
     wiring, inventory = placed.wiring, placed.inventory
     damage = damage_of(inventory, wiring)
     degree = (wiring.far >= 0).sum(axis=1)
     broken = {node.name for node in inventory.nodes if node.disabled_ports}
-    hurt = [v for v, name in enumerate(wiring.names) if name in broken and damage.links[v].any()]
-    free = [v for v, name in enumerate(wiring.names) if name not in broken]
-    for v in hurt:
+    affected = [
+        v for v, name in enumerate(wiring.names) if name in broken and damage.links[v].any()
+    ]
+    offered = [v for v, name in enumerate(wiring.names) if name not in broken]
+    for v in affected:
         usable = int(degree[v] - damage.links[v].sum())
-        home = next((u for u in free if degree[u] <= usable), None)
-        if home is not None:
-            free.remove(home)
+        smaller = next((u for u in offered if degree[u] <= usable), None)
+        if smaller is not None:
+            offered.remove(smaller)
             name = wiring.names[v]
             yield (
-                f"{name} has {usable} ports left for links. With `vertex: {home}` it loses "
-                f"no link: that vertex has {degree[home]}"
+                f"{name} has {usable} ports left for links. With `vertex: {smaller}` it loses "
+                f"no link: that vertex has {degree[smaller]}"
             )
 
 

@@ -1,4 +1,7 @@
-"""Planned nodes: what the fabric lacks as long as they are not installed."""
+"""Planned nodes: the links and hosts that a fabric lacks until they are installed.
+
+`polarfab compile` prints a sentence for each planned node, and how much longer paths are meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,19 @@ class PlannedNodes:
     sentences: tuple[str, ...] = ()
     """For each node, how many links and hosts are left out with it."""
     hops: tuple[int, int] | None = None
-    """The longest shortest path between installed nodes with hosts, with the planned nodes and
-    without them; None in fabrics that are too large to compare, or where no node is planned.
+    """The most links of a shortest path between installed nodes with hosts.
+
+    First with the planned nodes, then without them. None in fabrics that are too large to compare,
+    or where no node is planned.
     """
 
     @classmethod
     def of(cls, placed: Placed) -> PlannedNodes:
-        """Those of one plane."""
+        """Find the planned nodes of one plane.
+
+        Raises:
+            Refused: a dead link is no link of the fabric.
+        """
         if all(node.state != "planned" for node in placed.inventory.nodes):
             return cls()
         wiring = placed.wiring
@@ -47,32 +56,52 @@ class PlannedNodes:
         return cls(names, sentences, _hops(placed, absent) if small else None)
 
     def cost(self) -> str:
-        """What their absence costs, in a sentence; "" where it was not computed."""
+        """Return in words what the absence of planned nodes costs; "" if it was not computed."""
         if self.hops is None:
             return ""
         before, after = self.hops
-        return (
-            f"still at most {after} hops"
-            if before == after
-            else (f"at most {after} hops, not {before}")
-        )
+        if before == after:
+            return f"still at most {after} hops"
+        return f"at most {after} hops, not {before}"
 
 
 def _counted(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> _counted(1, "link"), _counted(2, "link")
+    ('1 link', '2 links')
+    """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _hops(placed: Placed, absent: NDArray[np.bool_]) -> tuple[int, int]:
-    """The longest shortest path between installed nodes with hosts, with all nodes and without."""
+    """Return the most links of a shortest path between installed nodes with hosts.
+
+    Args:
+        placed: the whole fabric.
+        absent: bool[S], the planned nodes.
+
+    Returns:
+        The number with the planned nodes, and without them.
+    """
     far = placed.wiring.far
-    left = np.where(absent[:, None] | absent[far], np.int32(-1), far)
+    # int32[S, K], the neighbours without planned nodes. Index -1 reads the last node, but stays -1.
+    installed_far = np.where(absent[:, None] | absent[far], np.int32(-1), far)
     ends = np.flatnonzero(placed.topology.endpoints & ~absent)
-    tables = [neighbour_table(Graph.from_padded(some)) for some in (far, left)]
-    most = [0, 0]
+    return _longest_path(far, ends), _longest_path(installed_far, ends)
+
+
+def _longest_path(far: NDArray[np.int32], ends: NDArray[np.int64]) -> int:
+    """Return the most links of a shortest path between ends; pairs without a path do not count.
+
+    Args:
+        far: int32[S, K], the neighbours of each switch, -1 for none.
+        ends: int64[D], switches.
+    """
+    table = neighbour_table(Graph.from_padded(far))
+    longest = 0
     for first in range(0, len(ends), SOURCES_AT_ONCE):
-        some = ends[first : first + SOURCES_AT_ONCE]
-        for number, table in enumerate(tables):
-            found = distances(table, some)[:, ends]
-            longest = int(np.max(found, where=found < BEYOND, initial=0))
-            most[number] = max(most[number], longest)
-    return most[0], most[1]
+        sources = ends[first : first + SOURCES_AT_ONCE]
+        distance = distances(table, sources)[:, ends]
+        longest = max(longest, int(np.max(distance, where=distance < BEYOND, initial=0)))
+    return longest
