@@ -59,8 +59,8 @@ def verbs() -> Iterator[str]:
 
 
 def _help(command: click.Command, called: str) -> Iterator[str]:
-    asked = {"terminal_width": WIDTH, "show_default": True}
-    with click.Context(command, info_name=called, **asked) as ctx:
+    settings = {**cli.context_settings, "terminal_width": WIDTH, "show_default": True}
+    with click.Context(command, info_name=called, **settings) as ctx:
         yield f"```text\n{command.get_help(ctx)}\n```\n\n"
         if isinstance(command, click.Group):
             for name, inner in _commands(command, ctx):

@@ -27,8 +27,8 @@ def with_emitted_shares(build: Build, report: EmittedReport) -> Build:
     """
     if report.shares is None:
         required = "files of a target whose shares are read back"
-        todo = "leave --guarantee out: polarfab throughput BUILD --guarantee has that of the tables"
-        raise InputError.of(required, report.target, todo, key="--guarantee")
+        todo = "leave it out: polarfab throughput BUILD --guarantee has that of the tables"
+        raise InputError.of(required, report.target, todo, key="guarantee")
     if not report.shares:
         return build
     classes = build.tables.classes

@@ -53,7 +53,7 @@ def test_all_shares_are_those_of_the_tables() -> None:
 def test_a_target_without_shares_is_refused() -> None:
     build = identified("polarfly q=3")
     report = replace(check_messages(build), shares=None)
-    with pytest.raises(InputError, match="--guarantee: required files of a target whose shares"):
+    with pytest.raises(InputError, match="guarantee: required files of a target whose shares"):
         with_emitted_shares(build, report)
 
 
