@@ -286,10 +286,11 @@ class Cells:
         return fails
 
     def _turned_and_lost(self, state: _State, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether a packet is lost that comes into a cell from the cell's own next switch.
+        """Whether a packet is lost that enters a switch from the switch's own next hop.
 
-        It takes the first bounce that leads to another switch, else the minimal path, which may
-        lead back. If it comes to a next switch of that cell again, it is turned again.
+        The switch sends it to the first bounce port that leads to another switch, else to the
+        minimal next hop, which may lead back. If the packet comes from a next hop of the switch
+        again, the switch bounces it again.
 
         Args:
             state: the state.

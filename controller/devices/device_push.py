@@ -1,10 +1,11 @@
 """A push to routers: read, add what is missing, take away what is stale, prove, save.
 
-All are read before one is changed; what is typed is the plan that was made then, and one that has
-nothing to do is read only. All of a batch have what is new before the first loses what is old.
-From a known build all switches go together, in the rounds that `plan` proves: each is done when
-the tables of every switch say so. A switch is saved once its own tables are those of the build: one
-that goes wrong takes the last change back, or is itself again after a reboot.
+All switches are read before any is changed. What is typed later is the plan that was made from this
+reading; a switch whose plan is empty is only read. All switches of a batch get what is new before
+the first loses what is old. From a known build all switches change together, in the rounds that
+`plan` proves. A round is done when the tables of every switch show it. A switch is saved once its
+own tables are those of the build. One that goes wrong takes the last change back, or has its old
+configuration again after a reboot.
 """
 
 from __future__ import annotations

@@ -1,21 +1,23 @@
-"""Link state: what switches say of their ports, cables and rows in, what traffic avoids out.
+"""Which links and switches traffic has to avoid, by what switches say.
+
+What comes in are the state of ports, what discovery sees of cables, and whether a switch was read
+to hold its program. What goes out are dead links and drained switches.
 
 A link is broken while a port at either end is down or set to drop packets, or while it carries
 nothing or leads elsewhere, as discovery finds. It is dead while it is broken or suppressed
 (`damping`). A switch is *drained* when it
 
 - stays disconnected for longer than the patience, or has not connected so long after the start,
-- was read not to hold its program, or
-- flaps (`damping`), that is, leaves again and again.
+- was read not to hold its program,
+- flaps (`damping`), that is, leaves again and again, or
+- is drained by an operator (`drain`), who may drain links, too: these are dead for as long.
 
-- an operator asked for it (`drain`), who may ask for links, too: these are dead while asked for.
-
-It may still forward, so it keeps the traffic to itself and gets no transit. It is back when it was
-read to hold its program. Switches that leave within a fifth of the patience are drained together:
-that is one failure, and one repair. If most switches are gone at once, or most do not hold their
-program, or most flap, the fault is taken to be the controller's own, and no more are drained for
-that. What is known of links and switches can be taken over by another process. No I/O; the caller
-passes the time, and closes the connection of a switch whose messages are malformed.
+A drained switch may still forward, so it keeps the traffic to itself and gets no transit. It is
+back when it was read to hold its program. Switches that leave within a fifth of the patience are
+drained together: that is one failure, and one repair. If most switches are gone at once, or most do
+not hold their program, or most flap, the fault is taken to be the controller's own, and no more are
+drained for that. What is known of links and switches can be taken over by another process. No I/O;
+the caller passes the time, and closes the connection of a switch whose messages are malformed.
 """
 
 from __future__ import annotations
@@ -133,15 +135,20 @@ class Links:
         self._doubtful = np.zeros(len(self.cables.ends), np.bool_)
         self._broken = np.zeros(len(self.cables.ends), np.bool_)
         self._requested_links = np.zeros(len(self.cables.ends), np.bool_)
-        # Of switches: which take part, are connected, do not hold their program, are drained when,
-        # and why; and those that were read to hold their program since the last look.
         self._requested_switches = np.zeros(order, np.bool_)
+        """bool[S], the switches that an operator drains."""
         self._expected = np.zeros(order, np.bool_)
+        """bool[S], the switches that take part."""
         self._connected = np.zeros(order, np.bool_)
+        """bool[S], the switches with a session."""
         self._lost = np.zeros(order, np.bool_)
+        """bool[S], the switches that were read not to hold their program."""
         self._due = np.full(order, np.inf)
+        """float[S], when each switch is drained."""
         self._why = [""] * order
+        """Why each switch is drained then."""
         self._fit: set[int] = set()
+        """The switches that were read to hold their program since the last look."""
         self._events: list[Event] = []
         self.judged = False
         self._ports, self._looked = PortFinder(wiring), -np.inf

@@ -31,22 +31,28 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One design, compared.
-
-    hosts: at each node with hosts, Δ0 rounded down (up to 0.5 % too many is accepted, as in the
-    paper), or, if no formula gives Δ0, the radix over the diameter (PolarStar paper, Table 3).
-    more: how many nodes have one host more. ports: of every router, None for as many as are used.
-    """
+    """One design, compared."""
 
     design: Design
+    """The design."""
     known: Formulas
+    """Its figures by formula."""
     full_throughput_hosts: float | None
+    """Δ0, the hosts at a node that uniform traffic just runs at full rate; None: no formula."""
     hosts: int
+    """The hosts at each node with hosts: Δ0 rounded down (up to 0.5 % too many is accepted, as in
+    the paper), or, if no formula gives Δ0, the radix over the diameter (PolarStar paper, Table 3).
+    """
     packing: Packing | None
+    """Its groups of nodes that are cabled electrically; None where it has no natural modules."""
     cost: Cost
+    """$ and W for each host."""
     modules: int
+    """The optical modules of a node."""
     more: int = 0
+    """How many nodes have one host more than `hosts`."""
     ports: int | None = None
+    """The ports of each router as bought; None: as many as are used."""
 
     @property
     def name(self) -> str:

@@ -305,11 +305,13 @@ def _heaviest(used: Numbers, weight: Numbers, count: int) -> tuple[Numbers, Numb
 
 
 def _finely(used: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
-    """Ports and weights, int[n, B + 1], that share traffic as the given ones, in finer steps.
+    """Ports and weights, int[n, B + 1], that share traffic as those passed in, in finer steps.
 
-    Open vSwitch deals hash values to buckets, the total over the smallest weight of them, from 16
-    up: three equal buckets get 6, 5 and 5 of 16. Where that is not exact, the heaviest is split
-    in two, a small one and the rest, and there are as many as `_hash_values` says.
+    Open vSwitch hashes packets into values, and deals these to buckets in proportion to their
+    weights. There are as many values as the total weight is times the smallest one, rounded up to a
+    power of two, and at least 16. So three equal buckets get 6, 5 and 5 of 16 values. Where the
+    shares are not exact, the heaviest bucket is split into a small one and the rest: the small one
+    makes Open vSwitch take as many values as `_hash_values` says.
     """
     weight = weight.astype(np.int64) * (used > 0)
     total = np.maximum(weight.sum(axis=1), 1)
