@@ -99,16 +99,16 @@ def _json(text: str, file: str) -> object:
 
 
 def _fitting(source: Source, form: str | None) -> NeighbourTables | None:
-    """The form of a table; None: it has no known one, or not the requested one."""
+    """The form that a table fits, among all or the requested one alone; None: it fits none."""
     forms = [neighbour_forms()[form]] if form else neighbour_forms().values()
     return next((tables for tables in forms if tables.fits(source)), None)
 
 
 def _form(source: Source, form: str | None) -> NeighbourTables:
-    """The form of a table.
+    """As `_fitting`, but a table that fits none is refused, with what it looks like.
 
     Raises:
-        InputError: it has no known one, or not the requested one.
+        InputError: the table fits no form, or not the requested one.
     """
     if tables := _fitting(source, form):
         return tables

@@ -76,7 +76,8 @@ def host_share(build: Build, rates: HostRates) -> Reals:
 
 
 def busiest(traffic: Traffic, share: Reals) -> float:
-    """How often what its hosts can send or take the busiest switch sends or takes.
+    """The highest utilisation of a switch's hosts: what they send or receive, whichever is more,
+    over what they can.
 
     Args:
         traffic: in units of `HostRates.unit`.
@@ -112,13 +113,13 @@ def _uneven(topology: Topology, pattern: str, rates: HostRates, seed: int) -> Tr
 
 
 def _to_all(topology: Topology, rates: HostRates, hot: float) -> Traffic:
-    """Every host to the hosts of all other switches, and a part of it to those of the first.
+    """Uniform traffic: every host sends to the hosts of all other switches, evenly by their rates.
 
     Args:
-        topology: its switches with hosts.
-        rates: of the hosts.
-        hot: the part that goes to the first switch. Where its hosts would take more than they can,
-            all rates are less in proportion.
+        topology: the fabric.
+        rates: what the hosts can send.
+        hot: the share that each host sends to the first switch instead. Where the hosts of that
+            switch would receive more than they can, all rates are less in proportion.
     """
     share = np.zeros(len(topology.endpoints))
     share[rates.switches] = rates.hosts / rates.unit

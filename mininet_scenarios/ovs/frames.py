@@ -134,7 +134,7 @@ class CraftedFrames:
         got = np.frombuffer(data, self.arriving.dtype)
         links = MOST_HOPS - 1 - int(got["ip"]["ttl"][0])
         right = self.arriving[number : number + 1].copy()
-        _live_less(right["ip"], self.version, links)
+        _decrement_ttl(right["ip"], self.version, links)
         if right.tobytes() == data:
             return links, ""
         return links, "; ".join(_unequal(right, got))
@@ -240,7 +240,7 @@ class FrameWriter:
         arriving = sent.copy()
         arriving["ethernet"]["to"] = self.mac[destination]
         arriving["ethernet"]["from"] = self.gateway
-        _live_less(arriving["ip"], self.version, 1)
+        _decrement_ttl(arriving["ip"], self.version, 1)
         return CraftedFrames(kind, self.version, source, destination, sent, arriving)
 
     def questions(self) -> list[Question]:
@@ -289,7 +289,7 @@ def marked(data: bytes) -> int | None:
 
 
 def links_of(data: bytes) -> int:
-    """How many a frame has crossed, by its time to live."""
+    """How many links a frame has crossed, by its TTL (hop limit)."""
     four = int.from_bytes(data[12:14], "big") == ETHERTYPES[4]
     return hops_of(data[ETHERNET.itemsize + IP[4 if four else 6].fields["ttl"][1]])  # type: ignore[index]
 
@@ -306,8 +306,8 @@ def _segment(
         segment["words"], segment["flags"] = TCP.itemsize // 4 << 4, RESET
 
 
-def _live_less(headers: NDArray[np.void], version: int, links: int) -> None:
-    """What switches do to a packet: its time to live, and what sums it up."""
+def _decrement_ttl(headers: NDArray[np.void], version: int, links: int) -> None:
+    """Lower the TTL (hop limit) by the links crossed, and compute the IPv4 header's checksum."""
     headers["ttl"] -= links
     if version == 4:
         headers["checksum"] = 0

@@ -182,8 +182,7 @@ def enter_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
     for place in range(p.order.shape[2] + 2):
         ingress = ingress_at(p, s, c, place)
         # A host's packet with several links finds another one that is up. It leads to a state of
-        # the
-        # next switch, which is proved there.
+        # the next switch, which is proved there.
         if ingress == NONE or (ingress == HOST and states.sole_link[s, c] == SEVERAL):
             continue
         taken = transit(p, s, ingress, c, failed[:0])
@@ -205,7 +204,8 @@ def enter_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
 
 @loop
 def enter_case(cases: Array, count: int, down: int, taken: int, turned: int) -> int:
-    """Add a case, unless an earlier case with the same link has to avoid as much.
+    """Add a case, unless an earlier one implies it: packets take the same link there, and the same
+    link is down (or, in the new case, none is).
 
     Args:
         cases: int16[CASES, 2], written.
