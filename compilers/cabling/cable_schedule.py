@@ -80,16 +80,20 @@ class CableSchedule:
         return f"<CableSchedule {self.name}: {len(self):,} cables>"
 
     @cached_property
-    def plans(self) -> tuple[PanelPlan, ...]:
-        """How the links run through panels: a plan for each plane that has panels.
+    def plan_of_plane(self) -> tuple[PanelPlan | None, ...]:
+        """How the links of each plane run through panels.
 
-        A plane in which links are missing has no plan.
+        None for a plane without panels, or in which links are missing.
         """
-        plans = (
+        return tuple(
             panel_plan(build.topology, build.wiring, rows.cables.hardware)
             for build, rows in self.parts
         )
-        return tuple(plan for plan in plans if plan)
+
+    @property
+    def plans(self) -> tuple[PanelPlan, ...]:
+        """The plans that there are, in the order of the planes."""
+        return tuple(plan for plan in self.plan_of_plane if plan)
 
     @property
     def whole(self) -> bool:
@@ -139,8 +143,9 @@ class CableSchedule:
     def summaries(self) -> list[dict[str, Any]]:
         """Counts of cables and bundles of each plane."""
         summaries = [_summary(*part) for part in self.parts]
-        for summary, plan in zip(summaries, self.plans, strict=False):
-            summary["panels"] = panel_summary(plan)
+        for summary, plan in zip(summaries, self.plan_of_plane, strict=True):
+            if plan:
+                summary["panels"] = panel_summary(plan)
         return summaries
 
     def text(self, form: str) -> Iterator[str]:

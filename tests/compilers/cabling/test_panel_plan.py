@@ -357,6 +357,15 @@ def test_labels_of_cords_begin_with_the_plane():
     assert {label[:4] for label in labels} == {f"P{p}-{kind}" for p in (1, 2) for kind in "RT"}
 
 
+def test_panels_are_counted_for_the_plane_that_has_all_links():
+    """A dead link of plane 1 gave its summary the panels of plane 2."""
+    given = spec(q=3) | {"planes": 2}
+    given["inventory"]["dead_links"] = [{"a": "p1-n0", "b": "p1-n1"}]
+    lacking, whole = cable_schedule(Fabric.from_spec(given)).summaries()
+    assert "panels" not in lacking
+    assert whole["panels"]
+
+
 def test_a_path_names_the_members_of_a_port_with_parallel_cables():
     fabric = Fabric.from_spec(spec(q=3, parallel=2, ports=6)).compile()
     wiring = fabric.build.wiring
