@@ -30,8 +30,8 @@ def target(name: str) -> Target:
     Raises:
         InputError: there is none or there are several, or the package that registers it is broken.
 
-    >>> target("nxos").summary
-    'a device config for NX-OS'
+    >>> target("ovs").summary
+    'groups.txt and flows.txt for ovs-ofctl -O OpenFlow13 add-groups, add-flows'
     """
     entries = registered(TARGETS).get(name, ())
     if len(entries) + (name in BUILT_IN) > 1:

@@ -36,7 +36,7 @@ def command(
     \b
         polarfab path polarfly --q 31 17 400
         polarfab path pn --q 5 0 40 --all
-        polarfab path polarstar --q 11 --supernode inductive-quad --degree 3 0 1063
+        polarfab path polarstar --q 5 --supernode paley --degree 2 0 154
     """
     from compilers.forwarding.family_paths import family_paths
     from compilers.topology.families import family_of

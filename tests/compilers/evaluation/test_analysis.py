@@ -234,9 +234,14 @@ def test_growth_of_odd_and_even_q():
         assert (quadric.nodes, quadric.diameter, quadric.pairs_at_3) == (31 + 6 * n, 2, 0)
         assert (fan.nodes, fan.diameter, fan.pairs_at_3) == (31 + 5 * n, 3, 20 * n)
         assert fan.largest_degree == 6 + n + 1
-    (_, nucleus) = growth(polarfly(4), racks=3)
+    even = {(each.method, each.racks): each for each in growth(polarfly(4), racks=3)}
+    assert {method for method, _ in even} == {None, "fan", "nucleus"}
+    nucleus = even["nucleus", 1]
     assert (nucleus.nodes, nucleus.least_degree, nucleus.largest_degree) == (22, 5, 5)
     assert nucleus.diameter == 2
+    for n in (1, 2, 3):
+        fan = even["fan", n]
+        assert (fan.nodes, fan.diameter, fan.largest_degree) == (21 + 5 * n, 3, 5 + n - (n == 3))
 
 
 def test_every_analysis_by_name():

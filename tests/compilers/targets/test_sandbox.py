@@ -55,12 +55,17 @@ def test_nothing_leads_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what
     assert not (tmp_path / "ran").exists()
 
 
+def has_fields(kind: Any) -> bool:
+    """Whether a type is a dataclass or a named tuple."""
+    return is_dataclass(kind) or hasattr(kind, "_fields")
+
+
 def seen(kind: Any) -> Iterator[Any]:
     """The types of what a template in the sandbox reaches from a value of a type."""
     kind = kind.__value__ if hasattr(kind, "__value__") else kind
     if get_args(kind):
         yield from get_args(kind)
-    elif is_dataclass(kind):
+    elif has_fields(kind):
         yield from (value for name, value in get_type_hints(kind).items() if name[0] != "_")
         for name, member in inspect.getmembers(kind):
             function = member.fget if isinstance(member, property) else member
@@ -80,7 +85,7 @@ def test_values_are_plain_down_to_the_last() -> None:
         if kind not in reached:
             reached.add(kind)
             left += seen(kind)
-    leaves = {kind for kind in reached if not get_args(kind) and not is_dataclass(kind)}
+    leaves = {kind for kind in reached if not get_args(kind) and not has_fields(kind)}
     assert leaves <= PLAIN
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -40,9 +41,13 @@ def build(tmp_path_factory):
 
 
 class Running:
-    """A controller without switches, and the process of its API."""
+    """A controller without switches, and the process of its API.
+
+    It has a copy of the build: two controllers of one folder do not start.
+    """
 
     def __init__(self, folder, build, *options, scheme="http"):
+        build = shutil.copytree(build, folder / "build")
         self.port, self.http = free_port(), free_port()
         self.url, self.log = f"{scheme}://127.0.0.1:{self.http}", folder / "log"
         tokens = folder / "tokens"
