@@ -169,9 +169,16 @@ def test_its_death_is_told_and_it_is_started_again(served):
     assert [one["event"] for one in events].count("api-restarted") == 1, "the next one knows all"
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_it_ends_with_the_controller(build, tmp_path, number):
-    with running(tmp_path, build, "--framework", "ryu") as controller:
+@pytest.mark.parametrize(
+    ("number", "framework"),
+    [
+        (signal.SIGKILL, "os-ken"),
+        pytest.param(signal.SIGKILL, "ryu", marks=pytest.mark.live),
+        pytest.param(signal.SIGTERM, "ryu", marks=pytest.mark.live),
+    ],
+)
+def test_it_ends_with_the_controller(build, tmp_path, number, framework):
+    with running(tmp_path, build, "--framework", framework) as controller:
         until(controller.answers, "an answer", LIMIT)
         child = Path(f"/proc/{controller.child()}")
         controller.process.send_signal(number)
