@@ -21,6 +21,7 @@ from benchmarks.carried_shares import (
     POLICIES,
     README,
     fabric_of,
+    hosts_of,
     table,
 )
 from compilers.evaluation.guarantee import guarantee
@@ -68,7 +69,8 @@ def of_pages() -> Iterator[Printed]:
             for heading, printed in zip(headings[1:], cells, strict=True):
                 figure = printed.removesuffix(" %").split(", ")[-1]
                 if figure not in ("refused", "–"):
-                    yield page.name, policy, fabric_of(heading), HOSTS, figure
+                    topology = fabric_of(heading)
+                    yield page.name, policy, topology, hosts_of(topology), figure
     for policy, _, *cells in table(README)[1:]:
         if cells[-1] != "–":
             yield README.name, policy, fabric_of("PolarFly"), HOSTS, cells[-1].removesuffix(" %")
