@@ -13,6 +13,7 @@ from inventory.problems import nearest, shown
 from inventory.values import Guid, Line, Mac, Model, Name, Whole, refusal, refused_rows
 
 COLUMNS = ("name", "switch", "port", "mac", "guid", "rack", "unit")
+LAST_UNIT = 1000
 SYNONYMS = {"host": "name", "hostname": "name", "node": "switch"}
 
 
@@ -31,7 +32,7 @@ class Host(Model):
     """The GUID of its adapter's port."""
     rack: Name | None = None
     """The host's rack. With it the host's cable has a length."""
-    unit: Annotated[Whole, Field(ge=1, le=1000)] | None = None
+    unit: Annotated[Whole, Field(ge=1, le=LAST_UNIT)] | None = None
     """The rack unit of its adapter."""
 
 
@@ -167,10 +168,12 @@ def _host(cells: Mapping[str, Any], line: int, mistakes: list[RowMistake]) -> Ho
         return Host.model_validate(values)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            context = detail.get("ctx", {})
-            required = f"as {detail['loc'][0]} {context.get('required', detail['msg'])}"
-            given = shown(detail["input"])
-            mistakes.append(RowMistake(line, required, given, context.get("todo", "")))
+            column, context = detail["loc"][0], detail.get("ctx", {})
+            required = context.get("required", detail["msg"])
+            if column == "unit":
+                required = f"a whole number from 1 to {LAST_UNIT}"
+            given, todo = shown(detail["input"]), context.get("todo", "")
+            mistakes.append(RowMistake(line, f"as {column} {required}", given, todo))
         return None
 
 

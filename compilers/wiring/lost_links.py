@@ -126,28 +126,26 @@ def _sentences(placed: Placed) -> Iterator[str]:
 
 
 def _moves(placed: Placed) -> Iterator[str]:
-    """Yield a sentence for each node that would lose no link at a vertex of smaller degree.
+    """Vertices with fewer links for nodes that lose links by disabled ports of their own.
 
-    In a PolarFly these vertices are the quadrics. Each is offered to one node only, and none whose
-    own node has disabled ports.
+    In a PolarFly these are the quadrics. A vertex is named once, and none whose node has disabled
+    ports, too, or that the inventory gives to its node.
     """
-    wiring, inventory = placed.wiring, placed.inventory
-    damage = damage_of(inventory, wiring)
+    wiring, read = placed.wiring, placed.loaded.inventory
     degree = (wiring.far >= 0).sum(axis=1)
-    broken = {node.name for node in inventory.nodes if node.disabled_ports}
-    affected = [
-        v for v, name in enumerate(wiring.names) if name in broken and damage.links[v].any()
-    ]
-    offered = [v for v, name in enumerate(wiring.names) if name not in broken]
-    for v in affected:
-        usable = int(degree[v] - damage.links[v].sum())
-        smaller = next((u for u in offered if degree[u] <= usable), None)
-        if smaller is not None:
-            offered.remove(smaller)
-            name = wiring.names[v]
+    broken = {node.name: node.disabled_ports for node in placed.inventory.nodes}
+    fixed = {node.name for node in read.nodes if node.vertex is not None} if read else set()
+    free = [v for v, name in enumerate(wiring.names) if not broken.get(name) and name not in fixed]
+    for v, name in enumerate(wiring.names):
+        ports = wiring.port[v][wiring.far[v] >= 0].tolist() if broken.get(name) else ()
+        lost = sum(wiring.port_name(v, port) in broken[name] for port in ports)
+        usable = int(degree[v]) - lost
+        home = next((u for u in free if degree[u] <= usable), None) if lost else None
+        if home is not None:
+            free.remove(home)
             yield (
-                f"{name} has {usable} ports left for links. With `vertex: {smaller}` it loses "
-                f"no link: that vertex has {degree[smaller]}"
+                f"{name} has {usable} ports left for links. With `vertex: {home}` it loses "
+                f"no link: that vertex has {degree[home]}"
             )
 
 

@@ -84,6 +84,15 @@ def test_the_week(polarfab: Run, site: Path) -> None:
             ),
         ),
         (
+            "hosts.csv",
+            "name,switch,port\nleaf-a1-h1,Leaf-A1,y1\nleaf-a1-h2,Leaf-A1,y2\n",
+            "name,switch,port,unit\nleaf-a1-h1,Leaf-A1,y1,top\nleaf-a1-h2,Leaf-A1,y2,1001\n",
+            (
+                "hosts.csv:2: hosts: required as unit a whole number from 1 to 1000, given top",
+                "hosts.csv:3: hosts: required as unit a whole number from 1 to 1000, given 1001",
+            ),
+        ),
+        (
             "inventory.yaml",
             "lengths: [1, 2, 3]",
             "lengths: [1, 3000]",
@@ -115,6 +124,22 @@ def test_a_broken_port_costs_no_link_at_a_quadric(polarfab: Run, site: Path) -> 
     _, _, err = polarfab("check", "spec", "fabric.yaml")
     assert "lost link: " in err
     assert "Leaf-A2 has 3 ports left for links. With `vertex: " in err
+    # A neighbour of it lacks a port for a host.
+    text = inventory.read_text()
+    one = "Leaf-A1, type: acme-48Y8"
+    inventory.write_text(text.replace(one, f"{one}, disabled_ports: [y48]"))
+    _, _, err = polarfab("check", "spec", "fabric.yaml")
+    assert "Leaf-A2 has 3 ports left for links. With `vertex: " in err
+    assert "Leaf-A1 has" not in err
+    # No vertex is free that could be named.
+    head, nodes = text.split("nodes:\n")
+    placed = [
+        f"{line[:-1]}, vertex: {vertex}}}\n" for vertex, line in enumerate(nodes.splitlines())
+    ]
+    inventory.write_text(f"{head}nodes:\n{''.join(placed)}")
+    _, _, err = polarfab("check", "spec", "fabric.yaml")
+    assert "lost link: " in err
+    assert "With `vertex: " not in err
 
 
 @pytest.mark.usefixtures("site")
