@@ -255,7 +255,7 @@ class Node(Model):
     type: TypeName
     """The node's type."""
     vertex: Annotated[Whole, Field(ge=0)] | None = None
-    """The node's vertex. Default: nodes take the free vertices in the order of the list."""
+    """The node's vertex. Default: a free one, without racks in the order of the list."""
     datapath_id: DatapathId | None = None
     """The OpenFlow datapath id."""
     management: Management | None = None
