@@ -177,6 +177,14 @@ def test_a_number_of_switches_has_neighbours_below_and_above() -> None:
     assert max(row["router_ports"] for row in everything) == 16
 
 
+def test_nothing_of_a_number_of_switches_says_what_to_allow() -> None:
+    """--oversubscription goes with --hosts alone."""
+    words = ["design", "--switches", "45", "--ports", "16", "--diameter", "1"]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 1
+    assert result.output.endswith("; allow more --ports or a larger --diameter\n")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

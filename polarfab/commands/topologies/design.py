@@ -188,15 +188,18 @@ def command(
     if with_bisection:
         _add_bisections(rows, candidates)
     title = _title(radix, min_nodes)
+    larger = " or a larger --diameter" if diameter is not None else ""
     if hosts is not None:
         title = f"fabrics for {hosts:,} hosts"
-        _show(candidates, rows, title, as_csv, as_json, key or "price", SIZED)
+        remedy = f"more --ports or --oversubscription{larger}"
+        _show(candidates, rows, title, as_csv, as_json, key or "price", SIZED, remedy)
         _say_what_it_means(candidates, as_csv or as_json)
     elif switches is not None:
         title = f"fabrics of about {switches:,} switches of {ports} ports"
         if diameter is not None:
             title += f", at most {counted(diameter, 'link')} apart"
-        _show(candidates, rows, title, as_csv, as_json, key or "nodes", SIZED)
+        remedy = f"more --ports{larger}"
+        _show(candidates, rows, title, as_csv, as_json, key or "nodes", SIZED, remedy)
         _say_what_it_means(candidates, as_csv or as_json)
     else:
         _show(candidates, rows, title, as_csv, as_json, key or "nodes", HEADINGS)
@@ -268,6 +271,7 @@ def _show(
     as_json: bool,
     key: str,
     headings: dict[str, str],
+    remedy: str = "",
 ) -> None:
     if as_json:
         print_json(rows)
@@ -287,8 +291,8 @@ def _show(
         ]
         print_table(title, ["fabric", *shown.values()], body)
     if not rows:
-        more = "; allow more --ports or --oversubscription" if headings is SIZED else ""
-        click.echo(f"there are no {title}{more}", err=True)
+        todo = f"; allow {remedy}" if remedy else ""
+        click.echo(f"there are no {title}{todo}", err=True)
         raise click.exceptions.Exit(1)
 
 
