@@ -69,7 +69,7 @@ def analyse(
 
 def throughput(
     fabric: Fabric,
-    patterns: Sequence[str] = (),
+    patterns: str | Sequence[str] = (),
     hosts: int = 0,
     seed: int = 0,
     progress: Progress | None = None,
@@ -79,7 +79,8 @@ def throughput(
 
     Args:
         fabric: compiled, or it is compiled now.
-        patterns: names of patterns, or CSV files of rates; none for all that have names.
+        patterns: names of patterns, or CSV files of rates, or one of them; none for all that have
+            names.
         hosts: of every switch, with links of one speed; 0: as built.
         seed: of the patterns that chance has a part in.
         progress: called with (patterns done, all patterns).
@@ -99,6 +100,8 @@ def throughput(
     from compilers.memory_bound import FLOWS, MemoryBound
     from compilers.workers.local_processes import workers_at
 
+    if isinstance(patterns, str):
+        patterns = (patterns,)
     if not scheduler:
         bound = MemoryBound.of_build(fabric.build)
         all_pairs = not patterns or "uniform" in patterns

@@ -44,7 +44,7 @@ class FailureGuarantee:
     """The name of what is down."""
     share: float
     """The share of the rate of its link, as the switches repair by themselves; 0 where they lose a
-    pair."""
+    pair, or no host is left."""
     repaired: float
     """The same by the tables that a controller computes then."""
 
@@ -169,12 +169,15 @@ class Looks:
         )
 
     def share(self, build: Build, elements: Elements) -> float:
-        """The guarantee of some tables while elements are down; 0 where packets are lost."""
+        """The guarantee of some tables while elements are down.
+
+        It is 0 where packets are lost, and where no switch with hosts is left.
+        """
         rates = self.rates
         down = [element - self.links for element in elements if element >= self.links]
         left = ~np.isin(rates.switches, down)
         if not left.any():
-            return 1.0
+            return 0.0
         crossings = self._crossings(build, np.array(elements, np.int64))
         arcs = crossings.arcs
         living = replace(

@@ -84,6 +84,23 @@ class HostRates:
         return load[np.ix_(self.switches, self.columns)]
 
 
+def port_without_speed(build: Build) -> str:
+    """A port in use whose speed is unknown, where that of others is known; "" where none is.
+
+    No speed counts then.
+    """
+    wiring = build.wiring
+    used = ((wiring.port, wiring.far >= 0), (wiring.host_port, wiring.host_port > 0))
+    speeds = [(port, some, _speeds(build, port)) for port, some in used]
+    if not any(speed[some].any() for _, some, speed in speeds):
+        return ""
+    for port, some, speed in speeds:
+        for switch, place in np.argwhere(some & (speed == 0))[:1].tolist():
+            name = wiring.port_name(switch, int(port[switch, place]))
+            return f"{name} of {wiring.names[switch]}"
+    return ""
+
+
 def _speeds(build: Build, port: NDArray[np.int32]) -> Reals:
     """float64[S, n]: the speed of each port of a switch; 0 where it is unknown, or no port."""
     wiring = build.wiring

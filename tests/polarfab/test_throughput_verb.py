@@ -13,6 +13,7 @@ from polarfab.commands.builds.compile import command as compile_verb
 from polarfab.commands.builds.throughput import command
 from polarfab.fabric import Fabric
 from polarfab.measures import throughput
+from tests.polarfab.conftest import Run
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +133,40 @@ def test_the_guarantee_with_each_switch_down(tmp_path: Path) -> None:
     assert set(found[0]) == {"kind", "element", "share", "repaired"}
     assert "one node down, the worst of 13" in run(folder, "--guarantee", "--failures", "node")
     assert CliRunner().invoke(command, [str(folder), "--failures", "node"]).exit_code == 2
+
+
+def test_failures_of_planes_have_the_names_of_each(tmp_path: Path) -> None:
+    """Also where planes forward alike."""
+    spec = {"name": "small", "topology": {"family": "polarfly", "q": 2}, "planes": 2}
+    folder = Fabric.from_spec(spec).compile().save(tmp_path / "build").folder
+    found = json.loads(run(folder, "--guarantee", "--failures", "node", "--json"))["planes"]
+    for number, plane in enumerate(found, 1):
+        down = {case["element"] for case in plane["failures"]}
+        assert down == {f"p{number}-{v}" for v in range(7)}
+
+
+def test_one_pattern_is_a_text(folder: Path) -> None:
+    fabric = Fabric.load(folder)
+    assert throughput(fabric, "tornado") == throughput(fabric, ["tornado"])
+    with pytest.raises(InputError, match="given unifrom; did you mean uniform"):
+        throughput(fabric, "unifrom")
+
+
+@pytest.mark.parametrize(("speed", "told"), [(", speed: 25", ""), ("", "none of h1 of 0;")])
+def test_speeds_that_do_not_count_are_told(
+    speed: str, told: str, tmp_path: Path, polarfab: Run
+) -> None:
+    nodes = "".join(f"  - {{name: '{v}', type: leaf}}\n" for v in range(7))
+    (tmp_path / "inventory.yaml").write_text(
+        "node_types:\n  leaf:\n    ports:\n"
+        "      - {name: 'f{}', count: 3, speed: 100}\n"
+        f"      - {{name: 'h{{}}', count: 1, role: host{speed}}}\n"
+        f"nodes:\n{nodes}"
+    )
+    spec = tmp_path / "fabric.yaml"
+    spec.write_text("name: lab\ntopology: {family: polarfly, q: 2}\ninventory: inventory.yaml\n")
+    assert polarfab("compile", spec, "-o", tmp_path / "build")[0] == 0
+    _, out, err = polarfab("throughput", tmp_path / "build", "--guarantee", "--json")
+    assert json.loads(out)["guarantee"]["share"] == (1.0 if speed else 0.5)
+    assert told in err
+    assert bool(told) == ("no speed counts" in err)

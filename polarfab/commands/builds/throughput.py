@@ -27,6 +27,7 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
+    warn,
     write_file,
 )
 from polarfab.shared_options import failure_kinds, output_option, shared
@@ -114,19 +115,21 @@ def command(
     if (guarantee or tradeoff) and pattern:
         option = "--guarantee" if guarantee else "--tradeoff"
         raise click.UsageError(f"{option} is for any traffic, and --pattern names one")
-    if tradeoff:
-        if guarantee or failures or sample or output:
-            raise click.UsageError("--tradeoff goes alone: it has no failures, and writes no file")
-        _tradeoff(Fabric.load(folder), hosts_per_node or 0, as_json)
-        return
-    if guarantee:
-        cases = FailureCases(failures, sample or 0, seed)
-        _guarantee(Fabric.load(folder), cases, hosts_per_node or 0, output, as_json)
-        return
-    if failures or sample:
+    if tradeoff and (guarantee or failures or sample or output):
+        raise click.UsageError("--tradeoff goes alone: it has no failures, and writes no file")
+    if (failures or sample) and not guarantee:
         option = "--failures" if failures else "--cases"
         raise click.UsageError(f"{option} goes with --guarantee")
     fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
+    if not hosts_per_node:
+        _warn_of_speeds(fabric.builds)
+    if tradeoff:
+        _tradeoff(fabric, hosts_per_node or 0, as_json)
+        return
+    if guarantee:
+        cases = FailureCases(failures, sample or 0, seed)
+        _guarantee(fabric, cases, hosts_per_node or 0, output, as_json)
+        return
     form = file_form(output, "svg", "png") if output else ""
     builds = fabric.builds
     hosts = hosts_per_node or fullest(builds[0])
@@ -146,6 +149,18 @@ def command(
         print_json(_facts(fabric, hosts, planes))
     else:
         _print(builds, title, planes)
+
+
+def _warn_of_speeds(builds: Sequence[Build]) -> None:
+    """Say that speeds do not count where one is missing."""
+    from compilers.evaluation.host_rates import port_without_speed
+
+    for build in builds:
+        if port := port_without_speed(build):
+            warn(
+                f"no speed counts, and all links are alike: the inventory has none of {port}; "
+                "write `speed` for all ports"
+            )
 
 
 def _facts(
@@ -217,13 +232,14 @@ def _guarantee(
     with progress("looking at links") as bar:
         guarantees = of_each_plane(fabric, lambda plane: guarantee(plane, hosts, bar))
     with progress("looking at failures") as bar:
-        after = of_each_plane(
-            fabric,
-            lambda plane: [
+        # Planes that forward alike have other names, and may have other racks.
+        after = [
+            [
                 guarantees_after(plane, kind, hosts, bar, failures.sample, failures.seed)
                 for kind in failures.kinds
-            ],
-        )
+            ]
+            for plane in builds
+        ]
     if output:
         least = min(range(len(guarantees)), key=lambda number: guarantees[number].share)
         write_file(output, traffic_csv(builds[least], guarantees[least]))

@@ -171,6 +171,17 @@ def test_a_rack_takes_its_switches_and_links() -> None:
         assert found[name].share == pytest.approx(by_hand(build, *down))
 
 
+def test_where_no_host_is_left_nothing_is_guaranteed() -> None:
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 2}, "hosts_per_node": 1}
+    spec["inventory"] = {
+        "node_types": {"leaf": {"ports": [{"count": 4}]}},
+        "racks": [{"name": "all", "row": 0, "column": 0}],
+        "nodes": [{"name": str(v), "type": "leaf", "rack": "all"} for v in range(7)],
+    }
+    (case,) = failure_guarantees(compile_fabric(load_fabric(spec)), "rack")
+    assert (case.share, case.repaired) == (0, 0)
+
+
 def test_cases_of_a_large_fabric_are_drawn(build: Build) -> None:
     every = {case.element: case for case in failure_guarantees(build, "link")}
     some = failure_guarantees(build, "link", sample=5, seed=3)
