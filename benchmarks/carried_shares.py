@@ -40,13 +40,14 @@ FABRICS: dict[str, dict[str, int | str]] = {
     "Jellyfish": {"family": "jellyfish", "nodes": 64, "degree": 8},
     "Slim Fly": {"family": "slimfly", "q": 5},
     "HyperX": {"family": "hyperx", "sides": "5x5"},
-    "Dragonfly+": {"family": "megafly", "h": 4, "a": 8},
+    "Dragonfly+": {"family": "megafly", "h": 6, "a": 12, "groups": 7},
     "fat tree k = 4": {"family": "fat-tree", "k": 4},
     "fat tree k = 6": {"family": "fat-tree", "k": 6, "pods": 6, "merged": 2},
 }
 """By the beginning of a column's heading."""
 HOSTS = 4
-"""The hosts of a switch that has hosts; in a fat tree these are k."""
+"""The hosts of a switch that has hosts; in a fat tree and a Dragonfly+ as many as it has
+links."""
 REFUSED = "refused"
 NO_ROUTING = "no routing gets more"
 """The row of what distances alone allow."""
@@ -72,6 +73,8 @@ def build_of(topology: Mapping[str, int | str], policy: str) -> Build:
 
 def hosts_of(topology: Mapping[str, int | str]) -> int:
     """The hosts of a switch that has hosts."""
+    if topology["family"] == "megafly":
+        return int(topology["a"]) // 2
     return int(topology["k"]) if topology["family"] == "fat-tree" else HOSTS
 
 
