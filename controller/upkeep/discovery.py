@@ -130,13 +130,13 @@ class Discovery:
         self._last, self._allowed = now, min(self._allowed - most, 1.0)
         chosen = turns[np.argsort(self._turn[turns], kind="stable")[:most]]
         self._turn[chosen] = now + self.interval
-        self.silence.sent(chosen, now)
+        self.silence.sent(chosen)
         return [(v, self._frames(v) + turn_echo(int(self._round[v]))) for v in chosen.tolist()]
 
-    def answered(self, vertex: int, turn: int, now: float) -> None:
+    def answered(self, vertex: int, turn: int) -> None:
         """A switch has answered the echo request of a turn; a late answer says nothing."""
         if turn == self._round[vertex]:
-            self.silence.answered(vertex, turn, now)
+            self.silence.answered(vertex, turn)
 
     def received(self, vertex: int, message: bytes, now: float) -> bool:
         """A packet-in has arrived; returns whether it was one of our valid frames."""

@@ -32,7 +32,6 @@ TOGETHER = 10.0
 FEWEST, WAVE = 2, 0.05
 """Links that may turn silent together and be out of use: so many, or this part of all."""
 NEVER = -np.inf
-UNREAD = -1
 
 
 class LinkSilence:
@@ -49,63 +48,70 @@ class LinkSilence:
         places = np.searchsorted(self._to[order], np.arange(1, switches))
         self._into = np.split(order, places)
         """The directions that lead to each switch."""
-        # Of switches: when the frames of the latest turn were sent; the latest turn whose frames
-        # have left, and when that was known.
-        self._began = np.full(switches, np.inf)
-        self._left_turn = np.zeros(switches, np.int64)
-        self._left = np.full(switches, np.inf)
-        # Of directions: the latest turn heard, and the latest that was judged; frames missed in a
-        # row; the packets counted, how many readings agree, and at which missed frame it was read.
+        self._left = np.zeros(switches, np.int64)
+        """Of switches: the latest turn whose frames have left; 0 while there is none."""
+        # Of directions: the latest turn that had left when the receiver got its latest echo
+        # request; the latest turn heard, and the latest that was judged; frames missed in a row;
+        # the packets counted, how many readings agree, and at which missed frame it was read.
         size = 2 * len(ends)
+        self._asked = np.zeros(size, np.int64)
         self._heard = np.zeros(size, np.int64)
         self._judged = np.zeros(size, np.int64)
         self.missed = np.zeros(size, np.int64)
-        self._packets = np.full(size, UNREAD)
+        self._packets = np.zeros(size, np.uint64)
         self._agree = np.zeros(size, np.int64)
         self._read_at = np.zeros(size, np.int64)
         self._turned = np.full(len(ends), NEVER)
         """When each link turned silent."""
+        self._sees_others: NDArray[np.bool_] = np.zeros(len(ends), np.bool_)
+        """Of links: whether both ends saw some link when it was last judged."""
 
     def restarts(self, vertex: int) -> None:
         """A switch has another connection, or none: what was missed so far says nothing."""
-        self._began[vertex] = self._left[vertex] = np.inf
-        self.forget(np.concatenate((self._into[vertex], self._into[vertex] ^ 1)))
+        self._left[vertex] = 0
+        touching = np.concatenate((self._into[vertex], self._into[vertex] ^ 1))
+        self._asked[touching] = 0
+        self.forget(touching)
 
-    def sent(self, vertices: NDArray[np.int64], now: float) -> None:
+    def sent(self, vertices: NDArray[np.int64]) -> None:
         """The frames of a turn, and an echo request, are sent to these switches now."""
-        self._began[vertices] = now
+        into = np.isin(self._to, vertices)
+        self._asked[into] = self._left[self._by[into]]
 
     def arrived(self, direction: int, turn: int) -> None:
         """A frame of this turn of the sender has arrived."""
         self._heard[direction] = max(self._heard[direction], turn)
         self.missed[direction] = 0
 
-    def answered(self, vertex: int, turn: int, now: float) -> None:
+    def answered(self, vertex: int, turn: int) -> None:
         """A switch has answered the echo request of its latest turn."""
         into = self._into[vertex]
-        by = self._by[into]
-        left = self._left_turn[by]
         # Those that had left when the echo was sent would have been reported before its answer.
-        due = into[(self._left[by] < self._began[vertex]) & (left > self._judged[into])]
-        turns = self._left_turn[self._by[due]]
+        due = into[self._asked[into] > self._judged[into]]
+        turns = self._asked[due]
         self.missed[due] = np.where(self._heard[due] < turns, self.missed[due] + 1, 0)
         self._judged[due] = turns
-        self._left_turn[vertex], self._left[vertex] = turn, now
+        self._left[vertex] = turn
 
     def forget(self, directions: NDArray[np.int64]) -> None:
         """Nothing was missed in these directions."""
         self.missed[directions] = 0
 
     def to_read(self) -> list[int]:
-        """The directions whose far port's counter is to be read now."""
+        """The directions whose far port's counter is to be read now: not where it decides nothing,
+        as with switches that keep LLDP to themselves.
+        """
         self._agree[self.missed == 0] = 0
         self._read_at[self.missed == 0] = 0
-        due = np.flatnonzero((self.missed >= COUNTED_FROM) & (self._read_at != self.missed))
+        counts = (self.missed >= COUNTED_FROM) & np.repeat(self._sees_others, 2)
+        due = np.flatnonzero(counts & (self._read_at != self.missed))
         self._read_at[due] = self.missed[due]
         return due.tolist()
 
     def counted(self, direction: int, packets: int) -> None:
-        """A far port has received so many packets."""
+        """A far port has received so many packets: 2^64 - 1 if it does not count them (OpenFlow
+        1.3.5, §7.3.5.6), which stands still, too.
+        """
         same = self._agree[direction] > 0 and self._packets[direction] == packets
         self._agree[direction] = self._agree[direction] + 1 if same else 1
         self._packets[direction] = packets
@@ -122,8 +128,8 @@ class LinkSilence:
         any_silent = silent.any(axis=1)
         self._turned[~any_silent] = NEVER
         self._turned[any_silent & (self._turned == NEVER)] = now
-        others = np.bincount(self._ends[seen].ravel(), minlength=len(self._began)) > 0
-        sees_others = others[self._ends].all(axis=1)
+        others = np.bincount(self._ends[seen].ravel(), minlength=len(self._left)) > 0
+        self._sees_others = sees_others = others[self._ends[:, 0]] & others[self._ends[:, 1]]
         out = any_silent & sees_others & (still | ~silent).all(axis=1) & ~self._in_wave()
         once = (self._heard.reshape(-1, 2) > 0).all(axis=1)
         # A switch that passes no LLDP on at all hides its links: no reason to doubt them.

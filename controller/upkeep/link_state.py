@@ -276,7 +276,7 @@ class Links:
         down[self.cables.number[self._port_down]] = True
         sight = self.discovery.unseen(down[:-1], now)
         self.unseen(sight.unseen, sight.seen, now)
-        self._doubt(sight.doubtful)
+        self._doubt(sight.doubtful & ~self._unseen)  # what is out of use already stays so
 
     def _doubt(self, doubtful: NDArray[np.bool_]) -> None:
         """Raise an alarm for links that are doubtful now and were not, and say when none is."""

@@ -361,7 +361,7 @@ class Keeper(Upkeep):
     def answered(self, vertex: int, turn: int) -> None:
         """A switch has answered the echo request after the frames of this turn of discovery."""
         if (kept := self._watched(vertex)) and (discovery := kept.links.discovery):
-            discovery.answered(vertex, turn, self._now())
+            discovery.answered(vertex, turn)
             for direction, far, port in discovery.to_read():
                 answer = partial(_count, discovery.silence, direction)
                 if switch := self.fabric.present.get(far):

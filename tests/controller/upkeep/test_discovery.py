@@ -21,6 +21,7 @@ from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import packet_in
 from controller.upkeep import lldp_frames as lldp
 from controller.upkeep.discovery import Discovery, Sight
+from controller.upkeep.link_silence import LinkSilence
 from tests.compilers.routed import routed
 
 KEY, ECHO = bytes(32), -1
@@ -100,7 +101,7 @@ def run(
             if vertex not in unmanaged:
                 answers.append((vertex, int.from_bytes(echo, "big")))
         for vertex, turn in answers:
-            found.answered(vertex, turn, now + 0.01)
+            found.answered(vertex, turn)
         for direction, vertex, port in found.to_read():
             if vertex not in unmanaged:
                 found.silence.counted(direction, packets(vertex, port))
@@ -199,6 +200,17 @@ def test_a_cable_that_is_cut_in_one_direction_is_out_of_use_in_ten_seconds() -> 
     assert run(found, cable, 20.0, 23.0)[-1].seen.all()
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_silent_link_is_missed_whichever_end_always_answers_first(first):
+    """Ends whose turns are together: frames of the one that answered first were never missed."""
+    silence = LinkSilence(np.array([[0, 1]]), 2)
+    for turn in range(1, 6):
+        silence.sent(np.array([0, 1]))
+        for vertex in (first, 1 - first):
+            silence.answered(vertex, turn)
+    assert silence.missed.tolist() == [4, 4]
+
+
 def test_of_links_that_fall_silent_together_no_more_than_two_are_out_of_use() -> None:
     """The others are doubtful and stay in use: one cause is behind all."""
     wiring = routed(q=3).wiring
@@ -219,6 +231,15 @@ def test_a_link_over_which_packets_still_arrive_is_doubtful() -> None:
     sights = run(found, silent, 10.0, 30.0, packets=lambda *_: next(arriving))
     assert links(sights[-1].doubtful) == [5]
     assert not any(sight.unseen.any() for sight in sights)
+
+
+def test_a_port_that_counts_nothing_does_not_keep_its_link_in_use() -> None:
+    """What it says instead of a number was one that overflowed."""
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+    run(found, cable, 0.0, 10.0)
+    sights = run(found, one_way(found, cable, 5), 10.0, 20.0, packets=lambda *_: 2**64 - 1)
+    assert links(sights[-1].unseen) == [5]
 
 
 def test_links_of_a_switch_that_reports_nothing_any_more_are_doubtful() -> None:
@@ -278,8 +299,11 @@ def test_of_switches_that_keep_lldp_to_themselves_nothing_is_told(keeps: set[int
         far = cable(vertex, port)
         return None if vertex in keeps or (far and far[0] in keeps) else far
 
-    sights = run(found, carried, 0.0, 20.0)
+    reads = []
+    packets = lambda *port: reads.append(port) or 5  # noqa: E731
+    sights = run(found, carried, 0.0, 20.0, packets=packets)
     assert not any((sight.unseen | sight.doubtful).any() for sight in sights)
+    assert not reads, "no counter decides anything"
 
 
 def test_exchanged_plugs_are_told_with_the_move_that_repairs_them() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from compilers.wiring.shared_risk import find
-from controller.settings import PENALTY_STEP, Damping
-from controller.upkeep.discovery import LinkEnds
+from controller.settings import PENALTY_STEP, Damping, Duties
+from controller.upkeep.discovery import LinkEnds, Sight
 from controller.upkeep.link_state import DOWN, Links, Penalties
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -65,6 +65,19 @@ def test_ports_that_a_switch_has_not_are_down_and_host_ports_do_not_matter() -> 
     assert kinds(links, 0.0) == ["link-up"]
     links.ports(0, {int(wiring.host_port[0, 0]): ""}, 0.0)  # not cabled yet
     assert kinds(links, 0.0) == []
+
+
+def test_a_link_that_is_dead_is_not_said_to_stay_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when others turn silent after it, and one cause may be behind all."""
+    links = Links(routed(q=3).wiring, Duties(discover=True))
+    one, none = np.arange(24) == 3, np.zeros(24, np.bool_)
+    monkeypatch.setattr(links.discovery, "unseen", lambda *_: Sight(one, none, none))
+    links.look(1.0)
+    assert kinds(links, 1.0) == ["link-down"]
+    monkeypatch.setattr(links.discovery, "unseen", lambda *_: Sight(none, none, one))
+    links.look(2.5)
+    assert kinds(links, 2.5) == []
+    assert links.status()["doubtful"] == []
 
 
 def test_a_link_that_discovery_does_not_see_is_dead() -> None:
