@@ -9,7 +9,6 @@ folder (`MoveJournal`), or that of several controllers (`controller.cluster.shar
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -175,11 +174,18 @@ class MoveJournal(FabricRecord):
             if not self._unwritable:
                 self.fabric.tell(FileUnwritable(str(self.file), error.strerror or str(error)))
             self._unwritable = True
-            if self._on_disk is not None and record.place != self._on_disk.place:
-                # It names another build or round than switches will hold: then they are asked.
+            if self._misleads(record):
                 with suppress(OSError):
-                    os.truncate(self.file, 0)
+                    self.file.write_bytes(b"")  # that needs no room; then the switches are asked
                 self._on_disk = None
         else:
             self._unwritable, self._on_disk = False, record
         self._written(not self._unwritable)
+
+    def _misleads(self, record: Record) -> bool:
+        """Whether the file names another build or round than switches will hold. Where there is
+        none, the next process would load the folder's build on all of them at once.
+        """
+        if self._on_disk is None:
+            return bool(record.to) or self.needed
+        return record.place != self._on_disk.place

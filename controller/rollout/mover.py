@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import ceil, inf
+from math import floor, inf
 from time import time
 from typing import Any
 
@@ -28,9 +28,10 @@ from inventory.problems import InputError, Problem
 
 FALL_BACK_RETRY = 30.0
 """Seconds after which a fall back that failed is tried again."""
-LEFT_STEP, MOST_LEFT = 5.0, 3600.0
-"""Seconds between two records of what is left of a trial, and the most that one of an earlier
-version has left: those recorded the time of day at which it ends."""
+LEFT_STEP, LEAST_LEFT, MOST_LEFT = 5.0, 0.001, 3600.0
+"""Seconds between two records of what is left of a trial, the least that is recorded (0 means that
+it is not known), and the most that one of an earlier version has left: those recorded the time of
+day at which it ends."""
 RETURN_PATIENCE = 30.0
 """Seconds that a fall back waits for switches that are missing, as after a restart."""
 SURVEY_PATIENCE = 30.0
@@ -244,9 +245,11 @@ class Mover:
         self._requested = record
         record = replace(record, known=self.keeper.known())
         if self.trial:
-            steps = max(ceil((self.trial.ends - self.fabric.clock()) / LEFT_STEP), 1)
+            # Rounded down: a controller that ends again and again prolongs no trial.
+            steps = floor((self.trial.ends - self.fabric.clock()) / LEFT_STEP)
             before, until = self.trial.before, self.trial.until
-            record = replace(record, before=before, until=until, left=steps * LEFT_STEP)
+            left = max(steps * LEFT_STEP, LEAST_LEFT)
+            record = replace(record, before=before, until=until, left=left)
         return self._record.agree(record)
 
     def _trial(self, before: str, left: float) -> Trial:

@@ -475,6 +475,18 @@ def test_a_trial_lasts_as_long_whatever_the_time_of_day_is_set_to(site, ahead):
     site.until(lambda: site.holds(site.old.identity))
 
 
+def test_a_controller_that_ends_again_and_again_prolongs_no_trial(site):
+    """Each one began with what its predecessor had, as none lasted until the next record."""
+    site.move(within=60.0)
+    site.until(lambda: site.holds(site.new.identity))
+    ends = site.mover.trial.ends
+    while site.mover.trial and site.now < ends:
+        site.now += LEFT_STEP - 1
+        site.step()
+        site.start()
+    site.until(lambda: site.holds(site.old.identity), steps=100)
+
+
 def test_a_trial_of_an_earlier_version_ends_by_the_time_of_day(site):
     """Its record has no `left`; a clock that is behind does not leave it open."""
     on_trial(site)
@@ -510,6 +522,18 @@ def test_a_return_needs_no_room_on_the_disk(site, monkeypatch, by_hand):
     site.until(lambda: load(site.folder).identity == site.old.identity)
     site.step()
     assert not site.journal.exists()
+
+
+def test_a_move_that_a_full_disk_leaves_without_a_journal_has_switches_asked(site, monkeypatch):
+    """The next process took the folder's build for theirs, and loaded it on all at once."""
+    monkeypatch.setattr(fabric_record, "replace_file", Mock(side_effect=OSError(28, "full")))
+    site.move()
+    site.until(lambda: site.mover.rollout.round == site.update.last)
+    site.step()
+    site.start()
+    assert site.fabric.survey == {}
+    monkeypatch.undo()
+    site.until(lambda: site.holds(site.new.identity))
 
 
 def test_a_journal_of_brackets_is_damaged_like_any_other(site):
