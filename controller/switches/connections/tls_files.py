@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from ssl import SSLCertVerificationError, cert_time_to_seconds
@@ -34,6 +35,7 @@ class TlsFiles:
     def __init__(self, tls: Tls) -> None:
         self.tls = tls
         self.peers: dict[str, float] = {}
+        self._connections: Counter[str] = Counter()
         self._seen = self._read = _stamp(tls)
         self._load()
 
@@ -64,12 +66,17 @@ class TlsFiles:
     def present(self, certificate: Mapping[str, Any]) -> None:
         """A peer has shown a certificate, as `SSLSocket.getpeercert` has it."""
         if end := certificate.get("notAfter"):
-            self.peers |= dict.fromkeys(self.nodes(certificate), float(cert_time_to_seconds(end)))
+            nodes = self.nodes(certificate)
+            self._connections.update(nodes)
+            self.peers |= dict.fromkeys(nodes, float(cert_time_to_seconds(end)))
 
     def gone(self, certificate: Mapping[str, Any]) -> None:
-        """A peer with this certificate has left."""
+        """A peer with this certificate has left; it may be connected anew already."""
         for node in self.nodes(certificate):
-            self.peers.pop(node, None)
+            self._connections[node] -= 1
+            if self._connections[node] < 1:
+                del self._connections[node]
+                self.peers.pop(node, None)
 
     def nodes(self, certificate: Mapping[str, Any]) -> frozenset[str]:
         """The nodes that a certificate names, by the pattern of the settings."""

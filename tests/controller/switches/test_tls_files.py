@@ -185,6 +185,8 @@ def test_the_last_days_of_switches_certificates_are_known(tls, authority):
     certificate = authority.issue_cert("3.lab.example", not_after=end)
     shown = handshake(files, authority, certificate)
     files.present(shown)
-    assert files.peers == {"3": end.timestamp()}
+    files.present(shown)
+    files.gone(shown)
+    assert files.peers == {"3": end.timestamp()}, "it had connected anew before it was missed"
     files.gone(shown)
     assert files.peers == {}
