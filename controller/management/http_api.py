@@ -90,7 +90,9 @@ class Api:
     # What readers get
 
     def parts(self) -> dict[str, bytes]:
-        """What has changed for readers since the last call; some of it changes all the time."""
+        """What has changed for readers since the last call, and `health` in any case: without it
+        the loop of the controller counts as stuck.
+        """
         state = self.overview.look()
         health = self.overview.health(state)
         good = health["alive"] and (health["complete"] or health["role"] == "follower")
@@ -104,6 +106,7 @@ class Api:
             **self._floor_part(state.build),
         }
         new = {name: part for name, part in parts.items() if self._sent.get(name) != part}
+        new["health"] = parts["health"]
         self._sent |= new
         return new | self._events_part()
 

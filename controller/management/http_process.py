@@ -177,6 +177,7 @@ async def serve(listener: Door, link: socket.socket) -> None:
         ws="none",
         lifespan="off",
         log_config=None,
+        log_level="error",  # its warnings are a line for each request that is malformed
         access_log=False,
         proxy_headers=False,  # whoever asks could name another host, whose wrong tokens count
         server_header=False,

@@ -193,8 +193,10 @@ class HttpProcess:
         with suppress(OSError):
             while lengths := _exactly(link, LENGTHS.size):
                 size, more = LENGTHS.unpack(lengths)
-                header: Header = json.loads(_exactly(link, size))
-                body = _exactly(link, more)
+                text, body = _exactly(link, size), _exactly(link, more)
+                if (len(text), len(body)) != (size, more):
+                    return  # it has ended within a frame
+                header: Header = json.loads(text)
                 if "request" in header:
                     self._hub.spawn(self._answer, api, header, body)
                 elif "wrong_token" in header:

@@ -29,7 +29,9 @@ MOST_DROPPED = 1 << 20
 CHUNK = 64 * 1024
 """Bytes of an answer that are sent at once."""
 MOST_GUESSES = 10
-"""Wrong tokens that a host may send in a minute (`controller.switches.peers.RETELL`)."""
+"""Wrong tokens that a host may send in a minute (`controller.switches.peers.RETELL`), and requests
+with a token that lacks the role.
+"""
 FIRST_PATIENCE = 5.0
 """Seconds that a reader waits for what the controller has not sent yet."""
 STALE = 5.0
@@ -130,7 +132,7 @@ class Site:
     clock: Callable[[], float] = monotonic
     """Seconds on a clock that is never set."""
     guesses: RejectedPeers = field(init=False)
-    """The wrong tokens of the last minute."""
+    """The wrong tokens of the last minute, and those that lacked a role."""
     _parts: dict[str, bytes] = field(default_factory=dict)
     _events: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
     _heard: float = 0.0
@@ -140,8 +142,9 @@ class Site:
         self.guesses = RejectedPeers(lambda _: None, self.clock)
 
     async def told(self, parts: Mapping[str, bytes]) -> None:
-        """The controller has sent these parts."""
-        self._heard = self.clock()
+        """The controller has sent these parts. Its loop sends `health`, and another one metrics."""
+        if "health" in parts:
+            self._heard = self.clock()
         self.guesses.tick()
         for name, part in parts.items():
             if name == "events":
@@ -229,6 +232,9 @@ class Site:
     async def _passed(self, request: Request, method: str, path: str, role: Role) -> Answer:
         """What the controller answers. It writes down who lacks a role, too, but gets no body."""
         token = self._holder(request)
+        if not token.may(role):  # each is a line on the disk, and a wait for it
+            what = f"requests that need the role {role}, given a token of {token.role}"
+            self._count(token.name, f"lacks the role {role}", what)
         most = self.most_build if path == "/api/apply" else MOST_BODY
         body = await request.read(most) if token.may(role) else b""
         actor = {"name": token.name, "role": token.role, "address": request.host}
@@ -248,16 +254,20 @@ class Site:
         token = self.tokens.bearer(authorization)
         if token is not None:  # it passes always: behind a proxy all clients are one host
             return token
-        wrong = TokenRefused, request.host, "a token that is not known"
-        times, left = self.guesses.recent(*wrong)
-        if times >= MOST_GUESSES:
-            text = "too many wrong tokens from this host"
-            raise Refusal(429, text, Retry_After=str(ceil(left)))
+        wrong = request.host, "a token that is not known", "wrong tokens from this host"
+        self._count(*wrong, adds=authorization is not None)
         if authorization is not None:
-            self.guesses.add(*wrong)
             self.note({"wrong_token": request.host})
         text = "required a token: Authorization: Bearer TOKEN"
         raise Refusal(401, text, WWW_Authenticate="Bearer")
+
+    def _count(self, who: str, why: str, what: str, adds: bool = True) -> None:
+        """Count a refusal; the next ones are refused here once there are too many."""
+        times, left = self.guesses.recent(TokenRefused, who, why)
+        if times >= MOST_GUESSES:
+            raise Refusal(429, f"too many {what}", Retry_After=str(ceil(left)))
+        if adds:
+            self.guesses.add(TokenRefused, who, why)
 
 
 STUCK = {

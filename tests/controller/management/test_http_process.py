@@ -12,7 +12,10 @@ import ssl
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -21,7 +24,9 @@ import trustme
 
 from benchmarks.echo_probe import EchoProbe
 from controller.management import http_process
+from controller.management.frames import frame
 from controller.management.http_process import MOST_WAITING, Controller, Door
+from controller.management.http_supervisor import HttpProcess
 from controller.management.site import Refusal
 from polarfab.fabric import Fabric
 from tests.controller.makers import free_port
@@ -145,6 +150,23 @@ def test_pipelined_reading_holds_no_echo_up(served):
     assert probe.slowest < 1.0
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"\x16\x03\x01\r\n\r\n",
+        b"GET / HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    ],
+    ids=["TLS", "upgrade"],
+)
+def test_a_malformed_request_is_no_line_of_the_log(served, request_):
+    """Who has no token could fill the disk with them."""
+    with connected(served.http) as client:
+        client.sendall(request_)
+        assert b"".join(iter(lambda: client.recv(65536), b"")).startswith(b"HTTP/1.1 ")
+    lines = served.log.read_text().splitlines()
+    assert [line for line in lines if not line.startswith("{")] == []
+
+
 def test_a_page_of_another_name_reads_nothing(served):
     head = b"GET /api/state HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
     with connected(served.http) as client:
@@ -213,6 +235,17 @@ def test_new_certificates_are_used_by_new_connections(build, tmp_path):
         until(lambda: serial() != first, "the new certificate", LIMIT)
         assert controller.child() == child
         assert controller.said("certificates")
+
+
+def test_the_end_of_the_process_within_a_frame_is_no_bug():
+    """It was one, with a traceback, where a killed process had sent a part of a request."""
+    whole = frame({"fault": "x", "text": "y"}, b"body")
+    api, process = Mock(), HttpProcess(Mock(), None, {}, lambda _: None)
+    for end in range(len(whole)):
+        process._hear(SimpleNamespace(recv=BytesIO(whole[:end]).read), api)
+    api.failed.assert_not_called()
+    process._hear(SimpleNamespace(recv=BytesIO(whole).read), api)
+    api.failed.assert_called_once()
 
 
 def test_sixteen_requests_wait_for_the_controller():

@@ -1,5 +1,6 @@
 """The management API without a network: what it answers, to whom, and that nothing stops it."""
 
+import asyncio
 import errno
 import json
 import re
@@ -335,6 +336,29 @@ def test_a_controller_of_which_nothing_is_heard_is_not_alive(api):
     assert (health.status_code, health.json["alive"]) == (503, False)
     assert api.get("/api/state").json["alive"] is False
     assert "\npolarfab_alive 0.0\n" in api.get("/metrics").text
+
+
+def test_metrics_alone_are_no_sign_that_the_loop_goes_on(api):
+    """They are made beside it."""
+    api.silent, now = True, monotonic()
+    api.site.clock = lambda: now + STALE + 1
+    asyncio.run(api.site.told({"metrics": b"\npolarfab_alive 1.0\n"}))
+    assert api.get("/api/health").json["alive"] is False
+    asyncio.run(api.site.told(api.api.parts()))
+    assert api.get("/api/health").json["alive"] is True
+    assert "health" in api.api.parts(), "also where nothing has changed"
+
+
+def test_a_token_that_lacks_a_role_does_not_fill_the_action_log(api, tmp_path):
+    """Each request was a line on the disk, for which the loop that repairs waited."""
+    post = lambda path, token: api.post(path, headers=bearer(token)).status_code  # noqa: E731
+    assert [post("/api/confirm", READER) for _ in range(12)] == [403] * 10 + [429] * 2
+    assert len((tmp_path / ".build.actions").read_text().splitlines()) == 10
+    assert post("/api/confirm", OPERATOR) == 403, "another token"
+    assert post("/api/drain", READER) == 403, "another role"
+    assert post("/api/reconcile", OPERATOR) == 202
+    api.site.guesses.clock = lambda: monotonic() + RETELL + 1
+    assert post("/api/confirm", READER) == 403, "a minute later"
 
 
 def test_a_history_that_cannot_be_read_stops_no_report(api, monkeypatch):
