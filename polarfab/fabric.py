@@ -498,7 +498,7 @@ class Fabric:
     def expand(self, clusters: str, beside: Iterable[Fabric] = ()) -> GrowthReport:
         """The larger fabric (`.build`) with more clusters on unused ports; no cable is moved.
 
-        clusters: `quadric:N` or `fan:N` for odd q, `nucleus` for even q. beside: other planes,
+        clusters: `quadric:N` for odd q, `fan:N`, `nucleus` for even q. beside: other planes,
         whose places in racks are taken.
 
         Raises:

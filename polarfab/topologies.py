@@ -9,7 +9,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from inventory.problems import InputError, shown
+from inventory.problems import InputError, Problem, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,9 +61,9 @@ def minimal_path(
 def minimal_path(family: str, source: Any, destination: Any, **parameters: int | str) -> Any:
     """A minimal path between two vertices, by the algebra of the family alone; no graph is built.
 
-    PolarFly (PolarFly paper, §IV-D), PN (Projective Networks paper, Lemma 3.4, Theorem 3.9), the
-    orthogonal fat tree, and PolarStar. A fabric whose tables spread traffic over several minimal
-    paths may use another one than this: `Fabric.explain` has all that it uses.
+    PolarFly (PolarFly paper, §IV-D), PN (Projective Networks paper, Lemma 3.4), the orthogonal fat
+    tree, and PolarStar (PolarStar paper, §9.2). A fabric whose tables spread traffic over several
+    minimal paths may use another one than this: `Fabric.explain` has all that it uses.
 
     Args:
         family: its name in a spec.
@@ -90,12 +90,19 @@ def minimal_path(family: str, source: Any, destination: Any, **parameters: int |
     if isinstance(source, Integral) and isinstance(destination, Integral):
         _require_ends(paths, int(source), int(destination))
         return paths.path(int(source), int(destination))
-    ends = np.broadcast_arrays(source, destination)
-    if any(end.ndim != 1 or end.dtype.kind not in "iu" for end in ends):
+    ends = [np.asarray(end) for end in (source, destination)]
+    if max(end.ndim for end in ends) != 1 or any(end.dtype.kind not in "iu" for end in ends):
         raise InputError.of("two integers, or two arrays int[P]", "others", key="source")
-    for end in ends:
-        for extreme in (end.min(initial=0), end.max(initial=0)):
-            _require_ends(paths, int(extreme), int(extreme))
+    if ends[0].ndim == ends[1].ndim and ends[0].shape != ends[1].shape:
+        given = f"{len(ends[0]):,} and {len(ends[1]):,} vertices"
+        raise InputError.of("two arrays of one length", given, key="source")
+    ends = list(np.broadcast_arrays(*ends))
+    problems = list[Problem]()
+    for key, end in zip(("source", "destination"), ends, strict=True):
+        others = end[~paths.may_end(end)]
+        problems += paths.require_end(int(others[0]), key) if len(others) else []
+    if problems:
+        raise InputError(problems)
     return paths.paths(*(np.ascontiguousarray(end, np.int32) for end in ends))
 
 

@@ -7,7 +7,7 @@ Python follows for a single pair, and machine code for many (`compilers.forwardi
   (PolarFly paper, §IV-D, formula (2), with its signs and indices corrected).
 - `incidence_path`, PN: two points meet on the line that is their cross product (Projective Networks
   paper, Lemma 3.4). A point and a line that does not pass through it have q + 1 paths of three
-  links, one over each line through the point (Theorem 3.9).
+  links, one over each line through the point (also Lemma 3.4).
 - `tree_path`, the orthogonal fat tree, from leaf to leaf: leaves of different points share one
   spine, the two leaves of one point share all its q + 1 spines. The paper has no lemma for it.
 - `star_path`, PolarStar: the rules of `compilers.routing.polarstar_minimal`.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import loop
 from compilers.topology.field import field
-from compilers.topology.polarity import lines, order, points
+from compilers.topology.polarity import order, points
 from compilers.topology.supernodes import supernode
 
 Vertices = NDArray[np.int32]
@@ -78,7 +78,8 @@ def plane(q: int) -> Plane:
     """The vectors of ER_q."""
     f = field(q)
     x, y, z = (np.ascontiguousarray(column) for column in points(q).T)
-    near = np.ascontiguousarray(lines(q)[:, 0])
+    # (0, 0, 1) is orthogonal to (x, y, 0), and (0, 1, -y/z) to (x, y, z): the first of its line.
+    near = np.where(z == 0, 0, 1 + f.mul[f.neg[y], f.inv[z]]).astype(np.int32)
     return Plane(q, order(q), x, y, z, f.add, f.mul, f.neg, f.inv, near)
 
 
@@ -92,11 +93,12 @@ def star(q: int, kind: str, degree: int) -> Star:
     joined = np.stack((edges, of_quadric))
     both = joined[:, :, None, :] & joined.transpose(0, 2, 1)[:, None, :, :]
     common = np.where(both.any(axis=3), both.argmax(axis=3), NO_VERTEX).astype(np.int32)
-    around = lines(q)
-    itself = around[:, 0] == np.arange(len(around))
-    neighbour = np.where(itself, around[:, 1], around[:, 0])
+    structure = plane(q)
+    # A quadric (0, 1, z) is the first of its own line. The next one is (1, 0, 0), of number 1 + q.
+    itself = structure.near == np.arange(structure.size)
+    neighbour = np.where(itself, 1 + q, structure.near).astype(np.int32)
     image = np.stack((node.forward, node.backward))
-    return Star(plane(q), node.order, image, joined, common, neighbour)
+    return Star(structure, node.order, image, joined, common, neighbour)
 
 
 @loop

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.forwarding import algebraic_paths as rules
 from compilers.forwarding.algebraic_paths import NO_VERTEX, Plane, Star, Vertices, plane, star
@@ -73,6 +74,10 @@ class FamilyPaths(ABC):
         if 0 <= vertex < self.order:
             return []
         return [Problem(f"a vertex, from 0 to {self.order - 1:,}", str(vertex), key=key)]
+
+    def may_end(self, vertices: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """bool[P]: whether a path may begin and end at each of some vertices, int[P]."""
+        return np.asarray((vertices >= 0) & (vertices < self.order))
 
     @abstractmethod
     def every_path(self, source: int, destination: int) -> list[list[int]]:
@@ -177,6 +182,10 @@ class _OftPaths(_SidedPaths):
             return []
         required = f"a leaf, from 0 to {size - 1:,} or from {2 * size:,} to {self.order - 1:,}"
         return [Problem(required, str(vertex), key=key)]
+
+    def may_end(self, vertices: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """See `FamilyPaths.may_end`: at leaves only."""
+        return np.asarray(super().may_end(vertices) & (vertices // self.at.size != 1))
 
     def every_path(self, source: int, destination: int) -> list[list[int]]:
         """See `FamilyPaths.every_path`: one over each spine, of two leaves of one point."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import nan
+from math import isnan, nan
 from typing import Any
 
 from compilers.drawing.plots import Panel
@@ -76,7 +76,7 @@ class PaperClaim:
             return "reading" if self.interpretation else "equal"
         if self._within(self.rounding + self.reading_error):
             return "reading" if self.interpretation else "agrees"
-        if self.mistake:
+        if self.mistake and not isnan(self.computed):
             return "corrected"
         return "differs" if self.relation == "=" else "contradicts"
 

@@ -122,7 +122,7 @@ def _claims(evidence: Evidence) -> Iterator[str]:
             claim.relation,
             claim.printed,
             claim.computed,
-            "" if evidence.quick else claim.why,
+            "" if evidence.quick else f"*{claim.verdict}*{': ' if claim.why else ''}{claim.why}",
         )
         for claim in evidence.claims
     ]

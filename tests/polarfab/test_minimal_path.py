@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import polarfab
+from compilers.forwarding.algebraic_paths import plane, star
 from compilers.forwarding.family_paths import FamilyPaths, family_paths
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
+from compilers.topology.polarity import lines
 from inventory.problems import InputError
 from tests.polarfab.conftest import Run
 
@@ -72,6 +74,16 @@ def test_every_path_is_a_shortest_one(family: str, parameters: dict[str, Any]) -
         assert nx.is_path(graph, path)
 
 
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 8, 9, 13, 16])
+def test_first_neighbours_are_those_of_the_lines(q: int) -> None:
+    """They are by algebra, too: the table of all lines, which is the graph, is not made."""
+    around = lines(q)
+    assert np.array_equal(plane(q).near, around[:, 0])
+    itself = around[:, 0] == np.arange(len(around))
+    expected = np.where(itself, around[:, 1], around[:, 0])
+    assert np.array_equal(star(q, "complete", 2).neighbour, expected)
+
+
 @pytest.mark.parametrize(("family", "q"), [("polarfly", 4), ("pn", 3), ("pn", 4), ("oft", 3)])
 def test_all_paths_are_all_that_there_are(family: str, q: int) -> None:
     topology = build_topology(family, {"q": q})
@@ -118,6 +130,10 @@ def test_each_step_has_the_coordinates_of_its_vertex(
         ("oft", 0, 15, {"q": 3}, "required a leaf, from 0 to 12 or from 26 to 38, given 15"),
         ("polarfly", np.array([1, 57]), np.array([2, 3]), {"q": 7}, "given 57"),
         ("polarfly", np.array([1.5]), np.array([2.0]), {"q": 7}, "two integers, or two arrays"),
+        ("polarfly", np.array(1), np.array(2), {"q": 7}, "two integers, or two arrays"),
+        ("polarfly", np.array([1, 2]), np.arange(3), {"q": 7}, "one length, given 2 and 3"),
+        ("oft", np.array([0, 15, 26]), np.array([1, 2, 3]), {"q": 3}, "a leaf, .*, given 15$"),
+        ("oft", np.array([0, 2]), np.array([26, 13]), {"q": 3}, "^destination: .*, given 13$"),
     ],
 )
 def test_what_has_no_path_is_refused(

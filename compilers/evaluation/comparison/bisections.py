@@ -1,7 +1,7 @@
 """The bisection of a design: the smallest part of its links that cuts its hosts in halves.
 
-METIS searches the built graph, which finds an upper bound. What is too large to be built while
-somebody waits has a figure only where a formula bounds it.
+METIS searches the built graph, which finds an upper bound; a formula may give a smaller one. What
+is too large to be built while somebody waits has a figure only where a formula bounds it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ def bisection_share(design: Design) -> BisectionShare | None:
     Raises:
         InputError: METIS is needed, and the extra `analyse` is not installed.
     """
+    share = halved_pairs(design)
     if design.nodes <= MOST_NODES:
         topology = build_topology(design.family, dict(design.parameters))
-        return BisectionShare(bisection(topology).fraction, "metis")
-    share = halved_pairs(design)
+        found = bisection(topology).fraction
+        if share is None or found <= share:
+            return BisectionShare(found, "metis")
     return None if share is None else BisectionShare(share, "formula")
 
 

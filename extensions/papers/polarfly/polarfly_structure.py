@@ -275,13 +275,14 @@ def growth_methods(_quick: bool) -> Evidence:
         larger = expand(base, method, 1)
         graph = larger.topology.graph
         old = distribution(larger.topology)
+        links = {tuple(link) for link in graph.edges().tolist()}
         claims += [
-            PaperClaim(f"{method}: nodes added", nodes, graph.order - base.graph.order),
-            PaperClaim(f"{method}: diameter", diameter, old.diameter or 0),
+            PaperClaim(f"ER_3, {method}: nodes added", nodes, graph.order - base.graph.order),
+            PaperClaim(f"ER_3, {method}: diameter", diameter, old.diameter or 0),
             PaperClaim(
-                f"{method}: links that stay, none is rewired",
+                f"ER_3, {method}: links that stay, none is rewired",
                 base.graph.size,
-                graph.size - len(larger.added),
+                sum(tuple(link) in links for link in base.graph.edges().tolist()),
             ),
         ]
         edges = graph.edges()

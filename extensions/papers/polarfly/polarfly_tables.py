@@ -42,6 +42,7 @@ SAYS = {
     "F": "flexible, several radixes of 8 to 128",
     "2": "diameter 2",
 }
+STAYING = f"Read as: a larger one has {100 * MOST:.0f} % of the cables of a small one in place."
 SLIM_FLY = "§III: it is not known how to increase the size of Slim Fly; the next one is wired anew."
 MLFM = "MLFM(5) has all cables of MLFM(4), whose switches have two free ports each for it."
 
@@ -80,13 +81,15 @@ def feasibility(_quick: bool) -> Evidence:
                     f"{name}: {SAYS[letter]}",
                     float(letter in letters),
                     float(holds),
+                    interpretation=STAYING if letter == "E" else "",
                     mistake=SLIM_FLY if expands == "Slim Fly" else "",
                     reason=MLFM if expands == "MLFM" else "",
                 )
             )
         rows.append((name, "yes" if direct else "no", units, kept, radixes, diameter))
     heads = ("network", "direct", "units", "cables that stay", "radixes 8 to 128", "diameter")
-    return Evidence(tuple(claims), heads, tuple(rows))
+    setup = ("Full and partial support look alike in the text: both are support here.",)
+    return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
 
 
 def _alike(topology: Topology, unit: NDArray[np.integer]) -> int:

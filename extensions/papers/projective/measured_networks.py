@@ -95,3 +95,37 @@ BUILT: dict[str, tuple[tuple[int, ...], Callable[[int], Topology]]] = {
 
 The dragonfly is missing: its k̄ and u are those of its usual routes, with one global link, which
 are not always minimal."""
+
+EXAMPLES: dict[str, Callable[[], Topology]] = {
+    "complete graph, N=32": lambda: _complete(32),
+    "Turán, N=48 r=3": lambda: _of_adjacency(turan(48, 3), 2),
+    "complete bipartite, n=24": lambda: _of_adjacency(turan(48, 2), 2),
+    "Hamming 2D, n=22": lambda: _hamming(2)(22),
+    "demi-PN, q=27": lambda: build_topology("polarfly", {"q": 27}),
+    "Slim Fly, q=19": lambda: build_topology("slimfly", {"q": 19}),
+    "PN, q=23": lambda: build_topology("pn", {"q": 23}),
+    "Dragonfly, h=7": lambda: build_topology("dragonfly", {"h": 7}),
+    "Delorme quadrangle, q=32": lambda: delorme(32),
+    "Hamming 3D, n=9": lambda: _hamming(3)(9),
+    "quadrangle incidence, q=9": lambda: quadrangle_incidence(9),
+    "hypercube, n=10": lambda: _hypercube(10),
+}
+"""The examples in the rows of Table III, as `papers.yaml` names them; without hexagons."""
+
+
+def order_and_degree(network: str) -> tuple[int, int] | None:
+    """The vertices of an example of Table III and its largest degree, counted in the built graph.
+
+    None: it is not built here.
+    """
+    if network not in EXAMPLES:
+        return None
+    graph = EXAMPLES[network]().graph
+    return graph.order, int(graph.degrees.max())
+
+
+def diameter_of_a_small(family: str) -> int | None:
+    """The diameter of a built member of a family that is not in `BUILT`; None: none is built."""
+    if family != "dragonfly":
+        return None
+    return distribution(build_topology("dragonfly", {"h": 3})).diameter

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from compilers.evaluation.comparison import bisections
 from compilers.evaluation.comparison.bisections import bisection_share, halved_pairs
 from compilers.families.polarfly import PolarFly
 from compilers.families.polarstar import PolarStar
@@ -38,3 +40,14 @@ def test_what_is_too_large_has_a_formula_or_nothing() -> None:
     assert bisection_share(replace(even, nodes=10**5)) is None
     (fly,) = PolarFly().designs(128)
     assert bisection_share(fly) is None
+
+
+def test_a_formula_that_is_less_than_what_metis_finds_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    design = PolarStar().member({"q": 3, "supernode": "inductive-quad", "degree": 3})
+    poor = SimpleNamespace(fraction=0.5)
+    monkeypatch.setattr(bisections, "bisection", lambda _topology: poor)
+    found = bisection_share(design)
+    assert found
+    assert (found.share, found.basis) == (4 / (2 * 7), "formula")

@@ -144,5 +144,7 @@ def test_fans_of_even_q_are_copied_by_the_definition(q: int, n: int) -> None:
     graph = nx.Graph(sorted(expected))
     assert len(graph) == q * q + q + 1 + n * (q + 1)
     assert nx.diameter(graph) == 3
+    far = [length for _, to in nx.all_pairs_shortest_path_length(graph) for length in to.values()]
+    assert far.count(3) == 2 * n * q * (q + 1)
     # A fan has no links to its own copy, so where all are copied the largest degree is less.
     assert max(dict(graph.degree).values()) == q + 1 + n - (n == q - 1)

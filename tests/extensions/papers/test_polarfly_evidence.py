@@ -10,6 +10,7 @@ import pytest
 
 from compilers.evaluation.analysis.bisection import bisection
 from compilers.topology.families import build_topology
+from compilers.topology.field import prime_power
 from extensions.papers.diagram import Diagram
 from extensions.papers.latency_curves import PaperFabric
 from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
@@ -63,6 +64,35 @@ def test_a_grown_fabric_is_simulated_with_all_its_switches():
     assert fabric.title() == "polarfly q=3 fan:1 2 hosts a switch"
 
 
+@pytest.mark.parametrize("q", [4, 5, 7, 9])
+def test_no_cut_in_halves_has_fewer_links_than_the_eigenvalues_allow(q: int) -> None:
+    topology = build_topology("polarfly", {"q": q})
+    size = topology.graph.order
+    matrix = np.diag((topology.kind == 0).astype(float))
+    matrix[topology.graph.tails(), topology.graph.targets] = 1
+    values = np.linalg.eigvalsh(matrix)
+    assert values[[0, -2, -1]] == pytest.approx([-(q**0.5), q**0.5, q + 1])
+    least = (q + 1 - values[-2]) * (size // 2) * (size - size // 2) / size / topology.graph.size
+    assert polarfly_measures.least_part(q) == pytest.approx(least)
+    assert bisection(topology).fraction >= least
+
+
+def test_every_cut_from_radix_24_on_has_more_than_40_per_cent() -> None:
+    parts = [polarfly_measures.least_part(q) for q in range(19, 2000) if prime_power(q)]
+    assert [part > 0.4 for part in parts] == [False, *[True] * (len(parts) - 1)]
+
+
+def test_endpoints_of_table_five_are_no_result() -> None:
+    claims = polarfly_measures.port_costs(True).claims
+    assert [claim.verdict for claim in claims][:4] == ["taken", "taken", "taken", "equal"]
+
+
+def test_links_that_stay_are_looked_for_in_the_grown_graph() -> None:
+    claims = polarfly_structure.growth_methods(True).claims
+    stay = [claim for claim in claims if "links that stay" in claim.says]
+    assert [(claim.printed, claim.computed) for claim in stay] == [(24, 24), (24, 24)]
+
+
 def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
     """A cut has a quarter of all links; the paper's 50 % are of one of two levels."""
     tree = bisection(build_topology("fat-tree", {"k": 4, "pods": 4})).fraction
@@ -71,7 +101,8 @@ def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
     assert set(drawn) == {2 * 100 * tree}
     assert "a cut has a quarter of all links" in found.setup[1]
     says = {claim.says: claim for claim in found.claims}
-    assert says["towards 50 %: least growth from a radix to the next"].computed > 0
+    growing = "reaching 50 % asymptotically: at q = 65,537 at least, by the eigenvalues"
+    assert says[growing].verdict == "agrees"
     assert says["above all of Slim Fly's there"].verdict == "equal"
     assert says["Fat tree: 50 %, at each"].verdict == "reading"
     for name in ("Slim Fly: 33 %", "Dragonfly: 17 %"):

@@ -177,3 +177,33 @@ def test_the_failures_and_radixes_of_which_the_paper_says_that_they_are_few():
     scale = {each.says: each for each in polarstar_scale.moore_efficiency(True).claims}
     few = scale["Spectralfly has diameter 3 for very few radixes: fewer than any other"]
     assert (few.printed, few.computed) == (109 - 1, 20)
+
+
+@pytest.mark.parametrize(
+    ("family", "parameters", "per_cent", "text"),
+    [
+        ("bundlefly", {"q": 7, "degree": 4}, "14.6", polarstar_measures.OTHERS_KEEP_MORE),
+        ("hyperx", {"sides": "6x6x6"}, "20.0", polarstar_measures.OTHERS_KEEP_MORE),
+        (
+            "polarstar",
+            {"q": 8, "supernode": "paley", "degree": 6},
+            "20.7",
+            polarstar_measures.PALEY_KEEPS_MORE,
+        ),
+    ],
+)
+def test_no_cut_of_the_others_has_as_few_links_as_polarstars(
+    family: str, parameters: dict[str, int | str | None], per_cent: str, text: str
+) -> None:
+    """METIS alone bounds them from above only, which refutes nothing."""
+    topology = build_topology(family, parameters)
+    graph = topology.graph
+    laplacian = np.diag(graph.degrees.astype(float))
+    laplacian[graph.tails(), graph.targets] = -1
+    half = graph.order // 2
+    links = np.linalg.eigvalsh(laplacian)[1] * half * (graph.order - half) / graph.order
+    least = 100 * links / graph.size
+    assert least >= float(per_cent) - 1e-9
+    assert least < float(per_cent) + 0.1
+    assert f" {per_cent} %" in text
+    assert least > 100 * 4 / 30

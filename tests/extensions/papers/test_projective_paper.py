@@ -16,7 +16,7 @@ from extensions.papers.projective.generalised_quadrangle import (
     polarity,
     quadrangle_incidence,
 )
-from extensions.papers.projective.measured_networks import BUILT, measured
+from extensions.papers.projective.measured_networks import BUILT, EXAMPLES, measured
 from extensions.papers.projective.network_growth import GROWTHS, cost, growth, ideal_hosts
 from extensions.papers.projective.printed_limits import LIMITS
 
@@ -184,3 +184,31 @@ def test_slim_fly_has_not_always_the_smallest_distance() -> None:
     (smallest,) = [claim for claim in claims if "smallest average distance" in claim.says]
     assert (smallest.verdict, smallest.printed, smallest.computed) == ("corrected", 13, 10)
     assert smallest.mistake == "Not so for q = 5, 9, 13."
+
+
+def test_what_formulas_assume_is_measured_or_not_computed() -> None:
+    """k, u and the bound of figure 7 were the assumption, compared with itself."""
+    claims = {claim.says: claim for claim in projective_paper.limits(True).claims}
+    for says in ("hexagon incidence: k", "hexagon incidence: lim u"):
+        assert claims[says].verdict == "not computed"
+    assert claims["dragonfly: k"].computed == 3
+    assert claims["PN: lim u"].computed == [*measured("PN")][-1].utilisation
+    drawn = {claim.says.partition(":")[0]: claim for claim in projective_paper.costs(True).claims}
+    assert drawn["hexagon incidence is not below the bound"].verdict == "not computed"
+    assert drawn["PN attains the bound"].verdict == "equal"
+    assert drawn["dragonfly supersedes the 3D Hamming graph"].verdict == "reading"
+
+
+def test_sizes_of_the_examples_are_counted_in_built_graphs() -> None:
+    """They were put in by hand for most rows."""
+    assert {*EXAMPLES} == {name for name in LIMITS if "hexagon" not in name}
+    claims = {claim.says: claim for claim in projective_paper.structural_parameters(True).claims}
+    assert claims["PN, q=23: N"].computed == 2 * (23**2 + 23 + 1)
+    assert claims["Delorme quadrangle, q=32: Δ"].computed == 33
+    assert claims["hexagon incidence, q=5: N"].verdict == "not computed"
+
+
+def test_the_complete_graph_of_48_ports_has_576_nodes_as_the_paper_counts() -> None:
+    (claim,) = [c for c in projective_paper.scalability(True).claims if "576" in c.says]
+    assert (claim.verdict, claim.computed) == ("reading", 576)
+    assert max(n * (n - 1) for n in range(2, 99) if 2 * (n - 1) <= 48) == 600

@@ -73,6 +73,7 @@ def test_a_verdict_follows_from_the_values():
     assert replace(claim, computed=0.95, relation=">=").verdict == "equal"
     assert replace(claim, computed=0.95, relation="<=").verdict == "contradicts"
     assert replace(claim, computed=float("nan")).verdict == "differs"
+    assert replace(claim, computed=float("nan"), mistake="a slip").verdict == "differs"
     assert Evidence((claim, replace(claim, computed=1.0))).verdict == "differs"
 
 
@@ -155,6 +156,13 @@ def test_the_page_lists_what_is_wrong_in_print_with_its_counter_example():
     (row,) = [line for line in text.splitlines() if line.startswith("| [PolarStar, table 3](")]
     assert "| 993 | 949 | PS-Pal: the largest Paley PolarStar of radix 15 is q=8" in row
     assert "| corrected | 1 | 2 |" in text
+
+
+def test_the_page_says_which_verdict_each_statement_of_a_figure_has():
+    text = "".join(page(list(reproduce([exhibit("projective-fig7")], quick=True)), PAPERS, ""))
+    assert "| *corrected*: R = 4(q + 1)/3 is 4, 12 and 44" in text
+    assert "| *reading*: Read as of scale" in text
+    assert "| *not computed*: No generalised hexagon is built here. |" in text
 
 
 def test_the_page_says_which_printed_values_of_a_table_are_others():
