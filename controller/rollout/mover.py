@@ -395,6 +395,8 @@ class Mover:
 
         spare: a build that is kept whatever its age.
         """
+        if self._record.needed and self._lacking:
+            before = self._lacking  # the folder could not be written since, and has that build
         with self._told():
             self.history.note(self.fabric.current, self.by, spare)
             self.history.install(self.fabric.identity, before)

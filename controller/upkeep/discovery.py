@@ -79,7 +79,7 @@ class Discovery:
         self._vertex = {d: v for v, d in enumerate(wiring.datapath_id.tolist())}
         order = len(wiring.far)
         end = self.cables.ends
-        self.silence = LinkSilence(end[..., 0], order)
+        self.silence = LinkSilence(end[..., 0], order, self.interval)
         self._last, self._allowed = 0.0, 0.0
         self._ports = np.zeros((order, ports.width), np.bool_)
         self._hosts = np.zeros((order, ports.width), np.bool_)

@@ -28,7 +28,7 @@ COUNTED_FROM = 2
 STILL = 2
 """Readings in a row with the same count after which a counter stands still."""
 TOGETHER = 10.0
-"""Seconds within which links turn silent together."""
+"""Seconds within which links turn silent together, or the time of a turn where that is longer."""
 FEWEST, WAVE = 2, 0.05
 """Links that may turn silent together and be out of use: so many, or this part of all."""
 NEVER = -np.inf
@@ -40,9 +40,16 @@ class LinkSilence:
     Direction 2e leads to the first end of link e, direction 2e + 1 to its second end.
     """
 
-    def __init__(self, ends: NDArray[np.int64], switches: int) -> None:
-        """Begin without silence; ends: int64[E, 2], the switches at both ends of each link."""
-        self._ends = ends
+    def __init__(self, ends: NDArray[np.int64], switches: int, interval: float) -> None:
+        """Begin without silence.
+
+        Args:
+            ends: int64[E, 2], the switches at both ends of each link.
+            switches: how many there are.
+            interval: the seconds between two turns of a switch. One cause shows at all switches
+                within a turn.
+        """
+        self._ends, self._together = ends, max(TOGETHER, interval)
         self._to, self._by = ends.ravel(), ends[:, ::-1].ravel()
         order = np.argsort(self._to, kind="stable")
         places = np.searchsorted(self._to[order], np.arange(1, switches))
@@ -138,7 +145,7 @@ class LinkSilence:
     def _in_wave(self) -> NDArray[np.bool_]:
         """bool[E]: the links that turned silent together with too many."""
         times = np.sort(self._turned[self._turned > NEVER])
-        first = np.searchsorted(times, self._turned - TOGETHER, side="left")
-        last = np.searchsorted(times, self._turned + TOGETHER, side="right")
+        first = np.searchsorted(times, self._turned - self._together, side="left")
+        last = np.searchsorted(times, self._turned + self._together, side="right")
         wave: NDArray[np.bool_] = last - first > max(FEWEST, WAVE * len(self._turned))
         return wave

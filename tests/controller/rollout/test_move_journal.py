@@ -524,6 +524,24 @@ def test_a_return_needs_no_room_on_the_disk(site, monkeypatch, by_hand):
     assert not site.journal.exists()
 
 
+def test_the_folder_follows_the_next_move_after_a_return_on_a_full_disk(site, monkeypatch):
+    """The journal went, and the folder kept the build that nobody had confirmed."""
+    on_trial(site)
+    full = InputError.of("room", "none")
+    with monkeypatch.context() as patch:
+        for name in ("note", "keep", "install", "require_room"):
+            patch.setattr(BuildHistory, name, Mock(side_effect=full))
+        site.mover.roll_back(by="alice")
+        site.until(lambda: site.holds(site.old.identity))
+        site.step()
+    assert load(site.folder).identity == site.new.identity, "it could not be replaced"
+    third = save(build(Q3, ("minimal", "link")), site.folder.parent / "third")
+    site.mover.move(read_build(site.folder.parent / "third", unverified=True), True)
+    site.until(lambda: site.fabric.identity == third.identity and not site.mover.busy)
+    site.step()
+    assert load(site.folder).identity == third.identity
+
+
 def test_a_move_that_a_full_disk_leaves_without_a_journal_has_switches_asked(site, monkeypatch):
     """The next process took the folder's build for theirs, and loaded it on all at once."""
     monkeypatch.setattr(fabric_record, "replace_file", Mock(side_effect=OSError(28, "full")))

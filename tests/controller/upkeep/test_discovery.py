@@ -203,7 +203,7 @@ def test_a_cable_that_is_cut_in_one_direction_is_out_of_use_in_ten_seconds() -> 
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_silent_link_is_missed_whichever_end_always_answers_first(first):
     """Ends whose turns are together: frames of the one that answered first were never missed."""
-    silence = LinkSilence(np.array([[0, 1]]), 2)
+    silence = LinkSilence(np.array([[0, 1]]), 2, 2.0)
     for turn in range(1, 6):
         silence.sent(np.array([0, 1]))
         for vertex in (first, 1 - first):
