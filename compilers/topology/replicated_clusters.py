@@ -65,7 +65,7 @@ def check(topology: Topology, method: str, count: int) -> list[Problem]:
     if method == "quadric" and q % 2 == 0:
         # All of even q's quadrics are neighbours of the nucleus, whose degree each copy would
         # raise by q + 1.
-        todo = f"use fan or nucleus: a copy would give the nucleus {2 * (q + 1)} links"
+        todo = f"use fan or nucleus: a copy of the quadrics gives the nucleus {2 * (q + 1)} links"
         return [Problem(key="clusters", required="odd q for quadric", given=str(q), todo=todo)]
     if method == "nucleus" and q % 2:
         todo = "use quadric or fan"

@@ -114,7 +114,7 @@ def test_a_start_of_ones_own():
 @pytest.mark.parametrize(
     ("q", "method", "n", "words"),
     [
-        (8, "quadric", 1, "odd q for quadric, given 8; use fan or nucleus: a copy would give the"),
+        (8, "quadric", 1, "odd q for quadric, given 8; use fan or nucleus: a copy of the quadrics"),
         (7, "nucleus", 1, "even q for nucleus, given 7; use quadric or fan"),
         (7, "fan", 8, "1 to 7 for fan, given 8"),
         (8, "fan", 8, "1 to 7 for fan, given 8"),
