@@ -23,7 +23,7 @@ TURNS = 4
 """How often the prices of sources and of destinations are lowered in turn."""
 
 
-class Prices(NamedTuple):
+class PairPrices(NamedTuple):
     """What sources and destinations pay for the pairs that cross one link."""
 
     pairs: Array
@@ -35,7 +35,7 @@ class Prices(NamedTuple):
 
 
 @loop
-def lower_prices(source: Array, destination: Array, share: Array, prices: Prices) -> None:
+def lower_prices(source: Array, destination: Array, share: Array, prices: PairPrices) -> None:
     """Find prices that are enough for n pairs.
 
     Sources begin with what their pairs ask for if they have many, else destinations pay; then both
@@ -91,7 +91,7 @@ def bound_links(
         arrived: float64[S, D], the share of each pair that came to its destination; added to.
     """
     ends = pairs.load.shape[1]
-    prices = Prices(np.empty(len(sends), np.int64), np.empty(len(sends)), np.empty(ends))
+    prices = PairPrices(np.empty(len(sends), np.int64), np.empty(len(sends)), np.empty(ends))
     for i in range(len(arcs)):
         s, k = arcs[i]
         pairs.number[0] = 0

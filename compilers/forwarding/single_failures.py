@@ -46,7 +46,7 @@ most links that such a failure adds. NODE_LONGEST and NODE_ADDED: these for fail
 COLUMNS = 7
 
 
-class Layout(NamedTuple):
+class StateLayout(NamedTuple):
     """How a state, a switch and an ingress place there, is one number: switch << bits | place."""
 
     bits: int
@@ -105,14 +105,14 @@ class Followed(NamedTuple):
     """In how many states packets are lost, or still forwarded after `MOST_HOPS` links."""
 
 
-def layout_of(program: Program) -> Layout:
+def layout_of(program: Program) -> StateLayout:
     """The layout of the states of a program."""
     marked_from = program.order.shape[2] + NAMED
     places = marked_from + (program.far.shape[1] if marks(program) else 0)
-    return Layout(max(1, (places - 1).bit_length()), marked_from)
+    return StateLayout(max(1, (places - 1).bit_length()), marked_from)
 
 
-def buffers_for(program: Program, layout: Layout) -> Buffers:
+def buffers_for(program: Program, layout: StateLayout) -> Buffers:
     """Buffers for walks of a program."""
     switches, links = program.far.shape
     cells = layout.cells(switches)
@@ -258,7 +258,7 @@ def host_sends(
 def send_over_one(
     p: Program,
     tabulation: Tabulation,
-    layout: Layout,
+    layout: StateLayout,
     egress: Array,
     s: int,
     b: Buffers,
@@ -280,7 +280,7 @@ def send_over_one(
 
 @loop
 def push_shares(
-    p: Program, layout: Layout, egress: Array, s: int, marking: bool, b: Buffers, count: int
+    p: Program, layout: StateLayout, egress: Array, s: int, marking: bool, b: Buffers, count: int
 ) -> int:
     """Note the states behind each share of hosts' packets at switch s; the number of states."""
     for i in range(p.shares.shape[2]):
@@ -300,7 +300,7 @@ def push_shares(
 def pull_shares(
     p: Program,
     shared: Array,
-    layout: Layout,
+    layout: StateLayout,
     egress: Array,
     has_hosts: Array,
     d: int,
@@ -338,7 +338,7 @@ def pull_shares(
 def leave_hosts(
     p: Program,
     tabulation: Tabulation,
-    layout: Layout,
+    layout: StateLayout,
     has_hosts: Array,
     egress: Array,
     d: int,
@@ -381,7 +381,7 @@ def add_onward(p: Program, s: int, ingress: int, leaves: Array) -> bool:
 def follow_without_failures(
     p: Program,
     step: Array,
-    layout: Layout,
+    layout: StateLayout,
     egress: Array,
     d: int,
     b: Buffers,
@@ -448,7 +448,7 @@ def follow_without_failures(
 def meet_failures(
     p: Program,
     step: Array,
-    layout: Layout,
+    layout: StateLayout,
     egress: Array,
     d: int,
     link_fails: bool,
@@ -510,7 +510,7 @@ def walk_paths(
     tabulation: Tabulation,
     minimal_far: Array,
     has_hosts: Array,
-    layout: Layout,
+    layout: StateLayout,
     link_fails: bool,
     node_fails: bool,
     egresses: Array,

@@ -25,7 +25,7 @@ from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.pairs_of_failures import LOSES, walk_two
 from compilers.forwarding.program import Egress, egress_classes, program_of
 from compilers.forwarding.rule import Program
-from compilers.forwarding.single_failures import Layout, buffers_for, layout_of, walk_paths
+from compilers.forwarding.single_failures import StateLayout, buffers_for, layout_of, walk_paths
 from compilers.forwarding.tabulation import Tabulation, minimal_next, tabulate
 from compilers.tables.build import Build
 from compilers.tables.fib import LOOPED, MISDELIVERED, MOST_HOPS, Fib
@@ -156,7 +156,7 @@ class Walks:
         return for_packets(self.packets, tabulate)(self.program)
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> StateLayout:
         """How `single_failures` numbers states."""
         return layout_of(self.program)
 

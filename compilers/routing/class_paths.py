@@ -23,7 +23,7 @@ Bits = NDArray[np.bool_]
 Numbers = NDArray[Any]
 
 
-class Groups(NamedTuple):
+class KeyGroups(NamedTuple):
     """Equal keys, put together by sorting."""
 
     keys: Numbers
@@ -34,12 +34,12 @@ class Groups(NamedTuple):
     """int64[n], the places of all keys in sorted order."""
 
 
-def grouped(keys: Numbers) -> Groups:
+def grouped(keys: Numbers) -> KeyGroups:
     """Sort keys, [n], and return where each distinct one begins."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    return Groups(ordered[starts], starts, order)
+    return KeyGroups(ordered[starts], starts, order)
 
 
 class UTurn(NamedTuple):

@@ -41,7 +41,7 @@ NICE = 5
 PR_SET_PDEATHSIG = 1
 
 
-class Door(socket.socket):
+class ClientListener(socket.socket):
     """The socket where clients connect: a slow client gives way when others come.
 
     A thousand idle clients would take all descriptors, and the server itself ends none that has
@@ -89,7 +89,7 @@ class Door(socket.socket):
         return self._sockets.pop(address, None)
 
 
-class Controller:
+class ControllerLink:
     """The controller, at the other end of the Unix socket."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -148,12 +148,12 @@ class TlsContext:
         connection.context = self._current
 
 
-async def serve(listener: Door, link: socket.socket) -> None:
+async def serve(listener: ClientListener, link: socket.socket) -> None:
     """Serve until the controller is gone."""
     import uvicorn
 
     reader, writer = await asyncio.open_connection(sock=link)
-    controller = Controller(reader, writer)
+    controller = ControllerLink(reader, writer)
     heard: asyncio.Queue[tuple[Header, bytes]] = asyncio.Queue()
     hearing = asyncio.create_task(controller.frames(heard))
     hearing.add_done_callback(_ended)
@@ -198,7 +198,7 @@ async def _follow(
     heard: asyncio.Queue[tuple[Header, bytes]],
     site: Site,
     tls: TlsContext | None,
-    controller: Controller,
+    controller: ControllerLink,
 ) -> None:
     """Take what the controller says."""
     while True:
@@ -213,7 +213,7 @@ async def _follow(
             controller.note({"fault": "hearing the controller", "text": text})
 
 
-async def _look(listener: Door) -> None:
+async def _look(listener: ClientListener) -> None:
     while True:
         await asyncio.sleep(LOOK)
         listener.look()
@@ -241,7 +241,7 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     os.nice(NICE)
     listener, link = map(int, sys.argv[1:3])
-    asyncio.run(serve(Door(listener), socket.socket(fileno=link)))
+    asyncio.run(serve(ClientListener(listener), socket.socket(fileno=link)))
 
 
 if __name__ == "__main__":

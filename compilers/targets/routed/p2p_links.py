@@ -137,7 +137,7 @@ P2P_OPTIONS: Options = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class LinkEnds:
+class LinkAddresses:
     """The addresses at both ends of a link; all "" where links need none."""
 
     ipv4: str = ""
@@ -412,7 +412,7 @@ class P2pFabric:
             )
         return links
 
-    def _ends(self, pair: int, upper: bool, marked: bool = False) -> LinkEnds:
+    def _ends(self, pair: int, upper: bool, marked: bool = False) -> LinkAddresses:
         """The addresses of a link.
 
         Args:
@@ -421,7 +421,7 @@ class P2pFabric:
             marked: whether they are those of its subinterfaces for marked packets.
         """
         if not self.numbered:
-            return LinkEnds()
+            return LinkAddresses()
         build = self.routed.build
         own = pair * _addresses_a_link(build)
         if marked:
@@ -430,8 +430,8 @@ class P2pFabric:
             own += 1
         far = own ^ 1
         if not build.addressing.ipv6:
-            return LinkEnds(f"{self._ipv4(own)}/31", self._ipv4(far))
-        return LinkEnds(
+            return LinkAddresses(f"{self._ipv4(own)}/31", self._ipv4(far))
+        return LinkAddresses(
             ipv4=f"{self._ipv4(own)}/31",
             gateway4=self._ipv4(far),
             ipv6=f"{self._ipv6(own)}/127",

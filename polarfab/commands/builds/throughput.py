@@ -127,7 +127,7 @@ def command(
         _tradeoff(fabric, hosts_per_node or 0, as_json)
         return
     if guarantee:
-        cases = FailureCases(failures, sample or 0, seed)
+        cases = ElementCases(failures, sample or 0, seed)
         _guarantee(fabric, cases, hosts_per_node or 0, output, as_json)
         return
     form = file_form(output, "svg", "png") if output else ""
@@ -209,7 +209,7 @@ def _print(
         say("the build has no alternates: routing: {balance: compact-valiant} compares with them")
 
 
-class FailureCases(NamedTuple):
+class ElementCases(NamedTuple):
     """The failures that a guarantee is asked for."""
 
     kinds: tuple[str, ...]
@@ -221,7 +221,7 @@ class FailureCases(NamedTuple):
 
 
 def _guarantee(
-    fabric: Fabric, failures: FailureCases, hosts: int, output: Path | None, as_json: bool
+    fabric: Fabric, failures: ElementCases, hosts: int, output: Path | None, as_json: bool
 ) -> None:
     """Print the guarantee of each plane, and write the traffic of the plane with the least."""
     from polarfab.measures import guarantee, guarantees_after

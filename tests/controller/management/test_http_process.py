@@ -25,7 +25,7 @@ import trustme
 from benchmarks.echo_probe import EchoProbe
 from controller.management import http_process
 from controller.management.frames import frame
-from controller.management.http_process import MOST_WAITING, Controller, Door
+from controller.management.http_process import MOST_WAITING, ClientListener, ControllerLink
 from controller.management.http_supervisor import HttpProcess
 from controller.management.site import Refusal
 from polarfab.fabric import Fabric
@@ -254,7 +254,7 @@ def test_sixteen_requests_wait_for_the_controller():
     async def asked():
         ours, theirs = socket.socketpair()
         with theirs:
-            controller = Controller(*await asyncio.open_connection(sock=ours))
+            controller = ControllerLink(*await asyncio.open_connection(sock=ours))
             waiting = [asyncio.create_task(controller.ask({}, b"")) for _ in range(MOST_WAITING)]
             await asyncio.sleep(0)
             with pytest.raises(Refusal) as refusal:
@@ -269,7 +269,7 @@ def test_sixteen_requests_wait_for_the_controller():
 
 def test_who_keeps_the_server_waiting_is_cut_off(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        door = Door(os.dup(listener.fileno()))
+        door = ClientListener(os.dup(listener.fileno()))
         clients = [connected(listener.getsockname()[1]) for _ in range(3)]
         accepted = [door.accept() for _ in clients]
         slow, working, ended = (address for _, address in accepted)
@@ -289,7 +289,7 @@ def test_who_keeps_the_server_waiting_is_cut_off(monkeypatch):
 def test_idle_connections_give_way(monkeypatch):
     monkeypatch.setattr(http_process, "MOST_IDLE", 2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        door = Door(os.dup(listener.fileno()))
+        door = ClientListener(os.dup(listener.fileno()))
         clients, accepted = [], []
         for _ in range(3):
             clients.append(connected(listener.getsockname()[1]))
