@@ -15,12 +15,14 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache, partial
 from getpass import getuser
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from shutil import which
+from socket import gethostname
 from typing import Any
 
 import numpy as np
@@ -237,12 +239,15 @@ class DevicePush:
             with one.busy:
                 if one.device.pending:
                     self._failed(one, "the push ended before the last change was confirmed")
+                one.device.unlock()
                 if isinstance(session := one.device.shell, NapalmSession):
                     session.close()
 
     def _read(self, one: PushedSwitch) -> None:
         self._identify(one)
         device = one.device
+        if not self.settings.dry:
+            device.lock(f"{getuser()} at {gethostname()}, since {datetime.now():%Y-%m-%d %H:%M:%S}")
         one.plan = device.plan()
         routes, tables = self.proof.routes(one), device.tables()
         compare = cache(partial(self.proof.differences, one, routes))
@@ -328,16 +333,22 @@ class DevicePush:
         if one.state == "as built":
             return
         device.confirm()
+        if left := device.plan().lines:
+            said = f"it has not taken {_first_of(left)}"
+            if device.compares:
+                raise DeviceError(f"{said}; it is not saved" if not device.driver else said)
+            one.notes = (*one.notes, f"{said}, or shows it in another form")
         if one.plan.save:
             device.save(one.plan.save)
-        plan = device.plan()
-        if left := plan.lines or plan.save:
-            more = f" and {len(left) - 1:,} more" if len(left) > 1 else ""
-            said = f"it has not taken {' '.join(left[0].split())}{more}"
-            if device.compares or not plan.lines:
-                raise DeviceError(said)
-            one.notes = (*one.notes, f"{said}, or shows it in another form")
+            if not left and (unsaved := device.plan().save):
+                raise DeviceError(f"it has not taken {_first_of(unsaved)}")
         one.state = "pushed"
+
+
+def _first_of(lines: Sequence[str]) -> str:
+    """The first of several lines, and how many more there are."""
+    more = f" and {len(lines) - 1:,} more" if len(lines) > 1 else ""
+    return f"{' '.join(lines[0].split())}{more}"
 
 
 def _filled(option: str, template: str, values: Mapping[str, str]) -> Iterator[str]:

@@ -40,6 +40,13 @@ DRAINED = re.compile(r"route-map announced-\S+ permit 5$")
 """A line of a switch that `polarfab drain` has drained."""
 WITHDRAWN = re.compile(r"network \S+/(32|128)$")
 """The lines that a drained switch lacks."""
+POLICY_ENTRY = re.compile(
+    r"(?P<list>(?:ipv?6? prefix-list|(?:bgp|ip) as-path access-list|route-map) \S+)"
+    r" (?:(?:permit|deny|seq) (?P<number>\d+)|(?P<rest>.*))"
+)
+"""An entry of a prefix list, AS-path list or route map; two with one number replace each other."""
+ROUTER_BGP = re.compile(r"^router bgp (\S+) *$", re.M)
+"""The line with the AS number of a switch."""
 CONFIRM_MINUTES = 10
 """Minutes after which a device takes an unconfirmed change back."""
 Section = tuple[str, ...]
@@ -54,6 +61,10 @@ class ConfiguredDevice(RouterDevice):
     """Whether ports are shut until `no shutdown` opens them."""
     saves: ClassVar[tuple[str, ...]] = ()
     """The commands that save the configuration; () where every commit does."""
+    long_heads: ClassVar[tuple[str, ...]] = ()
+    """Beginnings of lines whose first three words say what they set; of others the first two do."""
+    several: ClassVar[tuple[str, ...]] = ()
+    """Beginnings of lines that never replace each other."""
 
     def name(self) -> str:
         """See `RouterDevice.name`: the host name in its configuration."""
@@ -98,13 +109,28 @@ class ConfiguredDevice(RouterDevice):
 
         Args:
             wanted: the routes that the device is to have; None: the rendered ones.
+
+        Raises:
+            DeviceError: its BGP runs with another AS number, which no line changes.
         """
         wanted = self.lines(self.rendered()) if wanted is None else list(wanted)
-        plan = self._plan(wanted, self.running())
+        running = self.running()
+        self._require_as_number(running)
+        plan = self._plan(wanted, running)
         saved = self._plan(wanted, self.saved()) if self.saves else plan
         differs = saved.lines != plan.lines or saved.drained > plan.drained
         save = differs or (plan.lines and not self.driver)  # drivers save what they commit
         return replace(plan, save=self.saves if save else ())
+
+    def _require_as_number(self, running: str) -> None:
+        """Refuse to give a switch whose BGP runs another AS number."""
+        wanted, held = ROUTER_BGP.search(self.rendered()), ROUTER_BGP.search(running)
+        if wanted and held and wanted[1] != held[1]:
+            raise DeviceError(
+                f"required the AS number {wanted[1]} of the build, given {held[1]}, which no push "
+                f"changes while BGP runs; type `no router bgp {held[1]}` there, which ends its "
+                "sessions, and push again, or keep the number (`base.asn`, or `asn` of its node)"
+            )
 
     def _plan(self, wanted: Iterable[RouteLine], running: str) -> DevicePlan:
         plan, routes = self.compared(running), self.lacking(wanted, running)
@@ -113,7 +139,8 @@ class ConfiguredDevice(RouterDevice):
     def compared(self, running: str) -> DevicePlan:
         """The plan without routes: the lines that a configuration lacks, section by section.
 
-        Lines of others in the fabric's sections are kept, or removed where the user asked for that.
+        Lines of others in the fabric's sections and policies are kept, or removed where the user
+        asked for that.
         """
         text = self.rendered()
         rendered = list(by_section(text))
@@ -128,6 +155,8 @@ class ConfiguredDevice(RouterDevice):
             and line not in held[section]
             and (line != OPEN or (self.opens if section in shut else self.shut_at_first))
         ]
+        if self.opens:  # `no shutdown` is not rendered where ports are open at first
+            missing += [(port, OPEN) for port in shut if OPEN not in wanted[port]]
         drained = any(map(DRAINED.match, held[()]))
         if drained:  # what the drain withdrew stays withdrawn until its end
             missing = [(section, line) for section, line in missing if not WITHDRAWN.match(line)]
@@ -135,12 +164,10 @@ class ConfiguredDevice(RouterDevice):
             (section, line)
             for section in wanted
             for line in held[section]
-            if _is_foreign(line, section, wanted[section], held) and line not in routes
+            if self._is_foreign(line, section, wanted[section], held) and line not in routes
         ]
-        removed = [(section, line) for section, line in foreign if section]
-        if LINES not in self.overrule:
-            removed = []
-        kept = [pair for pair in foreign if not removed or not pair[0]]
+        removed = [pair for pair in foreign if LINES in self.overrule and _is_inside(*pair, wanted)]
+        kept = [pair for pair in foreign if pair not in removed]
         return DevicePlan(
             add=tuple(typed(missing, wanted.keys())),
             remove=tuple(typed(((at, _negated(line)) for at, line in removed), ())),
@@ -170,6 +197,42 @@ class ConfiguredDevice(RouterDevice):
             for part in line.add.splitlines()
             if line.prefix in part
         }
+
+    def _is_foreign(
+        self,
+        line: str,
+        section: Section,
+        wanted: Collection[str],
+        held: Mapping[Section, Collection[str]],
+    ) -> bool:
+        """Whether others have added a line that the fabric's lines do not replace.
+
+        Outside of sections only heads of sections and entries of the fabric's policies count.
+
+        Args:
+            line: the line.
+            section: the section that it is in.
+            wanted: the rendered lines of the section.
+            held: the lines of all sections on the device.
+        """
+        if line in wanted or line in (SHUT, OPEN):
+            return False
+        if not section:
+            lists, entries = _policies(wanted)
+            if (entry := POLICY_ENTRY.match(line)) and entry["list"] in lists:
+                return entry[0] not in entries and _numbered(entry) not in entries
+            return (line,) in held
+        head = self._head(line)
+        return not any(f"{rendered} ".startswith(f"{head} ") for rendered in wanted)
+
+    def _head(self, line: str) -> str:
+        """The words of a line that say what it sets: a line with the same ones replaces it."""
+        words = line.split()
+        if line.startswith(self.several):
+            return line
+        if words[0] in ONCE:
+            return words[0]
+        return " ".join(words[: 3 if line.startswith(self.long_heads) else 2])
 
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: routes that are no static routes of the configuration.
@@ -208,26 +271,27 @@ def _grouped(lines: Iterable[tuple[Section, str]]) -> defaultdict[Section, dict[
     return grouped
 
 
-def _is_foreign(
-    line: str, section: Section, wanted: Collection[str], held: Mapping[Section, Collection[str]]
-) -> bool:
-    """Whether others have added a line that the fabric's lines do not replace.
+def _policies(lines: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """The policies in lines outside of sections: their names, and their entries.
 
-    Outside of sections only heads of sections count.
-
-    Args:
-        line: the line.
-        section: the section that it is in.
-        wanted: the rendered lines of the section.
-        held: the lines of all sections on the device.
+    An entry is there as it is written, and by the number that another entry would replace.
     """
-    if line in wanted or line in (SHUT, OPEN):
-        return False
-    if not section:
-        return (line,) in held
-    first, *rest = line.split()
-    head = first if first in ONCE else " ".join((first, *rest[:1]))
-    return not any(f"{rendered} ".startswith(f"{head} ") for rendered in wanted)
+    entries = [entry for entry in map(POLICY_ENTRY.match, lines) if entry]
+    texts = (text for entry in entries for text in (entry[0], _numbered(entry)) if text)
+    return frozenset(entry["list"] for entry in entries), frozenset(texts)
+
+
+def _numbered(entry: re.Match[str]) -> str:
+    """An entry of a policy by its number; "" without one."""
+    return f"{entry['list']} {entry['number']}" if entry["number"] else ""
+
+
+def _is_inside(section: Section, line: str, wanted: Mapping[Section, Collection[str]]) -> bool:
+    """Whether a line of others is in a section or a policy of the fabric, and not of a drain."""
+    if section:
+        return True
+    entry = POLICY_ENTRY.match(line)
+    return bool(entry and entry["list"] in _policies(wanted[()])[0] and not DRAINED.match(line))
 
 
 def _negated(line: str) -> str:

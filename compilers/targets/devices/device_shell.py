@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import select
 import shlex
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 {address}"
@@ -13,12 +15,36 @@ SHELL_PATIENCE = 300.0
 """Seconds that a command may take."""
 END = "POLARFAB_END"
 """The line that ends a file in a script; no file has such a line."""
+HELD = "POLARFAB_HELD"
+"""The line that says that a lock is held."""
+ALREADY_HELD = 75
+"""The exit status if another shell holds a lock."""
+LOCK_PATIENCE = 10.0
+"""Seconds for the shell that holds a lock to end."""
+HOLD = f"""mkdir -p {{folder}} && exec 9>>{{file}} || exit 1
+flock -n 9 || {{{{ cat {{file}}; exit {ALREADY_HELD}; }}}}
+echo {{owner}} > {{file}}; echo {HELD}; exec cat > /dev/null"""
+"""Holds a lock until the input of the shell ends. Another shell prints who holds it, and fails."""
 LAST_WORDS = 300
 """How many characters of a command's output are in a message, the last ones."""
 
 
 class DeviceError(Exception):
     """A command failed on a device, or nothing reaches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLock:
+    """A lock on a device, which a shell there holds while this process runs."""
+
+    process: subprocess.Popen[str]
+
+    def release(self) -> None:
+        """Give the lock back."""
+        with suppress(OSError, subprocess.TimeoutExpired):
+            self.process.communicate(timeout=LOCK_PATIENCE)
+        self.process.kill()
+        self.process.wait()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +76,43 @@ class DeviceShell:
             first_line = command.partition("\n")[0] or self.reach[0]
             raise DeviceError(f"{first_line}: {output or f'exit {done.returncode}'}")
         return done.stdout
+
+    def lock(self, folder: str, owner: str) -> HeldLock:
+        """Lock a folder for others that lock it, until the result is released or this program ends.
+
+        Args:
+            folder: the folder.
+            owner: what others are told of the one who holds the lock.
+
+        Raises:
+            DeviceError: another one holds it.
+        """
+        words = {"folder": folder, "file": f"{folder}/push.lock", "owner": owner}
+        command = HOLD.format(**{name: shlex.quote(word) for name, word in words.items()})
+        try:
+            process = subprocess.Popen(
+                [*self.reach, command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise DeviceError(f"{self.reach[0]}: {error}") from error
+        held = HeldLock(process)
+        if process.stdout is None or not select.select([process.stdout], [], [], SHELL_PATIENCE)[0]:
+            held.release()
+            raise DeviceError(f"{self.reach[0]}: no answer in {SHELL_PATIENCE:.0f} s")
+        first_line = process.stdout.readline().strip()
+        if first_line == HELD:
+            return held
+        held.release()
+        if process.returncode != ALREADY_HELD:
+            raise DeviceError(f"{self.reach[0]}: {first_line or f'exit {process.returncode}'}")
+        required = "no other push to this switch at the same time"
+        raise DeviceError(f"required {required}, given one by {first_line}; wait for its end")
 
     def script(self, *lines: str) -> None:
         """Run commands up to the first that fails.

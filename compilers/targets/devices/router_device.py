@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from compilers.targets.devices.device_shell import DeviceShell, HeldLock
 from compilers.targets.devices.route_differences import RouteDifference
 
 Compare = Callable[[str], Iterable[RouteDifference]]
@@ -71,6 +72,8 @@ class RouterDevice(ABC):
     """Whether it speaks BGP."""
     pending: str = field(default="", init=False)
     """The name of a change that is not confirmed yet."""
+    held_lock: HeldLock | None = field(default=None, init=False)
+    """Keeps other pushes away."""
     compares: ClassVar[bool] = True
     """Whether it shows lines as they were typed, so that a missing line is certain."""
     overrules: ClassVar[frozenset[str]] = frozenset({PORTS_SHUT})
@@ -84,6 +87,21 @@ class RouterDevice(ABC):
     def opens(self) -> bool:
         """Whether a push opens ports that somebody has shut."""
         return PORTS_SHUT in self.overrule
+
+    def lock(self, owner: str) -> None:
+        """Keep other pushes away until `unlock`, where a shell reaches the device.
+
+        Args:
+            owner: what another push says of this one.
+        """
+        if isinstance(self.shell, DeviceShell):
+            self.held_lock = self.shell.lock(f"{self.etc}/polarfab", owner)
+
+    def unlock(self) -> None:
+        """Let other pushes in again."""
+        if self.held_lock:
+            self.held_lock.release()
+        self.held_lock = None
 
     @abstractmethod
     def name(self) -> str:

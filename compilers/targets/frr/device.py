@@ -16,6 +16,7 @@ from typing import Any
 
 from compilers.readers.devices.json_outputs import json_outputs
 from compilers.targets.devices.configured_device import ConfiguredDevice
+from compilers.targets.devices.device_shell import DeviceError
 from compilers.targets.devices.route_lines import RouteLine
 from compilers.targets.devices.router_device import DevicePlan
 from compilers.targets.frr.routing_tables import COMMANDS, routes_of
@@ -49,6 +50,16 @@ LEFT_OUT = {
 }
 """Statements that vtysh does not show, as they are defaults, by a pattern of their section."""
 KEYWORDS = re.compile(r" *(?:no )?([a-z6 -]*[a-z])")
+REFUSED_LINE = re.compile(r"^line \d+: (?P<said>.*?)(?:, line: |\[-?\d+\]: )(?P<line>.*)$", re.M)
+"""What vtysh prints of a line that a parser or a daemon refuses."""
+REASON = re.compile(r"^(?:% ?|Error description: )?(?P<reason>(?!Error type).*\S)", re.M)
+"""What a daemon prints of its reason, line by line."""
+NOTICES = re.compile(
+    r"Graceful restart configuration changed|% Refusing to remove a non-existent route"
+    r"|% \[ZEBRA\] Unknown command: XFRR_|% Can't open configuration file"
+    r"|\[\d+\|\w+\] |Waiting for children"
+)
+"""Lines that vtysh and daemons print although they do what they are told."""
 
 
 class FrrDevice(KernelDevice, ConfiguredDevice):
@@ -56,8 +67,9 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
 
     elsewhere = frozenset({"frr.conf"})
     overrules = ConfiguredDevice.overrules
-    compares = False
     saves = ("vtysh -c 'write memory'",)
+    long_heads = ("neighbor ", "bgp bestpath ", "match ip ", "match ipv6 ")
+    several = ("ip address ", "ipv6 address ")
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""
@@ -108,14 +120,43 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
             yield "systemctl restart frr"
 
     def configure(self, lines: Sequence[str]) -> None:
-        """See `KernelDevice.configure`: vtysh reads files only."""
+        """See `KernelDevice.configure`: vtysh reads files only.
+
+        Its parser sees all lines before the first daemon gets one.
+
+        Raises:
+            DeviceError: FRR does not take a line; those before it are in effect if it is a daemon
+                that refuses.
+        """
         text = "".join(f"{line}\n" for line in lines)
         self.shell.put(f"{self.etc}/polarfab", {"vtysh.conf": text})
-        self.shell.run(f"vtysh -f {shlex.quote(f'{self.etc}/polarfab/vtysh.conf')}")
+        file = shlex.quote(f"{self.etc}/polarfab/vtysh.conf")
+        for check in ("-C ", ""):
+            said = self.shell.run(f"vtysh {check}-f {file} 2>&1 || echo exit $?")
+            if refusal := _refusal(said):
+                raise DeviceError(refusal)
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
         return "".join(map(self.shell.run, (COMMANDS, *RULES)))
+
+
+def _refusal(said: str) -> str:
+    """Why FRR did not take a line, by what vtysh printed; "" if it took all."""
+    lines = [line for line in said.splitlines() if line.strip() and not NOTICES.match(line)]
+    failed = bool(lines) and re.fullmatch(r"exit \d+", lines[-1]) is not None
+    refused = REFUSED_LINE.search("\n".join(lines))
+    if not refused and not failed and not any(line.startswith("%") for line in lines):
+        return ""
+    if failed:
+        lines.pop()
+    reasons = [
+        match["reason"]
+        for line in lines
+        if not REFUSED_LINE.match(line) and (match := REASON.match(line))
+    ]
+    where = f"the line `{refused['line'].strip()}`" if refused else "a line"
+    return f"FRR has not taken {where}: {'; '.join(reasons[:2]) or 'unknown command'}"
 
 
 def _as_shown(text: str) -> str:

@@ -21,6 +21,8 @@ from polarfab.output.verb_output import (
 from polarfab.shared_options import shared, target_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from compilers.tables.build import Build
     from controller.devices.push_report import PushReport
 
@@ -134,7 +136,28 @@ def _print(report: PushReport, dry: bool) -> None:
         if any_kept:
             head.append("kept")
         print_table(f"push, target {report.target}: {title}", head, rows)
+        _print_kept(report)
     _say_errors(report)
+
+
+def _print_kept(report: PushReport) -> None:
+    """Print what others did and what stays so, each with the first switches that have it."""
+    switches_by_line: dict[str, list[str]] = {}
+    for one in report.switches:
+        for line in one.kept:
+            switches_by_line.setdefault(line, []).append(one.node)
+    for line, nodes in switches_by_line.items():
+        click.echo(f"kept on {_named_switches(nodes)}: {line}")
+
+
+def _named_switches(nodes: Sequence[str]) -> str:
+    """The first switches, and how many there are."""
+    from compilers.targets.devices.router_device import MOST_NAMED
+
+    if len(nodes) == 1:
+        return nodes[0]
+    more = ", …" if len(nodes) > MOST_NAMED else ""
+    return f"{len(nodes)} switches ({', '.join(nodes[:MOST_NAMED])}{more})"
 
 
 def _say_unnamed(build: Build, report: PushReport) -> None:
@@ -151,13 +174,10 @@ def _say_unnamed(build: Build, report: PushReport) -> None:
 
 def _say_errors(report: PushReport) -> None:
     """Print each error once, with the first switches that had it; with --verbose by switch."""
-    from compilers.targets.devices.router_device import MOST_NAMED
-
     errors = {one.node: one.error for one in report.switches if one.error}
     for cause, nodes in report.causes.items():
         if len(nodes) == 1 or volume() > 0:
             for node in nodes:
                 warn(f"{node}: {errors[node]}")
             continue
-        more = ", …" if len(nodes) > MOST_NAMED else ""
-        warn(f"{len(nodes)} switches ({', '.join(nodes[:MOST_NAMED])}{more}): {cause}")
+        warn(f"{_named_switches(nodes)}: {cause}")
