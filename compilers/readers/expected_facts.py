@@ -146,10 +146,21 @@ def _used(build: Build, vertex: int) -> Iterator[Value]:
 
 def _shared_mtu(build: Build, vertex: int) -> Iterator[Value]:
     """The MTU of the interface that several hosts share, the smallest of their ports'."""
+    if size := min(_shared_sizes(build, vertex), default=0):
+        yield (size,)
+
+
+def _jumbo_mtu(build: Build, vertex: int) -> Iterator[Value]:
+    """The MTU that switchports of NX-OS may have besides 1500."""
+    if size := max(_shared_sizes(build, vertex), default=0):
+        yield (size,)
+
+
+def _shared_sizes(build: Build, vertex: int) -> list[int]:
+    """The MTU of each port of several hosts; [] with one host or none."""
     hosts = {port for port in build.wiring.host_port[vertex].tolist() if port}
     sizes = [port.block.mtu for port in _ports(build, vertex) if port.number in hosts]
-    if len(sizes) > 1 and min(sizes):
-        yield (min(sizes),)
+    return sizes if len(sizes) > 1 else []
 
 
 def _management(build: Build, vertex: int) -> Iterator[Value]:
@@ -187,6 +198,7 @@ FACTS: dict[str, Facts] = {
     "port": _used,
     "mtu": _of_ports(lambda port: (port.number, port.block.mtu)),
     "mtu of the hosts": _shared_mtu,
+    "jumbo mtu": _jumbo_mtu,
     "fec": _of_ports(lambda port: (port.number, port.block.fec)),
     "code": _of_ports(lambda port: (port.number, port.code)),
     "speed": _of_ports(lambda port: (port.number, port.block.speed * MEGABITS)),
@@ -210,7 +222,8 @@ FACTS: dict[str, Facts] = {
 - hostname: the node's name in the letters that routers take; node: the name itself
 - description: port, the node or host at the other end
 - port: a port in use
-- mtu: port, bytes of an IP packet; mtu of the hosts: that of the interface that they share
+- mtu: port, bytes of an IP packet; mtu of the hosts: that of the interface that they share; jumbo
+  mtu: that of their ports on NX-OS
 - fec: port, `rs`, `fc` or `off`; code: port, the same by the name of the code
 - speed: port, Mb/s; speed of a part: port, Gb/s, for parts of cages; speed and lanes: port, the
   speed as EOS writes it, for parts of cages

@@ -37,7 +37,8 @@ class BgpDialect:
     via: tuple[str, ...] = ()
     """For each family in which neighbours announce next hops of static routes: their pool."""
     session: tuple[str, ...] = ()
-    """For each neighbour with an address. Fields: `peer`, its address, and `far`, its AS."""
+    """For each neighbour with an address. Fields: `peer`, its address, `far`, its AS, and in its
+    description `host`, its name, and `plug`, its port."""
     unnumbered: tuple[str, ...] = ()
     """For each neighbour on a link without addresses; `peer` is the port."""
     alone: tuple[str, ...] = ()
@@ -58,6 +59,8 @@ class BgpDialect:
     """For each prefix of a list: `prefix`."""
     watched: tuple[str, ...] = ()
     """For each family, where BFD watches links."""
+    secured: tuple[str, ...] = ()
+    """For each family, where packets of a session have to come from the neighbour itself."""
     several: tuple[str, ...] = ()
     """For each family that uses several paths to a prefix at once."""
     wcmp: tuple[str, ...] = ()

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from compilers.readers.bgp.bgp_dialects import dialect
-from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker, SpeakerOptions
+from compilers.readers.bgp.bgp_speaker import (
+    BgpNeighbour,
+    BgpSwitch,
+    Speaker,
+    SpeakerOptions,
+    with_described_sessions,
+)
 from compilers.readers.emitted_forwarding import NextHop, prefix_text
 from compilers.readers.routers.router_files import ReadFile, RouterFolder, read_files
 from compilers.readers.routers.router_forwarding import far_ends, forwarding
@@ -64,7 +70,9 @@ def read_speaker(
     _require_discards(router, speaker)
     rest = forwarding(*(file.text for file in files), recursive=True)
     switch = speaker.switch(first.text.file, rest)
-    return _with_ports(switch, port_of, first.text.file, options.numbered)
+    switch = _with_ports(switch, port_of, first.text.file, options.numbered)
+    far_ends = {str(f.value[0]): str(f.value[1]) for f in router.facts if f.kind == "description"}
+    return with_described_sessions(switch, far_ends)
 
 
 def _speaker_files(files: Sequence[ReadFile], options: SpeakerOptions) -> Iterator[_SpeakerFile]:

@@ -7,7 +7,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from compilers.readers.bgp.bgp_dialects import BgpDialect
@@ -43,6 +43,8 @@ class BgpNeighbour:
     makes no difference."""
     preferred: dict[str, int]
     """The metrics of single prefixes."""
+    description: str = ""
+    """The description of the neighbour: its name and its port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,8 @@ class SpeakerOptions:
 
     bfd: bool = False
     """BFD watches every link."""
+    gtsm: bool = False
+    """Packets of a session have to come from the neighbour itself."""
     numbered: bool = True
     """Links have addresses, so that each family has a session; else one session is for both."""
     wcmp: bool = False
@@ -149,6 +153,7 @@ class Speaker:
         self.statements.need(
             (
                 *(dialect.watched if options.bfd else ()),
+                *(dialect.secured if options.gtsm else ()),
                 *(dialect.alone if not options.numbered else ()),
                 *(dialect.several if paths > 1 else ()),
                 *(dialect.wcmp if options.wcmp else ()),
@@ -196,6 +201,7 @@ class Speaker:
                 metric=metric,
                 detour_metric=detour_metric,
                 preferred=preferred,
+                description=f"{session.get('host', '')} {session.get('plug', '')}",
             )
 
     def _listed(self, fields: Fields) -> Iterator[str]:
@@ -284,6 +290,22 @@ class Speaker:
                 for _, line in self.statements.find(template, self.fields):
                     return line
         return 0
+
+
+def with_described_sessions(switch: BgpSwitch, far_ends: Mapping[str, str]) -> BgpSwitch:
+    """A switch with faults for neighbours whose description is not that of their port.
+
+    Args:
+        switch: its sessions name their ports, where they are known.
+        far_ends: the node and the port at the far end of each port.
+    """
+    wrong = [
+        (switch.file, session.line, f"a neighbor at {session.port} described {session.description}")
+        for family in switch.families
+        for session in family.sessions
+        if session.port and session.description != far_ends.get(session.port, "")
+    ]
+    return replace(switch, rest=replace(switch.rest, wrong=[*switch.rest.wrong, *wrong]))
 
 
 def is_router_id(text: str) -> bool:

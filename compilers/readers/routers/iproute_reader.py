@@ -119,6 +119,11 @@ class RouterFiles:
         engine.read(TextLines.read(self.folder / name))
         return engine
 
+    def far_ends(self) -> dict[str, str]:
+        """The node and the port at the far end of each port."""
+        values = (claim.value for claim in self.claims if claim.kind == "far end")
+        return {str(port): f"{node} {far_port}" for port, node, far_port in values}
+
     def unknown(self, name: str, line: int, text: str) -> None:
         """A line that is not understood."""
         self.unread.append((str(self.folder / name), line, text))

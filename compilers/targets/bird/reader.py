@@ -18,6 +18,7 @@ from compilers.readers.bgp.bgp_speaker import (
     Speaker,
     SpeakerOptions,
     is_router_id,
+    with_described_sessions,
 )
 from compilers.readers.emitted_forwarding import (
     EmittedSwitch,
@@ -175,7 +176,8 @@ def read_bird_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
         config.statements.need(speaker.dialect.links, link)
     rest = config.switch()
     wrong = [(config.file, line, text) for line, text in _out_of_order(config.statements)]
-    return speaker.switch(config.file, replace(rest, wrong=[*rest.wrong, *wrong]))
+    switch = speaker.switch(config.file, replace(rest, wrong=[*rest.wrong, *wrong]))
+    return with_described_sessions(switch, config.files.far_ends())
 
 
 def _out_of_order(statements: Statements) -> Iterator[tuple[int, str]]:

@@ -130,7 +130,8 @@ class _Translation:
                 continue
             rule, fields = match
             nodes = [self._put(above.node, verb, fields) for verb in rule.verbs]
-            open_statements.append(_OpenStatement(indent, rule.inside, nodes[0]))
+            node = nodes[0] if nodes else above.node
+            open_statements.append(_OpenStatement(indent, rule.inside, node))
 
     def _put(self, node: Tree, verb: Verb, fields: Fields) -> Tree:
         """Put the value of a statement at its path below a node.

@@ -9,9 +9,8 @@ subinterface in a VRF (EOS user manual, Subinterfaces: `encapsulation dot1q vlan
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from compilers.readers.routers.router_files import RouterFolder
@@ -26,14 +25,9 @@ from compilers.targets.eos.port_names import EOS
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import PhysicalPort
-from compilers.targets.routed.p2p_links import (
-    P2pLink,
-    P2pTarget,
-    P2pVariables,
-)
+from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
 from templates import environment
 
-NUMBERS = re.compile(r"[0-9]+")
 WITH_LANES = 50
 """The speed in Gb/s from which on the name of a speed includes the number of lanes."""
 
@@ -103,7 +97,6 @@ def eos_variables(values: P2pVariables, added: Sequence[EosStatements]) -> EosVa
     """
     profiles = {port: name for addition in added for port, name in addition.profiles.items()}
     commands = [line for addition in added for line in addition.commands]
-    values = _with_sorted_ports(values)
     speeds = {port.name: speed(port) for port in values.router.ports if port.cage and port.speed}
     inter_vrf_routes = _between_vrfs(values) if values.vrf or values.stages else ()
     without_key = (*inter_vrf_routes, *commands)
@@ -113,16 +106,6 @@ def eos_variables(values: P2pVariables, added: Sequence[EosStatements]) -> EosVa
     if without_key:
         avd = avd | {CLI: "\n".join(without_key)}
     return EosVariables(**variables, avd=avd)
-
-
-def _with_sorted_ports(values: P2pVariables) -> P2pVariables:
-    """The variables with the ports in the order in which EOS shows them."""
-
-    def place(link: P2pLink) -> list[int]:
-        return [int(number) for number in NUMBERS.findall(link.interface)]
-
-    links = sorted(values.router.links, key=place)
-    return replace(values, router=replace(values.router, links=tuple(links)))
 
 
 def speed(port: PhysicalPort) -> str:

@@ -22,6 +22,7 @@ from compilers.readers.bgp.bgp_speaker import (
     Speaker,
     SpeakerOptions,
     is_router_id,
+    with_described_sessions,
 )
 from compilers.readers.emitted_forwarding import (
     Claim,
@@ -90,13 +91,16 @@ class FrrFolder(NamedTuple):
     """The engine that read frr.conf, with the statements that no verb took."""
 
 
-def read_frr(folder: Path, bfd: bool = False, tracked: bool = False) -> EmittedSwitch:
+def read_frr(
+    folder: Path, bfd: bool = False, tracked: bool = False, gtsm: bool = False
+) -> EmittedSwitch:
     """Read the folder of a switch with static routes.
 
     Args:
         folder: of the switch.
         bfd: whether BFD watches every link.
         tracked: whether BGP keeps the next hops for that.
+        gtsm: whether packets of its sessions have to come from the neighbour itself.
 
     Raises:
         OSError: a file is not there.
@@ -105,7 +109,7 @@ def read_frr(folder: Path, bfd: bool = False, tracked: bool = False) -> EmittedS
     files, actor, engine = read_frr_folder(folder, bfd, tracked)
     file = str(folder / NAME)
     if tracked:
-        links = TrackedLinks.read(file, engine.statements)
+        links = TrackedLinks.read(file, engine.statements, files.far_ends(), gtsm)
         port_of: dict[Port, Port] = {found_by(a): port for a, port in links.ports.items()}
         next_hops = {
             text: next_hop._replace(
@@ -151,7 +155,8 @@ def read_frr_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
     unnumbered = replace(options, numbered=False)
     speaker = Speaker.read(Statements(engine.statements), dialect(NAME), unnumbered)
     rest = files.switch(file, files.tables(NAME, engine, actor.next_hops), ())
-    return replace(speaker.switch(file, rest), falls_through=True)
+    switch = with_described_sessions(speaker.switch(file, rest), files.far_ends())
+    return replace(switch, falls_through=True)
 
 
 TRACKED = "frr.conf.tracked"
@@ -171,6 +176,10 @@ class TrackedLinks:
 
     file: str
     statements: Statements
+    far_ends: dict[str, str]
+    """The node and the port at the far end of each port."""
+    gtsm: bool
+    """Whether packets of its sessions have to come from the neighbour itself."""
     ports: dict[str, str] = field(default_factory=dict)
     """The port to each address of a neighbour, with a mark where it is for marked packets."""
     hops: list[NextHop] = field(default_factory=list)
@@ -179,21 +188,26 @@ class TrackedLinks:
     claims: list[Claim] = field(default_factory=list)
 
     @classmethod
-    def read(cls, file: str, statements: dict[str, int]) -> TrackedLinks:
+    def read(
+        cls, file: str, statements: dict[str, int], far_ends: dict[str, str], gtsm: bool
+    ) -> TrackedLinks:
         """Read the statements about BGP and BFD.
 
         Args:
             file: frr.conf.
             statements: its statements that no verb took, with their lines.
+            far_ends: see the class.
+            gtsm: see the class.
         """
-        links = cls(file, Statements(statements))
+        links = cls(file, Statements(statements), far_ends, gtsm)
         links._read()
         return links
 
     def _read(self) -> None:
         templates, statements = statement_templates(TRACKED), self.statements
         speaker = dialect("frr.conf")
-        once = (*templates["once"], *speaker.bfd, *speaker.foundby)
+        secured = templates["secured"] if self.gtsm else ()
+        once = (*templates["once"], *secured, *speaker.bfd, *speaker.foundby)
         fields = statements.need(once, {})
         line = next((line for _, line in statements.find(templates["once"][0], fields)), 0)
         self.claims.append(Claim("AS number", (exact_number(fields["number"]),), self.file, line))
@@ -219,6 +233,9 @@ class TrackedLinks:
     def _read_link(self, fields: Fields, line: int, templates: dict[str, tuple[str, ...]]) -> None:
         """Note the addresses of a neighbour in one family."""
         port = fields["peer"]
+        description = f"{fields['host']} {fields['plug']}"
+        if description != self.far_ends.get(port, ""):
+            self.statements.missing.append(f"the far end of {port} but {description}")
         session = Interface(port), fields["family"], f"AS {fields['far']}"
         self.claims.append(Claim("session", session, self.file, line))
         plain = self.statements.need(templates["plain"], fields)

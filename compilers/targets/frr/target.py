@@ -53,6 +53,7 @@ from compilers.targets.routed.bgp.control_plane import (
     bgp_options,
     bgp_reader,
     require_bgp,
+    secures,
 )
 from compilers.targets.routed.bgp.tracked import Tracked, TrackedHops
 from compilers.targets.routed.kernel_marks import (
@@ -193,7 +194,8 @@ class Frr(Target):
         """See `Target.reader`."""
         if chosen[ROUTING] == "bgp":
             return bgp_reader(read_frr_speaker, chosen)
-        return partial(read_frr, bfd=chosen[BFD] == "on", tracked=_tracks(chosen))
+        watched, secured = chosen[BFD] == "on", secures(chosen)
+        return partial(read_frr, bfd=watched, tracked=_tracks(chosen), gtsm=secured)
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""

@@ -1,8 +1,8 @@
 """The junos target: a device config for Junos (docs/targets/routers.md).
 
 Packets from hosts are looked up in a table of their own by filter-based forwarding: a filter at the
-port of the hosts sends packets for the fabric to a forwarding instance. The port itself stays in
-the main instance, so packets to hosts need no other route. Marked packets are looked up in the same
+port of the hosts sends packets for the fabric to a routing instance. The port itself stays in the
+main instance, so packets to hosts need no other route. Marked packets are looked up in the same
 way: each link has a unit of VLAN 3 with a filter that sends them to an instance. Interface routes
 are imported into all instances, so that next hops and hosts are reachable from each. Packets
 without a mark have the native VLAN, 1.

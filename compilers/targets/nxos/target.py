@@ -5,16 +5,21 @@ context hosts`: `ip route PREFIX INTERFACE NEXTHOP vrf default`, the last word t
 hop (Batfish's grammar cisco_nxos/CiscoNxos_static.g4; attribute nhVrf of NX-API's ipv4Nexthop).
 Marked packets come in on a subinterface in a VRF (Interfaces Configuration Guide, "Configuring a
 Subinterface"); the hash has a seed of its own (Unicast Routing Configuration Guide, "Configuring
-Load Sharing in the Unicast FIB": `universal-id`).
+Load Sharing in the Unicast FIB": `universal-id`). A routed port gets its MTU behind `no
+switchport`, as a switchport takes 1500 and the system's jumbo MTU only ("MTU on L2 interfaces can
+only be set to default or system-jumboMTU").
 """
 
 from __future__ import annotations
 
+from compilers.tables.build import Build
 from compilers.targets.devices.reached import AnsibleConnection, RouteMapWords
 from compilers.targets.nxos import neighbours, routing_tables
 from compilers.targets.nxos.device import NxosDevice
 from compilers.targets.nxos.port_names import NXOS
+from compilers.targets.options import Chosen
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+from inventory.problems import InputError
 
 
 class Nxos(P2pTarget):
@@ -30,3 +35,28 @@ class Nxos(P2pTarget):
     device = NxosDevice
     ansible = AnsibleConnection("ansible.netcommon.network_cli", "cisco.nxos.nxos")
     route_maps = RouteMapWords()
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`: also that the switchports of a switch have one MTU.
+
+        A switchport takes 1500 or the number of `system jumbomtu` (Interfaces Configuration Guide,
+        "Configuring Basic Interface Parameters", MTU).
+
+        Raises:
+            InputError: they have several, or the system cannot do what the build asks for.
+        """
+        super().require(build, chosen)
+        w, ports = build.wiring, self.interfaces.ports(build)
+        for vertex, numbers in enumerate(w.host_port.tolist()):
+            used = [number for number in numbers if number]
+            of_type = ports[int(w.node_type[vertex])]
+            sizes = sorted({of_type[number - 1].mtu for number in used} - {0})
+            if len(used) > 1 and len(sizes) > 1:
+                required = f"one MTU at the ports of hosts of a switch for target {self.name}"
+                given = f"{' and '.join(map(str, sizes))} at {w.names[vertex]}"
+                raise InputError.of(required, given, key=f"node_types.{_type(build, vertex)}.ports")
+
+
+def _type(build: Build, vertex: int) -> str:
+    """The name of a node's type."""
+    return build.wiring.type_names[int(build.wiring.node_type[vertex])]

@@ -24,6 +24,7 @@ VRF of its own (`MarkedStage`), whose routes spread the fabric's addresses over 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -99,6 +100,7 @@ DEFAULT = "default"
 """The name of the default VRF."""
 ETHERNET_HEADER = 14
 """Bytes that some systems count in the MTU of a port, which that of IP does not count."""
+NUMBERS = re.compile(r"[0-9]+")
 Route = tuple[str, str, str]
 """Prefix, gateway and interface. A plain tuple, as a fabric has millions."""
 SharedRoute = tuple[str, tuple[Route, ...]]
@@ -379,7 +381,7 @@ class P2pFabric:
             ipv4=self.routed.gateways[vertex],
             ipv4_length=a.ipv4_length,
             ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
-            links=tuple(self.links(vertex).values()),
+            links=tuple(sorted(self.links(vertex).values(), key=_place)),
             vlan=f"{self.interfaces.vlan}{VLAN}",
             hosts=tuple(
                 HostPort(
@@ -543,6 +545,7 @@ class P2pFabric:
             for table in tables
         ]
         far_ends = {port: (link.gateway4, link.gateway6) for port, link in links.items()}
+        described = {port: link.description for port, link in links.items()}
         pools = [*routed.pools(), ""]
         return P2pVariables(
             router=self.router(vertex),
@@ -559,9 +562,9 @@ class P2pFabric:
             vrf=self.vrf if entering[0] else "",
             ipv4_entering=entering[0],
             ipv6_entering=[*entering, []][1],
-            stages=list(stages.values()),
+            stages=sorted(stages.values(), key=_place),
             seed=vertex + 1 if stages else 0,
-            bgp=plane.at(vertex, far_ends if self.numbered else None) if plane else None,
+            bgp=plane.at(vertex, far_ends if self.numbered else None, described) if plane else None,
         )
 
     def _tables(
@@ -610,6 +613,11 @@ class P2pFabric:
             if hop := plane.next_hop(number, family):
                 entering[routed.prefixes[family][number]] = (((*hop, 1),),)
         return RouterTables(minimal, entering)
+
+
+def _place(end: P2pLink | MarkedStage) -> list[int]:
+    """The place of an interface in the order in which devices show them, by its numbers."""
+    return [int(number) for number in NUMBERS.findall(end.interface)]
 
 
 def _hop(link: P2pLink, family: int) -> Route:

@@ -2,7 +2,8 @@
 
 docs/targets/routers.md describes both. Static routes are in both files: in table STATIC_ROUTE,
 which bgpcfgd hands to FRR, and in frr.conf, with the tag that bgpcfgd gives routes that it does not
-advertise. So both make the same routes.
+advertise. So both make the same routes. With BFD it is frrcfgd in the place of bgpcfgd, without the
+tag (docs/targets/bgp.md).
 
 Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_links`): `nexthop`, `ifname` and
 `nexthop-vrf` of a route are lists of one length (sonic-static-route.yang, bgpcfgd's

@@ -20,6 +20,7 @@ from compilers.targets.devices.reached import AnsibleConnection, ContainerKind
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import (
+    GTSM,
     ROUTING,
     VIA,
     BgpFamily,
@@ -72,7 +73,7 @@ class Srlinux(P2pTarget):
     files = dict.fromkeys(("srlinux.json",), SrlinuxVariables)
     vrf = ""
     not_found = "a next hop of it names no network instance"
-    options = MappingProxyType({n: o for n, o in P2P_OPTIONS.items() if n not in VIA})
+    options = MappingProxyType({n: o for n, o in P2P_OPTIONS.items() if n not in (*VIA, GTSM)})
     capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES, why={INGRESS: not_found})
     interfaces = SRLINUX
     neighbours = neighbours.FORM
@@ -118,7 +119,11 @@ def config(values: P2pVariables) -> Tree:
         values: the variables of its templates.
     """
     router, base = values.router, values.base
-    system = {"srl_nokia-system-name:name": {"host-name": router.hostname}, **_servers(base)}
+    system = {
+        "srl_nokia-system-name:name": {"host-name": router.hostname},
+        "srl_nokia-lldp:lldp": {"admin-state": "enable"},
+        **_servers(base),
+    }
     instances = [*_instances(router, values), *_management(base)]
     interfaces = [*_interfaces(router)]
     if base.address:
@@ -318,6 +323,7 @@ def bgp_protocol(bgp: BgpSpeaker) -> Tree:
             "peer-address": peer.address,
             "peer-as": peer.number,
             "peer-group": f"fabric-{f.name}",
+            "description": peer.description,
             **({"import-policy": [peer.policy]} if peer.preferred else {}),
         }
         for f in bgp.families

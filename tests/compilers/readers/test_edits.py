@@ -111,7 +111,7 @@ EDITS = [
     ("junos", "junos.set", "sub-ports 2", "sub-ports 4"),
     ("junos", "junos.set", "address 192.0.2.3/24", "address 192.0.2.4/24"),
     ("junos", "junos.set", "ntp server 192.0.2.250", "ntp server 192.0.2.249"),
-    ("junos", "junos.set", "any any", "any none"),
+    ("junos", "junos.set", "any notice", "any none"),
     *(
         ("sonic", "config_db.json", '  "PORT": {', f'  "{table}": {{"a": {{}}}},\n  "PORT": {{')
         for table in (

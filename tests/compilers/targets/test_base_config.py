@@ -24,6 +24,18 @@ def rendered(name, build, out):
 WANTED = {
     "eos": """vrf instance MGMT
 !
+management api http-commands
+   protocol https
+   no shutdown
+   !
+   vrf MGMT
+      no shutdown
+!
+management ssh
+   !
+   vrf MGMT
+      no shutdown
+!
 interface Management1
    vrf MGMT
    ip address 192.0.2.1/24
@@ -47,7 +59,7 @@ set routing-instances mgmt_junos description management
 set interfaces re0:mgmt-0 unit 0 family inet address 192.0.2.1/24
 set routing-instances mgmt_junos routing-options static route 0.0.0.0/0 next-hop 192.0.2.254
 set system ntp server 192.0.2.250 routing-instance mgmt_junos
-set system syslog host 192.0.2.251 any any
+set system syslog host 192.0.2.251 any notice
 set system syslog host 192.0.2.251 routing-instance mgmt_junos
 """,
     "sonic": """  "MGMT_INTERFACE": {

@@ -236,8 +236,8 @@ def test_speed_fec_mtu_and_breakout_are_printed_where_they_are_said(tmp_path):
     nxos = rendered("nxos", build, tmp_path)
     assert "interface breakout module 1 port 1 map 200g-2x\n" in nxos
     assert (
-        "interface Ethernet1/1/2\n  description leaf1 Ethernet1/2/1\n  mtu 9000\n  fec rs-fec\n"
-        in nxos
+        "interface Ethernet1/1/2\n  description leaf1 Ethernet1/2/1\n  fec rs-fec\n"
+        "  no switchport\n  mtu 9000\n  ip address" in nxos
     )
     junos = rendered("junos", build, tmp_path)
     assert (

@@ -43,7 +43,8 @@ from compilers.wiring.addressing import NODE_ASNS, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
-ROUTING, BFD, UNNUMBERED, WCMP = "routing", "bfd", "unnumbered", "wcmp"
+ROUTING, BFD, GTSM = "routing", "bfd", "gtsm"
+UNNUMBERED, WCMP = "unnumbered", "wcmp"
 VIA = ("nexthops", "nexthops6")
 """The options with the pools of announced next hops, for IPv4 and IPv6."""
 BLOCK_OF_DESTINATIONS = 256
@@ -62,6 +63,11 @@ def bgp_options(*bfd: str) -> Options:
         {
             ROUTING: Option.choice("How routes come about.", "static", "bgp"),
             BFD: Option.choice("Whether BFD watches every link.", *bfd),
+            GTSM: Option.choice(
+                "With sessions of BGP: take packets of the neighbour itself only (RFC 5082).",
+                "on",
+                "off",
+            ),
         }
     )
 
@@ -120,6 +126,8 @@ class BgpPeer:
     """Its AS."""
     address: str
     """Its address on the link, "" where links have no addresses."""
+    description: str
+    """Its name and its port."""
     preferred: tuple[str, ...]
     """The prefixes to which several neighbours have paths of one length, and the compiled path goes
     over this one."""
@@ -179,6 +187,9 @@ class BgpSpeaker:
     """The most links that a path may have."""
     bfd: bool
     """Whether BFD watches every session."""
+    gtsm: bool
+    """Whether packets of a session have to come from the neighbour itself: with the TTL 255, from
+    which every router on the way would take one (RFC 5082)."""
     numbered: bool
     """Whether links have addresses, and each family its session; else one session is for both."""
     paths: int
@@ -221,6 +232,8 @@ class ControlPlane:
     numbers: NDArray[np.int64]
     """int64[S]: the AS of each switch."""
     bfd: bool
+    gtsm: bool = False
+    """See `BgpSpeaker.gtsm`."""
     via: tuple[IPv4Network | IPv6Network, ...] = ()
     """The pools of announced next hops for IPv4 and IPv6; () without shares."""
     wcmp: bool = False
@@ -249,6 +262,7 @@ class ControlPlane:
             egress=np.concatenate([fib.egress(block) for block in blocks], axis=1),
             numbers=numbers,
             bfd=chosen[BFD] == "on",
+            gtsm=secures(chosen),
             via=tuple(ip_network(chosen[name]) for name in VIA) if shared else (),
             wcmp=weighs(chosen),
         )
@@ -319,32 +333,45 @@ class ControlPlane:
             for prefix, choices in table.items()
         }
 
-    def at(self, vertex: int, far_ends: Mapping[int, tuple[str, ...]] | None = None) -> BgpSpeaker:
+    def at(
+        self,
+        vertex: int,
+        far_ends: Mapping[int, tuple[str, ...]] | None = None,
+        descriptions: Mapping[int, str] | None = None,
+    ) -> BgpSpeaker:
         """The speaker of a switch.
 
         Args:
             vertex: of the switch.
             far_ends: the IPv4 and IPv6 address at the other end of each port's link; None: links
                 have no addresses.
+            descriptions: the description of each port; None: the node and the port at its far end.
         """
         routed = self.routed
+        links = routed.switch(vertex).links
+        described = descriptions or {x.port: f"{x.far} {x.far_interface}" for x in links}
         every_hop = routed.build.forwarding.every_hop
         return BgpSpeaker(
             number=int(self.numbers[vertex]),
             router_id=routed.gateways[vertex],
             longest=2 * routed.build.topology.diameter + 2,
             bfd=self.bfd,
+            gtsm=self.gtsm,
             numbered=far_ends is not None,
-            paths=len(routed.switch(vertex).links) if every_hop else 1,
+            paths=len(links) if every_hop else 1,
             wcmp=self.wcmp,
             families=tuple(
-                self._family(vertex, family, far_ends or {})
+                self._family(vertex, family, far_ends or {}, described)
                 for family in range(len(routed.prefixes))
             ),
         )
 
     def _family(
-        self, vertex: int, family: int, far_ends: Mapping[int, tuple[str, ...]]
+        self,
+        vertex: int,
+        family: int,
+        far_ends: Mapping[int, tuple[str, ...]],
+        descriptions: Mapping[int, str],
     ) -> BgpFamily:
         """What a switch says in an address family, 0 for IPv4."""
         build = self.routed.build
@@ -356,7 +383,7 @@ class ControlPlane:
             pool=self.routed.pools()[family],
             length=(build.addressing.ipv4_length, 64)[family],
             own=own if build.topology.endpoints[vertex] else "",
-            peers=tuple(self._peers(vertex, family, far_ends)),
+            peers=tuple(self._peers(vertex, family, far_ends, descriptions)),
             via=self._via(vertex, family),
             via_pool=str(self.via[family]) if self.via else "",
         )
@@ -369,7 +396,11 @@ class ControlPlane:
         return f"{pool[vertex + 1]}/{pool.max_prefixlen}"
 
     def _peers(
-        self, vertex: int, family: int, far_ends: Mapping[int, tuple[str, ...]]
+        self,
+        vertex: int,
+        family: int,
+        far_ends: Mapping[int, tuple[str, ...]],
+        descriptions: Mapping[int, str],
     ) -> Iterator[BgpPeer]:
         """The neighbours of a switch; see `at`."""
         w, classes = self.routed.build.wiring, self.routed.build.tables.classes
@@ -391,6 +422,7 @@ class ControlPlane:
                 interface=link.interface,
                 number=int(self.numbers[neighbour]),
                 address=far_ends[link.port][family] if far_ends else "",
+                description=descriptions[link.port],
                 preferred=tuple(preferred),
                 policy=f"via-{link.port}-{name}" if preferred else f"fabric-{name}",
             )
@@ -405,10 +437,16 @@ def bgp_reader(speaker: Callable[[Path, SpeakerOptions], BgpSwitch], chosen: Cho
     """
     options = SpeakerOptions(
         bfd=chosen[BFD] == "on",
+        gtsm=secures(chosen),
         numbered=chosen.get(UNNUMBERED, OFF) == OFF,
         wcmp=weighs(chosen),
     )
     return BgpReader(lambda folder: speaker(folder, options))
+
+
+def secures(chosen: Chosen) -> bool:
+    """Whether the options have sessions take packets of the neighbour itself only."""
+    return chosen.get(GTSM, OFF) != OFF
 
 
 def weighs(chosen: Chosen) -> bool:

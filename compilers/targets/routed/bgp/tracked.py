@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import FAMILIES, VIA, BgpSpeaker
+from compilers.targets.routed.bgp.control_plane import FAMILIES, VIA, BgpSpeaker, secures
 from compilers.targets.routed.kernel_marks import marked_address
 from compilers.targets.routed.static_routes import PortHops, RoutedFabric, pool_problems
 from compilers.wiring.addressing import as_numbers
@@ -42,6 +42,8 @@ class TrackedLink:
     """A link to a neighbour."""
 
     interface: str
+    description: str
+    """The node and the port at the far end."""
     number: int
     """The AS of the neighbour."""
     marked_hop: str
@@ -60,6 +62,8 @@ class Tracked:
     own: tuple[TrackedFamily, ...]
     """What it announces."""
     links: tuple[TrackedLink, ...]
+    gtsm: bool
+    """See `BgpSpeaker.gtsm`."""
     keepalive: int = BgpSpeaker.keepalive
     """The timers are those of `BgpSpeaker`."""
     hold: int = BgpSpeaker.hold
@@ -75,6 +79,8 @@ class TrackedHops:
     routed: RoutedFabric
     pools: tuple[IPv4Network | IPv6Network, ...]
     """The pool of each address family; those for marked packets are in its upper half."""
+    gtsm: bool
+    """See `BgpSpeaker.gtsm`."""
 
     @classmethod
     def of(cls, routed: RoutedFabric, chosen: Chosen) -> TrackedHops:
@@ -89,7 +95,7 @@ class TrackedHops:
         needed = 2 * (len(routed.build.wiring.names) + 1)
         if problems := list(pool_problems(routed.build, given, needed, "next hops")):
             raise InputError(few(problems))
-        return cls(routed, pools if a.ipv6 else pools[:1])
+        return cls(routed, pools if a.ipv6 else pools[:1], secures(chosen))
 
     def hops(self, vertex: int, family: int, *, marked: bool = False) -> PortHops:
         """For each port of a switch the next hop that the neighbour announces, no interface."""
@@ -125,10 +131,12 @@ class TrackedHops:
             links=tuple(
                 TrackedLink(
                     link.interface,
+                    f"{link.far} {link.far_interface}",
                     number[far[link.port]],
                     marked_address(far[link.port], 6),
                     tuple(self._families(far[link.port])),
                 )
                 for link in self.routed.switch(vertex).links
             ),
+            gtsm=self.gtsm,
         )
