@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from jinja2.utils import htmlsafe_json_dumps
+
 from compilers.readers.exact_text import (
     bare,
     exact_lines,
@@ -238,8 +240,10 @@ def differences(text: str, avd: str) -> Iterator[tuple[int, str, bool]]:
         JsonError: the structured config is no JSON.
         ValueError: (line, text) a key is twice in a mapping.
     """
+    derived = str(htmlsafe_json_dumps(structured(text), indent=2, sort_keys=True))
+    if avd.rstrip("\n") == derived:
+        return
     present = list(_statements(tree_lines(avd, ROUTES, KEYS)))
-    derived = json.dumps(structured(text), indent=2, sort_keys=True)
     expected = _statements(tree_lines(derived, ROUTES, KEYS))
     missing = Counter(statement for _, statement in expected)
     for line, statement in present:
