@@ -1,4 +1,16 @@
-"""Fabrics too large for a search or a walk: constructed classes, proofs of what rows come from."""
+"""Whole PolarFly and PolarStar fabrics, too large for a search of classes or for walks of packets.
+
+Their egress classes are constructed by rules (`STAR_CLASSES`), and they are proved by theorems
+about the program that rows are computed from (`PROOF`), so that no row has to be looked at.
+
+| question | PolarFly | PolarStar |
+|---|---|---|
+| which classes are there? | `compilers.routing` | `star_choices` |
+| does every packet arrive? | `plane_lines`, `row_sample` | `star_program`, `row_sample` |
+| what do hosts' choices and one failure do? | `plane_states` | `star_certificate` |
+| what do two failures do? | `two_failures` | |
+| what does the failure of a module do? | `module_orbits` | |
+"""
 
 from __future__ import annotations
 
@@ -26,38 +38,45 @@ class ScaleProof:
     """Theorems about whole PolarFly and PolarStar fabrics."""
 
     def delivery(self, build: Build, seed: int) -> tuple[int, ...] | None:
-        """The pairs by links, by the program or the lines that rows are computed from."""
+        """Prove minimal paths for all pairs by the program or lines that rows are computed from.
+
+        Returns:
+            How many pairs have a path of 0, 1, … links; (): proved, but some sampled row, as
+            decoded, says otherwise; None: not proved.
+        """
         from extensions.scale.plane_lines import proved_lines
         from extensions.scale.row_sample import sampled_rows_minimal
         from extensions.scale.star_program import proved_program
 
         counts = proved_program(build) or proved_lines(build)
-        return () if counts and not sampled_rows_minimal(build, seed) else counts
+        if counts and not sampled_rows_minimal(build, seed):
+            return ()
+        return counts
 
     def states(
         self, build: Build, counts: tuple[int, ...], kinds: tuple[str, ...]
     ) -> LocalProof | None:
-        """What one failure does, by the classes of a whole PolarFly or PolarStar."""
+        """Prove hosts' paths and single failures, class by class; None: not proved."""
         from extensions.scale.plane_states import plane_states
         from extensions.scale.star_certificate import star_certificate
 
         return plane_states(build, counts, kinds) or star_certificate(build, kinds)
 
     def two_failures(self, build: Build) -> TwoFailures | None:
-        """What two failures do in a whole PolarFly, by its classes; None: not proved."""
+        """Prove any two failures in a whole PolarFly, class by class; None: not proved."""
         from extensions.scale.two_failures import two_failures
 
         return two_failures(build)
 
     def modules(self, build: Build) -> ModuleBounds | None:
-        """What the death of any one module of a whole PolarFly does, by orbits."""
+        """Bound paths under the failure of any one module of a whole PolarFly; None: not proved."""
         from extensions.scale.module_orbits import module_bounds
 
         return module_bounds(build)
 
 
 class ConstructedStar:
-    """Classes of a whole PolarStar, three a link."""
+    """The construction of a whole PolarStar's egress classes, three for each link."""
 
     def choices(
         self, tables: Tables, topology: Topology, wiring: Wiring, forwarding: Forwarding
@@ -68,7 +87,7 @@ class ConstructedStar:
         return with_choices(tables, topology, wiring, forwarding)
 
     def alternates(self, topology: Topology, links: int) -> NDArray[np.uint8]:
-        """uint8[S, 3K, ⌈K/8⌉]: the links of alternates."""
+        """The alternates of each class as sets of links, uint8[S, 3K, ⌈K/8⌉]."""
         from extensions.scale.star_choices import star_alternates
 
         return star_alternates(topology, links)

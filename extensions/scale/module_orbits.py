@@ -1,23 +1,26 @@
-"""The death of any one module of a whole PolarFly, proved by orbits instead of walks.
+"""The failure of any one module of a whole PolarFly, proved by orbits instead of walks.
 
-The theorem is that of `compilers.routing.module_orders`; here it is asked of the tables as they
-are. When module M of switch u dies, with v behind M:
+The theorem is that of `compilers.routing.module_orders`. There it chooses orders of repair; here it
+is asked of the tables as they are. When module M of switch u fails, with neighbour v behind M:
 
-- Packets at v for what is behind u, at u for what is behind v: any neighbour but the apex of the
-  triangle on u–v leads there in two links, and meets no link of u.
-- Packets at u for v: the apex, or a neighbour that bounces: four links, none of u.
+- Packets at v for what is behind u, and at u for what is behind v: any neighbour but the apex of
+  the triangle on u-v leads there in two links, and meets no link of u.
+- Packets at u for v: they go over the apex, or over a neighbour that bounces. That takes four
+  links, none of them of u.
 - Packets at v for u come to T(v), the last switch before u: the apex, or the switch that the bounce
-  comes to. They arrive if the orbit v, T(v), … leaves M. The repair depends on the way in only as
-  far as the first link of an order may be it. So a state is a link of u and one of two, and what
-  comes after a state is a table of S·K·2.
+  comes to. They arrive if the orbit v, T(v), T(T(v)), … leaves M. The repair depends on the ingress
+  only as far as that may be the first link of an order. So a state is a link of u together with one
+  of two places in the order, and the successors of all states are a table of S·K·2.
 
-Each order needs a link of another module. A packet that came in by it goes back by it, to a switch
-that has another way, or bounces. Orders with links of no use, or orbits that stay: then this proves
-nothing, and packets are walked. The ingress link is any: so it holds for alternates and marks, too.
+Each order needs a link of another module. A packet that came in by that link goes back by it, to a
+switch that has another way, or bounces. If an order has no such links, or an orbit stays behind M,
+nothing is proved, and packets are walked. The ingress link is any. So the proof holds for
+alternates and marks, too.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,13 +35,76 @@ from compilers.wiring.shared_risk import modules_of
 from extensions.scale.two_link_classes import has_unique_paths
 
 Links = NDArray[np.intp]
+Bits = NDArray[np.bool_]
 BEHIND, DIRECT = 3, 4
-"""The most links from where a packet meets the failure, but for packets to u itself."""
+"""The most links from where a packet meets the failure: to a switch behind the neighbour, and to
+the neighbour itself. Packets to the failed module's own switch may need more."""
 LISTED = 2
+"""How many links of each order are looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RepairOrders:
+    """The first links by which S switches with K links repair, by the link that fails."""
+
+    behind: Links
+    """intp[S, K, 2], for destinations behind the neighbour; -1: there is none."""
+    direct: Links
+    """intp[S, K, 2], for the neighbour itself."""
+    bounce: Links
+    """intp[S, K, 2], for packets that came in by the link that they are to leave by."""
+    apex: NDArray[np.int16]
+    """int16[S, K], the apex of each link, as in `compilers.topology.triangles`."""
+    module: NDArray[np.int32]
+    """int32[S, K], the module that each link is on."""
+
+    @classmethod
+    def of(cls, build: Build, apex: NDArray[np.int16], module: NDArray[np.int32]) -> _RepairOrders:
+        """The orders of a build whose classes are numbered by link (`_are_classes_by_link`)."""
+        classes, use = build.tables.classes, PortUse.of(build.wiring)
+        switches, links = build.wiring.far.shape
+
+        def links_of(ports: NDArray[Any]) -> Links:
+            """The links behind the listed ports, intp[S, C, 2], from ports [S, C, n]."""
+            shape = switches, ports.shape[1], LISTED
+            flat = use.links(ports[..., :LISTED].reshape(switches, -1))
+            return flat.astype(np.intp).reshape(shape)
+
+        protection = links_of(classes.protection)
+        return cls(
+            behind=protection[:, :links],
+            direct=protection[:, links:],
+            bounce=links_of(classes.bounce)[:, :links],
+            apex=apex,
+            module=module,
+        )
+
+    def are_usable(self, is_cabled: Bits) -> bool:
+        """Whether the orders of all cabled links, bool[S, K], list links as the theorem asks."""
+        apex = self.apex.astype(np.intp)[..., None]
+        usable = _list_other_links(self.behind) & _list_other_links(self.direct)
+        usable &= _list_other_links(self.bounce)
+        usable &= (self.behind != apex).all(axis=2) & (self.bounce != apex).all(axis=2)
+        usable &= self._leave_module(self.behind) & self._leave_module(self.direct)
+        return bool(usable[is_cabled].all())
+
+    def _leave_module(self, order: Links) -> Bits:
+        """Whether an order lists a link of another module than the failing link's, bool[S, K]."""
+        switch = np.arange(len(order))[:, None, None]
+        leaves: Bits = (self.module[switch, order] != self.module[..., None]).any(axis=2)
+        return leaves
+
+
+def _list_other_links(order: Links) -> Bits:
+    """Whether an order lists two different links, and not the one that fails, bool[S, K]."""
+    failing = np.arange(order.shape[1])[:, None]
+    lists_others = ((order >= 0) & (order != failing)).all(axis=2)
+    different: Bits = lists_others & (order[..., 0] != order[..., 1])
+    return different
 
 
 def module_bounds(build: Build) -> ModuleBounds | None:
-    """Bounds that hold under the death of any one module, if no packet is lost; None: unproved.
+    """Bounds on paths under the failure of any one module, if no packet is lost; None: unproved.
 
     Args:
         build: its minimal routes deliver every pair.
@@ -46,107 +112,112 @@ def module_bounds(build: Build) -> ModuleBounds | None:
     module = modules_of(build.wiring, build.hardware)
     if module is None or build.forwarding.every_hop or not polarity.is_whole(build.topology):
         return None
-    classes, wiring, far = build.tables.classes, build.wiring, build.wiring.far
-    links, apex = far.shape[1], apex_links(far)
+    classes, far = build.tables.classes, build.wiring.far
+    apex = apex_links(far)
     listed = min(classes.protection.shape[2], classes.bounce.shape[2])
-    if listed < LISTED or not has_unique_paths(far, apex) or not _by_link(build):
+    if listed < LISTED or not has_unique_paths(far, apex) or not _are_classes_by_link(build):
         return None
-    use = PortUse.of(wiring)
-    order = use.links(classes.protection[..., :LISTED].reshape(len(far), -1)).astype(np.intp)
-    order = order.reshape(len(far), 2 * links, LISTED)
-    bounce = use.links(classes.bounce[:, :links, :LISTED].reshape(len(far), -1)).astype(np.intp)
-    bounce = bounce.reshape(len(far), links, LISTED)
-    cabled, here = far >= 0, np.arange(len(far))[:, None, None]
-    behind, direct = order[:, :links], order[:, links:]
-    module_here, number = module[..., None], np.arange(links)[:, None]
-    over = apex.astype(np.intp)[..., None]
-    for lists in (behind, direct, bounce):
-        good = ((lists >= 0) & (lists != number)).all(axis=2) & (lists[..., 0] != lists[..., 1])
-        if lists is not direct:
-            good &= (lists != over).all(axis=2)
-        if lists is not bounce:
-            good &= (module[here, lists] != module_here).any(axis=2)
-        if not good[cabled].all():
-            return None
-    longest = _longest_orbit(build, direct, bounce, apex, module, use)
-    return (
-        ModuleBounds(max(BEHIND, DIRECT, longest + 1), max(DIRECT - 1, longest))
-        if longest
-        else None
-    )
+    orders = _RepairOrders.of(build, apex, module)
+    if not orders.are_usable(far >= 0):
+        return None
+    longest = _longest_orbit(build, orders)
+    if longest is None:
+        return None
+    return ModuleBounds(max(BEHIND, DIRECT, longest + 1), max(DIRECT - 1, longest))
 
 
-def _by_link(build: Build) -> bool:
+def _are_classes_by_link(build: Build) -> bool:
     """Whether class k leads behind the k-th neighbour, and class K + k to that one alone."""
     far, port = build.wiring.far, build.wiring.port
     links, egress = far.shape[1], build.tables.routes.egress
     if not np.array_equal(build.tables.classes.port, np.tile(port, 2)):
         return False
-    s, k = np.nonzero(far >= 0)
-    if not bool((egress[s, far[s, k]] == links + k).all()):
+    switch, link = np.nonzero(far >= 0)
+    if not bool((egress[switch, far[switch, link]] == links + link).all()):
         return False
-    if packed := getattr(egress, "served", None):
-        rows: NDArray[Any] = np.asarray(packed(2 * links))[:, links:]
-        return bool((rows == (far >= 0)).all())
-    degree = np.count_nonzero(far >= 0, axis=1)
-    direct = (np.count_nonzero((row >= links) & (row < 2 * links)) for row in egress)
+    if computed_counts := getattr(egress, "served", None):
+        direct_counts: NDArray[Any] = np.asarray(computed_counts(2 * links))[:, links:]
+        return bool((direct_counts == (far >= 0)).all())
+    neighbours = np.count_nonzero(far >= 0, axis=1)
     return all(
-        count == neighbours for count, neighbours in zip(direct, degree.tolist(), strict=True)
+        np.count_nonzero((row >= links) & (row < 2 * links)) == count
+        for row, count in zip(egress, neighbours.tolist(), strict=True)
     )
 
 
-def _longest_orbit(
-    build: Build,
-    direct: Links,
-    bounce: Links,
-    apex: NDArray[np.int16],
-    module: NDArray[np.int32],
-    use: PortUse,
-) -> int:
-    """The most links from a switch behind a dead module to the last one before its switch.
+@dataclass(frozen=True, slots=True, eq=False)
+class _LastHops:
+    """How packets for u arrive from behind a dead module: the last link, by state.
 
-    0: some orbit stays behind the module. A state (u, k, i) is a packet for u at its k-th
-    neighbour v, which repairs by the i-th link of its order.
+    A state (u, k, i) is a packet for u at the neighbour v behind u's link k, while that link is
+    down. v repairs by the i-th link of its order. There are n links u-v.
     """
-    wiring, far = build.wiring, build.wiring.far
-    order, links = far.shape
-    u, k = (part[:, None] for part in np.nonzero(far >= 0))
-    v, back = far[u, k].astype(np.intp), use.link[far[u, k], wiring.far_port[u, k]].astype(np.intp)
-    by = direct[v[:, 0], back[:, 0]]
-    r = far[v, by].astype(np.intp)
-    into = use.link[r, wiring.far_port[v, by]].astype(np.intp)
-    corner = apex[v, back] == by
-    w_link = bounce[r, into, 0]
-    w = far[r, w_link].astype(np.intp)
-    w_into = use.link[w, wiring.far_port[r, w_link]].astype(np.intp)
-    after = np.asarray(build.tables.routes.egress[w, np.broadcast_to(u, w.shape)]).astype(np.intp)
-    near = after >= links  # w is next to u itself
-    last_link = after % links
-    y = np.where(near, w, far[w, last_link])
-    y_into = np.where(near, w_into, use.link[np.maximum(y, 0), wiring.far_port[w, last_link]])
-    y, y_into = np.where(corner, r, y), np.where(corner, into, y_into)
-    steps = np.where(corner, 1, np.where(near, 2, 3))
-    # The link of u to y, and whether y's path in is the first of its order.
-    to_u = np.asarray(build.tables.routes.egress[y, np.broadcast_to(u, y.shape)]).astype(np.intp)
-    to_u %= links
-    y_link = use.link[np.broadcast_to(u, y.shape), wiring.far_port[y, to_u]].astype(np.intp)
-    stays = module[u, y_link] == module[u, k]
-    choice = (direct[y, to_u, 0] == y_into).astype(np.intp)
 
-    size = order * links * LISTED
-    state = (u * links + k) * LISTED + np.arange(LISTED)
-    following = np.arange(size)
-    following[state] = np.where(stays, (u * links + y_link) * LISTED + choice, size)
-    following = np.append(following, size)
-    length = np.zeros(size + 1, np.int64)
-    length[state] = steps
-    length[size] = 0
-    unused = np.ones(size + 1, np.bool_)
-    unused[state] = False
-    following[unused] = size
-    for _ in range(int(size).bit_length()):  # twice as many steps each time
-        if (following == size).all():
+    u: Links
+    """intp[n, 1], the destination of each link's packets."""
+    link: Links
+    """intp[n, 1], the link of u that is down."""
+    last_link: Links
+    """intp[n, 2], the link of u by which the packet would arrive, from switch T(v)."""
+    next_place: Links
+    """intp[n, 2], the place in the order by which T(v) repairs, should its link be down as well."""
+    steps: NDArray[np.int64]
+    """int64[n, 2], the links from v to T(v)."""
+
+
+def _last_hops(build: Build, orders: _RepairOrders) -> _LastHops:
+    """Follow the packets of each state to the last switch before their destination."""
+    wiring, far, egress = build.wiring, build.wiring.far, build.tables.routes.egress
+    links, use = far.shape[1], PortUse.of(build.wiring)
+    u, link = (part[:, None] for part in np.nonzero(far >= 0))
+    v = far[u, link].astype(np.intp)
+    v_link = use.link[v, wiring.far_port[u, link]].astype(np.intp)
+    # v sends the packet to r: the apex, which sends it to u, or a switch that bounces it to w.
+    repair_link = orders.direct[v[:, 0], v_link[:, 0]]
+    r = far[v, repair_link].astype(np.intp)
+    r_ingress = use.link[r, wiring.far_port[v, repair_link]].astype(np.intp)
+    is_apex = orders.apex[v, v_link] == repair_link
+    bounce_link = orders.bounce[r, r_ingress, 0]
+    w = far[r, bounce_link].astype(np.intp)
+    w_ingress = use.link[w, wiring.far_port[r, bounce_link]].astype(np.intp)
+    # w is next to u itself, or sends the packet to the last switch.
+    w_class = np.asarray(egress[w, np.broadcast_to(u, w.shape)]).astype(np.intp)
+    w_is_last, w_link = w_class >= links, w_class % links
+    last = np.where(w_is_last, w, far[w, w_link])
+    after_w = use.link[np.maximum(last, 0), wiring.far_port[w, w_link]]
+    last_ingress = np.where(w_is_last, w_ingress, after_w)
+    last = np.where(is_apex, r, last)
+    last_ingress = np.where(is_apex, r_ingress, last_ingress)
+    link_to_u = np.asarray(egress[last, np.broadcast_to(u, last.shape)]).astype(np.intp) % links
+    last_link = use.link[np.broadcast_to(u, last.shape), wiring.far_port[last, link_to_u]]
+    return _LastHops(
+        u=u,
+        link=link,
+        last_link=last_link.astype(np.intp),
+        # The first repair link is passed over if the packet came in by it.
+        next_place=(orders.direct[last, link_to_u, 0] == last_ingress).astype(np.intp),
+        steps=np.where(is_apex, 1, np.where(w_is_last, 2, 3)),
+    )
+
+
+def _longest_orbit(build: Build, orders: _RepairOrders) -> int | None:
+    """The most links from a switch behind a dead module to the last switch before its destination.
+
+    None if some orbit stays behind the module.
+    """
+    switches, links = build.wiring.far.shape
+    hops = _last_hops(build, orders)
+    arrived = switches * links * LISTED
+    state = (hops.u * links + hops.link) * LISTED + np.arange(LISTED)
+    stays = orders.module[hops.u, hops.last_link] == orders.module[hops.u, hops.link]
+    next_state = (hops.u * links + hops.last_link) * LISTED + hops.next_place
+    following = np.full(arrived + 1, arrived)
+    following[state] = np.where(stays, next_state, arrived)
+    length = np.zeros(arrived + 1, np.int64)
+    length[state] = hops.steps
+    for _ in range(int(arrived).bit_length()):  # each round follows twice as many steps
+        if (following == arrived).all():
             return int(length.max())
         length = length + length[following]
         following = following[following]
-    return 0
+    return None

@@ -1,18 +1,20 @@
 """Every state of every packet in a whole PolarFly, proved by its classes and pairs of neighbours.
 
-Let minimal delivery be proved (`plane_lines`), so that any two switches have one path of two links
-or, next to each other, a link. Let s send a packet to d over another link than its first, to u, as
-that is down, or its neighbour v, or as the packet came in by it. Then most of what
-`compilers.proof.local.state_proof` looks up for each destination is so.
+Let minimal delivery be proved (`plane_lines`). Then any two switches have one path of two links, or
+a link if they are next to each other. Let switch s send a packet for d over another link than the
+minimal one, to u: that link is down, or the neighbour v behind it, or the packet came in by it.
+Then the questions that `compilers.proof.local.state_proof` asks for each destination have few
+different answers.
 
-*Behind: d two links from s.* No path is longer, so that from u does not meet s. It meets v between
-u and d only if v is the one switch between s and d, too, and joined to u. So a class is enough.
+*Behind: d is two links from s.* No path is longer, so the one from u does not meet s. It meets v
+between u and d only if v is also the one switch between s and d, and is joined to u. So one answer
+for each class is enough.
 
-*Direct: d next to s.* If s, u and d are a triangle, the packet is home after two links. If not, s
-is the one switch next to both u and d, so u sends the packet on by its link of bounce, to x. Unless
+*Direct: d is next to s.* If s, u and d are a triangle, the packet arrives after two links. If not,
+s is the one switch next to both u and d, so u sends the packet on by its bounce link, to x. Unless
 x is s, or next to s, it is two links from d. The switch between is not s then, nor u, which is not
 next to d. Nor is v that switch, or x: v would be next to s and x, as u is, or the x that is next to
-s. So the packet is home after four links, and a pair of neighbours is enough.
+s. So the packet arrives after four links, and one answer for each pair of neighbours is enough.
 """
 
 from __future__ import annotations
@@ -30,17 +32,18 @@ from compilers.tables.line_rows import LineEgress
 from extensions.scale.two_link_classes import TwoLinkClasses
 
 DIAMETER = 2
+"""The most links of a minimal path."""
 
 
 def plane_states(
     build: Build, hop_counts: tuple[int, ...], kinds: tuple[str, ...]
 ) -> LocalProof | None:
-    """What is proved of a whole PolarFly at once; None where a condition does not hold.
+    """The proof of a whole PolarFly; None if a condition does not hold, which proves nothing.
 
     Args:
-        build: sound cables and prefixes (`build_soundness.walkable`).
-        hop_counts: of its pairs, of all of which minimal paths are proved.
-        kinds: of failures, of `link` and `node`.
+        build: with sound cables and prefixes (`build_soundness.walkable`).
+        hop_counts: of `plane_lines`, which proved minimal paths for all pairs.
+        kinds: the kinds of failures, of `link` and `node`.
     """
     egress, links = build.tables.routes.egress, build.wiring.far.shape[1]
     if not isinstance(egress, LineEgress) or egress.direct != links or build.forwarding.marks:
@@ -49,82 +52,94 @@ def plane_states(
     if classes is None:
         return None
     states = class_states(build, np.array([kind in kinds for kind in PROVED]))
-    cabled = build.wiring.far >= 0
+    is_cabled = build.wiring.far >= 0
     behind, direct = states.summary[:, :links], states.summary[:, links : 2 * links]
-    if (direct[cabled] & DETOURS).any() or not _numbered_by_link(classes):
+    if (direct[is_cabled] & DETOURS).any() or not _are_numbered_by_link(classes):
         return None
-    added = _added(classes, states, kinds) if _serves_behind(classes, states, kinds) else None
-    if added is None:
+    if not _behind_is_repaired(classes, states, kinds):
         return None
-    # `rows` leaves out the neighbours themselves.
-    paths = (states.summary & SHARES) * classes.rows
-    paths[:, links : 2 * links] += np.where(cabled, direct & SHARES, 0)
-    further = bool((behind[cabled] & DETOURS).any())
-    return LocalProof.of_all(int(paths.sum()), hop_counts, DIAMETER + further, added)
+    stretch = _direct_stretch(classes, states, kinds)
+    if stretch is None:
+        return None
+    path_choices = (states.summary & SHARES) * classes.destinations_behind
+    path_choices[:, links : 2 * links] += np.where(is_cabled, direct & SHARES, 0)
+    has_detours = bool((behind[is_cabled] & DETOURS).any())
+    return LocalProof.of_all(int(path_choices.sum()), hop_counts, DIAMETER + has_detours, stretch)
 
 
-def _numbered_by_link(classes: TwoLinkClasses) -> bool:
-    """Whether class k leads over link k, and is followed by the one for that neighbour alone."""
+def _are_numbered_by_link(classes: TwoLinkClasses) -> bool:
+    """Whether class k leads over link k, and class K + k to the neighbour behind it alone."""
     links = classes.apex.shape[1]
     s, k = np.nonzero(classes.build.wiring.far >= 0)
-    numbers = classes.link[s, k], classes.link[s, links + k], classes.direct[s, k] - links
-    return all(np.array_equal(number, k) for number in numbers)
+    return (
+        np.array_equal(classes.link[s, k], k)
+        and np.array_equal(classes.link[s, links + k], k)
+        and np.array_equal(classes.direct[s, k] - links, k)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _TakenLinks:
-    """One case of each of n classes that have so many."""
+class _Cases:
+    """One case (`ClassStates.cases`) of each of n classes."""
 
     place: Numbers
-    """int64[n], the places of the classes among those that are looked at."""
+    """int64[n], the places of these classes among those that are looked at."""
     down: Numbers
     """int64[n], the link that is down, negative while all are up."""
     taken: Numbers
-    """int64[n], the link taken then, as in `ClassStates.cases`."""
+    """int64[n], the link that packets take then, as in `ClassStates.cases`."""
 
 
-def _cases(states: ClassStates, s: Numbers, c: Numbers) -> Iterator[_TakenLinks]:
-    """The first cases of some classes, then the second ones, and so on."""
-    place = np.arange(len(s))
+def _cases(states: ClassStates, switch: Numbers, number: Numbers) -> Iterator[_Cases]:
+    """The first cases of some classes (by switch and number), then the second ones, and so on."""
+    place = np.arange(len(switch))
     for i in range(CASES):
-        down, taken = states.cases[s[place], c[place], i].T
-        present = taken != END
-        place = place[present]
-        yield _TakenLinks(place, down[present], taken[present])
+        down, taken = states.cases[switch[place], number[place], i].T
+        exists = taken != END
+        place = place[exists]
+        yield _Cases(place, down[exists], taken[exists])
 
 
-def _serves_behind(classes: TwoLinkClasses, states: ClassStates, kinds: tuple[str, ...]) -> bool:
-    """Whether all links that are taken serve what is two links away."""
-    s, k = np.nonzero(states.program.far >= 0)
-    for case in _cases(states, s, k):
-        link = k[case.place]
-        meets = (case.down == link) & (classes.apex[s[case.place], link] == case.taken % TURNED)
-        if (case.taken < 0).any() or ("node" in kinds and meets.any()):
+def _behind_is_repaired(
+    classes: TwoLinkClasses, states: ClassStates, kinds: tuple[str, ...]
+) -> bool:
+    """Whether in all cases the link that packets take serves destinations two links away."""
+    switch, class_link = np.nonzero(states.program.far >= 0)
+    for cases in _cases(states, switch, class_link):
+        link = class_link[cases.place]
+        apex = classes.apex[switch[cases.place], link]
+        meets_neighbour = (cases.down == link) & (apex == cases.taken % TURNED)
+        if (cases.taken < 0).any() or ("node" in kinds and meets_neighbour.any()):
             return False
     return True
 
 
-def _added(
+def _direct_stretch(
     classes: TwoLinkClasses, states: ClassStates, kinds: tuple[str, ...]
 ) -> dict[str, Numbers] | None:
-    """int64[S] by kind of failure, the most links that are added; None where a state is open."""
+    """The most links that repairs towards each destination add, int64[S] by kind of failure.
+
+    None if some state of a class for a neighbour itself is not proved.
+    """
     far, apex = states.program.far, classes.apex
     s, k = np.nonzero(far >= 0)
-    added = {kind: np.ones(len(far), np.int64) for kind in kinds}
-    for case in _cases(states, s, far.shape[1] + k):
-        if (case.taken < 0).any():
+    stretch = {kind: np.ones(len(far), np.int64) for kind in kinds}
+    for cases in _cases(states, s, far.shape[1] + k):
+        if (cases.taken < 0).any():
             return None
-        arises = case.taken < TURNED  # no packet to d comes in from d
-        place, down, taken = case.place[arises], case.down[arises], case.taken[arises]
-        switch, direct = s[place], k[place]
-        triangle = apex[switch, direct] == taken
+        arises = cases.taken < TURNED  # no packet for d comes in from d
+        place, down, taken = cases.place[arises], cases.down[arises], cases.taken[arises]
+        switch, direct_link = s[place], k[place]
+        in_triangle = apex[switch, direct_link] == taken
         u, back = far[switch, taken], classes.back[switch, taken]
-        turn = states.u_turn[u, back]
-        if (~triangle & ((turn < 0) | (turn == back) | (turn == apex[u, back]))).any():
+        bounce = states.u_turn[u, back]
+        returns = (bounce < 0) | (bounce == back) | (bounce == apex[u, back])
+        if (~in_triangle & returns).any():
             return None
-        links = np.where(triangle, 1, 3)
-        for kind, most in added.items():
-            # d itself is no switch that fails.
-            fails = (down >= 0) & ((kind == "link") | (down != direct))
-            np.maximum.at(most, far[switch, direct][fails], links[fails])
-    return added
+        added = np.where(in_triangle, 1, 3)
+        destination = far[switch, direct_link]
+        for kind, most in stretch.items():
+            # The destination itself does not fail.
+            fails = (down >= 0) & ((kind == "link") | (down != direct_link))
+            np.maximum.at(most, destination[fails], added[fails])
+    return stretch

@@ -1,7 +1,8 @@
-"""Some computed rows, chosen by chance, judged by nothing but prefixes, ports and cables.
+"""A random sample of computed rows, judged by nothing but prefixes, ports and cables.
 
-They belong to a proof of the program that rows are computed from (`extensions.scale.star_program`):
-rows that are decoded otherwise than the proof takes them to be are found here.
+The proofs of whole fabrics (`star_program`, `plane_lines`) look at the program that rows are
+computed from, and at no row. Should a row be decoded otherwise than the proof assumes, this sample
+shows it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 
 SUPERNODES = 8
-"""Supernodes looked at, in addition to the first and the last of each kind of switches."""
+"""How many supernodes are drawn, in addition to the first and the last of each kind of switches."""
 MEMBERS = 3
-HERE, NO_LINK = -1, -2
+"""How many switches are drawn in each of these supernodes."""
+DIAMETER = 3
+"""The most links between two switches of the fabrics that are judged."""
+LOCAL_LINK, NO_LINK = -1, -2
+"""In place of a link: the destination is the switch itself; there is no route."""
 
 
 def sampled_rows_minimal(build: Build, seed: int) -> bool:
@@ -26,69 +31,81 @@ def sampled_rows_minimal(build: Build, seed: int) -> bool:
 
     Args:
         build: sound cables and prefixes, S switches with hosts in supernodes of h.
-        seed: chooses the supernodes, and switches in each.
+        seed: draws the supernodes, and switches in each.
     """
-    h, order = build.topology.hierarchy, len(build.wiring.far)
-    chance = Random(seed)  # noqa: S311
-    chosen = {*chance.sample(range(order // h), min(SUPERNODES, order // h))}
+    h, switches = build.topology.hierarchy, len(build.wiring.far)
+    random = Random(seed)  # noqa: S311
+    supernodes = {*random.sample(range(switches // h), min(SUPERNODES, switches // h))}
     for kind in np.unique(build.topology.kind).tolist():
-        some = np.flatnonzero(build.topology.kind == kind)
-        chosen |= {int(some[0]) // h, int(some[-1]) // h}
+        of_kind = np.flatnonzero(build.topology.kind == kind)
+        supernodes |= {int(of_kind[0]) // h, int(of_kind[-1]) // h}
     return all(
-        _minimal(build, x * h + member)
-        for x in sorted(chosen)
-        for member in chance.sample(range(h), min(MEMBERS, h))
+        _rows_minimal(build, supernode * h + member)
+        for supernode in sorted(supernodes)
+        for member in random.sample(range(h), min(MEMBERS, h))
     )
 
 
-def _minimal(build: Build, switch: int) -> bool:
-    """Whether each row of a switch takes a link to a neighbour closer to what it serves."""
+def _rows_minimal(build: Build, switch: int) -> bool:
+    """Whether each row of a switch leads over a neighbour that is closer to what the row serves."""
     far = build.wiring.far
-    link, links = _served(build, switch), _up_to(2, build, switch, np.full(len(far), 3, np.int8))
-    order = np.argsort(link, kind="stable")
-    ends = np.searchsorted(link[order], np.arange(far.shape[1] + 1))
-    if not np.array_equal(order[: ends[0]], [switch]) or link[switch] != HERE:
+    link_to = _links_by_destination(build, switch)
+    distance = np.full(len(far), DIAMETER, np.int8)
+    _enter_distances(distance, build, switch, 2)
+    by_link = np.argsort(link_to, kind="stable")
+    ends = np.searchsorted(link_to[by_link], np.arange(far.shape[1] + 1))
+    without_link = by_link[: ends[0]]
+    if not np.array_equal(without_link, [switch]) or link_to[switch] != LOCAL_LINK:
         return False
-    distance = np.full(len(far), 3, np.int8)
-    for place in np.flatnonzero(np.diff(ends)).tolist():
-        neighbour = int(far[switch, place])
-        served = order[ends[place] : ends[place + 1]]
-        _up_to(int(links[served].max()) - 1, build, neighbour, distance)
-        if (distance[served] >= links[served]).any():
+    from_neighbour = np.full(len(far), DIAMETER, np.int8)
+    for link in np.flatnonzero(np.diff(ends)).tolist():
+        served = by_link[ends[link] : ends[link + 1]]
+        radius = int(distance[served].max()) - 1
+        _enter_distances(from_neighbour, build, int(far[switch, link]), radius)
+        if (from_neighbour[served] >= distance[served]).any():
             return False
-        distance[:] = 3
+        from_neighbour[:] = DIAMETER
     return True
 
 
-def _up_to(most: int, build: Build, switch: int, links: NDArray[np.int8]) -> NDArray[np.int8]:
-    """The array, int8[S], with 0 to `most`, 2 at most, where switches are so many links away."""
+def _enter_distances(distance: NDArray[np.int8], build: Build, switch: int, radius: int) -> None:
+    """Enter how many links each switch is away from one of them, up to a radius of 0, 1 or 2.
+
+    Args:
+        distance: int8[S], written where a switch is within the radius.
+        build: its cables.
+        switch: to measure from.
+        radius: in links.
+    """
     far = build.wiring.far
-    near = far[switch][far[switch] >= 0]
-    if most == 2:
-        beyond = far[near]
-        links[beyond[beyond >= 0]] = 2
-    if most:
-        links[near] = 1
-    links[switch] = 0
-    return links
+    neighbours = far[switch][far[switch] >= 0]
+    if radius == 2:
+        two_away = far[neighbours]
+        distance[two_away[two_away >= 0]] = 2
+    if radius:
+        distance[neighbours] = 1
+    distance[switch] = 0
 
 
-def _served(build: Build, switch: int) -> NDArray[np.int16]:
-    """int16[S]: the link that a switch takes to each, by longest prefix; HERE to its own hosts."""
-    routes, h, order = build.tables.routes, build.topology.hierarchy, len(build.wiring.far)
+def _links_by_destination(build: Build, switch: int) -> NDArray[np.int16]:
+    """The link that a switch takes to each destination, by longest prefix, int16[S].
+
+    LOCAL_LINK to its own hosts, NO_LINK where it has no route.
+    """
+    routes, h, switches = build.tables.routes, build.topology.hierarchy, len(build.wiring.far)
     egress, prefix = routes.egress[switch], routes.prefixes(switch)
-    port = build.tables.classes.port[switch]
-    some = slice(switch, switch + 1)
-    links = PortUse.of(build.wiring).part(some).links(port[None])[0]
-    forwards = egress < min(len(port), no_route(routes.egress))
-    link = np.where(forwards, links[np.where(forwards, egress, 0)], NO_LINK).astype(np.int16)
-    link[egress == local(routes.egress)] = HERE
-    has_row = egress != no_route(routes.egress)
-    served = np.full((order // h, h), NO_LINK, np.int16)
-    if prefix[has_row].max(initial=0) >= order + order // h:  # a row for no switch
-        return served.ravel()
-    whole = has_row & (prefix >= order)
-    served[prefix[whole] - order] = link[whole][:, None]
-    single = has_row & (prefix < order)
-    served.ravel()[prefix[single]] = link[single]
-    return served.ravel()
+    class_port = build.tables.classes.port[switch]
+    use = PortUse.of(build.wiring).part(slice(switch, switch + 1))
+    class_link = use.links(class_port[None])[0]
+    is_class = egress < min(len(class_port), no_route(routes.egress))
+    link = np.where(is_class, class_link[np.where(is_class, egress, 0)], NO_LINK).astype(np.int16)
+    link[egress == local(routes.egress)] = LOCAL_LINK
+    has_route = egress != no_route(routes.egress)
+    link_to = np.full((switches // h, h), NO_LINK, np.int16)
+    if prefix[has_route].max(initial=0) >= switches + switches // h:  # a row for no switch
+        return link_to.ravel()
+    is_aggregate = has_route & (prefix >= switches)
+    link_to[prefix[is_aggregate] - switches] = link[is_aggregate][:, None]
+    is_exact = has_route & (prefix < switches)
+    link_to.ravel()[prefix[is_exact]] = link[is_exact]
+    return link_to.ravel()

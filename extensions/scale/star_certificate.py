@@ -1,22 +1,27 @@
-"""The certificate of a whole PolarStar, a class at a time: no destination's column is looked at.
+"""The certificate of a whole PolarStar, class by class: no destination's column is looked at.
 
-With the sets of `star_sets`, what `compilers.proof.local.state_proof` asks of a state becomes, of
-a class of u = (x, x') over the link to v, in supernode x or z:
+`compilers.proof.local.state_proof` asks what happens to packets in each state of a switch. With the
+sets of `loop_free_links`, these questions become conditions on a class of u = (x, x') over the link
+to v, in supernode x or z:
 
-1. No weight but that of its own port, and of alternates in its set; a direct class has none.
-2. Beyond or beside: of the first two neighbours of repair, one at least, each is in the set. Or v
-   is in x, the class serves beside, and it is (w, ·) with a path within w to the member behind v's
-   link there: what v serves in w is reached so; in the supernode next to x and w, in two more
-   links; elsewhere (w, ·) serves it over u, by its class beyond. For failures of links, of a class
-   beside and within any neighbour in x does, and of a class beyond and out, any at all.
-3. Direct and out: each leads out. To the apex of x and z: if it serves v over u, that is by its
-   class beside. To others: they are not next to z, and serve v over u by their class beyond.
-4. Direct and within: there is one. If it is out of x and serves v over u, that is by its class
-   beside; if it is in x, by its class beyond, within.
-5. The first neighbour of bounce of a class beyond, or beside and out, is in the set of repairs.
+1. No class has a weight but for its own port and for alternates in its loop-free set. A direct
+   class has no alternates.
+2. Classes beyond or beside: of the first two neighbours of repair, at least one, each is in the
+   node-protecting set. Or v is in x, the class serves destinations beside, and the neighbour is
+   (w, ·) with an inner path in w to the member behind v's link there. It reaches what v serves in w
+   by that path; in the supernode next to x and w, by two more links; and elsewhere it serves the
+   destination over u, by its class beyond. If only links fail, any neighbour in x repairs an inner
+   class beside, and any neighbour at all an outer class beyond.
+3. Outer direct classes: each neighbour of repair is in another supernode. If it is in the apex of
+   x and z, and serves v over u, that is by its class beside. If not, it is not next to z, and
+   serves v over u by its class beyond.
+4. Inner direct classes: there is a neighbour of repair. If it is outside x and serves v over u,
+   that is by its class beside. If it is in x, that is by its class beyond, within x.
+5. The first neighbour of bounce of a class beyond, or of an outer class beside, is in the
+   node-protecting set.
 
-What comes back to (w, ·) or (x, m) from u by 2, 3 or 4 thus goes to a neighbour whose path meets
-neither that switch nor u, its next hop. So one repair and one bounce cover every failure of a
+A packet that returns to u from (w, ·) or (x, m) by 2, 3 or 4 thus goes to a neighbour whose path
+meets neither that switch nor u's next hop. So one repair and one bounce cover every failure of a
 link or a switch.
 """
 
@@ -32,134 +37,176 @@ from compilers.proof.local.local_proof import LocalProof
 from compilers.proof.soundness.port_use import Bits, Numbers, PortUse, bits, has
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
+from extensions.scale.loop_free_links import LoopFreeLinks
 from extensions.scale.star_choices import BESIDE, BEYOND, DIRECT
 from extensions.scale.star_classes import StarClasses
-from extensions.scale.star_sets import StarSets
-from extensions.scale.two_link_classes import first_two
+from extensions.scale.two_link_classes import first_alternatives
 
 LONGEST = 3
+"""The most links of a minimal path."""
 STRETCH = {"link": 4, "node": 3}
-"""Bounds: links of a minimal path, and those that a repair adds."""
+"""By kind of failure: the most links that a repair adds to a path."""
 
 
 def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
-    """What is proved of a whole PolarStar at once; None where a condition does not hold.
+    """The proof of a whole PolarStar; None if a condition does not hold, which proves nothing.
 
     Args:
-        build: sound cables and prefixes (`build_soundness.walkable`).
-        kinds: of failures, of `link` and `node`.
+        build: with sound cables and prefixes (`build_soundness.walkable`).
+        kinds: the kinds of failures, of `link` and `node`.
     """
     classes = None if build.forwarding.marks else StarClasses.of(build)
     if classes is None:
         return None
-    sets, k = StarSets.of(classes), classes.members.program.members
-    order, count = build.tables.classes.port.shape
-    paths, further = np.zeros((order, count), np.int64), 0
-    for some in switch_blocks(build):
-        part, use = classes_of(build, some), classes.use.part(some)
+    loop_free_links = LoopFreeLinks.of(classes)
+    share_counts = np.zeros(build.tables.classes.port.shape, np.int64)
+    has_detours = False
+    for block in switch_blocks(build):
+        part, use = classes_of(build, block), classes.use.part(block)
         minimal = use.links(part.tables.classes.port).astype(np.int16)
         shared = links_with_shares(part, use, minimal)
-        paths[some] = shared.shares
-        rest = shared.links & ~_only(minimal, shared.links.shape[2])
-        further = max(further, int(rest.any()))
-        if (rest & ~sets.alternates[some]).any():
+        share_counts[block] = shared.shares
+        alternates = shared.links & ~_single_links(minimal, shared.links.shape[2])
+        has_detours |= bool(alternates.any())
+        if (alternates & ~loop_free_links.loop_free[block]).any():
             return None
-        if kinds and not _Repairs.of(sets, part, use, some).holds(kinds):
+        if kinds and not _Repairs.of(loop_free_links, part, use, block).hold(kinds):
             return None
-    chosen = sum(
-        int((paths[x * k : (x + 1) * k] * classes.rows(x)).sum()) for x in range(order // k)
-    )
     return LocalProof.of_all(
-        chosen,
+        _path_choices(classes, share_counts),
         classes.members.hop_counts(),
-        LONGEST + further,
-        {kind: np.full(order, STRETCH[kind]) for kind in kinds},
+        LONGEST + has_detours,
+        {kind: np.full(len(share_counts), STRETCH[kind]) for kind in kinds},
     )
 
 
-def _only(link: NDArray[np.int16], width: int) -> NDArray[np.uint8]:
-    """uint8[n, C, B]: sets of one link each, or of none."""
+def _path_choices(classes: StarClasses, share_counts: Numbers) -> int:
+    """How many links hosts' packets may choose from, summed over all pairs of switches.
+
+    Args:
+        classes: of the whole fabric.
+        share_counts: int64[S, C], how many links of each class have a share.
+    """
+    program = classes.members.program
+    k, choices = program.members, 0
+    for supernode in range(len(program.around)):
+        of_members = share_counts[supernode * k : (supernode + 1) * k]
+        choices += int((of_members * classes.destination_counts(supernode)).sum())
+    return choices
+
+
+def _single_links(link: NDArray[np.int16], width: int) -> NDArray[np.uint8]:
+    """Sets of one link each, uint8[n, C, width]; the set of link -1 is empty."""
     byte, bit = bits(np.maximum(link, 0))
-    of_link = (np.arange(width) == byte[..., None]) & (link >= 0)[..., None]
-    return np.where(of_link, bit[..., None], np.uint8(0))
+    in_this_byte = (np.arange(width) == byte[..., None]) & (link >= 0)[..., None]
+    return np.where(in_this_byte, bit[..., None], np.uint8(0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Repairs:
-    """The links of repair and of bounce of n switches."""
+    """The links of repair and of bounce of n switches with K links and 3K classes."""
 
-    sets: StarSets
-    """The links that serve each class."""
+    loop_free_links: LoopFreeLinks
+    """The links that may serve each class."""
     far: NDArray[np.int32]
     """int32[n, K], the switch behind each link."""
-    out: Bits
-    """bool[n, K], links to other supernodes."""
-    repairs: NDArray[np.uint8]
-    """uint8[n, 3K, B], the links that may repair each class, as sets."""
+    is_outer: Bits
+    """bool[n, K], the links to other supernodes."""
+    node_protecting: NDArray[np.uint8]
+    """uint8[n, 3K, B], the node-protecting links of each class, as sets."""
     first: NDArray[np.int32]
-    """int32[n, 3, K], the first link of protection of each class, other than the minimal one."""
+    """int32[n, 3, K], the first repair link of each class, other than the minimal one; -1: none."""
     second: NDArray[np.int32]
-    """int32[n, 3, K], the second one."""
+    """int32[n, 3, K], the second repair link."""
     bounce: NDArray[np.int32]
-    """int32[n, 3, K], the first link of bounce of each class, other than the minimal one."""
+    """int32[n, 3, K], the first bounce link of each class, other than the minimal one; -1: none."""
 
     @classmethod
-    def of(cls, sets: StarSets, part: Build, use: PortUse, some: slice) -> _Repairs:
-        """The repairs of a slice of switches."""
-        c, far = part.tables.classes, part.wiring.far
-        minimal = use.links(c.port)
+    def of(
+        cls, loop_free_links: LoopFreeLinks, part: Build, use: PortUse, block: slice
+    ) -> _Repairs:
+        """The repairs of a block of switches, whose classes `part` has."""
+        classes, far = part.tables.classes, part.wiring.far
+        minimal = use.links(classes.port)
+        repairs = first_alternatives(use.links(classes.protection), minimal)
+        bounces = first_alternatives(use.links(classes.bounce), minimal)
+        k = loop_free_links.classes.members.program.members
+        supernode = np.arange(block.start, block.start + len(far)) // k
         shape = len(far), 3, -1
-        orders = (
-            *first_two(use.links(c.protection), minimal),
-            *first_two(use.links(c.bounce), minimal),
+        return cls(
+            loop_free_links=loop_free_links,
+            far=far,
+            is_outer=(far >= 0) & (far // k != supernode[:, None]),
+            node_protecting=loop_free_links.node_protecting[block],
+            first=repairs.first.reshape(shape),
+            second=repairs.second.reshape(shape),
+            bounce=bounces.first.reshape(shape),
         )
-        first, second, bounce, _ = (column.reshape(shape) for column in orders)
-        k = sets.classes.members.program.members
-        x = np.arange(some.start, some.start + len(far)) // k
-        out = (far >= 0) & (far // k != x[:, None])
-        return cls(sets, far, out, sets.repairs[some], first, second, bounce)
 
-    def holds(self, kinds: tuple[str, ...]) -> bool:
-        """Conditions 2 to 5, for all classes and these kinds of failure."""
-        bounced = self._in_set(self.bounce)
-        bounced[:, BESIDE] |= ~self.out
-        bounced[:, DIRECT] = True
-        pairs = [self._serves(link) for link in (self.first, self.second)]
-        for kind, (one, two) in zip(("link", "node"), zip(*pairs, strict=True), strict=True):
-            good = bounced & one & (two | (self.second < 0))
-            good[:, DIRECT] |= (kind == "node") & bounced[:, DIRECT]
-            # Where there is no link, there is no class.
-            good |= (self.far < 0)[:, None]
-            if kind in kinds and not good.all():
+    def hold(self, kinds: tuple[str, ...]) -> bool:
+        """Whether conditions 2 to 5 hold for all classes and these kinds of failure."""
+        bounces = self._is_node_protecting(self.bounce)
+        bounces[:, BESIDE] |= ~self.is_outer
+        bounces[:, DIRECT] = True
+        is_uncabled = (self.far < 0)[:, None]
+        by_node = [self._repairs_node(link) for link in (self.first, self.second)]
+        if "link" in kinds:
+            by_link = [
+                self._repairs_link(link, repairs_node)
+                for link, repairs_node in zip((self.first, self.second), by_node, strict=True)
+            ]
+            repaired = bounces & by_link[0] & (by_link[1] | (self.second < 0))
+            if not (repaired | is_uncabled).all():
+                return False
+        if "node" in kinds:
+            repaired = bounces & by_node[0] & (by_node[1] | (self.second < 0))
+            # A direct class serves no destination if its neighbour fails.
+            repaired[:, DIRECT] = True
+            if not (repaired | is_uncabled).all():
                 return False
         return True
 
-    def _in_set(self, link: NDArray[np.int32]) -> Bits:
-        """bool[n, 3, K]: whether these links are in the sets of repairs."""
-        return has(self.repairs, link.reshape(len(link), -1, 1)).reshape(link.shape)
+    def _is_node_protecting(self, link: NDArray[np.int32]) -> Bits:
+        """Whether a link of each class is in its node-protecting set, bool[n, 3, K]."""
+        return has(self.node_protecting, link.reshape(len(link), -1, 1)).reshape(link.shape)
 
-    def _serves(self, link: NDArray[np.int32]) -> tuple[Bits, Bits]:
-        """bool[n, 3, K] twice: whether neighbours repair failures of a link, and of a switch."""
-        linked, within = link >= 0, ~self.out
-        leads_out = linked & np.take_along_axis(
-            np.broadcast_to(self.out[:, None], link.shape), np.maximum(link, 0), axis=2
-        )
-        node = self._in_set(link)
-        s, number = np.nonzero(leads_out[:, BESIDE] & within)
-        node[s, BESIDE, number] = self._inside(s, number, link[s, BESIDE, number])
-        some = node.copy()
-        some[:, BEYOND] |= linked[:, BEYOND] & self.out
-        some[:, BESIDE] |= (linked & ~leads_out)[:, BESIDE] & within
-        some[:, DIRECT] = np.where(self.out, leads_out[:, DIRECT], linked[:, DIRECT])
-        return some, node
+    def _leads_out(self, link: NDArray[np.int32]) -> Bits:
+        """Whether a link of each class exists and leads to another supernode, bool[n, 3, K]."""
+        is_outer = np.broadcast_to(self.is_outer[:, None], link.shape)
+        leads_out: Bits = (link >= 0) & np.take_along_axis(is_outer, np.maximum(link, 0), axis=2)
+        return leads_out
 
-    def _inside(self, s: Numbers, number: Numbers, rho: Numbers) -> Bits:
-        """bool[n]: condition 2, of links `number` of switches s, and (w, ·) over links rho."""
-        members = self.sets.classes.members
+    def _repairs_node(self, link: NDArray[np.int32]) -> Bits:
+        """Whether a link of each class repairs the failure of its neighbour, bool[n, 3, K]."""
+        repairs = self._is_node_protecting(link)
+        switch, class_link = np.nonzero(self._leads_out(link)[:, BESIDE] & ~self.is_outer)
+        repair_link = link[switch, BESIDE, class_link]
+        repairs[switch, BESIDE, class_link] = self._has_inner_path(switch, class_link, repair_link)
+        return repairs
+
+    def _repairs_link(self, link: NDArray[np.int32], repairs_node: Bits) -> Bits:
+        """Whether a link of each class repairs the failure of the class's link, bool[n, 3, K]."""
+        repairs = repairs_node.copy()
+        exists, leads_out, is_inner = link >= 0, self._leads_out(link), ~self.is_outer
+        repairs[:, BEYOND] |= exists[:, BEYOND] & self.is_outer
+        repairs[:, BESIDE] |= (exists & ~leads_out)[:, BESIDE] & is_inner
+        repairs[:, DIRECT] = np.where(self.is_outer, leads_out[:, DIRECT], exists[:, DIRECT])
+        return repairs
+
+    def _has_inner_path(self, switch: Numbers, class_link: Numbers, repair_link: Numbers) -> Bits:
+        """Whether the neighbour of repair (w, ·) has an inner path as condition 2 asks, bool[n].
+
+        Args:
+            switch: int[n], switches u.
+            class_link: int[n], the link from each to its v.
+            repair_link: int[n], the link from each to its (w, ·).
+        """
+        members = self.loop_free_links.classes.members
         program, k = members.program, members.program.members
-        (w, member), v = np.divmod(self.far[s, rho], k), self.far[s, number]
+        v = self.far[switch, class_link]
+        w, w_member = np.divmod(self.far[switch, repair_link], k)
         arc = (w < v // k).astype(np.intp)
-        ends = program.along[arc, v % k]
-        of = program.quadric[w].astype(np.intp)
-        inside: Bits = self.sets.first_members[of, member, ends] >= 0
-        return inside
+        end = program.along[arc, v % k]
+        kind = program.quadric[w].astype(np.intp)
+        has_path: Bits = self.loop_free_links.next_member[kind, w_member, end] >= 0
+        return has_path

@@ -1,27 +1,30 @@
-"""Alternates and repair in a whole PolarStar, by construction: three classes a link.
+"""Alternates and repair links of a whole PolarStar, by construction: three classes for each link.
 
-At u = (x, x') a class is a link and what it serves: the neighbour itself (*direct*), other switches
-of the supernodes next to x (*beside*), or all else (*beyond*). Links lead *out* to (z, g(x')), or
-*within* x to (x, m). A neighbour of u does the same for all destinations of a class:
+At switch u = (x, x') a class is a link together with the destinations that it serves: the neighbour
+itself (*direct*), other switches of the supernodes next to x (*beside*), or all other destinations
+(*beyond*). A link is *outer*, to (z, g(x')) in another supernode, or *inner*, to (x, m). A
+neighbour of u does the same with packets for all destinations of a class, so that links are chosen
+class by class:
 
 | class | alternates | repairs |
 |---|---|---|
-| out, beyond | all | out, but the apex of x and z |
-| out, beside | within; the apex | within |
-| out, direct | | the apex, then out |
-| within, beyond | out; within, if their paths do not come back | out |
-| within, beside | within | within, if not joined to m; then out, see `_inside` |
-| within, direct | | those whose paths do not come back, then out |
+| outer, beyond | all links | outer links, but not the one to the apex of x and z |
+| outer, beside | inner links; the apex | inner links |
+| outer, direct | | the apex, then outer links |
+| inner, beyond | outer; inner links whose paths do not come back | outer links |
+| inner, beside | inner links | inner links to members not joined to m; then outer (1) |
+| inner, direct | | links whose paths do not come back, then outer links |
 
-A neighbour that sends a packet back does so by a class over u, whose repairs avoid u: it bounces.
-That these serve is proved of each state (`compilers.proof.local.state_proof`), by other means.
+(1) To supernodes that have an inner path to the destination.
+
+The *apex* of x and z is their common neighbour. A neighbour that sends a packet back to u does so
+by a class over u, whose repairs avoid u: the packet bounces. `compilers.proof.local.state_proof`
+proves of each state that these links serve. It derives nothing from this construction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,10 +39,11 @@ from compilers.tables.intermediate_form import Classes, Tables
 from compilers.tables.star_rows import OVER_Z, WITHIN, StarEgress, StarPrefixes, StarProgram
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
-from extensions.scale.star_links import AlikeSupernodes, Numbers
+from extensions.scale.supernode_groups import QUADRIC, SupernodeGroup
 
 BEYOND, DIRECT, BESIDE = range(3)
-"""The parts of a switch's classes; direct ones are the second of each port, as in all builds."""
+"""The three parts of a switch's classes, K each. Direct ones are the second part, as in all builds.
+"""
 Bits = NDArray[np.bool_]
 
 
@@ -56,189 +60,229 @@ def with_choices(
             paths.
     """
     links = wiring.port.shape[1]
-    program = _program(topology, links)
+    program = _three_class_program(topology, links)
     egress = unless_large(StarEgress(program), tables.routes.egress)
     prefix = unless_large(StarPrefixes(program), egress)
     classes = Classes.minimal(np.tile(wiring.port, 3))
     if forwarding.repairs:
-        order = _protection(program, wiring)
-        classes = replace(classes, protection=order, bounce=order)
+        repair_ports = _repair_ports(program, wiring)
+        classes = replace(classes, protection=repair_ports, bounce=repair_ports)
     if forwarding.has_alternates:
-        classes = with_alternates(
-            classes, wiring, _alternates(program, links), forwarding.minimal_share
-        )
+        alternates = _alternate_sets(program, links)
+        classes = with_alternates(classes, wiring, alternates, forwarding.minimal_share)
     return Tables(replace(tables.routes, prefix=prefix, egress=egress), classes)
 
 
 def star_alternates(topology: Topology, links: int) -> NDArray[np.uint8]:
-    """uint8[S, 3K, ⌈K/8⌉]: the links of alternates of a whole PolarStar, as in `Spread`."""
-    return _alternates(_program(topology, links), links)
+    """The alternates of a whole PolarStar as sets of links, uint8[S, 3K, ⌈K/8⌉], as in `Spread`."""
+    return _alternate_sets(_three_class_program(topology, links), links)
 
 
-def _program(topology: Topology, links: int) -> StarProgram:
+def _three_class_program(topology: Topology, links: int) -> StarProgram:
     """The minimal routes, with three classes for each of so many links."""
     shift = np.array([BESIDE * links, DIRECT * links], np.uint16)
     return replace(polarstar_minimal.star_program(topology), shift=shift)
 
 
-def _protection(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
-    """uint16[S, 3K, P]: ports that repair; bounces are the same."""
-    order, links = wiring.port.shape
-    protection = np.zeros((order, 3, links, ORDER), np.uint16)
-    paths, ports = MemberPaths.of(program), np.pad(wiring.port.astype(np.uint16), ((0, 0), (1, 0)))
-    for alike in AlikeSupernodes.each(program):
-        rank = partial(_ranked, wiring=wiring)
-        shape = len(alike.x), program.members, 3, alike.links, ORDER
-        number = np.zeros(shape, np.intp)
-        number[...] = rank(*paths.repairs(alike))
-        # Out of the supernode, the same of all members, but direct neighbours and what is beside.
-        number[:, :, BEYOND, alike.out], number[:, :, DIRECT, alike.out] = (
-            rank(*sets)[:, None, alike.out] for sets in _over_triangles(alike)
+@dataclass(frozen=True, slots=True, eq=False)
+class _RepairLinks:
+    """The links that may repair each class, by the class's link and the repairing link."""
+
+    usable: Bits
+    """bool[…, K, K], the links that may repair."""
+    preferred: Bits
+    """bool[…, K, K], those of them to take before all others."""
+
+    def ranked(self, wiring: Wiring) -> NDArray[np.uint16]:
+        """The first usable links of each class, uint16[…, K, P]: link k as k + 1, 0 for none."""
+        rows, links = len(self.usable), self.usable.shape[-1]
+        usable, preferred = (
+            sets.reshape(rows, -1, links) for sets in (self.usable, self.preferred)
         )
-        switch, some = alike.switches, number.reshape(-1, *shape[2:])
-        protection[switch, :, : alike.links] = ports[switch[:, None, None, None], some]
-    return protection.reshape(order, 3 * links, ORDER)
+        port = np.tile(np.arange(1, links + 1, dtype=np.int32), (rows, 1))
+        minimal = np.tile(port, usable.shape[1] // links)
+        first_links = ranked(usable, minimal, replace(wiring, port=port), ORDER, preferred)
+        return first_links.reshape(*self.usable.shape[:-1], ORDER)
 
 
-def _ranked(usable: Bits, before: Bits, wiring: Wiring) -> NDArray[np.uint16]:
-    """uint16[…, K, P]: the first usable links of classes, one more than their number, 0 for none.
-
-    Args:
-        usable: bool[n, …, K, K], by class's link and other link.
-        before: the same, those to take first.
-        wiring: any.
-    """
-    links = usable.shape[-1]
-    sets = [links_of.reshape(len(usable), -1, links) for links_of in (usable, before)]
-    port = np.tile(np.arange(1, links + 1, dtype=np.int32), (len(usable), 1))
-    minimal = np.tile(port, sets[0].shape[1] // links)
-    first_links = ranked(sets[0], minimal, replace(wiring, port=port), ORDER, sets[1])
-    return first_links.reshape(*usable.shape[:-1], ORDER)
-
-
-def _over_triangles(alike: AlikeSupernodes) -> Iterator[tuple[Bits, Bits]]:
-    """Repairs of out links beyond and direct, bool[g, K, K] each: usable, and to be taken first."""
-    shape = len(alike.x), alike.links, alike.links
-    apex, others, none = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape, bool)
-    x, place = np.nonzero(alike.apex >= 0)
-    apex[x, alike.out[place], alike.apex[x, place]] = True
-    others[:, alike.out[:, None], alike.out] = ~np.eye(len(alike.out), dtype=np.bool_)
-    yield others & ~apex, none
-    yield others, apex
-
-
-def _alternates(program: StarProgram, links: int) -> NDArray[np.uint8]:
-    """uint8[S, 3K, ⌈K/8⌉]: the links of alternates, as in `Spread`."""
-    k, order = program.members, len(program.around) * program.members
-    alternates = np.zeros((order, 3, links, (links + 7) // 8), np.uint8)
+def _repair_ports(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
+    """The ports that repair each class, in order, uint16[S, 3K, P]; bounces are the same."""
+    switches, links = wiring.port.shape
+    repair_ports = np.zeros((switches, 3, links, ORDER), np.uint16)
     paths = MemberPaths.of(program)
-    for alike in AlikeSupernodes.each(program):
-        same = np.packbits(paths.alternates(alike), axis=3)
-        sets = np.repeat(same[None], len(alike.x), axis=0)
-        g, place = np.nonzero(alike.apex >= 0)
-        apex = alike.apex[g, place]
-        bit = (128 >> (apex & 7)).astype(np.uint8)[:, None] * paths.stays(alike)[g, :, place]
-        # One apex a link out, so no place occurs twice.
-        sets[g[:, None], np.arange(k), BESIDE, alike.out[place][:, None], apex[:, None] >> 3] |= bit
-        alternates[alike.switches, :, : alike.links, : same.shape[3]] = sets.reshape(
-            -1, *same.shape[1:]
-        )
-    return alternates.reshape(order, 3 * links, -1)
+    # The ports by link number + 1; port 0, no port, for link 0.
+    ports = np.pad(wiring.port.astype(np.uint16), ((0, 0), (1, 0)))
+    for group in SupernodeGroup.all_of(program):
+        shape = len(group.supernodes), program.members, 3, group.link_count, ORDER
+        link_number = np.zeros(shape, np.intp)
+        link_number[...] = paths.repairs(group).ranked(wiring)
+        # Repairs of outer links are the same for all members, save for classes beside.
+        outer = group.outer_links
+        for part, repairs in (
+            (BEYOND, _outer_beyond_repairs(group)),
+            (DIRECT, _outer_direct_repairs(group)),
+        ):
+            link_number[:, :, part, outer] = repairs.ranked(wiring)[:, None, outer]
+        by_switch = link_number.reshape(-1, *shape[2:])
+        group_ports = ports[group.switches[:, None, None, None], by_switch]
+        repair_ports[group.switches, :, : group.link_count] = group_ports
+    return repair_ports.reshape(switches, 3 * links, ORDER)
+
+
+def _outer_beyond_repairs(group: SupernodeGroup) -> _RepairLinks:
+    """Repairs of outer links for destinations beyond, by supernode of the group."""
+    apexes = _apexes(group)
+    return _RepairLinks(_other_outer_links(group) & ~apexes, np.zeros_like(apexes))
+
+
+def _outer_direct_repairs(group: SupernodeGroup) -> _RepairLinks:
+    """Repairs of outer links for the neighbour itself, by supernode of the group."""
+    return _RepairLinks(_other_outer_links(group), _apexes(group))
+
+
+def _apexes(group: SupernodeGroup) -> Bits:
+    """Which link leads to the apex of each link's triangle, bool[g, K, K]."""
+    apexes = np.zeros((len(group.supernodes), group.link_count, group.link_count), np.bool_)
+    supernode, place = np.nonzero(group.apex_link >= 0)
+    apexes[supernode, group.outer_links[place], group.apex_link[supernode, place]] = True
+    return apexes
+
+
+def _other_outer_links(group: SupernodeGroup) -> Bits:
+    """For each outer link all the other outer links, bool[g, K, K]."""
+    others = np.zeros((len(group.supernodes), group.link_count, group.link_count), np.bool_)
+    not_itself = ~np.eye(len(group.outer_links), dtype=np.bool_)
+    others[:, group.outer_links[:, None], group.outer_links] = not_itself
+    return others
+
+
+def _alternate_sets(program: StarProgram, links: int) -> NDArray[np.uint8]:
+    """The links of alternates, as in `Spread`, uint8[S, 3K, ⌈K/8⌉]."""
+    k, switches = program.members, len(program.around) * program.members
+    alternates = np.zeros((switches, 3, links, (links + 7) // 8), np.uint8)
+    paths = MemberPaths.of(program)
+    for group in SupernodeGroup.all_of(program):
+        of_members = np.packbits(paths.alternates(group), axis=3)
+        sets = np.repeat(of_members[None], len(group.supernodes), axis=0)
+        supernode, place = np.nonzero(group.apex_link >= 0)
+        apex = group.apex_link[supernode, place]
+        stays_off = paths.apex_stays_off(group)[supernode, :, place]
+        bit = (128 >> (apex & 7)).astype(np.uint8)[:, None] * stays_off
+        outer_link = group.outer_links[place][:, None]
+        # An outer link has one apex, so no element is indexed twice.
+        sets[supernode[:, None], np.arange(k), BESIDE, outer_link, apex[:, None] >> 3] |= bit
+        by_switch = sets.reshape(-1, *of_members.shape[1:])
+        alternates[group.switches, :, : group.link_count, : of_members.shape[3]] = by_switch
+    return alternates.reshape(switches, 3 * links, -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemberPaths:
-    """Paths within supernodes, from and to members."""
+    """Paths between the k members of a supernode, by the program."""
 
     program: StarProgram
     """The program of all switches."""
-    behind: NDArray[np.int16]
-    """int16[2, k, k], by kind, the member behind the link that leads from one to another, -1 where
-    it leads out."""
-    back: Bits
-    """bool[2, k, k, k], at a, by m and r, both joined to a: whether the path from r to some member
-    that a serves over m comes back to a."""
+    next_member: NDArray[np.int16]
+    """int16[2, k, k], by kind of supernode: the member behind the link from one member to another,
+    -1 where that link leads out of the supernode."""
+    comes_back: Bits
+    """bool[2, k, k, k], by kind, member a, and two of its neighbours m and r: whether the path from
+    r to some member that a serves over m comes back to a."""
 
     @classmethod
     def of(cls, program: StarProgram) -> MemberPaths:
         """Follow the first link of all paths."""
         k = program.members
-        behind = np.full((2, k, k), -1, np.int16)
-        back = np.zeros((2, k, k, k), np.bool_)
-        for of, joined in enumerate(program.joined):
-            inner = np.argsort(~joined, axis=1, kind="stable")
-            step = program.step[of]
-            over = np.take_along_axis(inner, np.maximum(step, 0).astype(np.intp), axis=1)
-            behind[of] = np.where(step >= 0, over, -1)
-            for a, b in np.argwhere(~joined & (behind[of] >= 0) & ~np.eye(k, dtype=np.bool_)):
-                back[of, a, behind[of, a, b]] |= behind[of][:, b] == a
-        return cls(program, behind, back)
+        next_member = np.full((2, k, k), -1, np.int16)
+        comes_back = np.zeros((2, k, k, k), np.bool_)
+        for kind, joined in enumerate(program.joined):
+            inner_members = np.argsort(~joined, axis=1, kind="stable")
+            step = program.step[kind]
+            over = np.take_along_axis(inner_members, np.maximum(step, 0).astype(np.intp), axis=1)
+            next_member[kind] = np.where(step >= 0, over, -1)
+            two_links = ~joined & (next_member[kind] >= 0) & ~np.eye(k, dtype=np.bool_)
+            for a, b in np.argwhere(two_links):
+                comes_back[kind, a, next_member[kind, a, b]] |= next_member[kind][:, b] == a
+        return cls(program, next_member, comes_back)
 
-    def alternates(self, alike: AlikeSupernodes) -> Bits:
-        """bool[k, 3, K, K]: links whose paths never come back, but for those over triangles."""
-        sets, out, within = self._none(alike)
-        at, inner = alike.members, alike.inner
-        sets[:, BEYOND, out] = True
-        sets[:, BEYOND, within, out.T] = True
-        back = self.back[alike.of, at, inner[:, :, None], inner[:, None, :]]
-        sets[:, BEYOND, within, within.T] = ~back
-        sets[:, BESIDE, out, within.T] = True
-        sets[:, BESIDE, within, within.T] = True
-        return _others(sets)
+    def alternates(self, group: SupernodeGroup) -> Bits:
+        """The links whose paths never come back, bool[k, 3, K, K], without those to apexes."""
+        outer, inner = group.outer_links[:, None], group.inner_links[:, None]
+        members = group.inner_members
+        comes_back = self.comes_back[
+            group.kind, group.members, members[:, :, None], members[:, None, :]
+        ]
+        serves = group.no_links()
+        serves[:, BEYOND, outer] = True
+        serves[:, BEYOND, inner, outer.T] = True
+        serves[:, BEYOND, inner, inner.T] = ~comes_back
+        serves[:, BESIDE, outer, inner.T] = True
+        serves[:, BESIDE, inner, inner.T] = True
+        return _without_own_link(serves)
 
-    def stays(self, alike: AlikeSupernodes) -> Bits:
-        """bool[g, k, D]: whether the apex y of x and z, by link to z, does not send (y, x') back.
+    def apex_stays_off(self, group: SupernodeGroup) -> Bits:
+        """Whether the apex y of x and z, by link to z, does not send packets from x' back to x.
 
-        That is what x' serves over z in y, if anything. Out of y it may go over x.
+        These packets are for the destinations in y that x' serves over z, if there are any. The
+        path to them may leave y, and then go over x.
+
+        Returns:
+            bool[g, k, D].
         """
-        program, member = self.program, alike.members[:, 0]
-        y = np.argmax(alike.out == alike.apex[..., None], axis=2)
-        arc = alike.arc[y][:, None]
-        over = program.along[arc, member]
-        around = program.around[self._beside(alike)[np.arange(len(y))[:, None], y]]
-        place = np.count_nonzero(around < alike.x[:, None, None], axis=2)[:, None]
-        turn = (over + member) % around.shape[2]
-        returns = (program.case[arc, member, member] == OVER_Z) & (self.behind[0, over, member] < 0)
-        stays: Bits = ~(returns & (turn == place))
-        return stays
+        program, member = self.program, group.members[:, 0]
+        place = np.argmax(group.outer_links == group.apex_link[..., None], axis=2)
+        arc = group.arc[place][:, None]
+        apex_member = program.along[arc, member]
+        supernode = np.arange(len(place))[:, None]
+        apex_lines = program.around[self._neighbours(group)[supernode, place]]
+        smaller = apex_lines < group.supernodes[:, None, None]
+        place_of_x = np.count_nonzero(smaller, axis=2)[:, None]
+        turn = (apex_member + member) % apex_lines.shape[2]
+        serves_over_z = program.case[arc, member, member] == OVER_Z
+        leaves_y = self.next_member[0, apex_member, member] < 0
+        stays_off: Bits = ~(serves_over_z & leaves_y & (turn == place_of_x))
+        return stays_off
 
-    def _beside(self, alike: AlikeSupernodes) -> NDArray[np.int32]:
-        """int32[g, D]: the supernodes next to each x."""
-        around = self.program.around[alike.x]
-        others = around != alike.x[:, None]
-        beside: NDArray[np.int32] = around[others].reshape(len(around), -1)
-        return beside
+    def _neighbours(self, group: SupernodeGroup) -> NDArray[np.int32]:
+        """The supernodes next to each of the group's, int32[g, D]."""
+        lines = self.program.around[group.supernodes]
+        is_other = lines != group.supernodes[:, None]
+        neighbours: NDArray[np.int32] = lines[is_other].reshape(len(lines), -1)
+        return neighbours
 
-    def repairs(self, alike: AlikeSupernodes) -> tuple[Bits, Bits]:
-        """bool[k, 3, K, K] twice: links that repair, and those to take first, but of out links."""
-        usable, out, within = self._none(alike)
-        before, program = usable.copy(), self.program
-        to, at, inner = alike.inner[:, :, None], alike.members, alike.inner[:, None, :]
-        over = alike.over[:, None, :]
-        usable[:, BEYOND, within, out.T] = True
-        usable[:, BESIDE, out, within.T] = True
-        before[:, BESIDE, within, within.T] = ~program.joined[alike.of, inner, to]
-        usable[:, BESIDE, within, out.T] = self._inside(over, program.along[alike.arc, to])
-        before[:, DIRECT, within, within.T] = self.behind[alike.of, inner, to] != at
-        case = program.case[1 - alike.arc, over, to]
-        past = (case == WITHIN) | ((case == OVER_Z) & (not alike.of))
-        before[:, DIRECT, within, out.T] = past
-        usable[:, DIRECT, within, out.T] = True
-        return _others(usable | before), _others(before)
+    def repairs(self, group: SupernodeGroup) -> _RepairLinks:
+        """The repairs of all classes by member, but of outer links beyond and direct."""
+        program = self.program
+        outer, inner = group.outer_links[:, None], group.inner_links[:, None]
+        # By class's link (axis 1) and other link (axis 2): the member behind each.
+        class_member = group.inner_members[:, :, None]
+        inner_member, outer_member = group.inner_members[:, None, :], group.outer_members[:, None]
+        usable, preferred = group.no_links(), group.no_links()
 
-    def _inside(self, members: NDArray[Any], ends: NDArray[Any]) -> Bits:
-        """Whether members of another supernode, of either kind, have paths within it to others."""
-        inside: Bits = np.all(self.behind[:, members, ends] >= 0, axis=0)
-        return inside
+        usable[:, BEYOND, inner, outer.T] = True
 
-    def _none(self, alike: AlikeSupernodes) -> tuple[Bits, Numbers, Numbers]:
-        """bool[k, 3, K, K], all False, and the links out and within as a column each."""
-        shape = len(alike.over), 3, alike.links, alike.links
-        return np.zeros(shape, np.bool_), alike.out[:, None], alike.within[:, None]
+        usable[:, BESIDE, outer, inner.T] = True
+        not_joined = ~program.joined[group.kind, inner_member, class_member]
+        preferred[:, BESIDE, inner, inner.T] = not_joined
+        ends = program.along[group.arc, class_member]
+        usable[:, BESIDE, inner, outer.T] = self._has_inner_path(outer_member, ends)
+
+        avoids_member = self.next_member[group.kind, inner_member, class_member] != group.members
+        preferred[:, DIRECT, inner, inner.T] = avoids_member
+        case = program.case[1 - group.arc, outer_member, class_member]
+        avoids_link = (case == WITHIN) | ((case == OVER_Z) & (group.kind != QUADRIC))
+        preferred[:, DIRECT, inner, outer.T] = avoids_link
+        usable[:, DIRECT, inner, outer.T] = True
+        return _RepairLinks(_without_own_link(usable | preferred), _without_own_link(preferred))
+
+    def _has_inner_path(self, start: NDArray[Any], end: NDArray[Any]) -> Bits:
+        """Whether supernodes of both kinds have an inner path from one member to another."""
+        has_path: Bits = np.all(self.next_member[:, start, end] >= 0, axis=0)
+        return has_path
 
 
-def _others(sets: Bits) -> Bits:
-    """Remove from each class's set the link that the class leads over."""
-    link = np.arange(sets.shape[3])
-    sets[:, :, link, link] = False
-    return sets
+def _without_own_link(serves: Bits) -> Bits:
+    """Remove from each class's set the link that the class itself leads over."""
+    link = np.arange(serves.shape[3])
+    serves[:, :, link, link] = False
+    return serves

@@ -1,8 +1,9 @@
-"""The classes of a whole PolarStar by what they lead to: three a link.
+"""The egress classes of a whole PolarStar, three for each link, and how much each of them serves.
 
-A class is a link and what it serves: the neighbour itself (*direct*), other switches of the
-supernodes beside its own (*beside*), or all else (*beyond*). So say the rows of a program with a
-`shift`, which proves minimal delivery (`star_program`).
+A class is a link together with the destinations that it serves: the neighbour itself (*direct*),
+other switches of the neighbour supernodes (*beside*), or all other destinations (*beyond*). The
+rows of a `StarProgram` choose among the three by its `shift`. `star_program` proves that such rows
+deliver all packets over minimal paths.
 """
 
 from __future__ import annotations
@@ -19,68 +20,79 @@ from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.star_rows import StarProgram
 from extensions.scale.star_choices import BESIDE, DIRECT
-from extensions.scale.star_links import AlikeSupernodes
 from extensions.scale.star_program import (
     SupernodeMembers,
     program_of,
     proved_members,
 )
+from extensions.scale.supernode_groups import SupernodeGroup
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StarClasses:
-    """The classes of a build of N supernodes of k members, whose switches have K links at most.
+    """The classes of a build whose switches have at most K links: class c leads over link c mod K.
 
-    Class c leads over link c modulo K.
+    The destinations of classes 0 … K - 1 are beyond, of K … 2K - 1 direct, of 2K … 3K - 1 beside.
     """
 
     build: Build
-    """The build whose classes they are."""
+    """The build that has these classes."""
     members: SupernodeMembers
-    """The members of all supernodes, as cabled and programmed."""
+    """How the members of all supernodes are cabled, which is as the program takes them to be."""
     use: PortUse
-    """The use of every port."""
+    """What each port is used for."""
 
     @classmethod
     @lru_cache(maxsize=1)
     def of(cls, build: Build) -> StarClasses | None:
-        """The classes of a build with sound cables and prefixes; None: it has no such classes."""
-        far, port = build.wiring.far, build.tables.classes.port
+        """The classes of a build with sound cables and prefixes.
+
+        None if the build is no whole PolarStar, or does not have three classes a link.
+        """
+        far, ports = build.wiring.far, build.tables.classes.port
         links = far.shape[1]
-        if not polarstar.is_whole(build.topology) or port.shape[1] != 3 * links:
+        if not polarstar.is_whole(build.topology) or ports.shape[1] != 3 * links:
             return None
-        program = _program(build, links)
+        program = _three_class_program(build, links)
         members = proved_members(build, program) if program else None
         if members is None or not members.as_programmed():
             return None
-        result = cls(build, members, PortUse.of(build.wiring))
-        for some in result.use.blocks():
-            numbers = np.where(far[some] >= 0, np.arange(links), -1)
-            if not np.array_equal(result.use.part(some).links(port[some]), np.tile(numbers, 3)):
+        classes = cls(build, members, PortUse.of(build.wiring))
+        for block in classes.use.blocks():
+            cabled_link = np.where(far[block] >= 0, np.arange(links), -1)
+            class_link = classes.use.part(block).links(ports[block])
+            if not np.array_equal(class_link, np.tile(cabled_link, 3)):
                 return None
-        return result if any(True for _ in result.alike()) else None
+        has_groups = any(True for _ in classes.groups())
+        return classes if has_groups else None
 
-    def alike(self) -> Iterator[AlikeSupernodes]:
-        """The supernodes, those together whose links are numbered alike."""
-        return AlikeSupernodes.each(self.members.program)
+    def groups(self) -> Iterator[SupernodeGroup]:
+        """The supernodes, grouped by how their links are numbered."""
+        return SupernodeGroup.all_of(self.members.program)
 
-    def rows(self, x: int) -> NDArray[np.int64]:
-        """int64[k, C]: how many destinations each class of a supernode's switches leads to."""
+    def destination_counts(self, supernode: int) -> NDArray[np.int64]:
+        """How many destinations each class of a supernode's switches serves, int64[k, C]."""
         routes, k = self.build.tables.routes, self.members.program.members
-        classes, prefix = self.build.tables.classes.port.shape[1], routes.prefixes(x * k)
-        egress = np.minimum(routes.egress[x * k : (x + 1) * k], classes).astype(np.intp)
+        classes = self.build.tables.classes.port.shape[1]
+        switches = slice(supernode * k, (supernode + 1) * k)
+        # Values that are no class (local delivery, no route) are counted in one extra column.
+        egress = np.minimum(routes.egress[switches], classes).astype(np.intp)
         egress += np.arange(k)[:, None] * (classes + 1)
-        single = int(np.searchsorted(prefix, len(self.build.wiring.far)))
-        single_rows, whole = (
-            np.bincount(part.ravel(), minlength=k * (classes + 1)).reshape(k, -1)[:, :-1]
-            for part in (egress[:, :single], egress[:, single:])
-        )
-        counted: NDArray[np.int64] = single_rows + whole * k
-        return counted
+
+        def rows_by_class(columns: slice) -> NDArray[np.int64]:
+            """How many of these rows lead to each class, int64[k, C]."""
+            counts = np.bincount(egress[:, columns].ravel(), minlength=k * (classes + 1))
+            return counts.reshape(k, -1)[:, :-1]
+
+        prefixes = routes.prefixes(supernode * k)
+        first_aggregate = int(np.searchsorted(prefixes, len(self.build.wiring.far)))
+        exact_rows = rows_by_class(slice(first_aggregate))
+        aggregate_rows = rows_by_class(slice(first_aggregate, None))
+        return exact_rows + aggregate_rows * k
 
 
-def _program(build: Build, links: int) -> StarProgram | None:
-    """The program of all rows of a build, with three classes for each of so many links."""
+def _three_class_program(build: Build, links: int) -> StarProgram | None:
+    """The program of all rows of a build, if it has three classes for each of so many links."""
     program = program_of(build)
     shift = np.array([BESIDE * links, DIRECT * links], np.uint16)
     return program if program and np.array_equal(program.shift, shift) else None

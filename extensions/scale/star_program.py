@@ -1,29 +1,29 @@
 """Minimal delivery of every pair, proved of the program that a PolarStar's rows are computed from.
 
-The rows of `compilers.tables.star_rows` are a function of program and cables, which says the same
-of all supernodes of a kind: quadric or not. So none is computed; if
+The rows of `compilers.tables.star_rows` are a function of the program and of the cables, and that
+function is the same for all supernodes of a kind: ordinary, or of a quadric. So the proof computes
+no row. It checks four conditions:
 
-1. the link of every class leads where the program takes it to lead: to the members of the
+1. The link of every class leads where the program takes it to lead: to the members of the
    neighbour supernodes, ascending, that a bijection gives for arcs up or down, and within the
-   supernode as in all others of its kind; and there are no other links,
-2. any supernodes x, Y have exactly one z among the lines around both, over which x serves Y where
-   they are remote,
-3. of supernodes next to each other, by kind and direction: a direct link is taken where there is
-   one, else the switch behind the class taken has a direct link to the destination,
-4. within a supernode, by kind: so too, but where members have no common neighbour, out of it,
+   supernode as in all others of its kind. There are no other links.
+2. Any two supernodes x, Y have exactly one z that is on the lines of both, and x serves Y over this
+   z where they are remote.
+3. For supernodes next to each other, by kind and direction: a direct link is taken where there is
+   one. Else the switch behind the class taken has a direct link to the destination.
+4. Within a supernode, by kind: the same, but members without a common neighbour send packets out.
 
-then all pairs have minimal paths. Direct links serve by 3 and 4, so near destinations are one or
-two links away; out of a supernode a packet comes to one next to it, from which it is two more by 3.
-No fewer: by 1 a switch behind a link out is joined to no other member of the supernode. Remote: by
-1 every switch has one link to z, from which by 3 all members of Y are one link away, or two; a path
-of two links has its middle in z, the one common neighbour. So one member of Y is two links away,
-and the others are three.
+Then all pairs have minimal paths. Direct links serve by 3 and 4, so near destinations are one or
+two links away. A packet sent out of its supernode comes to a supernode next to it, from which it is
+two more links by 3. No path is shorter: by 1 a switch behind an outer link is joined to no other
+member of the supernode. Remote destinations: by 1 every switch has one link to z, from which by 3
+all members of Y are one or two links away. A path of two links has its middle in z, the one common
+neighbour. So one member of Y is two links away, and the others are three.
 
 What 3 says over z holds by 2 whatever z is: x itself if that is a quadric (its loop link), y if
 that is one, else a supernode next to both, in any order of numbers.
 
-That rows are decoded so is looked at in some, computed and judged by the cables alone
-(`extensions.scale.row_sample`).
+`extensions.scale.row_sample` checks by samples that the rows are decoded as is assumed here.
 """
 
 from __future__ import annotations
@@ -41,18 +41,20 @@ from compilers.tables.intermediate_form import no_route
 from compilers.tables.star_rows import OVER_Z, TO_Y, WITHIN, StarEgress, StarPrefixes, StarProgram
 
 UP, DOWN = range(2)
-"""Arcs to a supernode of a larger number, and of a smaller: the numbers of `StarProgram.case`."""
+"""Arcs to a supernode of a larger number, and of a smaller one: places in `StarProgram.case`."""
 NO_MEMBER = -1
 Bits = NDArray[np.bool_]
 
 
 def proved_program(build: Build) -> tuple[int, ...] | None:
-    """The hop counts of a whole PolarStar of which the program proves that all pairs are minimal.
-
-    None where rows are stored, or a condition does not hold, which proves nothing.
+    """The hop counts of a whole PolarStar whose program proves that all pairs are minimal.
 
     Args:
-        build: sound cables and prefixes (`compilers.proof.soundness.build_soundness.walkable`).
+        build: with sound cables and prefixes (`compilers.proof.soundness.build_soundness`).
+
+    Returns:
+        How many pairs of switches have a path of 0, 1, … links. None if rows are stored, or if a
+        condition does not hold, which proves nothing.
     """
     program = program_of(build)
     members = proved_members(build, program) if program else None
@@ -61,67 +63,72 @@ def proved_program(build: Build) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)
 def proved_members(build: Build, program: StarProgram) -> SupernodeMembers | None:
-    """The members of supernodes, of which a program has minimal paths for all pairs; else None.
+    """The members of supernodes, if the program has minimal paths for all pairs; else None.
 
     Args:
         build: as above; its rows are those of the program.
-        program: see above.
+        program: of `program_of`.
     """
-    if not build.topology.endpoints.all() or not _joined(program):
+    if not build.topology.endpoints.all() or not _one_common_neighbour(program):
         return None
     members = SupernodeMembers.of(build, program)
-    if members is None or not members.all_linked() or not members.near() or not members.own():
+    if members is None or not members.all_linked():
         return None
-    return members
+    return members if members.serve_neighbours() and members.serve_each_other() else None
 
 
 def program_of(build: Build) -> StarProgram | None:
-    """The program that all rows of a build are computed from, None where there is none."""
-    routes, h = build.tables.routes, build.topology.hierarchy
+    """The program that all rows of a build are computed from; None if there is none."""
+    routes, hierarchy = build.tables.routes, build.topology.hierarchy
     if not isinstance(routes.egress, StarEgress) or not isinstance(routes.prefix, StarPrefixes):
         return None
     program: StarProgram = routes.egress.packed
-    structure, k = len(program.around), program.members
-    aggregate = structure * k + np.arange(structure).repeat(k)
-    same = np.array_equal(routes.prefix.packed.around, program.around)
-    same &= routes.prefix.packed.members == k == h and len(build.wiring.far) == structure * k
-    return program if same and np.array_equal(routes.aggregate, aggregate) else None
+    supernodes, k = len(program.around), program.members
+    aggregate = supernodes * k + np.arange(supernodes).repeat(k)
+    is_sound = (
+        np.array_equal(routes.prefix.packed.around, program.around)
+        and routes.prefix.packed.members == k == hierarchy
+        and len(build.wiring.far) == supernodes * k
+        and np.array_equal(routes.aggregate, aggregate)
+    )
+    return program if is_sound else None
 
 
-def _joined(program: StarProgram) -> bool:
+def _one_common_neighbour(program: StarProgram) -> bool:
     """Condition 2."""
-    around, structure = program.around, len(program.around)
-    lines = np.zeros((structure, structure), np.bool_)
-    lines[np.arange(structure)[:, None], around] = True
-    if (lines != lines.T).any():
+    lines, supernodes = program.around, len(program.around)
+    on_line = np.zeros((supernodes, supernodes), np.bool_)
+    on_line[np.arange(supernodes)[:, None], lines] = True
+    if (on_line != on_line.T).any():
         return False
-    for x in range(structure):
-        common = np.bincount(around[around[x]].ravel(), minlength=structure)
+    for x in range(supernodes):
+        common = np.bincount(lines[lines[x]].ravel(), minlength=supernodes)
         common[x] = 1
         if (common != 1).any():
             return False
-        served = np.flatnonzero(~lines[x]) if lines[x, x] else np.arange(structure)
-        served = served[served != x]
-        if not lines[program.neighbours(x)[program.middle_places(x)[served]], served].all():
+        over_z = np.flatnonzero(~on_line[x]) if on_line[x, x] else np.arange(supernodes)
+        over_z = over_z[over_z != x]
+        z = program.neighbours(x)[program.middle_places(x)[over_z]]
+        if not on_line[z, over_z].all():
             return False
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class SupernodeMembers:
-    """The members of a supernode as all are cabled: k of them, with at most L links within."""
+    """How the k members of every supernode are cabled, each with at most L inner links."""
 
     program: StarProgram
     """The program of all switches."""
     along: dict[int, Numbers] = field(default_factory=dict)
-    """int[k] by arc, the member behind the link to the other supernode."""
+    """int[k] by arc (UP or DOWN), the member of the other supernode behind each member's link."""
     inner: dict[int, Numbers] = field(default_factory=dict)
-    """int[k, L] by kind (1 of a quadric), the member behind each link within, NO_MEMBER beyond the
-    last."""
+    """int[k, L] by kind (1 for quadrics, else 0), the member behind each inner link; NO_MEMBER
+    after the last one."""
 
     @classmethod
     def of(cls, build: Build, program: StarProgram) -> SupernodeMembers | None:
-        """Condition 1: as the first supernodes are cabled, if all others are, too."""
+        """Read the first supernode of each kind; None unless the others are alike (condition 1)."""
         members, use = cls(program), PortUse.of(build.wiring)
         classes = min(build.tables.classes.port.shape[1], no_route(build.tables.routes.egress))
         for x in range(len(program.around)):
@@ -129,96 +136,120 @@ class SupernodeMembers:
             link = use.part(switches).links(build.tables.classes.port[switches, :classes])
             far = build.wiring.far[switches]
             behind = np.where(link < 0, -1, np.take_along_axis(far, np.maximum(link, 0), axis=1))
-            if not members._cabled(x, behind, np.count_nonzero(far >= 0, axis=1)):
+            if not members._agree_with(x, behind, np.count_nonzero(far >= 0, axis=1)):
                 return None
         return members
 
-    def _cabled(self, x: int, behind: Numbers, links: Numbers) -> bool:
-        """Whether the classes of a supernode, [k, C], lead to the switches that they should."""
-        program, k = self.program, self.program.members
-        beside = program.neighbours(x)
-        of = int(len(beside) < program.around.shape[1])  # a quadric is next to itself
-        below, inside = int(np.searchsorted(beside, x)), program.links[of].astype(np.int64)
-        if (inside < 0).any() or (links != len(beside) + inside).any():
-            return False
-        if len(beside) + int(inside.max()) > behind.shape[1]:
-            return False
-        over = program.links_to(x, np.arange(len(beside)), np.arange(k))
-        out = np.take_along_axis(behind, over, axis=1) - beside * k
-        for arc, some in ((DOWN, out[:, :below]), (UP, out[:, below:])):
-            if some.size and (some != self.along.setdefault(arc, some[:, 0])[:, None]).any():
-                return False
-        place = np.arange(int(inside.max()))
-        present = place < inside[:, None]
-        within = behind[:, below : below + len(place)] - x * k
-        strays = ((out < 0) | (out >= k)).any() or (present & ((within < 0) | (within >= k))).any()
-        within = np.where(present, within, NO_MEMBER)
-        return not strays and np.array_equal(within, self.inner.setdefault(of, within))
+    def _agree_with(self, x: int, behind: Numbers, link_counts: Numbers) -> bool:
+        """Whether a supernode is cabled as the program and the supernodes before it say.
 
-    def behind(self, of: int, place: Numbers) -> Numbers:
-        """[k, n]: the member behind the link in a place within, [k, n]; NO_MEMBER if none is."""
-        inner = np.pad(self.inner[of], ((0, 0), (0, 1)), constant_values=NO_MEMBER)
+        Args:
+            x: the supernode. The first one of a kind, and of an arc, is entered as the pattern.
+            behind: int[k, C], the switch behind each class of its members, -1 for none.
+            link_counts: int[k], how many links its members have.
+        """
+        program, k = self.program, self.program.members
+        neighbours = program.neighbours(x)
+        outer_count = len(neighbours)
+        kind = int(outer_count < program.around.shape[1])  # a quadric is on its own line
+        inner_counts = program.links[kind].astype(np.int64)
+        if (inner_counts < 0).any() or (link_counts != outer_count + inner_counts).any():
+            return False
+        most_inner = int(inner_counts.max())
+        if outer_count + most_inner > behind.shape[1]:
+            return False
+        smaller = int(np.searchsorted(neighbours, x))
+        outer_links = program.links_to(x, np.arange(outer_count), np.arange(k))
+        outer = np.take_along_axis(behind, outer_links, axis=1) - neighbours * k
+        for arc, members in ((DOWN, outer[:, :smaller]), (UP, outer[:, smaller:])):
+            if members.size:
+                pattern = self.along.setdefault(arc, members[:, 0])
+                if (members != pattern[:, None]).any():
+                    return False
+        inner = behind[:, smaller : smaller + most_inner] - x * k
+        has_link = np.arange(most_inner) < inner_counts[:, None]
+        if ((outer < 0) | (outer >= k)).any() or (has_link & ((inner < 0) | (inner >= k))).any():
+            return False
+        inner = np.where(has_link, inner, NO_MEMBER)
+        return np.array_equal(inner, self.inner.setdefault(kind, inner))
+
+    def behind(self, kind: int, place: Numbers) -> Numbers:
+        """The member behind the inner link of each member at a place, both int[k, n].
+
+        NO_MEMBER where a member has no link at this place.
+        """
+        inner = np.pad(self.inner[kind], ((0, 0), (0, 1)), constant_values=NO_MEMBER)
         last = inner.shape[1] - 1
         place = np.where((place < 0) | (place > last), last, place)
         return np.take_along_axis(inner, place.astype(np.intp), axis=1)
 
-    def joined(self, of: int) -> Bits:
-        """bool[k, k]: which members have a link within a supernode of a kind."""
-        inner, k = self.inner[of], self.program.members
+    def joined(self, kind: int) -> Bits:
+        """Which members of a supernode of a kind have a link to each other, bool[k, k]."""
+        inner, k = self.inner[kind], self.program.members
         matrix = np.zeros((k, k + 1), np.bool_)
-        matrix[np.arange(k)[:, None], inner] = True  # NO_MEMBER is the last
+        matrix[np.arange(k)[:, None], inner] = True  # NO_MEMBER stands for the last column
         return matrix[:, :k]
 
     def all_linked(self) -> bool:
-        """Whether no two of these links lead to the same member."""
-        counts = ((self.joined(of).sum(axis=1), self.program.links[of]) for of in self.inner)
-        return all(np.array_equal(*pair) for pair in counts)
+        """Whether no two inner links of a member lead to the same member."""
+        return all(
+            np.array_equal(self.joined(kind).sum(axis=1), self.program.links[kind])
+            for kind in self.inner
+        )
 
     def as_programmed(self) -> bool:
-        """Whether the program knows which links they have, and what bijections join them."""
+        """Whether the program states the same inner links and bijections as the cables have."""
         program = self.program
         along = (np.array_equal(program.along[arc], behind) for arc, behind in self.along.items())
-        inner = (np.array_equal(program.joined[of], self.joined(of)) for of in self.inner)
+        inner = (np.array_equal(program.joined[kind], self.joined(kind)) for kind in self.inner)
         return all(along) and all(inner)
 
-    def near(self) -> bool:
-        """Condition 3."""
+    def serve_neighbours(self) -> bool:
+        """Condition 3; two quadrics are never next to each other."""
         kinds = [(x, y) for x in self.inner for y in self.inner if not (x and y)]
-        return all(self._next_to(x, y, arc) for x, y in kinds for arc in self.along)
+        return all(self._serve_neighbour(x, y, arc) for x, y in kinds for arc in self.along)
 
-    def _next_to(self, x: int, y: int, arc: int) -> bool:
-        """Condition 3 of supernodes of these kinds: quadric or not, and one of them at most."""
+    def _serve_neighbour(self, kind_x: int, kind_y: int, arc: int) -> bool:
+        """Condition 3 from supernodes of one kind to those of another, over one arc."""
         program, along = self.program, self.along[arc]
         case, member = program.case[arc], np.arange(len(along))
         direct = along[:, None] == member
-        to_y = self.joined(y)[along]
-        within = self.behind(x, program.within[x, arc])
-        over_z = to_y  # which is y itself, if that is a quadric
-        if x:
-            over_z = self._arrives(self.behind(x, program.loop[:, None]), along)
-        elif not y:
-            ends = np.stack([a[b] for a, b in product(self.along.values(), repeat=2)], axis=1)
+        to_y = self.joined(kind_y)[along]
+        within_x = self.behind(kind_x, program.within[kind_x, arc])
+        if kind_x:
+            over_z = self._joined_across(self.behind(kind_x, program.loop[:, None]), along)
+        elif kind_y:
+            over_z = to_y  # z is y itself
+        else:
+            two_arcs = product(self.along.values(), repeat=2)
+            ends = np.stack([second[first] for second, first in two_arcs], axis=1)
             over_z = (ends[:, :, None] == member).all(axis=1)
         served = np.select(
             [direct, case == TO_Y, case == WITHIN, case == OVER_Z],
-            [case == TO_Y, to_y, self._arrives(within, along), over_z],
+            [case == TO_Y, to_y, self._joined_across(within_x, along), over_z],
             False,
         )
         return bool(served.all())
 
-    def _arrives(self, within: Numbers, along: Numbers) -> Bits:
-        """bool[k, k]: whether members, [k, n], are there and joined to each member of another."""
-        arrives: Bits = (within >= 0) & (along[within] == np.arange(len(along)))
-        return arrives
+    def _joined_across(self, members: Numbers, along: Numbers) -> Bits:
+        """Whether members exist, and are joined over an arc to each member y', bool[k, k].
 
-    def own(self) -> bool:
+        Args:
+            members: int[k, n], members of x, or NO_MEMBER; n is 1 or k.
+            along: int[k], the arc's bijection.
+        """
+        joined: Bits = (members >= 0) & (along[members] == np.arange(len(along)))
+        return joined
+
+    def serve_each_other(self) -> bool:
         """Condition 4."""
-        return all(self._own(of) for of in self.inner)
+        return all(self._serve_each_other(kind) for kind in self.inner)
 
-    def _own(self, of: int) -> bool:
-        joined, step = self.joined(of), self.program.step[of]
+    def _serve_each_other(self, kind: int) -> bool:
+        """Condition 4 within supernodes of one kind."""
+        joined, step = self.joined(kind), self.program.step[kind]
         member = np.arange(len(joined))
-        behind = self.behind(of, step)
+        behind = self.behind(kind, step)
         served = np.select(
             [joined, joined @ joined],
             [behind == member, (behind >= 0) & joined[behind, member]],
@@ -228,24 +259,24 @@ class SupernodeMembers:
         return bool(served.all())
 
     def hop_counts(self) -> tuple[int, ...]:
-        """The pairs at this distance in links, where all conditions hold."""
+        """How many pairs of switches are 0, 1, 2 and 3 links apart, if all conditions hold."""
         program, k = self.program, self.program.members
-        structure, lines = program.around.shape
+        supernodes, lines = program.around.shape
         counts = np.zeros(4, np.int64)
         quadrics = int(np.count_nonzero(program.quadric))
-        for of, number in enumerate((structure - quadrics, quadrics)):
+        for kind, number in enumerate((supernodes - quadrics, quadrics)):
             if not number:
                 continue
-            joined = self.joined(of)
-            common = joined @ joined & ~joined & ~np.eye(k, dtype=np.bool_)
-            ones, twos = int(joined.sum()), int(common.sum())
-            near, remote = lines - of, structure - 1 - (lines - of)
-            counts += number * np.array(
-                [
-                    0,
-                    ones + near * k,
-                    twos + (near * (k - 1) + remote) * k,
-                    k * (k - 1) - ones - twos + remote * k * (k - 1),
-                ]
-            )
+            joined = self.joined(kind)
+            two_apart = joined @ joined & ~joined & ~np.eye(k, dtype=np.bool_)
+            ones, twos = int(joined.sum()), int(two_apart.sum())
+            near = lines - kind
+            remote = supernodes - 1 - near
+            of_supernode = [
+                0,
+                ones + near * k,
+                twos + (near * (k - 1) + remote) * k,
+                k * (k - 1) - ones - twos + remote * k * (k - 1),
+            ]
+            counts += number * np.array(of_supernode)
         return tuple(np.trim_zeros(counts, "b").tolist())

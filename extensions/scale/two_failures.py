@@ -1,53 +1,71 @@
-"""Two failures in a whole PolarFly, proved of its classes: any two links or switches.
+"""Two failures in a whole PolarFly: a proof by its classes for any two links or switches.
 
-Any two switches have one path of two links at most (`TwoLinkClasses`), so a path of two links meets
-what can be said beforehand. Towards d, which is up; "next to d" is ~d; a class is *behind* v if it
-leads over v to others, *direct* if it leads to v itself. The conditions:
+Any two switches have one path of two links at most (`TwoLinkClasses`), so conditions on classes say
+which switches a repaired path meets. Packets are for hosts at switch d, which is up.
 
-1. Behind: two neighbours of repair at least, none of them the apex of its link.
-2. Behind: two neighbours of bounce at least, of which the first two are not that apex.
-3. Direct: two neighbours of repair at least; where its link has an apex, that is the first.
+Notation: `a ~ b` means that switches a and b are next to each other, `~d` "next to d", and `a×b` is
+the common neighbour of a and b. A class is *behind* v if it leads over its neighbour v to other
+switches, *direct* if it leads to v itself. The *apex* of a link is the common neighbour of its two
+ends.
+
+The conditions:
+
+1. A class behind has two neighbours of repair at least. None of them is the apex of its link.
+2. A class behind has two neighbours of bounce at least. The first two are not that apex.
+3. A direct class has two neighbours of repair at least. If its link has an apex, that is the first.
 4. Let the links u-d and y-d have no apex. u *sends to* y if one of its neighbours of repair r
-   bounces to an x (the first in its order) that serves d over y. Not both send to each other.
+   bounces to an x (the first in its order) that serves d over y. If u sends to y, then y does not
+   send to u.
 
-*Proof.* Without failures nothing comes in by its minimal port, and to u ~d only from switches that
-are not next to d (`_direct_detours`). Only failures that a packet tests change its path; it
-tests links of the switch where it is. F1: two switches have one common neighbour at most. F2: a
-neighbour r of u that is not next to d serves it over r×d, their common neighbour. Where u is not
-next to d either, r×d is not u, and it is u's minimal v only if r ~ v.
+Two facts are used throughout. F1: two switches have one common neighbour at most. F2: a neighbour r
+of u that is not next to d serves it over r×d. If u is not next to d either, r×d is not u, and it is
+u's minimal next hop v only if r ~ v.
 
-*u not next to d, u-v is down (link, or v).* By (1) a neighbour of repair is up and not the ingress,
-or the ingress is one. Either way the packet comes to an r ~ u, not ~v, so not next to d (F1: v is
-u×d). It is sent to w = r×d, neither u nor v. *r-w down:* r's repair r2, not u, is not ~w, so not
-next to d; r2×d is not w, nor v: r2 ~ v would make r2 = u. It arrives. *w-d down:* next paragraph.
-Else it arrives.
+Proof
+-----
+Without failures no packet comes in by its minimal port; to a u ~d packets come only from switches
+that are not next to d (`_direct_classes_have_alternates`). Only failures that a packet meets change
+its path, and it meets failures of the links of the switch where it is.
 
-*Second failure w-d, w ≠ v ~d, v not ~w.* Where w-d has an apex b: b ≠ v, and b-d is up. Else the
-repair r' of w (not the ingress) bounces to x', which is not ~w by (2), and not v, as v is not ~r'
-(F1: r' and d have w). y' = x'×d is not w. If y' is v, and v or x'-v down, then x' is behind v, and
-its repair r3 is neither ~v nor r'. r3×d is not v, and not w: r3 ~ w makes r3 = r'. It arrives.
+*u is not next to d, and u-v is down (the link, or v).* By (1) a neighbour of repair is up and not
+the ingress, or the ingress is such a neighbour. Either way the packet comes to an r ~ u that is not
+~v, so not next to d (F1: v is u×d). From there it is sent to w = r×d, which is neither u nor v. *If
+r-w is down too:* r's repair r2, not u, is not ~w, so not next to d; r2×d is not w, nor v, as r2 ~ v
+would make r2 = u. The packet arrives. *If w-d is down too:* see the next paragraph. Else it
+arrives.
 
-*u ~ d, u-d down, apex a.* It goes to a and d. *a-d down:* a's repair is not u, the ingress, so an r
-not next to d, which bounces to x not ~a: x×d is not a, and not u, as x ~ u would make x = a. *u-a
-down:* to another repair r, or to the ingress, which is not next to d either; it bounces to x not
-~u: x×d is not u, and not a: x and u would both be between r and a.
+*The second failure is w-d, with w ≠ v ~d, and v not ~w.* If w-d has an apex b: b ≠ v, and b-d is
+up. Else the repair r' of w (not the ingress) bounces to x', which is not ~w by (2), and not v, as v
+is not ~r' (F1: r' and d have w). y' = x'×d is not w. If y' is v, and v or x'-v is down, then x' is
+behind v, and its repair r3 is neither ~v nor r'. r3×d is not v, and not w, as r3 ~ w makes r3 = r'.
+The packet arrives.
 
-*u ~ d, u-d down, no apex.* To a repair r, or the ingress where that is one: r bounces to x not ~u,
-and y = x×d is not u. *u-r or r-x down:* the next one serves. *x-y down:* x's repair r3, not r, is
-not ~y, and ~u only if r3 = r: it arrives. *y-d down:* over an apex of y-d, which is not u, else y
-were one of u-d; or by repair and bounce to y' ≠ y, and y' ≠ u by (4).
+*u ~ d, and u-d is down and has an apex a.* The packet goes to a, and on to d. *If a-d is down too:*
+a's repair is not u, the ingress, so it is an r not next to d, which bounces to x not ~a. x×d is not
+a, and not u, as x ~ u would make x = a. *If u-a is down too:* the packet goes to another repair r,
+or to the ingress, which is not next to d either. That bounces to x not ~u. x×d is not u, and not a,
+as x and u would both be between r and a.
+
+*u ~ d, and u-d is down and has no apex.* The packet goes to a repair r, or to the ingress if that
+is one. r bounces to x not ~u, and y = x×d is not u. *If u-r or r-x is down too:* the next repair or
+bounce serves. *If x-y is down too:* x's repair r3, not r, is not ~y, and ~u only if r3 = r, so the
+packet arrives. *If y-d is down too:* it goes over an apex of y-d, which is not u, or else y would
+be an apex of u-d. Or it goes by repair and bounce to y' ≠ y, and y' ≠ u by (4).
 
 *Bounced paths* (`Forwarding.bounces`). Hosts at s ~ d may send to any r ~ s. If r is not next to d,
-its minimal is s, and it bounces to w, or w', both not ~s by (2), or returns the packet to s if both
-are down. From there on it is on minimal paths, of which the above holds. Two things are new. *A
-path in that is the apex a of u-d*, where u-d is down: u takes another repair r, which bounces to x
-not ~u, for y = x×d, not u, nor a, as x ~ a would make x = u; or it returns to a, with d next. If
-y-d is down as well, y sends to y' ≠ y; where y' is u, a now is no ingress and comes first. *r-w
-down, then y-d, y = w'×d.* y's repairs serve as above: none of them is r, or y were r×d, which is s;
-and where one bounces to r, it goes on to s and d.
+its minimal next hop is s, and it bounces to w, or to w', both not ~s by (2), or returns the packet
+to s if both are down. From there on the packet is on minimal paths, of which the above holds. Two
+things are new:
 
-The lengths are those of these paths. As every condition is of the class that d is in, one that does
-not hold names the destinations that it leaves open.
+- *The packet comes in from the apex a of u-d, and u-d is down.* u takes another repair r, which
+  bounces to x not ~u. y = x×d is not u, nor a, as x ~ a would make x = u. Or u returns the packet
+  to a, with d next. If y-d is down as well, y sends to y' ≠ y. If y' is u, a is no ingress now and
+  comes first.
+- *r-w is down, and then y-d, y = w'×d.* y's repairs serve as above: none of them is r, or y would
+  be r×d, which is s. If one bounces to r, the packet goes on to s and d.
+
+The bounds on lengths are those of these paths. Each condition is one of the class that d is in. So
+a condition that does not hold names the destinations that it leaves open.
 """
 
 from __future__ import annotations
@@ -55,97 +73,143 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.proof.local.other_proofs import TwoFailures
 from compilers.proof.soundness.port_use import Numbers, alternate_sets
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
-from extensions.scale.two_link_classes import Links, TwoLinkClasses
+from extensions.scale.two_link_classes import FirstAlternatives, Links, TwoLinkClasses
 
-APEXES, ONE_WITHOUT, TWO_WITHOUT = 4, 5, 6
-"""Links that two repairs add at most: towards switches whose links have apexes, where one has none,
-where one without sends to another; packets are then on their way for two links more."""
-TWO, AROUND = 2, 7
-"""The same of bounced paths that begin over an apex, where some link has none: u-r-x-y, y's repair
-to u, and over the apex after all."""
+WITH_APEXES, ONE_WITHOUT, TWO_WITHOUT = 4, 5, 6
+"""The most links that two repairs add: towards a switch all of whose links have apexes; where some
+link has none; and where one such link sends to another. A packet is then on its way for two links
+more."""
+MARKED_WITHOUT = 7
+"""The same for packets that hosts send over other links than the minimal one, such as the link to
+an apex, towards a switch of whose links some has no apex. A path may be u-r-x-y, then y's repair to
+u, and over the apex after all."""
+FEWEST_ONWARD = 3
+"""The fewest links by which a switch must be able to spread marked packets, so that one is left
+after two failures."""
 
 
 def two_failures(build: Build) -> TwoFailures | None:
-    """What any two failures do in a whole PolarFly; None: it is none, or marks may have no path.
+    """What any two failures do in a whole PolarFly.
 
     Args:
-        build: of which minimal delivery, and the repair of single failures, are proved.
+        build: with minimal delivery, and the repair of single failures, proved.
+
+    Returns:
+        None if the build is no whole PolarFly, or if two failures may leave a marked packet without
+        a path.
     """
     marks = build.forwarding.marks
-    if marks and fewest_onward(build.wiring) <= TWO:
+    if marks and fewest_onward(build.wiring) < FEWEST_ONWARD:
         return None
     classes = TwoLinkClasses.of(build)
     if classes is None:
         return None
-    result = _by_classes(classes)
-    if not marks and not _direct_detours(classes):
-        return result
+    proof = _proof_of_minimal_paths(classes)
+    if not marks and not _direct_classes_have_alternates(classes):
+        return proof
     # Packets may come in from the apexes of links.
-    return replace(result, stretch=np.where(result.stretch > APEXES, AROUND, result.stretch))
+    has_apexes = proof.stretch <= WITH_APEXES
+    return replace(proof, stretch=np.where(has_apexes, proof.stretch, MARKED_WITHOUT))
 
 
-def _direct_detours(classes: TwoLinkClasses) -> bool:
+def _direct_classes_have_alternates(classes: TwoLinkClasses) -> bool:
     """Whether hosts send packets for a neighbour to other neighbours, too."""
-    w, port = classes.build.wiring, classes.build.tables.classes.port
-    s, k = np.nonzero(w.far >= 0)
-    direct = np.zeros(port.shape, np.bool_)
-    direct[s, classes.direct[s, k]] = True
+    wiring, ports = classes.build.wiring, classes.build.tables.classes.port
+    switch, link = np.nonzero(wiring.far >= 0)
+    is_direct = np.zeros(ports.shape, np.bool_)
+    is_direct[switch, classes.direct[switch, link]] = True
     alternates = alternate_sets(classes.build, classes.use)
-    return bool(alternates[direct].any())
+    return bool(alternates[is_direct].any())
 
 
-def _by_classes(classes: TwoLinkClasses) -> TwoFailures:
-    """Look at all classes, and at the bounces of links that are in no triangle."""
-    c, far = classes.build.tables.classes, classes.build.wiring.far
-    repair = classes.use.links(c.protection)
-    first, second = classes.first_two(repair)
-    bounce, other = classes.first_two(classes.use.links(c.bounce))
-    apex = classes.class_apex
-    inner = (repair == apex[..., None]).any(axis=2) | (bounce == apex) | (other == apex)
-    wrong = (second < 0) | (other < 0) | ((apex >= 0) & inner)
-    holds = classes.without((classes.rows > 0) & wrong)
-    s, k = np.nonzero(far >= 0)
-    number, over = classes.direct[s, k], classes.apex[s, k]
-    bad = (second[s, number] < 0) | ((over >= 0) & (first[s, number] != over))
-    holds[far[s, k][bad]] = False
-    bare = over < 0
-    u, d = s[bare], far[s, k][bare]
-    sends = _sent(classes, repair, bounce, u, d)
-    is_bare = sends >= 0
-    returns = (sends[:, np.maximum(sends, 0)] == np.arange(len(u))).any(axis=0) & is_bare
-    holds[d[returns.any(axis=0)]] = False
-    stretch = np.full(len(far), APEXES)
+def _proof_of_minimal_paths(classes: TwoLinkClasses) -> TwoFailures:
+    """Check conditions 1 to 4, for packets that set out on their minimal paths."""
+    tables, far = classes.build.tables.classes, classes.build.wiring.far
+    repair = classes.use.links(tables.protection)
+    repairs = classes.first_alternatives(repair)
+    bounces = classes.first_alternatives(classes.use.links(tables.bounce))
+    holds = classes.not_served_by(_violations_behind(classes, repair, repairs, bounces))
+
+    # Condition 3, for each link u-d of the class for d alone.
+    u, link = np.nonzero(far >= 0)
+    d, direct, apex = far[u, link], classes.direct[u, link], classes.apex[u, link]
+    is_violation = (repairs.second[u, direct] < 0) | (
+        (apex >= 0) & (repairs.first[u, direct] != apex)
+    )
+    holds[d[is_violation]] = False
+
+    # Condition 4, for each link u-d without an apex.
+    u, d = u[apex < 0], d[apex < 0]
+    sends_to = _links_sent_to(classes, repair, bounces.first, u, d)
+    sends = sends_to >= 0
+    sends_back = (sends_to[:, np.maximum(sends_to, 0)] == np.arange(len(u))).any(axis=0) & sends
+    holds[d[sends_back.any(axis=0)]] = False
+
+    stretch = np.full(len(far), WITH_APEXES)
     stretch[d] = ONE_WITHOUT
-    stretch[d[is_bare.any(axis=0)]] = TWO_WITHOUT
+    stretch[d[sends.any(axis=0)]] = TWO_WITHOUT
     return TwoFailures(holds, stretch, stretch)
 
 
-def _sent(
+def _violations_behind(
+    classes: TwoLinkClasses, repair: Numbers, repairs: FirstAlternatives, bounces: FirstAlternatives
+) -> NDArray[np.bool_]:
+    """The classes that serve switches behind their neighbour against condition 1 or 2, bool[S, C].
+
+    Args:
+        classes: of the fabric.
+        repair: int[S, C, P], all links of repair.
+        repairs: the first two of them.
+        bounces: the first two links of bounce.
+    """
+    apex = classes.class_apex
+    names_apex = (repair == apex[..., None]).any(axis=2)
+    names_apex |= (bounces.first == apex) | (bounces.second == apex)
+    violates = (repairs.second < 0) | (bounces.second < 0) | ((apex >= 0) & names_apex)
+    behind: NDArray[np.bool_] = (classes.destinations_behind > 0) & violates
+    return behind
+
+
+def _links_sent_to(
     classes: TwoLinkClasses, repair: Numbers, bounce: Links, u: Numbers, d: Numbers
 ) -> Numbers:
-    """int64[P, n]: which of n links u-d each neighbour of repair sends to; -1: none of them.
+    """The link y-d that u sends packets for d to, by each neighbour of repair (condition 4).
 
-    What is not there is taken for the last link; other conditions do not hold then.
+    Where a repair or bounce does not exist, the last link stands in, as other conditions fail then.
+
+    Args:
+        classes: of the fabric.
+        repair: int[S, C, P], the links of repair.
+        bounce: int[S, C], the first link of bounce.
+        u: int[n], one end of n links without an apex.
+        d: int[n], the other end, where packets are to arrive.
+
+    Returns:
+        int64[P, n], places among these n links; -1 if the packet is sent to none of them.
     """
     far, egress = classes.build.wiring.far, classes.build.tables.routes.egress
     last = classes.link.shape[1] - 1
 
-    def over(links: Numbers, at: Numbers) -> Numbers:
-        number = np.minimum(egress[at, d].astype(np.intp), last)
-        switch: Numbers = far[at, links[at, number]].astype(np.int64)
-        return switch
+    def next_switch(links: Numbers, switch: Numbers) -> Numbers:
+        """The switch behind the link, of links int[S, C], of the class for d at each switch."""
+        number = np.minimum(egress[switch, d].astype(np.intp), last)
+        behind: Numbers = far[switch, links[switch, number]].astype(np.int64)
+        return behind
 
     key = u * len(far) + d
     order = np.argsort(key)
-    sent_to = []
-    for links in np.moveaxis(repair, 2, 0):
-        x = over(bounce, over(links, u))
-        sent = over(classes.link, x) * len(far) + d
-        place = order[np.minimum(np.searchsorted(key, sent, sorter=order), len(key) - 1)]
-        sent_to.append(np.where(key[place] == sent, place, -1))
-    return np.array(sent_to, np.int64).reshape(repair.shape[2], len(u))
+    sends_to = []
+    for repair_link in np.moveaxis(repair, 2, 0):
+        r = next_switch(repair_link, u)
+        x = next_switch(bounce, r)
+        y = next_switch(classes.link, x)
+        y_key = y * len(far) + d
+        place = order[np.minimum(np.searchsorted(key, y_key, sorter=order), len(key) - 1)]
+        sends_to.append(np.where(key[place] == y_key, place, -1))
+    return np.array(sends_to, np.int64).reshape(repair.shape[2], len(u))

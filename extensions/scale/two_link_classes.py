@@ -1,4 +1,4 @@
-"""The classes of a whole PolarFly by what they lead to, with the triangles on their links."""
+"""The classes of a whole PolarFly by what they lead to, with the triangles that links are in."""
 
 from __future__ import annotations
 
@@ -18,13 +18,23 @@ Links = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FirstAlternatives:
+    """Of the links that each class lists, the first two other than its minimal link."""
+
+    first: NDArray[Any]
+    """int[S, C], the first one; -1: there is none."""
+    second: NDArray[Any]
+    """int[S, C], the second one; -1: there is none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TwoLinkClasses:
-    """The classes of S switches with K links, any two of which have one path of two links."""
+    """The C classes of S switches with K links, any two of which have one path of two links."""
 
     build: Build
-    """The build whose classes they are."""
+    """The build that has these classes."""
     use: PortUse
-    """The use of every port."""
+    """What each port is used for."""
     link: Links
     """int16[S, C], the minimal link of each class, -1 where there is none."""
     apex: Links
@@ -35,85 +45,94 @@ class TwoLinkClasses:
     """int32[S, K], each neighbour's link to the switch."""
     direct: Numbers
     """intp[S, K], the class that leads to each neighbour alone."""
-    rows: NDArray[np.int64]
-    """int64[S, C], how many destinations the class serves behind the neighbour."""
+    destinations_behind: NDArray[np.int64]
+    """int64[S, C], how many destinations each class serves behind its neighbour, so without it."""
 
     @classmethod
     def of(cls, build: Build) -> TwoLinkClasses | None:
         """The classes of a build with minimal delivery; None where it is no whole PolarFly."""
         if not polarity.is_whole(build.topology):
             return None
-        w, egress, port = build.wiring, build.tables.routes.egress, build.tables.classes.port
-        apex = apex_links(w.far)
-        if not has_unique_paths(w.far, apex):
+        wiring, egress = build.wiring, build.tables.routes.egress
+        port = build.tables.classes.port
+        apex = apex_links(wiring.far)
+        if not has_unique_paths(wiring.far, apex):
             return None
-        use, count = PortUse.of(w), port.shape[1]
-        rows = egress.served(count) if isinstance(egress, LineEgress) else _rows(egress, count)
-        s, k = np.nonzero(w.far >= 0)
-        direct = np.zeros(w.far.shape, np.intp)
-        direct[s, k] = egress[s, w.far[s, k]]
-        np.subtract.at(rows, (s, direct[s, k]), 1)
+        use, classes = PortUse.of(wiring), port.shape[1]
+        switch, cabled_link = np.nonzero(wiring.far >= 0)
+        direct = np.zeros(wiring.far.shape, np.intp)
+        direct[switch, cabled_link] = egress[switch, wiring.far[switch, cabled_link]]
+        if isinstance(egress, LineEgress):
+            behind = egress.served(classes)
+        else:
+            behind = _destination_counts(egress, classes)
+        np.subtract.at(behind, (switch, direct[switch, cabled_link]), 1)
         link = use.links(port).astype(np.int16)
-        over = np.take_along_axis(apex, np.maximum(link, 0).astype(np.intp), axis=1)
+        apex_of_link = np.take_along_axis(apex, np.maximum(link, 0).astype(np.intp), axis=1)
         return cls(
             build=build,
             use=use,
             link=link,
             apex=apex,
-            class_apex=np.where(link >= 0, over, NO_APEX).astype(np.int16),
-            back=use.link[np.maximum(w.far, 0), w.far_port],
+            class_apex=np.where(link >= 0, apex_of_link, NO_APEX).astype(np.int16),
+            back=use.link[np.maximum(wiring.far, 0), wiring.far_port],
             direct=direct,
-            rows=rows,
+            destinations_behind=behind,
         )
 
-    def first_two(self, links: NDArray[np.int32]) -> tuple[Links, Links]:
-        """int16[S, C] twice: of links of classes, the first two that are not the minimal one."""
-        return first_two(links.astype(np.int16), self.link)
+    def first_alternatives(self, links: NDArray[np.int32]) -> FirstAlternatives:
+        """Of links that classes list, int32[S, C, n], the first two but the minimal one, int16."""
+        return first_alternatives(links.astype(np.int16), self.link)
 
-    def without(self, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[S]: the destinations that no class leads to which is wrong."""
+    def not_served_by(self, classes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The destinations that none of these classes leads to, bool[S], from bool[S, C]."""
         egress = self.build.tables.routes.egress
-        holds = np.ones(len(wrong), np.bool_)
-        for s in np.flatnonzero(wrong.any(axis=1)).tolist():
-            # What is no class, such as 65,535, is not wrong.
-            holds &= ~np.append(wrong[s], False)[
-                np.minimum(egress[s].astype(np.intp), wrong.shape[1])
-            ]
-        return holds
+        not_served = np.ones(len(classes), np.bool_)
+        for s in np.flatnonzero(classes.any(axis=1)).tolist():
+            # Values that are no class, such as 65,535, read the False after the last class.
+            number = np.minimum(egress[s].astype(np.intp), classes.shape[1])
+            not_served &= ~np.append(classes[s], False)[number]
+        return not_served
 
 
-def _rows(egress: Numbers, classes: int) -> NDArray[np.int64]:
-    """int64[S, C]: how many destinations have each class."""
-    rows = np.zeros((len(egress), classes + 1), np.int64)
+def _destination_counts(egress: Numbers, classes: int) -> NDArray[np.int64]:
+    """How many destinations each class of each switch serves, int64[S, C]."""
+    counts = np.zeros((len(egress), classes + 1), np.int64)
     last = min(classes, np.iinfo(egress.dtype).max)
-    for counted, row in zip(rows, egress, strict=True):
-        # What is no class, such as 65,535, is counted as one after the last.
-        counted[: last + 1] = np.bincount(np.minimum(row, last), minlength=last + 1)
-    return rows[:, :classes]
+    for of_switch, row in zip(counts, egress, strict=True):
+        # Values that are no class, such as 65,535, are counted after the last class.
+        of_switch[: last + 1] = np.bincount(np.minimum(row, last), minlength=last + 1)
+    return counts[:, :classes]
 
 
 def has_unique_paths(far: NDArray[np.int32], apex: NDArray[np.int16]) -> bool:
     """Whether no two switches have two paths of two links, in a graph of diameter two.
 
-    A switch that is reached once only, of all paths of two links from s: those that end next to s
-    are counted by the triangles at s, so as many as there are other switches have to be left.
+    Take all paths of two links from s. Those that end next to s are counted by the triangles at s.
+    If every other switch ends just one path, the rest are as many as there are other switches.
 
     Args:
         far: int32[S, K], the neighbours of each switch, -1 where it has fewer.
-        apex: of its `apex_links`.
+        apex: its `apex_links`.
     """
     degree = np.count_nonzero(far >= 0, axis=1)
     paths = np.where(far >= 0, degree[far] - 1, 0).sum(axis=1)
-    left = paths - np.count_nonzero(apex != NO_APEX, axis=1)
-    return bool((apex != SEVERAL).all() and (left == len(far) - 1 - degree).all())
+    paths_beyond = paths - np.count_nonzero(apex != NO_APEX, axis=1)
+    switches_beyond = len(far) - 1 - degree
+    return bool((apex != SEVERAL).all() and (paths_beyond == switches_beyond).all())
 
 
-def first_two(links: NDArray[Any], minimal: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """[S, C] twice: of links of classes, [S, C, n], the first two but the minimal one, -1: none."""
+def first_alternatives(links: NDArray[Any], minimal: NDArray[Any]) -> FirstAlternatives:
+    """Of links that classes list, the first two other than the minimal one.
+
+    Args:
+        links: int[S, C, n], in order; -1 is no link.
+        minimal: int[S, C].
+    """
     first = np.full(minimal.shape, -1, links.dtype)
     second = first.copy()
     for link in np.moveaxis(links, 2, 0):
         usable = (link >= 0) & (link != minimal) & (link != first)
         second = np.where(usable & (first >= 0) & (second < 0), link, second)
         first = np.where(usable & (first < 0), link, first)
-    return first, second
+    return FirstAlternatives(first, second)

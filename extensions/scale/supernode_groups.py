@@ -1,0 +1,126 @@
+"""The supernodes of a PolarStar, in groups whose switches number their links alike.
+
+The links of a switch are numbered in canonical order: first the *outer* links to supernodes with
+smaller numbers, then the *inner* links within its own supernode, then the outer links to supernodes
+with larger numbers. So all supernodes of one kind (ordinary, or of a quadric) with equally many
+smaller neighbours number their links alike. Within such a group, supernodes differ only in the
+triangles of the structure graph that they are part of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.star_rows import StarProgram
+from compilers.topology.triangles import apex_links
+
+ORDINARY, QUADRIC = 0, 1
+"""The kinds of supernodes, as places in the arrays of a `StarProgram`."""
+Numbers = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SupernodeGroup:
+    """g supernodes of k members; each member has D outer and L inner links, numbered alike."""
+
+    kind: int
+    """ORDINARY or QUADRIC."""
+    supernodes: Numbers
+    """int[g], the numbers of the supernodes."""
+    outer_links: Numbers
+    """int[D], the numbers of the links to other supernodes, ascending."""
+    inner_links: Numbers
+    """int[L], the numbers of the links within the supernode, ascending."""
+    arc: Numbers
+    """int[D], for each outer link: 0 if it leads to a supernode of a larger number, 1 if smaller.
+    """
+    outer_members: Numbers
+    """int[k, D], the member of the other supernode at the far end of each outer link."""
+    inner_members: Numbers
+    """int[k, L], the member at the far end of each inner link."""
+    apex_link: Numbers
+    """int[g, D], for the outer link from supernode x to supernode z: the number of the link from x
+    to the apex, the common neighbour of x and z; -1 where they have none."""
+
+    @classmethod
+    def all_of(cls, program: StarProgram) -> Iterator[SupernodeGroup]:
+        """The groups of all supernodes of a program.
+
+        There are none if two members of a supernode differ in their number of inner links, as they
+        would not number their links alike.
+        """
+        lines, numbers = program.around, np.arange(len(program.around))[:, None]
+        smaller_neighbours = (lines < numbers).sum(axis=1)
+        neighbours = np.where(lines == numbers, np.int32(-1), lines)
+        apex_places = apex_links(neighbours).astype(np.intp)
+        if any(len(np.unique(link_counts)) > 1 for link_counts in program.links):
+            return
+        for kind in (ORDINARY, QUADRIC):
+            of_kind = program.quadric == kind
+            for smaller in np.unique(smaller_neighbours[of_kind]).tolist():
+                supernodes = np.flatnonzero(of_kind & (smaller_neighbours == smaller))
+                apexes = apex_places[supernodes]
+                yield cls._numbered(program, kind, supernodes, smaller, apexes)
+
+    @classmethod
+    def _numbered(
+        cls,
+        program: StarProgram,
+        kind: int,
+        supernodes: Numbers,
+        smaller_neighbours: int,
+        apex_places: Numbers,
+    ) -> SupernodeGroup:
+        """Number the links of one group.
+
+        Args:
+            program: the routes of the whole PolarStar.
+            kind: of the supernodes, ORDINARY or QUADRIC.
+            supernodes: int[g].
+            smaller_neighbours: how many neighbours of each of them have smaller numbers.
+            apex_places: int[g, q + 1], the apex of each link by its place on the line of x.
+        """
+        inner_count = int(program.links[kind][0])
+        outer_count = program.around.shape[1] - kind
+        if kind == QUADRIC:  # the supernode itself is on its own line, after the smaller ones
+            apex_places = np.delete(apex_places, smaller_neighbours, axis=1)
+        place = np.arange(outer_count)
+        outer_links = place + (place >= smaller_neighbours) * inner_count
+        arc = (place < smaller_neighbours).astype(np.intp)
+        inner_members = np.nonzero(program.joined[kind])[1]
+        return cls(
+            kind=kind,
+            supernodes=supernodes,
+            outer_links=outer_links,
+            inner_links=np.arange(smaller_neighbours, smaller_neighbours + inner_count),
+            arc=arc,
+            outer_members=program.along[arc].T.astype(np.intp),
+            inner_members=inner_members.reshape(program.members, inner_count),
+            # A quadric is in no triangle, so every place here is a place among the neighbours.
+            apex_link=np.where(apex_places >= 0, outer_links[np.maximum(apex_places, 0)], -1),
+        )
+
+    @property
+    def link_count(self) -> int:
+        """K: how many links each switch of the group has."""
+        return len(self.outer_links) + len(self.inner_links)
+
+    @property
+    def members(self) -> Numbers:
+        """int[k, 1, 1], the members of a supernode, to be broadcast over two axes of links."""
+        return np.arange(len(self.outer_members))[:, None, None]
+
+    @property
+    def switches(self) -> Numbers:
+        """int[g·k], all switches of the group's supernodes."""
+        k = len(self.outer_members)
+        return (self.supernodes[:, None] * k + np.arange(k)).ravel()
+
+    def no_links(self) -> NDArray[np.bool_]:
+        """bool[k, 3, K, K], all False: by member, part of the classes, class's link, other link."""
+        shape = len(self.outer_members), 3, self.link_count, self.link_count
+        return np.zeros(shape, np.bool_)
