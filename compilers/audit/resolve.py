@@ -338,6 +338,7 @@ class _Sightings:
 
 
 def _is_management(end: End) -> bool:
+    """Whether a port is one for management, by its name."""
     return any(map(MANAGEMENT.fullmatch, end.ports))
 
 

@@ -173,9 +173,11 @@ class WiringReport:
         return f"plane {plane}, {text}" if len(self.starts) > 1 else text
 
     def _end(self, port: int) -> dict[str, str]:
+        """An end of a cable by name, for JSON."""
         return {"node": self.ports.node(port), "port": self.ports.name(port)}
 
     def _cables(self, pairs: Pairs) -> list[dict[str, dict[str, str]]]:
+        """Cables by the names of their ends, for JSON."""
         return [{"a": self._end(a), "b": self._end(b)} for a, b in sorted(pairs)]
 
 
@@ -284,6 +286,7 @@ def _link(pair: Pair, ports: PortFinder) -> Pair:
 
 
 def _cable(pair: Pair, ports: PortFinder, names: list[str]) -> dict[str, Any]:
+    """A cable with both of its ends by name, for JSON."""
     (a, b) = pair
     return {
         "a": names[ports.vertex(a)],

@@ -73,6 +73,7 @@ class TabledGraph:
 
     @cached_property
     def _fib(self) -> Fib:
+        """The next hops of the tables."""
         return Fib.of(self.build.tables, self.build.wiring.cables())
 
     def _after(self, destination: int) -> NDArray[np.int32]:
@@ -285,6 +286,7 @@ def host_paths(
     dead = [element for word in failures for element in _elements(builds, word)]
 
     def lost(path: HostPath) -> bool:
+        """Whether a path needs what has failed."""
         return any(crosses(path, plane, element) for plane, element in dead)
 
     every = (_in_plane(path, chosen) for path in every_path(*between, carriers.longest))
@@ -297,10 +299,16 @@ def host_paths(
 
 
 def _in_plane(path: HostPath, chosen: Sequence[int]) -> HostPath:
+    """The path with the number of its plane among all planes."""
     return path._replace(plane=chosen[path.plane])
 
 
 def _planes(builds: Sequence[Build], wanted: Sequence[int]) -> list[int]:
+    """The planes that are asked for, from 0; all if none is named.
+
+    Raises:
+        InputError: there is no such plane.
+    """
     if wrong := [plane for plane in wanted if not 1 <= plane <= len(builds)]:
         required = f"planes from 1 to {len(builds)}" if len(builds) > 1 else "1, the only plane"
         raise InputError.of(required, ", ".join(map(str, wrong)), key="planes")

@@ -169,6 +169,7 @@ class Probing:
         return tuple(causes) if all(causes) else ()
 
     def _one_way(self, number: int) -> tuple[str, ...]:
+        """The links of a probe in its direction, by the names of their switches."""
         probe = self.probes[number]
         names = self.builds[probe.plane].wiring.names
         return tuple(
@@ -226,10 +227,16 @@ class Localisation:
 
 
 def _few(names: Sequence[str]) -> str:
+    """The first eight names, and how many more there are."""
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _require_hosts(build: Build) -> None:
+    """Require hosts at every switch.
+
+    Raises:
+        InputError: some switch has none.
+    """
     hosts = (build.wiring.host_port > 0).any(axis=1)
     bare = np.flatnonzero(build.topology.present & ~hosts).tolist()
     if bare:

@@ -64,11 +64,13 @@ def frr_lines(path_set: HostPathSet) -> Iterator[str]:
 
 
 def _title(path_set: HostPathSet) -> str:
+    """The hosts and the builds of a path set, in words."""
     identities = " and ".join(build.identity for build in path_set.builds)
     return f"{path_set.source.name} to {path_set.destination.name}: build {identities}"
 
 
 def _number(path_set: HostPathSet) -> int:
+    """The number of the destination among all hosts of the fabric."""
     width = int(path_set.builds[0].wiring.host_port.shape[1])
     return path_set.destination.switch * width + path_set.destination.host
 
@@ -80,11 +82,13 @@ def _address(path_set: HostPathSet) -> str:
 
 
 def _gateway(path_set: HostPathSet, plane: int) -> tuple[str, str]:
+    """The source host's gateway in a plane, and its interface to it."""
     gateway = path_set.builds[plane].addressing.network6(path_set.source.switch)[1]
     return str(gateway), path_set.carriers.interface_of(plane)
 
 
 def _first_hop(path_set: HostPathSet, plane: int) -> str:
+    """The next hop of a route of the source host in a plane, as `ip route` takes it."""
     gateway, interface = _gateway(path_set, plane)
     return f"via {gateway} dev {interface}"
 
@@ -179,6 +183,7 @@ def _document_interfaces(build: Build, usids: Usids) -> list[dict[str, Any]]:
 
 
 def _sid(address: str, behaviour: str, function: int) -> dict[str, Any]:
+    """A SID with its behaviour and structure, as BGP carries it."""
     structure = {
         "locator_block_len": BLOCK,
         "locator_node_len": USID,

@@ -86,6 +86,7 @@ _FORM = "write the columns probe,result, a line a probe: 17,lost"
 
 
 def _csv(text: str, file: Path) -> Iterator[_Row]:
+    """The rows of a report in CSV."""
     reader = csv.DictReader(text.splitlines())
     columns = [str(word).strip() for word in reader.fieldnames or ()]
     if not {"probe", "result"} <= set(columns):
@@ -98,6 +99,7 @@ def _csv(text: str, file: Path) -> Iterator[_Row]:
 
 
 def _json(text: str, file: Path) -> Iterator[_Row]:
+    """The rows of a report in JSON."""
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -67,6 +67,7 @@ class _Division:
             end = self._lay_from(end)
 
     def _lay_from(self, start: int) -> int:
+        """Lay one probe from a switch, over links that no probe has in this direction yet."""
         number, path = len(self.probes), [start]
         mates: set[int | None] = {number}
         while len(path) <= self.longest:
@@ -132,6 +133,7 @@ class _Division:
         return one, other
 
     def _own(self, probes: dict[int, Path]) -> None:
+        """Enter the links of probes, each in its direction."""
         for number, path in probes.items():
             for arc in pairwise(path):
                 self.of_arc[arc] = number

@@ -255,6 +255,7 @@ class SegmentCheck:
             self._differ(table, usids, says, "an address of one switch, the same everywhere")
 
     def _differ(self, table: SegmentTable, usids: Usids, says: str, tables: str) -> None:
+        """Note a difference at the line of a segment route."""
         self.differences.add(table.file, table.lines.get(usids, 0), says, tables)
 
     def _host_interface(self, vertex: int) -> str:
@@ -288,6 +289,7 @@ class SegmentCheck:
             return
 
         def port_name(number: int) -> str:
+            """The name of a port; 0 is no port."""
             return w.port_name(vertex, number) if number else "no port"
 
         for switch in expected.keys() | port_to.keys():
@@ -534,6 +536,7 @@ class SegmentCheck:
         return {f"{a.host6(vertex, number)}/128": vertex for vertex, number in places}
 
     def _words(self, paths: Mapping[Route, int]) -> str:
+        """Paths by the names of their switches, with their weights."""
         names = [*self.build.wiring.names, "nowhere"]
         return " or ".join(
             f"{' '.join(names[v] for v in path)} ({weight})"

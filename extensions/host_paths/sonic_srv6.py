@@ -95,6 +95,7 @@ class SonicSrv6:
         return {"SRV6_MY_LOCATORS": {LOCATOR: locator}, "SRV6_MY_SIDS": sids}
 
     def _sids(self, vertex: int) -> Iterator[tuple[str, Entry]]:
+        """The SIDs of a switch, by prefix."""
         usid = self.usids.switch(vertex)
         yield self.usids.prefix(usid), {"action": "uN"}
         for k, link in enumerate(self.fabric.links(vertex).values()):
@@ -113,11 +114,13 @@ class SonicSrv6:
             yield from self._to_hosts(vertex)
 
     def _by_vertex(self, vertex: int) -> dict[int, P2pLink]:
+        """The links of a switch by the vertex at the far end."""
         far = self.fabric.routed.build.wiring.far[vertex]
         links = self.fabric.links(vertex).values()
         return dict(zip(far[far >= 0].tolist(), links, strict=True))
 
     def _to_hosts(self, vertex: int) -> Iterator[Route]:
+        """The routes to the SIDs of a switch's hosts."""
         build = self.fabric.routed.build
         shared = self.fabric.router(vertex).host_interface
         for host in np.flatnonzero(build.wiring.host_port[vertex]).tolist():

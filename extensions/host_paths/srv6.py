@@ -200,6 +200,7 @@ class Srv6(Target):
         fabric = Srv6Fabric.of(build, chosen)
 
         def of_vertex(vertex: int) -> Iterator[Page]:
+            """The pages of a switch and of its hosts."""
             yield build.wiring.names[vertex], fabric.of_switch(vertex)
             for values in fabric.of_hosts(vertex):
                 yield f"{HOSTS_FOLDER}/{values.host}", values
@@ -261,11 +262,13 @@ class Srv6Fabric:
         )
 
     def _neighbours(self, vertex: int) -> list[int]:
+        """The switches that a switch is cabled to."""
         far = self.routed.build.wiring.far[vertex]
         neighbours: list[int] = far[far >= 0].tolist()
         return neighbours
 
     def _sids(self, vertex: int, links: tuple[StaticLink, ...]) -> Iterator[Sid]:
+        """The SIDs of a switch: its own, those of its links, and that of decapsulation."""
         usids = self.usids
         shifts = "flavors next-csid lblen 32 nflen 16"
         usid = usids.switch(vertex)

@@ -97,6 +97,7 @@ class Srv6Paths:
         return path, weight
 
     def _too_long(self, source: int, longest: int) -> InputError:
+        """The error that paths from a switch do not fit a carrier."""
         return InputError.of(
             key="topology.family",
             required=f"paths of at most {longest} links: target srv6 has them in one carrier",

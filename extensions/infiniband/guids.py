@@ -57,6 +57,7 @@ class Guids:
 
 
 def _missing(build: Build, switch: tuple[str, ...], host: tuple[str, ...]) -> Iterator[Problem]:
+    """The problems of nodes and hosts that have no GUID in the inventory."""
     wiring, per_node = build.wiring, build.wiring.host_port.shape[1]
     nodes = [wiring.names[v] for v in np.flatnonzero(build.topology.present) if not switch[v]]
     cabled = np.flatnonzero(wiring.host_port.ravel())
@@ -77,5 +78,6 @@ def _missing(build: Build, switch: tuple[str, ...], host: tuple[str, ...]) -> It
 
 
 def _some(names: list[str]) -> str:
+    """The first few names, and how many more there are."""
     more = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

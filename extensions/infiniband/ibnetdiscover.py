@@ -53,6 +53,7 @@ def read(source: Source) -> Iterator[Seen]:
 
 
 def _names(guid: str, description: str | None) -> tuple[str, ...]:
+    """The names by which a node is known: its GUID, its description, and the first word of that."""
     first = (description or "").split()[:1]
     return words(f"0x{guid}", description, *first)
 

@@ -74,6 +74,7 @@ class OpensmVariables:
 def _check(
     build: Build, chosen: Chosen, folder: Path, progress: Progress, accept: tuple[str, ...]
 ) -> EmittedReport:
+    """Compare the written files with the tables (`Target.fabric_check`)."""
     return check_subnet(build, folder, progress, _layers(build, chosen), accept)
 
 
@@ -146,6 +147,7 @@ class Opensm(Target):
 
 
 def _guids(build: Build, chosen: Chosen) -> Guids:
+    """The GUIDs that the option `guids` asks for."""
     return Guids.made_up(build) if chosen["guids"] == "made-up" else Guids.known(build)
 
 
@@ -219,6 +221,7 @@ def _require_lanes(lanes: Layers, chosen: Chosen) -> None:
 
 
 def _too_many(what: str, count: int, limit: int) -> Problem:
+    """The problem that a fabric has more of something than InfiniBand allows."""
     return Problem(
         key="topology",
         required=f"at most {limit:,} {what}",
@@ -297,11 +300,13 @@ def _policy(
 
 
 def _lines(guids: NDArray[np.uint64]) -> list[str]:
+    """GUIDs in lines of a port group."""
     texts = [_hex(guid) for guid in guids[guids > 0].tolist()]
     return [", ".join(texts[i : i + GUIDS_A_LINE]) for i in range(0, len(texts), GUIDS_A_LINE)]
 
 
 def _hex(guid: int) -> str:
+    """A GUID as OpenSM writes it."""
     return f"{guid:#018x}"
 
 
@@ -322,6 +327,7 @@ def _hosts(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
 
 
 def _switches(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
+    """The switches with their cables, for the templates; see `OpensmVariables`."""
     w = build.wiring
     for v, name in nodes(build):
         ports = len(w.port_names[int(w.node_type[v])])
@@ -362,10 +368,12 @@ def _switches(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
 
 
 def _switch(guid: int) -> str:
+    """The id of a switch in the subnet."""
     return f"S-{guid:016x}"
 
 
 def _adapter(port_guid: int) -> str:
+    """The id of a host's adapter in the subnet."""
     return f"H-{port_guid - 1:016x}"
 
 
@@ -386,6 +394,7 @@ def definitions(build: Build) -> Iterator[tuple[str, bytes]]:
 
 
 def _definition(name: str, kind: str, ports: int) -> bytes:
+    """The IBNL file of a kind of systems with one node."""
     lines = [f"TOPSYSTEM {name}", "", f"NODE {kind} {ports} {name} U1"]
     lines += [f"{port} -> P{port}" for port in range(1, ports + 1)]
     return "\n".join([*lines, "", ""]).encode()

@@ -75,6 +75,7 @@ def require(engine: str, framework: str | None = None) -> str:
     tools, problems = TOOLS[engine], list[Problem]()
 
     def lacking(what: str, todo: str, given: str = "not there") -> None:
+        """Note something that the machine lacks."""
         problems.append(Problem(key=f"engine {engine}", required=what, given=given, todo=todo))
 
     path = os.environ.get("PATH", os.defpath) + SBIN
@@ -200,10 +201,12 @@ def _neighbours_now(version: int) -> int:
 
 
 def _limit(which: int) -> int:
+    """The hard limit of a resource of this process."""
     hard = resource.getrlimit(which)[1]
     return 1 << 40 if hard == resource.RLIM_INFINITY else hard
 
 
 def _number(file: Path) -> int:
+    """The number in a file of /proc; a very large one if there is none."""
     lines = lines_of(file)
     return int(lines[0]) if lines and lines[0].isdecimal() else 1 << 40

@@ -195,6 +195,7 @@ class ControllerProcess:
             self.process = None
 
     def _catch(self, round: int) -> None:
+        """Wait until the move under way has come to a round, or is over."""
         deadline, wanted = time.monotonic() + CATCH, self.build.identity
         while time.monotonic() < deadline:
             rollout = self.status().get("rollout") or {}
@@ -222,6 +223,7 @@ class ControllerProcess:
         return status
 
     def _last_words(self) -> str:
+        """The end of the controller's log."""
         return self.log.read_text(errors="replace").strip()[-600:]
 
 

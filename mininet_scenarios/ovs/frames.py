@@ -297,6 +297,7 @@ def links_of(data: bytes) -> int:
 def _segment(
     segment: NDArray[np.void], protocol: str, version: int, ports: NDArray[np.int64] | int
 ) -> None:
+    """Fill in the headers above IP, with a checksum that is wrong."""
     segment["checksum"] = WRONG_CHECKSUM
     if protocol == "ICMP":
         segment["kind"], segment["identity"] = ECHO_REPLY[version][1], ports

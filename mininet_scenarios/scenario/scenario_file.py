@@ -31,6 +31,7 @@ DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 
 
 def _number(value: Any) -> Any:
+    """A number, from one or from its text."""
     text = str(value) if type(value) in (int, float) else value
     if not isinstance(text, str) or not DECIMAL.fullmatch(text):
         raise refusal("a number such as 2 or 0.5")
@@ -38,11 +39,13 @@ def _number(value: Any) -> Any:
 
 
 def _links(value: Any) -> Any:
+    """Links as texts, from one link or a list."""
     items = value if isinstance(value, list | tuple) else (value,)
     return tuple(str(item) if type(item) is int else item for item in items)
 
 
 def _pair(value: Any) -> Any:
+    """Two links, from a list of two."""
     links = _links(value)
     if not isinstance(value, list | tuple) or len(links) != 2:
         raise refusal("a list of two links, such as [0-4, 1-5]")
@@ -375,6 +378,11 @@ def _in_a_move(scenario: Scenario, number: int) -> bool:
 
 
 def _shipped(name: str) -> Path:
+    """The file of a scenario that is shipped with polarfab.
+
+    Raises:
+        InputError: there is none of this name.
+    """
     scenarios = shipped()
     if name not in scenarios:
         required = "a scenario file, a build or the name of a scenario"

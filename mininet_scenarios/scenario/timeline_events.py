@@ -200,6 +200,7 @@ class _MomentReader:
         return Elements(f"plane {value}", nodes=self._names(vertices))
 
     def _swap(self, moment: TimelineEntry, words: tuple[str, ...], repaired: bool) -> Case:
+        """The event that two cables change places, or are put back."""
         one, other = (self._link(word) for word in words)
         if len({*one, *other}) < 4:
             raise InputError.of("two links of four nodes", " and ".join(words))
@@ -207,6 +208,7 @@ class _MomentReader:
         return Case(what, what, Miswire(one, other, repaired), moment.expect, moment.at)
 
     def _controller(self, moment: TimelineEntry) -> Case:
+        """The event that the controller is killed or started."""
         what = f"controller {moment.controller}"
         what += f" in round {moment.in_round}" if moment.in_round else ""
         event = ControllerChange(moment.controller == "started", moment.in_round)
@@ -214,6 +216,7 @@ class _MomentReader:
         return Case(what, what, event, expect, moment.at)
 
     def _each(self, moment: TimelineEntry, kind: str) -> Iterator[Case]:
+        """The events that every link, node or group fails in turn, one after the other."""
         wiring = self.build.wiring
         if kind in GROUP_KINDS:
             failing = [self._of_group(g) for g in groups(wiring, self.build.hardware, kind)]
@@ -235,6 +238,7 @@ class _MomentReader:
             yield Case(f"{elements.name} down", group, down, moment.expect, undo=up)
 
     def _link(self, word: str) -> Link:
+        """The two switches of a link that a word names, in the order of the word."""
         element, ends = find_failure(self.build, word), self.build.wiring.link_ends().tolist()
         if element >= len(ends):
             raise InputError.of("a link, two nodes such as 3-8", word)
@@ -243,9 +247,11 @@ class _MomentReader:
         return (one, other) if word.startswith(f"{one}-") else (other, one)
 
     def _names(self, switches: Iterable[int]) -> tuple[str, ...]:
+        """The names of switches."""
         return tuple(self.build.wiring.names[v] for v in switches)
 
     def _of_group(self, group: RiskGroup) -> Elements:
+        """The links and switches of a group that shares a risk."""
         links = tuple((one, other) for one, other in map(self._names, group.links))
         return Elements(group.name, links, self._names(group.switches))
 
@@ -262,6 +268,7 @@ def _move(moment: TimelineEntry, build: int) -> Case:
 
 
 def _without_loss(expect: ExpectInMoment) -> ExpectInMoment:
+    """The expectation, with no loss allowed where it does not say."""
     return expect if expect.lost is not None else expect.model_copy(update={"lost": 0})
 
 

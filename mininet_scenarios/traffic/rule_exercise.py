@@ -183,6 +183,7 @@ class RuleExercise:
             self._differs(frames, number, f"over {fewest} to {most} links", f"over {links}")
 
     def _differs(self, frames: CraftedFrames, number: int, wanted: str, seen: str) -> None:
+        """Note a packet that came otherwise than it should."""
         names = self.hosts.names
         pair = f"{names[frames.source[number]]} → {names[frames.destination[number]]}"
         of = f"IPv{frames.version}, {frames.kind}"
@@ -260,6 +261,7 @@ class RuleExercise:
         return Flows(source, destination, times.astype(np.float64))
 
     def _sent(self) -> NDArray[np.int64]:
+        """Packets that have left each switch by each port, int64[S, ports + 1]."""
         return sent_by_port(self.ovs.folder, self.bridges, self.build.wiring)
 
     def _repairs(self) -> set[Rule]:
@@ -337,6 +339,7 @@ class RuleExercise:
         return frames.sent.tobytes()
 
     def _pairs(self, rules: Iterable[Rule]) -> Pairs:
+        """The pairs of hosts whose packets must reach some of these rules."""
         return {pair for rule in rules for pair in self.rules.due.get(rule, ())}
 
     def _counted(self) -> dict[RuleKey, int]:
@@ -345,10 +348,12 @@ class RuleExercise:
         return packets_by_rule(self.ovs.folder, self.bridges)
 
     def _since(self, rule: Rule, before: dict[RuleKey, int]) -> int:
+        """How many packets a rule has counted since earlier counts."""
         key = rule.switch, rule.key
         return self.after.get(key, 0) - before.get(key, 0)
 
     def _reached(self, rule: Rule) -> bool:
+        """Whether a packet has reached a rule."""
         return self._since(rule, self.before) > 0
 
 

@@ -130,6 +130,7 @@ class Examiner:
         return Check.of(name, int(np.count_nonzero(judged)), mismatches)
 
     def _hops(self, name: str, counts: Counts, seen: Observation) -> Check:
+        """A check that packets that arrived crossed as many links as the tables allow."""
         arrived = (counts > 0) & (seen.longest != SILENT)
         right = (seen.shortest >= self.fewest) & (seen.longest <= self.most)
         wrong = arrived & ~right
@@ -138,6 +139,7 @@ class Examiner:
         return Check.of(name, int(np.count_nonzero(arrived)), mismatches)
 
     def _links(self, name: str, counts: Counts, seen: Observation) -> Check:
+        """A check that every link carried as many packets as the tables allow."""
         wiring = self.build.wiring
         packets = self.hosts.by_switch(counts, len(wiring.names))
         fewest, most = self.prediction.load_bounds(packets)
@@ -176,6 +178,7 @@ class Examiner:
     def _pairs(
         self, where: NDArray[np.bool_], expected: Iterable[str], seen: Iterable[str]
     ) -> tuple[Mismatch, ...]:
+        """The mismatches of pairs of hosts."""
         names = self.hosts.names
         return tuple(
             Mismatch(f"{names[i]} → {names[j]}", *texts)
@@ -183,6 +186,7 @@ class Examiner:
         )
 
     def _link(self, switch: int, link: int) -> str:
+        """A link by its switches and ports, in words."""
         wiring = self.build.wiring
         far, port, far_port = (
             int(x[switch, link]) for x in (wiring.far, wiring.port, wiring.far_port)
@@ -198,10 +202,12 @@ def histogram(hops: NDArray[np.int64], pairs: NDArray[np.bool_]) -> dict[int, in
 
 
 def _packets(counts: NDArray[np.int64]) -> list[str]:
+    """Counts of packets in words."""
     return ["1 packet" if n == 1 else f"{n} packets" for n in counts.tolist()]
 
 
 def _hops(hops: NDArray[np.int64], most: NDArray[np.int64] | None = None) -> list[str]:
+    """Numbers of hops in words, with bounds where these differ; faults by their names."""
     limits = hops if most is None else most
     return [
         FAULTS.get(h, f"{_between(h, limit)} {'hop' if limit == 1 else 'hops'}")
@@ -210,6 +216,7 @@ def _hops(hops: NDArray[np.int64], most: NDArray[np.int64] | None = None) -> lis
 
 
 def _between(least: int, most: int) -> str:
+    """A number, or two bounds of it."""
     return f"{least}" if least == most else f"{least} to {most}"
 
 

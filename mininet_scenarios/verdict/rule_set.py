@@ -126,6 +126,7 @@ class RuleSet:
         return self.flows[switch, RowKind.CLASS, egress + (role << ROLE_SHIFT)]
 
     def _add_flows(self, encoder: Encoder, switch: int) -> None:
+        """Add the flows of a switch."""
         name = self.build.wiring.names[switch]
         for block in encoder.program(switch, self.generation.get(switch, 0)).flows:
             xids = heads(block, HEADER)["xid"].tolist()
@@ -136,6 +137,7 @@ class RuleSet:
                 )
 
     def _add_groups(self, switch: int) -> None:
+        """Add the groups of a switch, with their buckets."""
         count = self.build.tables.classes.port.shape[1]
         first = self.generation.get(switch, 0) * GROUP_SPACE
         for groups in self.pipeline.groups(switch):
@@ -165,6 +167,7 @@ class RuleSet:
     def _buckets(
         self, switch: int, role: int, egress: int, number: int, ports: tuple[int, ...]
     ) -> tuple[Rule, ...]:
+        """The buckets of a group as rules."""
         wiring = self.build.wiring
         kind = GroupRole(min(role, GroupRole.ASIDE)).name.lower()
         of = f"{wiring.names[switch]}: bucket {{}} of the {kind} group of class {egress}, {{}}"
@@ -304,10 +307,12 @@ class RuleSet:
         return self.groups.get((at, GroupRole.TRANSIT, egress)), None
 
     def _need(self, at: int, kind: int, number: int, *pair: int) -> None:
+        """Note that packets of a pair must reach a flow."""
         version, source, target = pair
         self._needs(at, kind, number, {(version, source, target)})
 
     def _needs(self, at: int, kind: int, number: int, pairs: Pairs) -> None:
+        """Note that packets of pairs must reach a flow, if there is such a flow."""
         if (rule := self.flows.get((at, kind, number))) and pairs:
             self.due.setdefault(rule, set()).update(pairs)
 

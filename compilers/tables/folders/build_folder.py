@@ -153,6 +153,7 @@ def _contents(build: Build) -> Iterator[tuple[str, NDArray[Any] | None, WriteCon
 
 
 def _write_array(array: NDArray[Any], write: Write) -> None:
+    """Write an array in the form of NumPy."""
     # NumPy writes to a real file by C, and does not see errors of what C buffers. An object that is
     # no file has NumPy call `write`, which raises them.
     np.save(SimpleNamespace(write=write), array, allow_pickle=False)
@@ -404,5 +405,6 @@ def _of_other_format(files: FolderFiles, number: object) -> InputError:
 
 
 def _unreadable(folder: Path, given: str, todo: str = AGAIN_SOMEWHERE) -> InputError:
+    """The error that a folder is no build of this version."""
     required = "a build folder of this version of polarfab"
     return InputError.of(required, given, todo, str(folder))

@@ -109,6 +109,7 @@ def _kept(topology: Topology, grown: Topology) -> float:
     """
 
     def names(network: Topology) -> list[tuple[int, ...]]:
+        """The kind and the coordinates of each vertex."""
         rows = np.column_stack((network.kind, network.coordinates)).tolist()
         return [tuple(row) for row in rows]
 
@@ -123,6 +124,7 @@ def _kept(topology: Topology, grown: Topology) -> float:
 
 
 def _radixes(family: str) -> int:
+    """How many of the radixes have a design of a family."""
     family_object = FAMILIES.get(family) or BASELINES[family]
     return sum(any(True for _ in family_object.designs(radix)) for radix in RADIXES)
 
@@ -198,6 +200,7 @@ def expansion_methods(_quick: bool) -> Evidence:
 
 
 def _expanded(q: int, step: Growth) -> Iterator[PaperClaim]:
+    """The claims about a network after one step of growth."""
     says, more = f"{step.method}, {step.racks} clusters", step.largest_degree - (q + 1)
     quadric = step.method == "quadric"
     if quadric:
@@ -267,6 +270,7 @@ OF_FOUR_LINKS = (
 def _paths(
     q: int, path_class: PathClass, around: Mapping[tuple[str, str, str], set[int]]
 ) -> Iterator[PaperClaim]:
+    """The claims about how many paths of each length pairs of a class have."""
     quadrics = path_class.ends.count("W")
     kinds = "-".join(path_class.ends) + (f" over {path_class.middle}" if path_class.middle else "")
     near = "adjacent" if path_class.adjacent else "not adjacent"
@@ -288,6 +292,7 @@ def _paths(
 
 
 def _printed(q: int, path_class: PathClass) -> tuple[int | None, ...]:
+    """How many paths of 1 to 4 links the paper prints for a class; None where it prints nothing."""
     quadrics, over = path_class.ends.count("W"), path_class.middle == "W"
     if path_class.adjacent:
         return (1, 0, 0, q * q - q) if quadrics else (1, 1, 0, (q - 1) ** 2)

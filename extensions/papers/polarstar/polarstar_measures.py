@@ -134,10 +134,12 @@ def _largest(designs: Iterable[Design]) -> list[Design]:
 
 
 def _built(design: Design) -> Topology:
+    """The topology of a design."""
     return build_topology(design.family, dict(design.parameters))
 
 
 def _fraction(design: Design) -> float:
+    """The part of the links that is in the cut that METIS finds."""
     return bisection(_built(design)).fraction
 
 
@@ -150,6 +152,7 @@ def _halved_pairs(topology: Topology) -> float:
 
 
 def _panel(title: str, fractions: Fractions) -> Panel:
+    """The parts of links in the cut, over the radix."""
     curves = tuple(
         Curve(name, tuple(map(float, by_radix)), _percent(by_radix))
         for name, by_radix in fractions.items()
@@ -158,6 +161,7 @@ def _panel(title: str, fractions: Fractions) -> Panel:
 
 
 def _percent(fractions: Mapping[int, float]) -> tuple[float, ...]:
+    """Fractions as per cent."""
     return tuple(100 * part for part in fractions.values())
 
 
@@ -221,10 +225,12 @@ def link_failures(_quick: bool) -> Evidence:
 
 
 def _most(ratio: Mapping[str, float], names: Sequence[str]) -> float:
+    """The largest ratio of some networks."""
     return max(ratio[name] for name in names)
 
 
 def _few_failed(run: Resilience) -> FailurePoint:
+    """The point of a run where about 5 % of the links have failed."""
     return min(run.curve, key=lambda point: abs(point.fraction - 0.05))
 
 
@@ -239,6 +245,7 @@ def _longer(run: Resilience) -> float:
 
 
 def _rows(run: Resilience) -> list[dict[str, float | int | None]]:
+    """The points of a run as rows of a figure."""
     return [
         {"fraction": p.fraction, "diameter": p.diameter, "mean_distance": p.mean_distance}
         for p in run.curve

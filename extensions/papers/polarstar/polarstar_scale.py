@@ -204,10 +204,12 @@ def _largest_product(radix: int) -> int:
 
 
 def _geometric(ratios: Iterable[float]) -> float:
+    """The geometric mean."""
     return float(np.exp(np.mean(np.log(list(ratios)))))
 
 
 def _curve(name: str, orders: Mapping[int, int], bound: Callable[[int], int]) -> Curve:
+    """The largest orders by degree, as per cent of a bound."""
     x = sorted(orders)
     return Curve(
         name, tuple(map(float, x)), tuple(100 * orders[degree] / bound(degree) for degree in x)

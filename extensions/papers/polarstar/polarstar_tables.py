@@ -96,10 +96,12 @@ EVERY_MEMBER = (
 
 
 def _paley(d: int) -> int | None:
+    """The order of the Paley graph of degree d, if there is one."""
     return 2 * d + 1 if d % 2 == 0 and prime_power(2 * d + 1) else None
 
 
 def _cayley(d: int) -> int | None:
+    """The largest order of a Cayley supernode of degree d, if there is one."""
     orders = ((2 * d + delta, delta % 4) for delta in (1, 0, -1))
     return next((k for k, rest in orders if prime_power(k) and k % 4 == rest), None)
 
@@ -237,6 +239,7 @@ def has_rstar(node: Supernode) -> bool:
 
 
 def _symmetric(node: Supernode) -> bool:
+    """Whether a supernode is vertex-transitive."""
     return is_vertex_transitive(node.adjacency())
 
 
