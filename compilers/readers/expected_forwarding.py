@@ -23,6 +23,7 @@ from compilers.tables.intermediate_form import no_route
 from compilers.wiring.addressing import format_mac
 
 Value = tuple[str | int, ...]
+"""The values of a claim, as `CLAIMS` lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,9 @@ class _Host(NamedTuple):
     """A host of a switch."""
 
     port: int
+    """The port of the switch that it is at."""
     mac: str
+    """Its Ethernet address."""
     addresses: list[str]
     """Its IPv4 address, and the IPv6 one where the fabric has IPv6."""
 
@@ -234,22 +237,26 @@ def _hosts(build: Build, vertex: int) -> Iterator[_Host]:
 
 
 def _host_rows(build: Build, vertex: int) -> Iterator[Value]:
+    """The rows that rewrite packets for the hosts of a switch."""
     gateway = format_mac(build.addressing.gateway_mac)
     for host in _hosts(build, vertex):
         yield from ((address, host.mac, gateway, host.port) for address in host.addresses)
 
 
 def _host_addresses(build: Build, vertex: int) -> Iterator[Value]:
+    """The addresses of hosts, by port."""
     for host in _hosts(build, vertex):
         yield from ((address, host.port) for address in host.addresses)
 
 
 def _host_routes(build: Build, vertex: int) -> Iterator[Value]:
+    """The addresses of hosts that the default VRF reaches in the VRF of hosts."""
     for host in _hosts(build, vertex):
         yield from ((address,) for address in host.addresses)
 
 
 def _host_blocks(build: Build, vertex: int) -> Iterator[Value]:
+    """The gateway's addresses towards hosts, with their lengths."""
     a = build.addressing
     for host in _hosts(build, vertex):
         yield f"{a.gateway(vertex)}/{a.ipv4_length}", host.port
@@ -258,6 +265,7 @@ def _host_blocks(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
+    """The gateway's addresses on the loopback interface."""
     a = build.addressing
     yield (str(a.gateway(vertex)),)
     if a.ipv6:
@@ -265,6 +273,7 @@ def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _settings(build: Build, vertex: int) -> Iterator[Value]:
+    """The settings of the Linux kernel."""
     # Packets that several switches share in turn need another hash at each: seed, fields, policy 3.
     shared_in_turn = build.forwarding.marks or build.forwarding.every_hop
     if shared_in_turn:
@@ -281,21 +290,25 @@ def _settings(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _answered(build: Build, vertex: int) -> Iterator[Value]:
+    """The IPv4 block whose ARP requests the switch answers."""
     a = build.addressing
     yield str(a.network(vertex)), format_mac(a.gateway_mac)
 
 
 def _solicited(build: Build, vertex: int) -> Iterator[Value]:
+    """The IPv6 block whose neighbour solicitations the switch answers."""
     if build.addressing.ipv6:
         yield (str(build.addressing.network6(vertex)),)
 
 
 def _neighbour_answers(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    """The Ethernet address in answers to neighbour solicitations."""
     if build.addressing.ipv6:
         yield (format_mac(build.addressing.gateway_mac),)
 
 
 def _entries(build: Build, vertex: int) -> Iterator[Value]:
+    """The rows by which packets enter the tables of routes: by address family, and by host port."""
     mac = format_mac(build.addressing.gateway_mac)
     ports = [0]
     if build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop:
@@ -305,6 +318,7 @@ def _entries(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _replies(build: Build, vertex: int) -> Iterator[Value]:
+    """The answers to ARP requests of each host, for the gateway and for the other hosts."""
     gateway = format_mac(build.addressing.gateway_mac)
     hosts = list(_hosts(build, vertex))
     targets = [str(build.addressing.gateway(vertex)), *(host.addresses[0] for host in hosts)]
@@ -320,11 +334,13 @@ def _families(build: Build) -> tuple[str, ...]:
 
 
 def _dispatched(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    """The rows by which packets for the gateway are told apart by address family."""
     mac = format_mac(build.addressing.gateway_mac)
     yield from ((family, mac) for family in _families(build))
 
 
 def _mark_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    """The rows that give marked packets the gateway's Ethernet address again."""
     if build.forwarding.marks:
         mac = build.addressing.gateway_mac
         for family in _families(build):
@@ -342,11 +358,13 @@ def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
 
 
 def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
+    """The groups that spread marked packets, by the port that brings them."""
     for port, onward in _onward(build, vertex):
         yield port, f"{0x20000}/0x2c000", str(vertex % 65536), ",".join(map(str, onward))
 
 
 def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
+    """The routes that spread marked packets, by the port that brings them and the pool."""
     for port, onward in _onward(build, vertex):
         ports = sorted(onward, key=lambda p: build.wiring.port_name(vertex, p))
         for pool in _pools(build, vertex):
@@ -354,6 +372,7 @@ def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _stages(build: Build, vertex: int) -> Iterator[Value]:
+    """The ports with a VRF for marked packets."""
     yield from ((port, "3") for port, _ in _onward(build, vertex))
 
 
@@ -373,6 +392,7 @@ def _staged(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _staged_hosts(build: Build, vertex: int) -> Iterator[Value]:
+    """The addresses of the switch's own hosts, by the port where packets come in marked."""
     for port, _ in _onward(build, vertex):
         yield from ((port, *address) for address in _host_routes(build, vertex))
 
@@ -387,12 +407,14 @@ def _staged_blocks(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
+    """The devices over fabric ports that take marked packets."""
     w = build.wiring
     mac, address = format_mac(0x025046800001 + vertex), f"fe80::1:0:{vertex + 1:x}"
     yield from ((port, mac, address) for port, _, _ in w.ends(vertex) if build.forwarding.marks)
 
 
 def _thrown(build: Build, vertex: int) -> Iterator[Value]:
+    """The prefixes for which marked packets are looked up as other packets."""
     a = build.addressing
     yield from _neighbours(build, vertex)
     if build.forwarding.marks and build.topology.endpoints[vertex]:
@@ -402,12 +424,14 @@ def _thrown(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
+    """The egress classes whose next hops packets from any port share."""
     if build.forwarding.every_hop:
         weighted = np.count_nonzero(build.tables.classes.weight[vertex], axis=1)
         yield from ((str(k), str(vertex % 65536)) for k in np.flatnonzero(weighted > 1).tolist())
 
 
 def _neighbours(build: Build, vertex: int) -> Iterator[Value]:
+    """The networks of neighbours' hosts, for which packets are not spread."""
     a, far = build.addressing, build.wiring.far[vertex]
     ends = far[(far >= 0) & build.topology.endpoints[far]]
     for near in ends.tolist() if build.forwarding.marks else ():
@@ -417,10 +441,12 @@ def _neighbours(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _identity(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    """The first digits of the build's identity."""
     yield (build.identity[:12],)
 
 
 def _pools(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    """The smallest network that holds all prefixes of each address family."""
     a = build.addressing
     last = build.tables.switches - 1
     for network in (a.network, a.network6)[: 2 if a.ipv6 else 1]:
@@ -431,6 +457,7 @@ def _pools(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
 
 
 def _far_ends(build: Build, vertex: int) -> Iterator[Value]:
+    """The node and the port at the other end of each link."""
     w = build.wiring
     for port, far, far_port in w.ends(vertex):
         yield port, w.names[far], w.port_name(far, far_port)
