@@ -97,7 +97,7 @@ class ExpectedRoutes:
 
     def _host_networks(self, vertex: int) -> tuple[str, ...]:
         """The networks of a router's own hosts, for which it may have any routes."""
-        a = self.build.addressing
-        if not a.ipv6:
-            return (str(a.network(vertex)),)
-        return str(a.network(vertex)), str(a.network6(vertex))
+        addressing = self.build.addressing
+        if not addressing.ipv6:
+            return (str(addressing.network(vertex)),)
+        return str(addressing.network(vertex)), str(addressing.network6(vertex))

@@ -84,10 +84,10 @@ def check_segments(
 
 def _check_settings(build: Build, vertex: int, file: Path, differences: DifferenceList) -> None:
     """Compare the settings of a kernel, without which it drops packets with segments."""
-    w = build.wiring
-    names = w.port_names[int(w.node_type[vertex])]
-    hosts = [names[port - 1] for port in w.host_port[vertex].tolist() if port]
-    ports = [names[port - 1] for port in w.port[vertex][w.far[vertex] >= 0].tolist()]
+    wiring = build.wiring
+    names = wiring.port_names[int(wiring.node_type[vertex])]
+    hosts = [names[port - 1] for port in wiring.host_port[vertex].tolist() if port]
+    ports = [names[port - 1] for port in wiring.port[vertex][wiring.far[vertex] >= 0].tolist()]
     interfaces = ["all", *ports, *(hosts if len(hosts) < 2 else [BRIDGE])]
     expected = {f"net/ipv6/conf/{name}/seg6_enabled = 1" for name in interfaces}
     expected.add("net/ipv6/conf/all/forwarding = 1")
@@ -194,13 +194,15 @@ class SegmentCheck:
         for vertex, table in tables.items():
             self._add_locator(vertex, table)
         self.usid_of = {vertex: usid for usid, vertex in self.locator.items()}
-        a = build.addressing
+        addressing = build.addressing
         self.paths = SegmentPaths(
             tables,
             self.cables.astype(np.int64),
             self.number,
             {vertex: self._host_interface(vertex) for vertex in tables},
-            [str(a.network6(vertex)) for vertex in order.tolist()] if a.ipv6 else [],
+            [str(addressing.network6(vertex)) for vertex in order.tolist()]
+            if addressing.ipv6
+            else [],
         )
 
     def _add_locator(self, vertex: int, table: SegmentTable) -> None:
@@ -274,13 +276,15 @@ class SegmentCheck:
             table: its segment routes.
             port_to: their port to each other switch.
         """
-        classes, w = self.build.tables.classes, self.build.wiring
+        classes, wiring = self.build.tables.classes, self.build.wiring
         egress = self.egress[vertex]
         forwards = egress < no_route(egress)
         port = np.zeros(len(egress), np.int64)
         port[forwards] = classes.port[vertex, egress[forwards]]
         # A neighbour without hosts has no route, but carriers may name it.
-        for far, link_port in zip(w.far[vertex].tolist(), w.port[vertex].tolist(), strict=True):
+        for far, link_port in zip(
+            wiring.far[vertex].tolist(), wiring.port[vertex].tolist(), strict=True
+        ):
             if far >= 0 and not port[far]:
                 port[far] = link_port
         port[vertex] = 0
@@ -290,13 +294,13 @@ class SegmentCheck:
 
         def port_name(number: int) -> str:
             """The name of a port; 0 is no port."""
-            return w.port_name(vertex, number) if number else "no port"
+            return wiring.port_name(vertex, number) if number else "no port"
 
         for switch in expected.keys() | port_to.keys():
             if expected.get(switch) != port_to.get(switch):
                 usids = (self.usid_of.get(switch, 0),)
                 by = port_name(port_to.get(switch, 0))
-                says = f"{w.names[vertex]} to {w.names[switch]} by {by}"
+                says = f"{wiring.names[vertex]} to {wiring.names[switch]} by {by}"
                 self._differ(table, usids, says, f"by {port_name(expected.get(switch, 0))}")
 
     def hosts(self, folder: Path, progress: Progress = None) -> CheckedPairs:
@@ -308,15 +312,15 @@ class SegmentCheck:
             folder: the folder in which the hosts have theirs.
             progress: called with (switches done, all switches).
         """
-        w, endpoints = self.build.wiring, self.build.topology.endpoints
-        hosts_a_switch = w.host_port.shape[1]
+        wiring, endpoints = self.build.wiring, self.build.topology.endpoints
+        hosts_a_switch = wiring.host_port.shape[1]
         pairs = delivered = 0
         folders = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
         check = self._over_intermediates if self.build.forwarding.intermediates else self._host
         for done, vertex in enumerate(np.flatnonzero(endpoints).tolist(), 1):
             names = {
-                number: w.host_names[vertex * hosts_a_switch + number]
-                for number, port in enumerate(w.host_port[vertex].tolist())
+                number: wiring.host_names[vertex * hosts_a_switch + number]
+                for number, port in enumerate(wiring.host_port[vertex].tolist())
                 if port
             }
             written = {number: name for number, name in names.items() if name in folders}
@@ -330,7 +334,7 @@ class SegmentCheck:
             delivered += int(np.logical_and.reduce(arrived).sum())
             if progress:
                 progress(done, int(endpoints.sum()))
-        for name in sorted(folders - set(w.host_names)):
+        for name in sorted(folders - set(wiring.host_names)):
             self.differences.add(folder / name, 0, "files of a host", "there is none of that name")
         if not folders and endpoints.any():
             self.differences.add(folder, 0, "no host's files", "paths for hosts")
@@ -338,8 +342,8 @@ class SegmentCheck:
 
     def _first_hops(self, vertex: int) -> FirstHops:
         """The neighbours to which hosts of a switch send packets, by the tables."""
-        classes, w = self.build.tables.classes, self.build.wiring
-        neighbours = np.unique(w.far[vertex][w.far[vertex] >= 0]).astype(np.int64)
+        classes, wiring = self.build.tables.classes, self.build.wiring
+        neighbours = np.unique(wiring.far[vertex][wiring.far[vertex] >= 0]).astype(np.int64)
         routed = self.egress[vertex] < no_route(self.egress)
         destination = np.flatnonzero(routed & (self.after[vertex] >= 0))
         egress = self.egress[vertex, destination].astype(np.int64)
@@ -523,17 +527,18 @@ class SegmentCheck:
     @cached_property
     def blocks(self) -> dict[str, int]:
         """The switch of every block of hosts."""
-        a = self.build.addressing
+        addressing = self.build.addressing
         return {
-            str(a.network6(v)): v for v in np.flatnonzero(self.build.topology.endpoints).tolist()
+            str(addressing.network6(v)): v
+            for v in np.flatnonzero(self.build.topology.endpoints).tolist()
         }
 
     @cached_property
     def single_hosts(self) -> dict[str, int]:
         """The switch of every host's prefix of one address."""
-        a, ports = self.build.addressing, self.build.wiring.host_port
+        addressing, ports = self.build.addressing, self.build.wiring.host_port
         places = zip(*(axis.tolist() for axis in np.nonzero(ports)), strict=True)
-        return {f"{a.host6(vertex, number)}/128": vertex for vertex, number in places}
+        return {f"{addressing.host6(vertex, number)}/128": vertex for vertex, number in places}
 
     def _words(self, paths: Mapping[Route, int]) -> str:
         """Paths by the names of their switches, with their weights."""

@@ -239,7 +239,7 @@ class Srv6Fabric:
     def of_switch(self, vertex: int) -> Srv6SwitchVariables:
         """The variables of a switch's templates."""
         usids, switch = self.usids, self.routed.switch(vertex)
-        a = self.routed.build.addressing
+        addressing = self.routed.build.addressing
         by_vertex = dict(zip(self._neighbours(vertex), switch.links, strict=True))
         ports = (self.routed.build.wiring.host_port[vertex] > 0).tolist()
         at_host = not self._off_at_switches
@@ -255,7 +255,7 @@ class Srv6Fabric:
                 for destination, via in self.paths.locators(vertex)
             ],
             hosts=[
-                (usids.prefix(HOST + h), str(a.host6(vertex, h)))
+                (usids.prefix(HOST + h), str(addressing.host6(vertex, h)))
                 for h, has_port in enumerate(ports)
                 if has_port and at_host
             ],
@@ -284,12 +284,12 @@ class Srv6Fabric:
 
     def of_hosts(self, vertex: int) -> Iterator[Srv6HostVariables]:
         """The variables of the templates of each host of a switch that is wanted."""
-        w = self.routed.build.wiring
-        hosts = w.host_port.shape[1]
+        wiring = self.routed.build.wiring
+        hosts = wiring.host_port.shape[1]
         wanted = [
-            (w.host_names[vertex * hosts + h], h)
-            for h in np.flatnonzero(w.host_port[vertex]).tolist()
-            if self.chosen["host"] in ("", w.host_names[vertex * hosts + h])
+            (wiring.host_names[vertex * hosts + h], h)
+            for h in np.flatnonzero(wiring.host_port[vertex]).tolist()
+            if self.chosen["host"] in ("", wiring.host_names[vertex * hosts + h])
         ]
         if not wanted:
             return
@@ -351,9 +351,9 @@ class Srv6Fabric:
 
     def _destinations(self, vertex: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Prefixes behind a switch, and the uSIDs that follow the switch's own."""
-        a = self.routed.build.addressing
+        addressing = self.routed.build.addressing
         if self.chosen["decap"] == "switch":
-            yield str(a.network6(vertex)), (DECAPSULATE,)
+            yield str(addressing.network6(vertex)), (DECAPSULATE,)
             return
         for h in np.flatnonzero(self.routed.build.wiring.host_port[vertex]).tolist():
-            yield f"{a.host6(vertex, h)}/128", (HOST + h, DECAPSULATE)
+            yield f"{addressing.host6(vertex, h)}/128", (HOST + h, DECAPSULATE)

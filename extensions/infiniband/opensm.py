@@ -163,15 +163,15 @@ def _require(build: Build, chosen: Chosen) -> None:
     Raises:
         InputError: a port number or the LIDs are too many, or the fabric cannot have the layers.
     """
-    w, present = build.wiring, build.topology.present
+    wiring, present = build.wiring, build.topology.present
     per_host = 1 << int(chosen["lmc"])
-    hosts = int(np.count_nonzero(w.host_port[present]))
+    hosts = int(np.count_nonzero(wiring.host_port[present]))
     lids = int(np.count_nonzero(present)) + hosts * per_host + per_host - 1
     problems = [
         _too_many(what, count, limit)
         for what, count, limit in (
             ("LIDs (InfiniBand's unicast addresses)", lids, lfts.MOST_LIDS),
-            ("ports per switch", max(map(len, w.port_names)), MOST_SWITCH_PORTS),
+            ("ports per switch", max(map(len, wiring.port_names)), MOST_SWITCH_PORTS),
         )
         if count > limit
     ]
@@ -312,46 +312,50 @@ def _hex(guid: int) -> str:
 
 def _hosts(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
     """Host adapters: the node's GUID is the port's less one, as ibsim has it."""
-    w = build.wiring
+    wiring = build.wiring
     for v, h in np.argwhere(guids.host > 0).tolist():
         port_guid = int(guids.host[v, h])
         yield {
-            "name": w.host_names[v * guids.host.shape[1] + h],
+            "name": wiring.host_names[v * guids.host.shape[1] + h],
             "guid": _hex(port_guid - 1),
             "port_guid": f"{port_guid:x}",
             "id": _adapter(port_guid),
             "switch": _switch(int(guids.switch[v])),
-            "node": w.names[v],
-            "port": int(w.host_port[v, h]),
+            "node": wiring.names[v],
+            "port": int(wiring.host_port[v, h]),
         }
 
 
 def _switches(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
     """The switches with their cables, for the templates; see `OpensmVariables`."""
-    w = build.wiring
+    wiring = build.wiring
     for v, name in nodes(build):
-        ports = len(w.port_names[int(w.node_type[v])])
-        links = np.flatnonzero(w.far[v] >= 0)
+        ports = len(wiring.port_names[int(wiring.node_type[v])])
+        links = np.flatnonzero(wiring.far[v] >= 0)
         cables = [
             {
                 "number": port,
                 "far": _switch(int(guids.switch[far])),
                 "far_port": far_port,
-                "name": w.names[far],
-                "peer": w.names[far],
-                "system": system(len(w.port_names[int(w.node_type[far])])),
+                "name": wiring.names[far],
+                "peer": wiring.names[far],
+                "system": system(len(wiring.port_names[int(wiring.node_type[far])])),
             }
             for port, far, far_port in zip(
-                *(column[v, links].tolist() for column in (w.port, w.far, w.far_port)), strict=True
+                *(
+                    column[v, links].tolist()
+                    for column in (wiring.port, wiring.far, wiring.far_port)
+                ),
+                strict=True,
             )
         ]
         cables += [
             {
-                "number": int(w.host_port[v, h]),
+                "number": int(wiring.host_port[v, h]),
                 "far": _adapter(int(guids.host[v, h])),
                 "far_port": 1,
                 "name": name,
-                "peer": w.host_names[v * guids.host.shape[1] + h],
+                "peer": wiring.host_names[v * guids.host.shape[1] + h],
                 "system": ADAPTER,
             }
             for h in np.flatnonzero(guids.host[v]).tolist()

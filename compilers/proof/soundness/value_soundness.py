@@ -48,18 +48,18 @@ from inventory.problems import Finding, InputError, shown
 
 def node_types(build: Build) -> Iterator[Unsound]:
     """Nodes whose type does not exist, and types with two ports of one name."""
-    w = build.wiring
-    names, types = w.type_names, w.port_names
+    wiring = build.wiring
+    names, types = wiring.type_names, wiring.port_names
 
     def unknown(s: int) -> Finding:
-        number = f"type {w.node_type[s]} of {len(names)}"
-        return Finding((w.names[s], "node_type"), "a node type that is there", number)
+        number = f"type {wiring.node_type[s]} of {len(names)}"
+        return Finding((wiring.names[s], "node_type"), "a node type that is there", number)
 
     def alike(t: int) -> Finding:
         path = ("node_types", t, "ports")
         return Finding(path, "a list of names that differ for each node type", "another")
 
-    yield from where(w.node_type >= min(len(names), len(types)), unknown)
+    yield from where(wiring.node_type >= min(len(names), len(types)), unknown)
     distinct = [len(set(ports)) == len(ports) and all(ports) for ports in types]
     lists = [*distinct, *[False] * abs(len(names) - len(types))]
     yield from where(~np.array(lists, np.bool_), alike)
@@ -67,21 +67,21 @@ def node_types(build: Build) -> Iterator[Unsound]:
 
 def graph(build: Build) -> Iterator[Unsound]:
     """Lists of neighbours that are no undirected graph, or differ from the cables."""
-    g, w = build.topology.graph, build.wiring
+    g, wiring = build.topology.graph, build.wiring
     steps = np.diff(g.offsets)
     whole = bool(g.offsets[0] == 0 and g.offsets[-1] == len(g.targets) and (steps >= 0).all())
     if not whole or not _is_graph(g):
         yield Unsound.one("graph", "lists of neighbours that name each other", "others")
         return
     far = g.padded()  # [S, degree], to be compared with `Wiring.far`, [S, K]
-    missing = w.far.shape[1] - far.shape[1]
-    far = np.pad(far, ((0, 0), (0, max(missing, 0))), constant_values=-1)[:, : w.far.shape[1]]
+    missing = wiring.far.shape[1] - far.shape[1]
+    far = np.pad(far, ((0, 0), (0, max(missing, 0))), constant_values=-1)[:, : wiring.far.shape[1]]
     yield from where(
-        w.far != far,
+        wiring.far != far,
         lambda s, k: Finding(
-            (w.names[s], "link", k),
+            (wiring.names[s], "link", k),
             f"the cable to {_name(build, int(far[s, k]))}",
-            f"one to {_name(build, int(w.far[s, k]))}",
+            f"one to {_name(build, int(wiring.far[s, k]))}",
         ),
     )
 
@@ -168,17 +168,20 @@ def _no_link(build: Build, entry: int) -> Finding:
 
 def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
     """Ports that their node type does not have, or that have two cables; too few or many hosts."""
-    w, t = build.wiring, build.topology
-    hosts = np.broadcast_to(t.endpoints[:, None], w.host_port.shape)
+    wiring, t = build.wiring, build.topology
+    hosts = np.broadcast_to(t.endpoints[:, None], wiring.host_port.shape)
     if build.hardware:
         hosts = hosts & ~build.hardware.host_broken
-    for word, port, in_use in (("link", w.port, w.far >= 0), ("host", w.host_port, hosts)):
+    for word, port, in_use in (
+        ("link", wiring.port, wiring.far >= 0),
+        ("host", wiring.host_port, hosts),
+    ):
         for block in use.blocks():
             yield from where(
                 in_use[block] & (use.part(block).at(port[block]) == ABSENT),
                 lambda s, k, word=word, port=port: Finding(
-                    (w.names[s], word, k),
-                    f"one of its {len(w.port_names[w.node_type[s]])} ports",
+                    (wiring.names[s], word, k),
+                    f"one of its {len(wiring.port_names[wiring.node_type[s]])} ports",
                     use.words(s, int(port[s, k])),
                 ),
                 block.start,
@@ -186,7 +189,7 @@ def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
         yield from where(
             ~in_use & (port != 0),
             lambda s, k, word=word, port=port: Finding(
-                (w.names[s], word, k), "no port", use.words(s, int(port[s, k]))
+                (wiring.names[s], word, k), "no port", use.words(s, int(port[s, k]))
             ),
         )
     for block in use.blocks():
@@ -195,8 +198,8 @@ def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
 
 def _shared_ports(build: Build, block: slice) -> Iterator[Unsound]:
     """Ports of some switches that have two cables."""
-    w = build.wiring
-    ports = np.concatenate((w.port[block], w.host_port[block]), axis=1)
+    wiring = build.wiring
+    ports = np.concatenate((wiring.port[block], wiring.host_port[block]), axis=1)
     order = np.argsort(ports, axis=1, kind="stable")
     ranked = np.take_along_axis(ports, order, axis=1)
     is_second = np.zeros(ports.shape, np.bool_)
@@ -205,7 +208,7 @@ def _shared_ports(build: Build, block: slice) -> Iterator[Unsound]:
     yield from where(
         is_second,
         lambda s, k: Finding(
-            (w.names[s], "port", int(ports[s - block.start, k])),
+            (wiring.names[s], "port", int(ports[s - block.start, k])),
             "one cable to a port",
             "a second one",
         ),
@@ -215,26 +218,27 @@ def _shared_ports(build: Build, block: slice) -> Iterator[Unsound]:
 
 def cables(build: Build, use: PortUse) -> Iterator[Unsound]:
     """Cables whose far end does not name them, and ports at the far end of no cable."""
-    w = build.wiring
+    wiring = build.wiring
     for block in use.blocks():
-        cabled, far_port = w.far[block] >= 0, w.far_port[block]
-        far = np.where(cabled, w.far[block], 0)
+        cabled, far_port = wiring.far[block] >= 0, wiring.far_port[block]
+        far = np.where(cabled, wiring.far[block], 0)
         link = use.link[far, use.known(far_port)]  # the same cable, at its far end
-        back = np.where(link >= 0, w.far[far, link], -1)
-        port = np.where(link >= 0, w.far_port[far, link], -1)
-        switch = np.arange(len(w.far))[block, None]
-        good = (link >= 0) & (back == switch) & (port == w.port[block])
+        back = np.where(link >= 0, wiring.far[far, link], -1)
+        port = np.where(link >= 0, wiring.far_port[far, link], -1)
+        switch = np.arange(len(wiring.far))[block, None]
+        good = (link >= 0) & (back == switch) & (port == wiring.port[block])
         wrong = np.where(cabled, ~good, far_port != 0)
         yield from where(wrong, partial(_no_end, build), block.start)
 
 
 def _no_end(build: Build, s: int, k: int) -> Finding:
     """The finding for link k of a switch, whose far end does not name it."""
-    w = build.wiring
+    wiring = build.wiring
+    far = _name(build, int(wiring.far[s, k]))
     return Finding(
-        (w.names[s], "link", k),
-        f"the port of {_name(build, int(w.far[s, k]))} that is cabled to port {w.port[s, k]}",
-        f"port {w.far_port[s, k]}",
+        (wiring.names[s], "link", k),
+        f"the port of {far} that is cabled to port {wiring.port[s, k]}",
+        f"port {wiring.far_port[s, k]}",
     )
 
 
@@ -459,17 +463,17 @@ MULTICAST, LARGEST_MAC = 1 << 40, (1 << 48) - 1
 
 def names(build: Build) -> Iterator[Unsound]:
     """Names of nodes and hosts, and management addresses, that are missing or occur twice."""
-    w = build.wiring
-    order, hosts = w.host_port.shape
+    wiring = build.wiring
+    order, hosts = wiring.host_port.shape
     for word, texts, count in (
-        ("nodes", w.names, order),
-        ("management", w.management, order),
-        ("hosts", w.host_names, order * hosts),
+        ("nodes", wiring.names, order),
+        ("management", wiring.management, order),
+        ("hosts", wiring.host_names, order * hosts),
     ):
         if len(texts) != count:
             yield Unsound.one(word, f"{count} names", f"{len(texts)}")
-    yield from _names("names", (*w.names, *w.host_names))
-    management = [address for address in w.management if address]
+    yield from _names("names", (*wiring.names, *wiring.host_names))
+    management = [address for address in wiring.management if address]
     yield from _names("management", management)
     yield from where(
         np.array([not _is_address(address) for address in management], np.bool_),
@@ -509,8 +513,8 @@ def datapath_ids(build: Build) -> Iterator[Unsound]:
 
 def mac_addresses(build: Build) -> Iterator[Unsound]:
     """MAC addresses of hosts that another host or the gateway has, or that are of a group."""
-    a, hosts = build.addressing, build.wiring.host_port.shape[1]
-    mac, gateway = a.host_mac.ravel(), a.gateway_mac
+    addressing, hosts = build.addressing, build.wiring.host_port.shape[1]
+    mac, gateway = addressing.host_mac.ravel(), addressing.gateway_mac
     # A pool of switches without hosts has the same addresses at several of them.
     wrong = repeated(mac) | (mac == gateway) | (mac == 0) | (mac > LARGEST_MAC)
     wrong |= (mac & np.uint64(MULTICAST)) != 0
@@ -530,21 +534,21 @@ def blocks(build: Build) -> Iterator[Unsound]:
     """Address pools too small for the blocks of all switches, and blocks too small for the
     hosts.
     """
-    a, order, hierarchy = build.addressing, build.tables.switches, build.topology.hierarchy
-    if a.hierarchy != hierarchy:
-        yield Unsound.one("addressing.hierarchy", f"{hierarchy}", f"{a.hierarchy}")
+    addressing, order, hierarchy = build.addressing, build.tables.switches, build.topology.hierarchy
+    if addressing.hierarchy != hierarchy:
+        yield Unsound.one("addressing.hierarchy", f"{hierarchy}", f"{addressing.hierarchy}")
         return
     hosts = build.wiring.host_port.shape[1]
-    length, needed = a.ipv4_length, block_count(order, hierarchy)
+    length, needed = addressing.ipv4_length, block_count(order, hierarchy)
     most = 1 << max(32 - length, 0)
     if not 0 < length <= 32 or most < hosts + FIRST_HOST + 1:
         yield Unsound.one(
             "addressing.ipv4_length", f"blocks with room for {hosts} hosts", f"/{length}"
         )
         return
-    yield from _pool("addressing.ipv4", a.ipv4, length, needed)
-    if a.ipv6 is not None:
-        yield from _pool("addressing.ipv6", a.ipv6, 64, needed)
+    yield from _pool("addressing.ipv4", addressing.ipv4, length, needed)
+    if addressing.ipv6 is not None:
+        yield from _pool("addressing.ipv6", addressing.ipv6, 64, needed)
 
 
 def _pool(

@@ -76,9 +76,13 @@ class Detours:
 
         build: its tables deliver every pair over minimal ports.
         """
-        port, w = build.tables.classes.port, build.wiring
-        cabled = w.far >= 0
-        other = cabled[:, None, :] & (port[..., None] > 0) & (w.port[:, None, :] != port[..., None])
+        port, wiring = build.tables.classes.port, build.wiring
+        cabled = wiring.far >= 0
+        other = (
+            cabled[:, None, :]
+            & (port[..., None] > 0)
+            & (wiring.port[:, None, :] != port[..., None])
+        )
         detours = cls(
             direct=np.zeros(port.shape, np.bool_),
             behind=np.zeros(port.shape, np.bool_),
@@ -88,11 +92,11 @@ class Detours:
             shorter=other.copy(),
             ever_shorter=np.zeros(other.shape, np.bool_),
         )
-        fib = Fib.of(build.tables, w.cables())
+        fib = Fib.of(build.tables, wiring.cables())
         ends = np.flatnonzero(build.topology.endpoints)
         step = max(1, DETOUR_CELLS_AT_ONCE // len(port))
         for first in range(0, len(ends), step):
-            detours._add(fib, ends[first : first + step], np.where(cabled, w.far, 0))
+            detours._add(fib, ends[first : first + step], np.where(cabled, wiring.far, 0))
         return detours
 
     def _add(self, fib: Fib, destinations: NDArray[np.int64], far: Vertices) -> None:
