@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,8 +49,27 @@ def run(*command, **options):
     return done.stdout
 
 
+SYSTEMCTL = """#!/bin/sh
+case $* in
+*restart*|*reload\\ *) echo "$*" >> {log} ;;
+*show*) echo Id=x; echo LoadState=loaded; echo ActiveState=active; echo SubState=exited ;;
+esac
+"""
+
+
+def systemctl(folder):
+    """A `systemctl` in front of the machine's, and the file where it says what it was asked."""
+    program, log = folder / "bin" / "systemctl", folder / "asked"
+    program.parent.mkdir()
+    program.write_text(SYSTEMCTL.format(log=log))
+    program.chmod(0o755)
+    return log
+
+
 def ansible(tool, *words, home):
-    environment = {**os.environ, "HOME": str(home), "ANSIBLE_LOCALHOST_WARNING": "false"}
+    path = f"{home / 'bin'}:{os.environ['PATH']}"
+    local = {"HOME": str(home), "PATH": path, "ANSIBLE_LOCALHOST_WARNING": "false"}
+    environment = {**os.environ, **local}
     return run(Path(sys.executable).with_name(tool), *words, env=environment)
 
 
@@ -80,15 +100,24 @@ def test_ansible_reads_the_inventory(tmp_path):
     ],
 )
 def test_ansible_plays_the_playbook(options, daemons, tmp_path):
-    """On this machine, in a folder for /etc, all but what loads the files; vtysh judges first."""
+    """On this machine, in a folder for /etc, with a `systemctl` that writes down what it is asked
+    to do; vtysh judges first. The same playbook again changes nothing.
+    """
     folder = pushed(managed(), tmp_path, "ansible", "frr", **options)
     (tmp_path / "etc" / "frr").mkdir(parents=True)
     (tmp_path / "etc" / "frr" / "daemons").write_text("bgpd=no\n")
     places = {"polarfab_etc": str(tmp_path / "etc"), "ansible_python_interpreter": sys.executable}
     here = {"ansible_connection": "local", "ansible_become": False}
     words = ("-i", folder / "inventory.yaml", folder / "push.yaml", "--limit", "3")
-    extra = ("-e", json.dumps(places | here), "--skip-tags", "load")
+    extra = ("-e", json.dumps(places | here))
+    (tmp_path / "etc" / "systemd" / "system").mkdir(parents=True)
+    asked = systemctl(tmp_path)
     ansible("ansible-playbook", *words, *extra, home=tmp_path)
+    loaded = asked.read_text()
+    assert loaded.splitlines() == ["restart polarfab", "restart frr"]
+    again = ansible("ansible-playbook", *words, *extra, home=tmp_path)
+    assert re.search(r"changed=0 +unreachable=0 +failed=0", again)
+    assert asked.read_text() == loaded
     assert (tmp_path / "etc" / "frr" / "daemons").read_text() == daemons
     for name in ("frr/frr.conf", "polarfab/links.batch", "polarfab/load.sh"):
         wanted = (tmp_path / "frr" / "3" / Path(name).name).read_text()
@@ -121,9 +150,9 @@ def test_what_is_pushed_is_confirmed_and_saved(tmp_path):
     assert "check_commit" not in merge[module]
     assert "junipernetworks.junos.junos_command" in answer
     assert confirm[module] == {"confirm_commit": True}
-    assert tasks["sonic"][-1]["ansible.builtin.command"] == "config save -y"
+    assert tasks["sonic"][-2]["ansible.builtin.command"] == "config save -y"
     assert tasks["srlinux"][-1]["ansible.builtin.raw"] == "save startup"
-    assert [task.get("ansible.builtin.command") for task in tasks["nvue"][2:]] == [
+    assert [task.get("ansible.builtin.command") for task in tasks["nvue"][3:-1]] == [
         "nv config apply --confirm-yes",
         "nv config save",
     ]
