@@ -1,8 +1,11 @@
 """Write a fabric's hardware as files that NetBox imports: device types in YAML, the rest in CSV.
 
 `files` yields them in the order of the import: device types, module types of cassettes, racks,
-devices, interfaces, cables. Facts that NetBox has no column for are in the comments, so that an
-import into polarfab reads them back (`inventory.netbox.extras`).
+devices, interfaces, management addresses, cables. NetBox's import of devices has no column for an
+address. Its import of addresses has: `is_primary`, together with the device and the interface
+(`IPAddressImportForm` in netbox/ipam/forms/bulk_import.py, 4.6.8). Facts that NetBox has no column
+for are in the comments, so that an import into polarfab reads them back
+(`inventory.netbox.extras`).
 """
 
 from __future__ import annotations
@@ -33,6 +36,9 @@ DEVICE = (
 )
 RACK = ("site", "name", "status", "u_height", "comments")
 INTERFACE = ("device", "name", "label", "type", "enabled")
+ADDRESS = ("address", "status", "device", "interface", "is_primary")
+MANAGEMENT_PORT = "mgmt0"
+"""The interface of management where neither the spec nor a system names one."""
 STATUS = {"installed": "active", "planned": "planned"}
 """NetBox's word for each state of a node."""
 
@@ -42,6 +48,7 @@ def files(
     site: str,
     role: str = "switch",
     system: str = "",
+    management: str = "",
 ) -> Iterator[tuple[str, str]]:
     """Yield the name and text of each file, in the order in which NetBox can import them.
 
@@ -51,6 +58,7 @@ def files(
         role: the role of all devices; it must exist in NetBox.
         system: a target by whose names ports are named; "" for the names of the inventory. An
             import into polarfab knows both.
+        management: the interface of management; "" for that of the spec or of the system.
 
     Raises:
         InputError: the inventory cannot hold the fabric, or there is no such target.
@@ -59,9 +67,11 @@ def files(
     links = list(_cables(parts))
     plans = [plan for _, plan in links if plan]
     if system:
-        yield from _with_port_names(files(loaded, site, role), _names(parts, system), parts)
+        renamed = files(loaded, site, role, management=_management_port(loaded, system))
+        yield from _with_port_names(renamed, _names(parts, system), parts)
         return
-    yield from _types(parts)
+    management = management or _management_port(loaded)
+    yield from _types(parts, management)
     yield from _cassettes(parts[0].inventory, plans)
     if any(part.inventory.racks for part in parts):
         yield "racks.csv", _csv(RACK, _racks(parts, site))
@@ -69,6 +79,8 @@ def files(
     panels = chain.from_iterable(_panels(plan, site) for plan in plans)
     yield "devices.csv", _csv(DEVICE, chain(devices, panels))
     yield "interfaces.csv", _csv(INTERFACE, chain.from_iterable(map(_interfaces, parts)))
+    if addresses := [*chain.from_iterable(_addresses(part, management) for part in parts)]:
+        yield "ip-addresses.csv", _csv(ADDRESS, addresses)
     dead = frozenset(
         frozenset((link.a, link.b)) for part in parts for link in part.inventory.dead_links
     )
@@ -91,6 +103,24 @@ def _names(parts: Sequence[Placed], system: str) -> dict[str, dict[str, str]]:
             system_names = (port.name for port in system_ports)
             names[node_type] = dict(zip(inventory_names, system_names, strict=True))
     return names
+
+
+def _management_port(loaded: LoadedFabric, system: str = "") -> str:
+    """The interface of management: that of the spec, else the usual one of a system."""
+    stated = loaded.spec.base.management
+    if stated and stated.interface:
+        return stated.interface
+    naming = target(system).interfaces if system else None
+    return naming.management if naming else MANAGEMENT_PORT
+
+
+def _addresses(part: Placed, interface: str) -> Iterator[Sequence[object]]:
+    """Yield the rows of the management addresses of a plane, which become primary ones."""
+    stated = part.loaded.spec.base.management
+    for node in part.inventory.nodes:
+        if node.management:
+            length = stated.length if stated else node.management.max_prefixlen
+            yield f"{node.management}/{length}", "active", node.name, interface, "true"
 
 
 def _with_port_names(
@@ -124,6 +154,8 @@ def _renamed_type(file: str, text: str, ports: Mapping[str, str]) -> str:
 
     data = yaml.safe_load(text)
     for interface in data["interfaces"]:
+        if interface.get("mgmt_only"):
+            continue
         interface.setdefault("label", interface["name"])
         interface["name"] = ports.get(interface["name"], interface["name"])
     extras = from_comment(data["comments"], file, 0)
@@ -168,16 +200,23 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-def _types(parts: Sequence[Placed]) -> Iterator[tuple[str, str]]:
-    """Yield the files of the device types of nodes."""
+def _types(parts: Sequence[Placed], management: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of the device types of nodes.
+
+    Args:
+        parts: the planes of the fabric.
+        management: the interface of nodes that have a management address.
+    """
     import yaml
 
     inventory = parts[0].inventory
     used = {node.type for part in parts for node in part.inventory.nodes}
+    managed = {n.type for part in parts for n in part.inventory.nodes if n.management}
     for name, model in _models(inventory).items():
         if name in used:
             node_type = inventory.node_types[name].model_copy(update={"model": model})
-            text = yaml.safe_dump(export_type(name, node_type), sort_keys=False, width=100_000)
+            data = export_type(name, node_type, management if name in managed else "")
+            text = yaml.safe_dump(data, sort_keys=False, width=100_000)
             yield f"device-types/{slug(name)}.yaml", text
 
 

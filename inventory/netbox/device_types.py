@@ -14,6 +14,7 @@ from inventory.model import NodeType
 from inventory.netbox.extras import of_document, to_comment
 from inventory.netbox.interface_types import (
     MANAGEMENT,
+    UNKNOWN,
     DeviceInterface,
     blocks,
     carries_cable,
@@ -42,14 +43,22 @@ def manufacturer(node_type: NodeType) -> str:
     return node_type.manufacturer or "Generic"
 
 
-def export_type(name: str, node_type: NodeType) -> dict[str, Any]:
-    """A node type as a device type; blocks, limits and capabilities go to the comments."""
+def export_type(name: str, node_type: NodeType, management: str = "") -> dict[str, Any]:
+    """A node type as a device type; blocks, limits and capabilities go to the comments.
+
+    Args:
+        name: in the inventory.
+        node_type: the type.
+        management: the name of its interface of management; "" for none.
+    """
     model = node_type.model or name
     kept = node_type.model_dump(mode="json", exclude_defaults=True)
-    listed = [
+    listed: list[dict[str, Any]] = [
         {"name": i.name, "type": i.type} | ({"label": i.label} if i.label else {})
         for i in interfaces(node_type)
     ]
+    if management:
+        listed.append({"name": management, "type": UNKNOWN, "mgmt_only": True})
     number = {"part_number": node_type.part_number} if node_type.part_number else {}
     return {
         "manufacturer": manufacturer(node_type),
@@ -105,7 +114,9 @@ def import_type(document: Document) -> DeviceType:
         and sum(b.total for b in kept.ports) <= MOST_INTERFACES
         and interfaces(kept) == listed
     ):
-        return DeviceType(str(name), str(model), kept, tuple(passed_over))
+        # The interface of management is in the comments' words: a node's `management`.
+        others = (i for i in passed_over if i.type != MANAGEMENT)
+        return DeviceType(str(name), str(model), kept, tuple(others))
     values = {
         "ports": [block.model_dump() for block in blocks(listed)],
         "units": _units(data.get("u_height", 1), document),

@@ -50,6 +50,7 @@ TABLE_COLUMNS = {
     "interfaces": ("device", "name", "type"),
     "racks": ("name", "u_height"),
     "devices": ("name", "device_type"),
+    "addresses": ("address", "device", "interface", "is_primary"),
 }
 OF_DEVICES = {
     *("device_type", "device_type__model", "position", "face", "primary_ip", "ip_address"),

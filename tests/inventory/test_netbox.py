@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
@@ -20,6 +21,7 @@ from inventory.netbox.netbox_file import read_netbox
 from inventory.problems import InputError
 from polarfab.commands.hardware.inventory import command
 from tests.compilers.spec.makers import mutated_bytes
+from tests.compilers.targets.makers import compiled
 from tests.fuzzing import reading, ten_minutes
 from tests.inventory.makers import export, imported
 
@@ -65,7 +67,7 @@ def test_round_trip_of_q7(tmp_path: Path, racks: bool, damaged: bool) -> None:
     shutil.copy(tmp_path / "inventory.yaml", tmp_path / "q7")
     export(fabric, tmp_path / "two")
     names = sorted(p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*.*"))
-    assert len(names) == 4 + racks
+    assert len(names) == 5 + racks
     for name in names:
         assert (tmp_path / "one" / name).read_text() == (tmp_path / "two" / name).read_text()
     after = compile_fabric(load_fabric(fabric))
@@ -125,6 +127,31 @@ def test_ports_by_the_names_of_a_system_come_back(system: str, tmp_path: Path) -
     for field in fields(before.wiring):
         values = (getattr(build.wiring, field.name) for build in (before, after))
         np.testing.assert_equal(*values, err_msg=field.name)
+
+
+def test_management_addresses_become_primary_ones(tmp_path: Path) -> None:
+    """`IPAddressImportForm` (netbox/ipam/forms/bulk_import.py, 4.6.8) wants a device and one of its
+    interfaces where `is_primary` is true; NetBox makes interfaces from the device type.
+    """
+    compiled(tmp_path)
+    for words, interface in (((), "mgmt0"), (("--target", "eos"), "Management1")):
+        out = tmp_path / interface
+        command.main(
+            ["export", str(tmp_path / "fabric.yaml"), "-o", str(out), *words],
+            standalone_mode=False,
+        )
+        rows = list(csv.DictReader((out / "ip-addresses.csv").open()))
+        assert rows[1] == {
+            **{"address": "192.0.2.2/24", "status": "active", "device": "n1"},
+            **{"interface": interface, "is_primary": "true"},
+        }
+        device_type = yaml.safe_load((out / "device-types" / "box.yaml").read_text())
+        (managed,) = (port for port in device_type["interfaces"] if port.get("mgmt_only"))
+        assert managed == {"name": interface, "type": "other", "mgmt_only": True}
+        imported(out, tmp_path / f"{interface}.yaml")
+        inventory, _ = load_inventory(tmp_path / f"{interface}.yaml")
+        nodes = inventory.nodes
+        assert [str(node.management) for node in nodes] == [f"192.0.2.{v}" for v in range(1, 8)]
 
 
 def test_a_device_type_of_the_library() -> None:
