@@ -8,8 +8,9 @@ The public Python API; what it needs is imported on first use:
     fabric.save("build")
 
 `Target`, `Option`, `Capabilities` and `Build` are for packages that bring a target of their own,
-`Addition` for those that add to one of polarfab's, `Family` and `Topology` for those that bring a
-family of topologies, `Balance` and `Forwarding` for a balance.
+with `P2pTarget` and `Interfaces` for a router, `Addition` for those that add to one of polarfab's,
+`Family`, `Graph` and `Topology` for those that bring a family of topologies, `Balance` and
+`Forwarding` for a balance.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from compilers.targets.addition import Addition
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
+    from compilers.targets.routed.interfaces import Interfaces
+    from compilers.targets.routed.p2p_links import P2pTarget
     from compilers.targets.target import Target
+    from compilers.topology.adjacency import Graph
     from compilers.topology.family import Family
     from compilers.topology.labelled_graph import Topology
     from inventory.problems import InputError
@@ -51,8 +55,11 @@ __all__ = [
     "Fabric",
     "Family",
     "Forwarding",
+    "Graph",
     "InputError",
+    "Interfaces",
     "Option",
+    "P2pTarget",
     "Target",
     "Topology",
     "WrongTables",
@@ -91,8 +98,11 @@ HOMES = {
     "Fabric": "polarfab.fabric",
     "Family": "compilers.topology.family",
     "Forwarding": "compilers.spec.forwarding",
+    "Graph": "compilers.topology.adjacency",
     "InputError": "inventory.problems",
+    "Interfaces": "compilers.targets.routed.interfaces",
     "Option": "compilers.targets.options",
+    "P2pTarget": "compilers.targets.routed.p2p_links",
     "Target": "compilers.targets.target",
     "Topology": "compilers.topology.labelled_graph",
     "WrongTables": "mininet_scenarios.run.rehearsal_plan",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from compilers.entry_points import BALANCES, broken, load, package, registered
@@ -112,24 +112,40 @@ class Balance:
         return tables, forwarding
 
 
+def balance_in(module: ModuleType, name: str) -> type[Balance]:
+    """Return the class of the balance that a file of `compilers/balances` defines.
+
+    Args:
+        module: that of the file.
+        name: the file's, with `-` for `_`.
+
+    Raises:
+        InputError: the class calls itself otherwise.
+    """
+    classes = (value for value in vars(module).values() if isinstance(value, type))
+    balance = next(
+        value
+        for value in classes
+        if issubclass(value, Balance) and value.__module__ == module.__name__
+    )
+    stated = getattr(balance, "name", "")
+    if stated != name:
+        required = f"name = {name!r}, after the file {name.replace('-', '_')}.py"
+        raise InputError.of(required, repr(stated), key=f"balance {balance.__name__}")
+    return balance
+
+
 @cache
 def balance_named(name: str) -> Balance:
     """Return the balance of a name. Polarfab's own balances go before those of packages.
 
     Raises:
-        InputError: there is no such balance, two packages register it, or the package that does is
-            broken.
+        InputError: there is no such balance, its class has another name than its file, two packages
+            register it, or the package that does is broken.
     """
     if name in _FILES:  # first, as reading the list of installed packages takes 20 ms
         module = import_module(f"{_PACKAGE}.{_FILES[name]}")
-        defined = (
-            value
-            for value in vars(module).values()
-            if isinstance(value, type)
-            and issubclass(value, Balance)
-            and value.__module__ == module.__name__
-        )
-        return _instance(next(defined))
+        return _instance(balance_in(module, name))
     entries = registered(BALANCES).get(name, ())
     if len(entries) != 1:
         required, given = f"one of {', '.join(balance_names())}", name

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from compilers.entry_points import FAMILIES as GROUP
 from compilers.entry_points import broken, load, package, registered, shipped
+from compilers.topology.distance import BEYOND, diameter
 from compilers.topology.family import Family
 from compilers.topology.field import LARGEST_Q, prime_powers_near
 from compilers.topology.labelled_graph import Parameters, Topology
@@ -29,6 +30,8 @@ from inventory.problems import InputError, Problem, did_you_mean, nearest, not_a
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+SEARCHED = 2048
+"""The most vertices of a graph whose diameter is searched for: 25 ms."""
 GRAPH_FAMILY = "graph"
 """The family of one graph, which a file describes."""
 
@@ -319,7 +322,8 @@ def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topolo
     """Build the topology of a family with these parameters.
 
     Raises:
-        InputError: an unknown family or wrong parameters; all problems at once.
+        InputError: an unknown family or wrong parameters, all problems at once; or the family
+            states another diameter than its graph has, in a graph of up to `SEARCHED` vertices.
 
     >>> build_topology("polarfly", {"q": 7})
     <Topology polarfly q=7: 57 vertices, 224 edges>
@@ -327,4 +331,10 @@ def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topolo
     named = family_named(family)
     if (problems := check_topology(family, given)) or named is None:
         raise InputError(problems)
-    return named.build(parameters(family, given))
+    topology = named.build(parameters(family, given))
+    if topology.graph.order <= SEARCHED:
+        found = diameter(topology.graph)
+        if found not in (topology.diameter, BEYOND):
+            required = f"the diameter of the graph that it builds, {found}"
+            raise InputError.of(required, str(topology.diameter), key=f"family {family}")
+    return topology

@@ -156,6 +156,10 @@ class Grammar:
     keys: Mapping[str, str] = field(default_factory=dict)
     """This and `whole` are arguments of `tree_lines`."""
 
+    def all_rules(self) -> list[GrammarRule]:
+        """The rules, and those of their sections."""
+        return _all(self.rules)
+
     def lines(self, text: str) -> TextLines:
         """The lines of a file; of a tree, those of `tree_lines`.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -22,6 +23,7 @@ import numpy as np
 from compilers.readers.emitted_forwarding import Interface
 from compilers.readers.exact_text import bare, exact_number, indentation, strange
 from compilers.readers.grammar.rules import (
+    ENGINE_VERBS,
     PREFIX,
     Fields,
     Grammar,
@@ -32,6 +34,7 @@ from compilers.readers.grammar.rules import (
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.statements import BETWEEN
 from compilers.readers.text_lines import TextLines
+from inventory.problems import InputError
 
 ARGUMENT = re.compile(r"<([a-z]+\d?)>")
 NEVER = 1 << 60
@@ -145,7 +148,11 @@ class TextEngine:
         Args:
             lines: of a file.
             whole: whether these are all lines of the file, so that statements can be missing.
+
+        Raises:
+            InputError: a rule of the grammar has a verb that nobody carries out.
         """
+        _check_verbs(self.grammar, type(self.actor))
         runs: dict[tuple[RouteHead, _Section], list[np.ndarray[Any, Any]]] = {}
         for run in _runs(self._labels(lines)):
             places = np.arange(run.first, run.last)
@@ -448,6 +455,23 @@ def _read(
         if fields is not None:
             return rule, fields
     return None, {}
+
+
+@lru_cache
+def _check_verbs(grammar: Grammar, actor: type[GrammarActor]) -> None:
+    """Pass where an actor has all verbs of a grammar.
+
+    Raises:
+        InputError: a rule has a verb that nobody carries out.
+    """
+    for rule in grammar.all_rules():
+        for verb, *_ in () if rule.routes else rule.verbs:
+            if not callable(getattr(actor, verb, None)):
+                methods = (word for word in dir(actor) if word[0] != "_")
+                near = get_close_matches(verb, [*ENGINE_VERBS, *methods], n=1)
+                todo = f"write {near[0]}" if near else ""
+                required = f"a verb of the engine or of {actor.__name__}"
+                raise InputError.of(required, verb, todo, key=f"grammar, rule `{rule.text}`")
 
 
 @lru_cache

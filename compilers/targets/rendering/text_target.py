@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2.exceptions import TemplateNotFound
 from jinja2.utils import object_type_repr
 
 from compilers.tables.build import Build
@@ -175,11 +176,15 @@ class Renderer:
         """The text of a file.
 
         Raises:
-            InputError: a template of the user, or one that runs in the sandbox, fails.
+            InputError: a template is not there, or one of the user, or one that runs in the
+                sandbox, fails.
         """
         name = f"{self.target}/{file}.j2"
         try:
             return self._environment.get_template(name).render(variables)
+        except TemplateNotFound as error:
+            required, given = "a template of each file of the target", f"no {error.name}"
+            raise InputError.of(required, given, key=f"target {self.target}") from None
         except Exception as error:
             if not self._own and not self._environment.sandboxed:
                 raise

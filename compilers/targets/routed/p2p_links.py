@@ -658,8 +658,8 @@ class P2pTarget(Target):
 
     @property
     def folder(self) -> RouterFolder:
-        """The files of a router, for reading them back."""
-        return RouterFolder(self.name, tuple(self.files))
+        """The files of a router, for reading them back by the grammars beside its templates."""
+        return RouterFolder(str(self.templates), tuple(self.files))
 
     def folder_with(self, chosen: Chosen) -> RouterFolder:
         """As `folder`, without the lines of additions that the options ask for."""

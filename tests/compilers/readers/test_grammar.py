@@ -8,6 +8,7 @@ from compilers.readers.grammar.rules import Grammar
 from compilers.readers.grammar.text_engine import TextEngine
 from compilers.readers.grammar.trees import tree_lines
 from compilers.readers.text_lines import TextLines
+from inventory.problems import InputError
 
 GRAMMAR = Grammar.of(r"""
 %comment !
@@ -163,3 +164,13 @@ def test_a_tree_is_lines_with_the_numbers_of_its_keys() -> None:
     with pytest.raises(ValueError, match="a twice in a mapping") as error:
         tree_lines("a: {}\nb: {}\na: {}\n", [], in_yaml=True)
     assert error.value.args[0] == 3
+
+
+def test_a_verb_that_nobody_carries_out_is_named() -> None:
+    engine = TextEngine(Grammar.of("name <name> => noted <name>"), Notes())
+    with pytest.raises(InputError) as error:
+        engine.read(TextLines.of(b"name x\n"))
+    assert str(error.value) == (
+        "grammar, rule `name <name>`: required a verb of the engine or of Notes, given noted; "
+        "write note"
+    )
