@@ -26,6 +26,8 @@ MEGABITS = 1000
 """Mb/s in a Gb/s."""
 EOS_LANES = 50
 """The speed in Gb/s from which EOS states the number of lanes."""
+JUMBO = 9216
+"""The usual `system jumbomtu` of NX-OS, which its configuration does not show."""
 USUAL = {"Management1", "mgmt0", "re0:mgmt-0", "eth0"}
 """The ports that systems have for management by default."""
 
@@ -151,8 +153,9 @@ def _shared_mtu(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _jumbo_mtu(build: Build, vertex: int) -> Iterator[Value]:
-    """The MTU that switchports of NX-OS may have besides 1500."""
-    if size := max(_shared_sizes(build, vertex), default=0):
+    """The MTU that switchports of NX-OS may have besides 1500, unless it is the usual one."""
+    size = max(_shared_sizes(build, vertex), default=0)
+    if size not in (0, JUMBO):
         yield (size,)
 
 

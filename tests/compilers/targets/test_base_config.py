@@ -25,7 +25,6 @@ WANTED = {
     "eos": """vrf instance MGMT
 !
 management api http-commands
-   protocol https
    no shutdown
    !
    vrf MGMT

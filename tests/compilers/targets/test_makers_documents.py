@@ -13,7 +13,6 @@ from tests.compilers.targets.makers import compiled
 from tests.compilers.targets.test_port_names import compiled as with_ports
 
 MANAGED = """management api http-commands
-   protocol https
    no shutdown
    !
    vrf MGMT
@@ -115,6 +114,13 @@ def test_a_neighbour_described_as_another_is_found(rendered):
         file.write_text(text)
 
 
+def with_mtu(build, *sizes):
+    """A build whose ports have these MTUs, by their blocks."""
+    (box,) = build.hardware.types
+    blocks = tuple(replace(b, mtu=size) for b, size in zip(box.blocks, sizes, strict=True))
+    return replace(build, hardware=replace(build.hardware, types=(replace(box, blocks=blocks),)))
+
+
 def test_switchports_of_nxos_have_one_mtu(tmp_path):
     """`mtu` is behind `switchport`, and is that of `system jumbomtu`: Cisco Nexus 9000 Interfaces
     Configuration Guide, "Configuring Basic Interface Parameters", MTU.
@@ -128,8 +134,9 @@ def test_switchports_of_nxos_have_one_mtu(tmp_path):
     for old, new in (("jumbomtu 9000", "jumbomtu 9216"), ("  no switchport\n  mtu 9000\n", "")):
         file.write_text(text.replace(old, new + "  mtu 9000\n  no switchport\n" * (not new), 1))
         assert not target("nxos").check_emitted(build, tmp_path / "out").passed
-    (box,) = build.hardware.types
-    blocks = (box.blocks[0], replace(box.blocks[1], mtu=1500))
-    hardware = replace(build.hardware, types=(replace(box, blocks=blocks),))
+    largest = with_mtu(build, 9216, 0)  # the usual `system jumbomtu`, which NX-OS does not show
+    target("nxos").render(largest, tmp_path / "largest")
+    assert "jumbo" not in (tmp_path / "largest" / "leaf0" / "nxos.cfg").read_text()
+    assert target("nxos").check_emitted(largest, tmp_path / "largest").passed
     with pytest.raises(InputError, match="one MTU at the ports of hosts of a switch"):
-        target("nxos").render(replace(build, hardware=hardware), tmp_path / "two")
+        target("nxos").render(with_mtu(build, 9000, 1500), tmp_path / "two")
