@@ -333,8 +333,8 @@ def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topolo
         raise InputError(problems)
     topology = named.build(parameters(family, given))
     if topology.graph.order <= SEARCHED:
-        found = diameter(topology.graph)
-        if found not in (topology.diameter, BEYOND):
-            required = f"the diameter of the graph that it builds, {found}"
+        measured = diameter(topology.graph)
+        if measured not in (topology.diameter, BEYOND):
+            required = f"the diameter of the graph that it builds, {measured}"
             raise InputError.of(required, str(topology.diameter), key=f"family {family}")
     return topology

@@ -349,7 +349,8 @@ class ControlPlane:
         """
         routed = self.routed
         links = routed.switch(vertex).links
-        described = descriptions or {x.port: f"{x.far} {x.far_interface}" for x in links}
+        far_ports = {link.port: f"{link.far} {link.far_interface}" for link in links}
+        described = descriptions or far_ports
         every_hop = routed.build.forwarding.every_hop
         return BgpSpeaker(
             number=int(self.numbers[vertex]),
