@@ -129,6 +129,8 @@ class MoveJournal(FabricRecord):
         place = folder.resolve()
         self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
         self._unwritable = self.damaged = False
+        self._was_needed = False
+        """Whether the record was needed when it was written last."""
         self._on_disk: Record | None = None
 
     def read(self) -> Record | None:
@@ -159,6 +161,8 @@ class MoveJournal(FabricRecord):
     def agree(self, record: Record) -> bool:
         """Write the record; True, also where that fails: then a kill may cost packets."""
         if not self.damaged:
+            if self.needed is not self._was_needed:
+                self._kept = None  # the same record may have to be written, or to go
             super().agree(record)
         return True
 
@@ -180,6 +184,7 @@ class MoveJournal(FabricRecord):
                 self._on_disk = None
         else:
             self._unwritable, self._on_disk = False, record
+            self._was_needed = self.needed
         self._written(not self._unwritable)
 
     def _misleads(self, record: Record) -> bool:

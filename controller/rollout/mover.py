@@ -281,6 +281,13 @@ class Mover:
         elif old is not current:
             self.fabric.load(old)
 
+    def inherits_folder(self, folder_build: str) -> None:
+        """The controller's folder has another build than the fabric, as an earlier process could
+        not write it: try again, now and then.
+        """
+        self._record.needed = True
+        self._lacking, self._install = folder_build, self.fabric.clock() + FALL_BACK_RETRY
+
     def survey(self) -> None:
         """Ask the switches which build they hold; call it before they connect.
 
@@ -450,10 +457,12 @@ def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper) -> Mov
         InputError: the journal cannot be read.
     """
     journal = MoveJournal(history.folder, fabric)
-    mover = Mover(fabric, keeper, history, journal)
+    mover, folder_build = Mover(fabric, keeper, history, journal), fabric.identity
     if record := journal.read():
         try:
             mover.go_on(record, history.read)
+            if folder_build not in (record.build, record.to):
+                mover.inherits_folder(folder_build)
         except InputError as error:
             reason = f"what {journal.file.name} says cannot be continued: {error}"
             fabric.tell(events.BuildKept(fabric.identity, reason))

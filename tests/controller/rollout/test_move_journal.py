@@ -524,6 +524,25 @@ def test_a_return_needs_no_room_on_the_disk(site, monkeypatch, by_hand):
     assert not site.journal.exists()
 
 
+def test_the_next_process_tries_to_write_the_folder_again(site, monkeypatch):
+    """It knew what the folder lacked, and did not try until the next move."""
+    on_trial(site)
+    full = InputError.of("room", "none")
+    with monkeypatch.context() as patch:
+        for name in ("note", "keep", "install", "require_room"):
+            patch.setattr(BuildHistory, name, Mock(side_effect=full))
+        site.mover.roll_back(by="alice")
+        site.until(lambda: site.holds(site.old.identity) and not site.mover.busy)
+        site.step()
+    assert load(site.folder).identity == site.new.identity, "it could not be replaced"
+    site.start()
+    site.until(lambda: site.holds(site.old.identity))
+    site.now += FALL_BACK_RETRY
+    site.until(lambda: load(site.folder).identity == site.old.identity)
+    site.step()
+    assert not site.journal.exists()
+
+
 def test_the_folder_follows_the_next_move_after_a_return_on_a_full_disk(site, monkeypatch):
     """The journal went, and the folder kept the build that nobody had confirmed."""
     on_trial(site)
