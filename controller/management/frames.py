@@ -8,6 +8,7 @@ header has one key that says what the frame is:
 - `reload`, to the HTTP process: the TLS files have changed.
 - `request`, to the controller: the number of a request, which the controller has to answer.
 - `answer`, to the HTTP process: the number of the request that this answers.
+- `alive`, to the controller: the process is at work.
 - `wrong_token`, to the controller: the host that sent one.
 - `fault`, to the controller: what failed in the HTTP process, and `text`, the traceback.
 """

@@ -33,7 +33,7 @@ MOST_IDLE = 64
 CLIENT_PATIENCE = 10.0
 """Most seconds that a client may keep a connection waiting."""
 LOOK = 1.0
-"""Seconds between two looks for clients that keep us waiting."""
+"""Seconds between two looks for clients that keep us waiting, and two signs of life."""
 MOST_WAITING = 16
 """Requests that may wait for the controller; further ones get 503."""
 NICE = 5
@@ -186,7 +186,7 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
     config.ssl = tls.first if tls else None
     tasks = [
         asyncio.create_task(_follow(heard, site, tls, controller)),
-        asyncio.create_task(_look(listener)),
+        asyncio.create_task(_look(listener, controller)),
         asyncio.create_task(uvicorn.Server(config).serve(sockets=[listener])),
     ]
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -213,10 +213,11 @@ async def _follow(
             controller.note({"fault": "hearing the controller", "text": text})
 
 
-async def _look(listener: ClientListener) -> None:
+async def _look(listener: ClientListener, controller: ControllerLink) -> None:
     while True:
         await asyncio.sleep(LOOK)
         listener.look()
+        controller.note({"alive": True})
 
 
 def _ended(hearing: asyncio.Task[None]) -> None:

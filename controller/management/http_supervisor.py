@@ -23,6 +23,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from controller.management.action_log import Actor
 from controller.management.frames import LENGTHS, Header, frame, parts_frame
 from controller.management.http_api import Api, Passed
+from controller.management.site import refused
 from controller.switches.events import EVENTS_KEPT, ApiRestarted, Event
 from controller.upkeep.background import LONGEST_WAIT, Backoff
 
@@ -36,6 +37,9 @@ LEAST_METRICS_AGE, MOST_METRICS_AGE = 0.25, 5.0
 """Seconds after which metrics are made again, at least and at most."""
 END_PATIENCE, END_POLL = 5.0, 0.02
 """Seconds that a process may take to end, and between two looks."""
+HUNG, SLOW_START, MOST_STEP = 15.0, 60.0, 1.0
+"""Seconds without a sign of life after which a process counts as hung, later and at its start; and
+how many of them count at most between two looks, as the controller itself may have been stopped."""
 
 
 class HttpProcess:
@@ -65,6 +69,7 @@ class HttpProcess:
         self._frames: deque[bytes] = deque()
         self._something = hub.Event()
         self._connected = False
+        self._quiet, self._looked, self._lives = 0.0, clock(), False
         self._due = self._due_with_news = 0.0
 
     def run(self, api: Api) -> None:
@@ -89,12 +94,22 @@ class HttpProcess:
     def tick(self, api: Api, news: bool) -> None:
         """Time passes: make what readers get, if it is due; news: whether something happened."""
         began = self._clock()
+        self._end_if_hung(began)
         if not self._connected or began < (self._due_with_news if news else self._due):
             return
         self._put_new(api)
         took = self._clock() - began
         self._due = began + min(SHARE * took, MOST_AGE)
         self._due_with_news = began + NEWS_SHARE * took
+
+    def _end_if_hung(self, now: float) -> None:
+        """Kill a process that gives no sign of life any more: then it is started again."""
+        self._quiet += min(now - self._looked, MOST_STEP)
+        self._looked = now
+        most = HUNG if self._lives else SLOW_START
+        if self._connected and self._quiet > most and self._process is not None:
+            self._quiet = 0.0
+            self._process.kill()
 
     def read_certificates_again(self) -> None:
         """Use the TLS files as they are now."""
@@ -121,11 +136,12 @@ class HttpProcess:
         self._parts.clear()
         self._frames.clear()
         self._events.clear()
-        self._put({"settings": json.dumps(self._settings).encode(), **api.everything()})
+        self._quiet, self._lives = 0.0, False
         link = GreenSocket(ours)
         writer = self._hub.spawn(self._write, link)
-        self._connected = True
         try:
+            self._put({"settings": json.dumps(self._settings).encode(), **api.everything()})
+            self._connected = True
             self._hear(link, api)
         finally:
             self._connected = False
@@ -196,7 +212,10 @@ class HttpProcess:
                 text, body = _exactly(link, size), _exactly(link, more)
                 if (len(text), len(body)) != (size, more):
                     return  # it has ended within a frame
+                self._quiet, self._lives = 0.0, True
                 header: Header = json.loads(text)
+                if "alive" in header:
+                    continue
                 if "request" in header:
                     self._hub.spawn(self._answer, api, header, body)
                 elif "wrong_token" in header:
@@ -205,11 +224,15 @@ class HttpProcess:
                     api.failed(header["fault"], HttpFault(header["text"]))
 
     def _answer(self, api: Api, header: Header, body: bytes) -> None:
-        asked = Passed(
-            header["method"], header["path"], header["query"], Actor(**header["actor"]), body
-        )
         process = self._process
-        answer = api.answer(asked, header["needs"])
+        try:
+            asked = Passed(
+                header["method"], header["path"], header["query"], Actor(**header["actor"]), body
+            )
+            answer = api.answer(asked, header["needs"])
+        except Exception as error:  # without an answer, its place among those that wait is lost
+            api.failed("a request", error)
+            answer = refused(500, "an internal error: the controller's log has it")
         if process is not self._process:
             return  # who passed it on is gone
         self._put_new(api)

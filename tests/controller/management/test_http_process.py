@@ -11,6 +11,8 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
+from collections import Counter
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -235,6 +237,44 @@ def test_new_certificates_are_used_by_new_connections(build, tmp_path):
         until(lambda: serial() != first, "the new certificate", LIMIT)
         assert controller.child() == child
         assert controller.said("certificates")
+
+
+def test_a_process_that_hangs_is_started_again(served):
+    """Its clients waited for ever."""
+    before = len(served.said("api-restarted"))
+    first = served.child()
+    os.kill(first, signal.SIGSTOP)
+    until(lambda: len(served.said("api-restarted")) > before, "an event", LIMIT)
+    until(served.answers, "an answer", LIMIT)
+    assert served.child() != first
+
+
+def test_an_exception_in_an_answer_keeps_no_place():
+    """Sixteen of them, and all later requests were refused."""
+    frames, api = [], Mock()
+    api.answer.side_effect = ValueError("no answer")
+    api.parts.return_value = {}
+    process = HttpProcess(Mock(spawn=lambda work, *words: work(*words)), None, {}, lambda _: None)
+    process._send = frames.append
+    header = {"request": 7, "method": "POST", "path": "/api/drain", "query": {}, "needs": "read"}
+    actor = {"name": "alice", "role": "operate", "address": "::1"}
+    for one in ({**header, "actor": actor}, {**header, "actor": {}}):
+        process._hear(SimpleNamespace(recv=BytesIO(frame(one)).read), api)
+    assert [b'"answer": 7, "status": 500' in data for data in frames] == [True, True]
+    assert api.failed.call_count == 2
+
+
+def test_a_process_that_cannot_be_told_anything_is_reaped(monkeypatch):
+    """It stayed as a zombie for each try."""
+    listener, api = socket.create_server(("127.0.0.1", 0)), Mock(metrics=Mock(http=Counter()))
+    api.everything.side_effect = ValueError("nothing to say")
+    ended = Mock(side_effect=KeyboardInterrupt)
+    hub = Mock(sleep=lambda seconds: time.sleep(seconds) if seconds < 1 else ended())
+    process = HttpProcess(hub, listener, {}, lambda _: None)
+    monkeypatch.setattr(process, "_tell", ended)
+    with listener, pytest.raises(KeyboardInterrupt):
+        process.run(api)
+    assert process._process.returncode is not None
 
 
 def test_the_end_of_the_process_within_a_frame_is_no_bug():
