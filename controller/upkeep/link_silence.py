@@ -14,6 +14,9 @@ nothing but the link explains the silence:
   are not reported.
 
 A silent link that does not meet these conditions is *doubtful*: it stays in use, with an alarm.
+
+Links of a wave do not stay doubtful for ever. Where all the other conditions have held for
+`SETTLED` seconds, they go out of use a few at a time.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ TOGETHER = 10.0
 """Seconds within which links turn silent together, or the time of a turn where that is longer."""
 FEWEST, WAVE = 2, 0.05
 """Links that may turn silent together and be out of use: so many, or this part of all."""
+SETTLED = 60.0
+"""Seconds for which only the wave has to speak against it until its links go out of use."""
 NEVER = -np.inf
 
 
@@ -70,6 +75,10 @@ class LinkSilence:
         self._read_at = np.zeros(size, np.int64)
         self._turned = np.full(len(ends), NEVER)
         """When each link turned silent."""
+        self._explained = np.full(len(ends), np.inf)
+        """Since when nothing but a wave speaks for each link."""
+        self._went = np.full(len(ends), NEVER)
+        """When each link went out of use in spite of a wave."""
         self._sees_others: NDArray[np.bool_] = np.zeros(len(ends), np.bool_)
         """Of links: whether both ends saw some link when it was last judged."""
 
@@ -137,15 +146,40 @@ class LinkSilence:
         self._turned[any_silent & (self._turned == NEVER)] = now
         others = np.bincount(self._ends[seen].ravel(), minlength=len(self._left)) > 0
         self._sees_others = sees_others = others[self._ends[:, 0]] & others[self._ends[:, 1]]
-        out = any_silent & sees_others & (still | ~silent).all(axis=1) & ~self._in_wave()
+        explained = any_silent & sees_others & (still | ~silent).all(axis=1)
+        out = explained & (~self._in_wave() | self._settled(explained, any_silent, now))
         once = (self._heard.reshape(-1, 2) > 0).all(axis=1)
         # A switch that passes no LLDP on at all hides its links: no reason to doubt them.
         return out, any_silent & ~out & (sees_others | once)
+
+    def _settled(
+        self, explained: NDArray[np.bool_], silent: NDArray[np.bool_], now: float
+    ) -> NDArray[np.bool_]:
+        """bool[E]: the links that go out of use in spite of a wave, few of them at a time.
+
+        explained: bool[E], the links for which nothing but a wave speaks.
+        silent: bool[E], those that are silent. One that was let go stays so until it is heard.
+        """
+        self._explained[~explained] = np.inf
+        self._explained[explained] = np.minimum(self._explained[explained], now)
+        self._went[~silent] = NEVER
+        recent = (self._went > now - self._together) | (self._turned > now - self._together)
+        room = int(self._most) - int(np.count_nonzero(recent))
+        due = np.flatnonzero((self._explained <= now - SETTLED) & (self._went == NEVER))
+        oldest = due[np.argsort(self._explained[due], kind="stable")]
+        self._went[oldest[: max(room, 0)]] = now
+        settled: NDArray[np.bool_] = self._went > NEVER
+        return settled
+
+    @property
+    def _most(self) -> float:
+        """The most links that may go out of use together."""
+        return max(FEWEST, WAVE * len(self._turned))
 
     def _in_wave(self) -> NDArray[np.bool_]:
         """bool[E]: the links that turned silent together with too many."""
         times = np.sort(self._turned[self._turned > NEVER])
         first = np.searchsorted(times, self._turned - self._together, side="left")
         last = np.searchsorted(times, self._turned + self._together, side="right")
-        wave: NDArray[np.bool_] = last - first > max(FEWEST, WAVE * len(self._turned))
+        wave: NDArray[np.bool_] = last - first > self._most
         return wave

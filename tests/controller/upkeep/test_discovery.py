@@ -221,6 +221,19 @@ def test_of_links_that_fall_silent_together_no_more_than_two_are_out_of_use() ->
     assert max(np.count_nonzero(sight.unseen) for sight in sights) <= 2
 
 
+def test_links_that_stay_silent_together_go_out_of_use_a_few_at_a_time() -> None:
+    """They stayed in use for ever."""
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+    run(found, cable, 0.0, 10.0)
+    sights = run(found, one_way(found, cable, 1, 5, 9, 20), 10.0, 110.0)
+    assert links(sights[-1].unseen) == [1, 5, 9, 20]
+    counts = [np.count_nonzero(sight.unseen) for sight in sights]
+    pace = len(sights) // 10
+    assert max(later - now for now, later in zip(counts, counts[pace - 1 :], strict=False)) <= 2
+    assert run(found, cable, 110.0, 115.0)[-1].seen.all()
+
+
 def test_a_link_over_which_packets_still_arrive_is_doubtful() -> None:
     """A switch that is flooded with packets for us reports some of ours no more."""
     wiring = routed(q=3).wiring
