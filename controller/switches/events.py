@@ -448,6 +448,15 @@ TablesRepaired = Kind(
     _extent,
     _failures,
 )
+SwitchesKept = Kind(
+    "not-drained",
+    "switches integer; sentence",
+    "So many switches are disconnected, or do not hold their program, and keep their traffic: "
+    "without them other switches would have no path. They may forward all the same.",
+    "{node} cannot be drained: {text}",
+    "without {sentence}, other switches would have no path",
+    lambda event: f"{event['switches']} {'switch' if event['switches'] == 1 else 'switches'}",
+)
 LinksDoubtful = Kind(
     "doubtful",
     "links integer; sentence",

@@ -16,8 +16,10 @@ A drained switch may still forward, so it keeps the traffic to itself and gets n
 back when it was read to hold its program. Switches that leave within a fifth of the patience are
 drained together: that is one failure, and one repair. If most switches are gone at once, or most do
 not hold their program, or most flap, the fault is taken to be the controller's own, and no more are
-drained for that. What is known of links and switches can be taken over by another process. No I/O;
-the caller passes the time, and closes the connection of a switch whose messages are malformed.
+drained for that. Nor is a switch drained without which others have no path: it may forward all the
+same, and an alarm says so. What is known of links and switches can be taken over by another
+process. No I/O; the caller passes the time, and closes the connection of a switch whose messages
+are malformed.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from compilers.targets.openflow.protocol import (
     PORT_NO_FORWARD,
     PORT_NO_RECEIVE,
 )
+from compilers.topology.distance import components, table_of
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.shared_risk import RiskGroup, find, of_groups
 from compilers.wiring.wiring import Wiring
@@ -150,6 +153,10 @@ class Links:
         self._fit: set[int] = set()
         """The switches that were read to hold their program since the last look."""
         self._events: list[Event] = []
+        self._withheld = np.zeros(order, np.bool_)
+        """bool[S], the switches that are not drained, as pairs would have no path."""
+        self._weighed: tuple[bytes, bytes, bytes] = (b"", b"", b"")
+        """What was looked at last time, as it stays the same for long."""
         self.judged = False
         self._ports, self._looked = PortFinder(wiring), -np.inf
         # Miswires, in sentences: reported, and of the last look; and since when it finds the same.
@@ -318,7 +325,7 @@ class Links:
         dead = self.dead
         if self.judged or released:  # this is asked of every switch that describes its ports
             dead, self.judged = self._dead(), False
-        away = self._away(now) | self._requested_switches
+        away = self._away(now, dead) | self._requested_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
             name = self.wiring.names[vertex]
             gone = (
@@ -445,8 +452,11 @@ class Links:
         if not self.drained[vertex]:
             self._why[vertex] = why
 
-    def _away(self, now: float) -> NDArray[np.bool_]:
-        """bool[S]: switches that get no transit, and those that left with them."""
+    def _away(self, now: float, dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[S]: switches that get no transit, and those that left with them.
+
+        dead: bool[S, K], the dead links.
+        """
         away: NDArray[np.bool_] = self._due <= now
         if (away & ~self.drained).any():
             away = self._due <= now + TOGETHER * self.patience
@@ -461,7 +471,46 @@ class Links:
             # More than half of all at once: the fault is taken to be the controller's own.
             if 2 * np.count_nonzero(affected) <= np.count_nonzero(self._expected):
                 drained |= newly_drained
-        return drained
+        return drained & ~self._withhold(drained & ~self.drained, dead)
+
+    def _withhold(self, fresh: NDArray[np.bool_], dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[S]: the switches that are not drained, as others would have no path without them.
+
+        fresh: bool[S], the switches that are to be drained now.
+        dead: bool[S, K], the dead links.
+        """
+        weighed = fresh.tobytes(), dead.tobytes(), self.drained.tobytes()
+        if weighed == self._weighed:
+            return self._withheld
+        self._weighed, before = weighed, self._withheld
+        self._withheld = np.zeros(len(fresh), np.bool_)
+        taken, parts = self.drained.copy(), self._parts(self.drained, dead)
+        whole = self.drained | fresh
+        if fresh.any() and self._parts(whole, dead) > parts:
+            for vertex in np.flatnonzero(fresh).tolist():
+                taken[vertex] = True
+                if self._parts(taken, dead) > parts:
+                    taken[vertex], self._withheld[vertex] = False, True
+        if (self._withheld & ~before).any():
+            names = [self.wiring.names[v] for v in np.flatnonzero(self._withheld).tolist()]
+            rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            sentence = ", ".join(names[:MOST_NAMED]) + rest
+            self._events.append(events.SwitchesKept(len(names), sentence))
+        return self._withheld
+
+    def _parts(self, drained: NDArray[np.bool_], dead: NDArray[np.bool_]) -> int:
+        """How many parts the switches with hosts fall into, of those that have a link left.
+
+        drained: bool[S], the switches that pass nothing on.
+        dead: bool[S, K], the dead links.
+        """
+        far = self.wiring.far
+        live = (far >= 0) & ~dead
+        ends = (self.wiring.host_port > 0).any(axis=1) & live.any(axis=1)
+        onward = live & ~drained[far]
+        stranded = int(np.count_nonzero(ends & drained & ~onward.any(axis=1)))
+        least = components(table_of(np.where(onward & ~drained[:, None], far, -1)))
+        return stranded + len(np.unique(least[ends & ~drained]))
 
     def _judge(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
         """Update the state of these links; fault: of the port that has changed."""

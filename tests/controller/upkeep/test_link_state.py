@@ -168,6 +168,24 @@ def test_a_switch_that_is_gone_is_drained_after_a_while_and_comes_back() -> None
     assert kinds(links, 7.0) == ["back"]
 
 
+def test_switches_are_not_drained_if_others_would_have_no_path() -> None:
+    """All neighbours of a switch without management: it was cut off, and all of them forwarded."""
+    links, _ = fabric()
+    near = routed(q=3).wiring.far[0]
+    near = near[near >= 0].tolist()
+    for vertex in near:
+        links.left(vertex, 0.0)
+    events = links.update(links.patience + 1.0)[1]
+    assert [event.kind for event in events].count("drained") == len(near) - 1
+    kept = [event for event in events if event.kind == "not-drained"]
+    assert [event.switches for event in kept] == [1]
+    assert links.update(links.patience + 2.0) == (False, [])
+    dead = np.argwhere(routed(q=3).wiring.far == near[-1])
+    for vertex, link in dead.tolist():  # it is dead indeed: its neighbours have lost their links
+        links.port(vertex, int(routed(q=3).wiring.port[vertex, link]), DOWN, links.patience + 3.0)
+    assert "drained" in kinds(links, links.patience + 3.0)
+
+
 def test_when_most_switches_are_gone_nothing_more_is_drained() -> None:
     links, _ = fabric()
     links.left(0, 0.0)
@@ -285,11 +303,12 @@ def test_what_was_known_is_taken_over() -> None:
 def test_switches_that_do_not_hold_their_program_hide_no_switch_that_is_gone() -> None:
     """Six that refused counted as gone: one more that died was taken for a fault of our own."""
     links, _ = fabric()
-    for vertex in range(6):
+    unfit = [0, 1, 2, 4, 5, 7]  # without them and 9, all others have a path
+    for vertex in unfit:
         links.unfit(vertex, 1.0)
     links.left(9, 1.0)
     links.update(7.0)
-    assert np.flatnonzero(links.drained).tolist() == [0, 1, 2, 3, 4, 5, 9]
+    assert np.flatnonzero(links.drained).tolist() == [*unfit, 9]
 
 
 @pytest.mark.parametrize("cause", ["gone", "unfit", "flaps"])
