@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -41,6 +41,8 @@ class WiringReport:
     """The first vertex of each plane in `audit`."""
     plan: PanelPlan | None = None
     """The cassettes of a single plane whose links run through them."""
+    listed: tuple[Mapping[str, Any], ...] = ()
+    """The cables of the inventory, with label, type and length."""
 
     @classmethod
     def of(
@@ -72,7 +74,14 @@ class WiringReport:
         plan = None
         if len(builds) == 1 and hardware:
             plan = panel_plan(builds[0].topology, wiring, hardware)
-        return cls(name, check(wiring, wired, types), PortFinder(wiring, types), starts, plan)
+        return cls(
+            name=name,
+            audit=check(wiring, wired, types),
+            ports=PortFinder(wiring, types),
+            starts=starts,
+            plan=plan,
+            listed=tuple(cable for b in builds if b.hardware for cable in b.hardware.hand),
+        )
 
     @property
     def good(self) -> bool:
@@ -161,7 +170,7 @@ class WiringReport:
         entries = self.adopted()
         nodes = "".join(f"#   {name}: {self._place(v)}\n" for name, v in entries.vertex.items())
         text = f"# Set in nodes, as these are elsewhere:\n{nodes}" if nodes else ""
-        data = {"cables": list(entries.cables)}
+        data = {"cables": _as_listed(entries.cables, self.listed)}
         if entries.dead_links:
             data["dead_links"] = list(entries.dead_links)
         return text + yaml.safe_dump(data, sort_keys=False, default_flow_style=None)
@@ -179,6 +188,29 @@ class WiringReport:
     def _cables(self, pairs: Pairs) -> list[dict[str, dict[str, str]]]:
         """Cables by the names of their ends, for JSON."""
         return [{"a": self._end(a), "b": self._end(b)} for a, b in sorted(pairs)]
+
+
+def _as_listed(
+    cables: Sequence[Mapping[str, str]], listed: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The cables with the label, type and length that the inventory gives the same link.
+
+    Of parallel cables, those in the same port go first.
+    """
+    waiting = defaultdict[frozenset[str], list[Mapping[str, Any]]](list)
+    for entry in listed:
+        waiting[frozenset((entry["a"], entry["b"]))].append(entry)
+    entries = []
+    for cable in cables:
+        candidates = waiting[frozenset((cable["a"], cable["b"]))]
+        ends = {(cable[end], cable[f"{end}_port"]) for end in "ab"}
+        in_port = [one for one in candidates if (one["a"], one["a_port"]) in ends]
+        entry = next(iter(in_port or candidates), {})
+        if entry:
+            candidates.remove(entry)
+        words = {word: entry.get(word) for word in ("label", "type", "length")}
+        entries.append({**cable, **{word: value for word, value in words.items() if value}})
+    return entries
 
 
 def merged(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:

@@ -97,6 +97,18 @@ def test_taken_as_it_is_wired(polarfab, plan, tmp_path: Path) -> None:
     assert polarfab("check", "wiring", again, facts)[0] == 0
 
 
+def test_labels_stay_when_it_is_taken_as_wired(polarfab, plan, tmp_path: Path) -> None:
+    _, rows = plan
+    a, a_port, b, b_port = rows[0]
+    cable = f"cables: [{{a: {a}, a_port: {a_port}, b: {b}, b_port: {b_port}, label: long-one}}]\n"
+    (tmp_path / "inventory.yaml").write_text(INVENTORY + cable)
+    build, facts, wired = tmp_path / "labelled", tmp_path / "facts.csv", tmp_path / "cables.yaml"
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", build, "--no-verify")[0] == 0
+    table(facts, rows)
+    polarfab("check", "wiring", build, facts, "--as-wired", wired)
+    assert wired.read_text().count("label: long-one") == 1
+
+
 def ends(rows: list[list[str]]) -> set[frozenset[str]]:
     return {frozenset((row[0], row[2])) for row in rows}
 
