@@ -202,9 +202,10 @@ def _rows(
 
 def _ours(step: Step, ours: Sequence[str], patience: float) -> Iterator[ScaleTiming]:
     with TemporaryDirectory(prefix="polarfab-") as folder:
-        spec, build = Path(folder, "fabric.yaml"), Path(folder, "build")
-        explain = [*ours, "explain", str(build), "0", str(step.switches - 1)]
-        for what, routing in ROUTING.items():
+        spec = Path(folder, "fabric.yaml")
+        for place, (what, routing) in enumerate(ROUTING.items()):
+            build = Path(folder, f"build-{place}")
+            explain = [*ours, "explain", str(build), "0", str(step.switches - 1)]
             spec.write_text(json.dumps({"name": "scale", "topology": step.topology, **routing}))
             yield _row(step, what, run([*ours, "compile", str(spec), "-o", str(build)], patience))
             if what == MINIMAL and build.is_dir():

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cabled, numbered, too_long
+from compilers.cabling.fabric_numbers import WholeFabric, allocate
 from compilers.cabling.panel_plan import require_trunks
 from compilers.capacity import over_capacity
 from compilers.memory_bound import beyond_memory
@@ -36,6 +37,7 @@ from compilers.routing.choose import choices, require_searchable
 from compilers.routing.damaged_tables import damaged_tables
 from compilers.routing.marked_spread import require_onward
 from compilers.routing.minimal_routes import minimal
+from compilers.spec.allocations import Allocations
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
@@ -72,6 +74,8 @@ class InstalledFabric:
     """The addresses of the whole fabric, so that they stay when missing parts are installed."""
     damage: Damage
     """The links, nodes and hosts that are missing."""
+    allocations: Allocations
+    """The numbers of the whole fabric."""
     module: NDArray[np.int32] | None
     """int32[S, K]: the module of each link, on which the order of repairs depends.
 
@@ -171,13 +175,17 @@ def install(placed: Placed) -> InstalledFabric:
     topology, wiring = placed.topology, placed.wiring
     routing = affordable(loaded.spec, inventory)
     hardware = placed.hardware() if loaded.inventory or loaded.plane else None
-    addressing = plan(loaded.spec, inventory, topology, loaded.plane)
+    addressing = plan(loaded.spec, inventory, topology, loaded.plane, placed.installed)
     with loaded.stage() as findings:
         if hardware and inventory.racks:
             findings += too_long(wiring, hardware)
         damage = damage_of(inventory, wiring)
         if hardware and not damage:
             require_trunks(wiring, hardware)
+    whole = WholeFabric(wiring, hardware, addressing, placed.host_numbers())
+    before = placed.installed.allocations if placed.installed else Allocations()
+    with loaded.stage():
+        hardware, allocations = allocate(whole, before)
     if damage:
         topology, wiring = remaining(topology, wiring, damage)
         hardware = numbered(hardware, placed.wiring, wiring) if hardware else None
@@ -197,6 +205,7 @@ def install(placed: Placed) -> InstalledFabric:
         hardware=hardware,
         addressing=addressing,
         damage=damage,
+        allocations=allocations,
         module=module,
     )
 
@@ -246,6 +255,7 @@ def build_of(routed: Routed) -> Build:
         base=_base(spec.base) | _as_numbers(inventory),
         vars=spec.vars,
         node_vars=_node_vars(inventory),
+        allocations=installed.allocations,
     )
 
 

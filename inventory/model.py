@@ -329,8 +329,6 @@ class Inventory(Model):
     """The names of hosts without one: a pattern with the fields {node}, {vertex}, {rack}, {host}
     and {number}.
     """
-    installed: bool = False
-    """Whether the cables of the build before are plugged, and stay."""
 
     def host_count(self, node: Node, usual: int) -> int:
         """The number of hosts of a node: its own, that of its group, of its type, the usual one."""

@@ -190,16 +190,17 @@ class Fabric:
         folders = self.folders or [None] * len(self.builds)
         return tuple(Fabric(None, *plane) for plane in zip(folders, zip(self.builds), strict=True))
 
-    def compile(self, cables_of: Fabric | None = None) -> Fabric:
+    def compile(self, before: Fabric | None = None, ports_stay: bool = True) -> Fabric:
         """The fabric with its tables, in memory.
 
         Args:
-            cables_of: an earlier build, whose nodes, links and hosts keep vertices and ports as
-                far as these work.
+            before: an earlier build, whose nodes, links and hosts keep vertices, ports and numbers
+                as far as these work.
+            ports_stay: False to plan ports anew; vertices and numbers stay.
 
         Raises:
             InputError: the inventory cannot hold the fabric; every problem of a step at once. Or
-                the earlier build has another number of planes.
+                the earlier build is of another topology, or has another number of planes.
 
         Example:
             >>> import polarfab
@@ -208,20 +209,21 @@ class Fabric:
             >>> len(fabric.compile().build.wiring.names)
             13
         """
+        from compilers.cabling.fabric_numbers import installed_planes, require_same_topology
         from compilers.pipeline import compile_fabric
         from compilers.planes import compile_planes
+        from compilers.tables.folders.build_folder import put_aside
 
         if self.loaded is None:
             given = "a build" if self.compiled else "nothing"
             todo = "make it with Fabric.from_spec"
             raise InputError.of("a fabric from its spec, to compile", given, todo)
         loaded = self.loaded
-        if cables_of:
-            if len(cables_of.builds) != loaded.spec.planes:
-                required = f"an earlier build of {loaded.spec.planes} planes"
-                raise InputError.of(required, f"one of {len(cables_of.builds)}", key="cables_of")
-            wirings = (build.wiring.installed() for build in cables_of.builds)
-            loaded = replace(loaded, installed=tuple(wirings))
+        builds = before.builds if before else ()
+        kept = put_aside(before.folder, builds) if before and before.folder else ()
+        if builds:
+            require_same_topology(loaded, builds)
+        loaded = replace(loaded, installed=installed_planes(loaded, builds, kept, ports_stay))
         if loaded.spec.planes > 1:
             return Fabric(loaded, compiled=compile_planes(loaded))
         return Fabric(loaded, compiled=(compile_fabric(loaded),))

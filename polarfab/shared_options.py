@@ -173,11 +173,9 @@ SHARED: dict[str, dict[str, Any]] = {
         "type": click.Path(path_type=Path),
         "help": "The old build",
     },
-    "--cables-of": {
-        "metavar": "BUILD",
-        "type": click.Path(path_type=Path),
-        "help": "An earlier build: its cables and hosts stay where they are, but for ports that "
-        "are disabled now",
+    "--replace-cables": {
+        "is_flag": True,
+        "help": "Plan the ports of cables and hosts anew; nodes and numbers stay",
     },
     "--to": {"metavar": "URL", "help": f"The controller's management API  [default: {HTTP}]"},
     "--token-file": {"type": click.Path(path_type=Path), "help": "A file with a token a line"},

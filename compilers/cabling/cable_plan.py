@@ -4,8 +4,9 @@
 follows from the places of racks and units, and the type is the first in stock that is long enough,
 unless the inventory says otherwise.
 
-Cables are numbered from 1, in the order of rack pair, cluster pair and place of the first end. So
-the cables of a bundle have consecutive numbers.
+The cables of a new fabric are numbered from 1, in the order of rack pair, cluster pair and place of
+the first end. So the cables of a bundle have consecutive numbers. Later they keep the numbers that
+they have (`labelled`).
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.allocations import BUNDLE, CABLE, SIZES, Allocations, Numbers, allocated
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import Addressing
 from compilers.wiring.hardware import Hardware, hardware_of_inventory
+from compilers.wiring.link_numbers import link_key
 from compilers.wiring.placement import clusters
 from compilers.wiring.wiring import Wiring, generated_inventory
 from inventory.problems import Finding, InputError, Refused, shown
@@ -57,12 +60,12 @@ class Bundles:
     cables: NDArray[np.int64]
     """int64[B], how many cables it has."""
     number: NDArray[np.int64]
-    """int64[B], its number in the whole fabric, from 1."""
+    """int64[B], the number on its label, from 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cables:
-    """The E cables between nodes, in the order of their numbers."""
+    """The E cables between nodes, in the order of the floor plan."""
 
     hardware: Hardware
     """The places of nodes and the cables in stock."""
@@ -83,7 +86,7 @@ class Cables:
     hand: NDArray[np.int32]
     """int32[E], its entry among the inventory's cables (`Hardware.hand`); -1: none."""
     number: NDArray[np.int64]
-    """int64[E], its number in the whole fabric, from 1; missing cables leave gaps."""
+    """int64[E], the number on its label, from 1."""
     socket: NDArray[np.int32]
     """int32[E], its number among the parallel cables of a link, from 0."""
 
@@ -202,9 +205,7 @@ def _plugs(wiring: Wiring, hardware: Hardware) -> _Plugs:
 
 
 def _sorted(hardware: Hardware, plugs: _Plugs) -> _Plugs:
-    """The cables in the order of their numbers; the end that comes first in the floor plan is
-    first.
-    """
+    """The cables in the order of the floor plan; the end that comes first there is first."""
     ends, ports = plugs.ends, plugs.ports
     swapped = _before(hardware, ends[:, 1], ends[:, 0])
     ends[swapped], ports[swapped] = ends[swapped, ::-1], ports[swapped, ::-1]
@@ -244,9 +245,74 @@ def numbered(hardware: Hardware, whole: Wiring, left: Wiring) -> Hardware:
     place = order[np.searchsorted(keys, kept, sorter=order)]  # of each cable left among the whole
     bundle = np.zeros(len(after.bundles.cables), np.int64)
     inside = after.bundle >= 0
-    bundle[after.bundle[inside]] = before.bundle[place[inside]] + 1
+    bundle[after.bundle[inside]] = before.bundles.number[before.bundle[place[inside]]]
     broken = hardware.host_broken | (whole.host_port != left.host_port)
-    return replace(hardware, host_broken=broken, cable_number=place + 1, bundle_number=bundle)
+    return replace(
+        hardware,
+        host_broken=broken,
+        cable_number=before.number[place],
+        bundle_number=bundle,
+    )
+
+
+def labelled(
+    hardware: Hardware, wiring: Wiring, before: Allocations
+) -> tuple[Hardware, dict[str, Numbers]]:
+    """The hardware of a whole fabric with the numbers on labels, and these numbers by kind.
+
+    Cables and bundles keep the numbers that they had. Where links run through panels, cords and
+    trunks have labels, and cables have none.
+
+    Args:
+        hardware: of the whole fabric.
+        wiring: of the whole fabric.
+        before: the numbers before.
+
+    Raises:
+        Refused: a link is longer than every cable in stock.
+    """
+    if hardware.panels:
+        return hardware, {}
+    cables = cables_of(wiring, hardware)
+    labels = {}
+    for kind, keys in ((CABLE, cable_keys(cables)), (BUNDLE, bundle_keys(cables))):
+        if had := before.of(kind):
+            order = _new_last(cables) if kind == CABLE else range(len(keys))
+            now = allocated(had, (keys[place] for place in order), SIZES[kind], first=1)
+            labels[kind] = Numbers({key: now.used[key] for key in keys}, now.freed)
+        else:
+            labels[kind] = Numbers({key: n for n, key in enumerate(keys, 1)})
+    numbers = [np.array(list(labels[kind].used.values()), np.int64) for kind in (CABLE, BUNDLE)]
+    if all(np.array_equal(array, np.arange(1, len(array) + 1)) for array in numbers):
+        return hardware, labels
+    return replace(hardware, cable_number=numbers[0], bundle_number=numbers[1]), labels
+
+
+def _new_last(cables: Cables) -> list[int]:
+    """The places of cables in the order in which new ones get numbers.
+
+    That is the order of cluster and rack of their newer node. So a fabric that grows twice gets the
+    numbers that it would have got at once.
+    """
+    hardware, newer = cables.hardware, cables.ends.max(axis=1)
+    order: list[int] = np.lexsort((hardware.rack[newer], hardware.cluster[newer])).tolist()
+    return order
+
+
+def cable_keys(cables: Cables) -> list[str]:
+    """The key of each cable in allocations."""
+    lower, upper = np.sort(cables.ends, axis=1).T.tolist()
+    return list(map(link_key, lower, upper, cables.socket.tolist()))
+
+
+def bundle_keys(cables: Cables) -> list[str]:
+    """The key of each bundle in allocations: the racks and the clusters at its ends."""
+    hardware, bundles = cables.hardware, cables.bundles
+    racks, clusters = hardware.rack_names, hardware.cluster_names
+    return [
+        f"{racks[a]} to {racks[b]}, {clusters[c]} to {clusters[d]}"
+        for (a, b), (c, d) in zip(bundles.racks.tolist(), bundles.clusters.tolist(), strict=True)
+    ]
 
 
 def too_long(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:

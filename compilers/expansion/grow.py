@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
+from compilers.cabling.fabric_numbers import WholeFabric, allocate, numbers_in
 from compilers.expansion.grown_racks import grown_hardware
 from compilers.expansion.spare_ports import (
     Spare,
@@ -30,6 +31,7 @@ from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import LARGEST_SHORTEST, routes
 from compilers.spec.address_blocks import block_count
+from compilers.spec.allocations import HOST
 from compilers.spec.fabric_spec import RoutingSpec
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
@@ -111,11 +113,17 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     require_room(spare, expansion, build.wiring, fits)
     taken = spares_taken(old_hardware, build.wiring, expansion)
     addressing = _addressing(build.addressing, order, old_hardware.plane, taken)
-    before = cables_of(build.wiring, old_hardware)
     wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, taken)
     tables, forwarding = _tables(build, expansion, wiring)
     others = [(other.wiring, hardware_of(other)) for other in planes]
-    hardware = grown_hardware(expansion, wiring, old_hardware, before, taken, others)
+    hardware = grown_hardware(expansion, wiring, old_hardware, taken, others)
+    numbers = numbers_in(build)
+    hosts = dict(numbers.of(HOST).used) | {
+        f"{vertex}/{host.name}": number
+        for (vertex, number), host in hosts_of_spares(taken, addressing.host_mac.shape[1])
+        if host.name
+    }
+    hardware, allocations = allocate(WholeFabric(wiring, hardware, addressing, hosts), numbers)
     larger = replace(
         build,
         forwarding=forwarding,
@@ -126,6 +134,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         addressing=addressing,
         tables=tables,
         hardware=hardware,
+        allocations=allocations,
         identity="",
     )
     cables = cables_of(wiring, hardware)

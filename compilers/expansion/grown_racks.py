@@ -1,17 +1,15 @@
-"""Place the new nodes of an expansion in racks, and keep the labels of installed cables."""
+"""Place the new nodes of an expansion in racks."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.cabling.cable_plan import Cables, cables_of
-from compilers.cabling.schedule_columns import cable_name, labels_of
 from compilers.expansion.spare_ports import SpareNodes, hosts_of_spares
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware
@@ -24,7 +22,6 @@ def grown_hardware(
     expansion: Expansion,
     wiring: Wiring,
     hardware: Hardware,
-    before: Cables,
     taken: SpareNodes,
     planes: Sequence[tuple[Wiring, Hardware]] = (),
 ) -> Hardware:
@@ -32,14 +29,12 @@ def grown_hardware(
 
     Spares that stand in a rack stay there. The other nodes of a cluster go together into the first
     rack with room for all; else into several racks with room; else into new racks, in a row behind
-    the last one. Every cable gets an entry in the inventory, so that it keeps its label when cables
-    are numbered again.
+    the last one.
 
     Args:
         expansion: the larger topology and its clusters.
         wiring: the wiring of the larger fabric.
         hardware: the hardware of the old nodes.
-        before: the cables of the old nodes.
         taken: the spares that are used.
         planes: the wiring and hardware of other planes, whose places in racks are taken.
     """
@@ -68,7 +63,7 @@ def grown_hardware(
     row = 1 + max(int(part.rack_place[:, 0].max()) for part in (hardware, *(k for _, k in planes)))
     floor_places = np.stack((np.full(new_racks, row), np.arange(new_racks)), axis=1)
     nodes = [taken.get(v) for v in range(old, old + len(cluster))]
-    larger = replace(
+    return replace(
         _with_hosts(hardware, len(cluster), taken),
         cluster=_joined(hardware.cluster, len(hardware.cluster_names) + cluster),
         cluster_names=(*hardware.cluster_names, *names),
@@ -79,9 +74,10 @@ def grown_hardware(
         rack_units=_joined(hardware.rack_units, np.full(new_racks, seats.rack_units)),
         serial=(*hardware.serial, *(node.serial if node else "" for node in nodes)),
         guid=(*hardware.guid, *(node.guid if node else "" for node in nodes)),
+        cable_number=np.zeros(0, np.int64),
+        bundle_number=np.zeros(0, np.int64),
         spares=tuple(spare for spare in hardware.spares if spare not in taken.values()),
     )
-    return replace(larger, hand=_labelled(wiring, hardware, before, cables_of(wiring, larger)))
 
 
 def _with_hosts(hardware: Hardware, added: int, taken: SpareNodes) -> Hardware:
@@ -196,46 +192,3 @@ def _hosts(old: NDArray[Values], added: int, unknown: int) -> NDArray[Values]:
 def _joined(one: NDArray[np.int32], other: NDArray[np.integer]) -> NDArray[np.int32]:
     """The values of old nodes or racks, and then those of new ones."""
     return np.concatenate((one, other)).astype(np.int32)
-
-
-def _labelled(
-    wiring: Wiring, hardware: Hardware, before: Cables, after: Cables
-) -> tuple[Mapping[str, Any], ...]:
-    """An inventory entry for each cable: old labels stay, and new cables continue the numbers.
-
-    Args:
-        wiring: the wiring of the larger fabric.
-        hardware: the hardware of the old nodes.
-        before: the old cables.
-        after: the cables of the larger fabric.
-    """
-    # By the switches of a link and the number of a parallel cable, its entry.
-    old: dict[tuple[int, int, int], Mapping[str, Any]] = {}
-    for label, (u, v), k, hand in zip(
-        labels_of(before, np.arange(len(before))),
-        before.ends.tolist(),
-        before.socket.tolist(),
-        before.hand.tolist(),
-        strict=True,
-    ):
-        entry = hardware.hand[hand] if hand >= 0 else {"type": None, "length": None}
-        old[min(u, v), max(u, v), k] = {**entry, "label": label}
-    # New cables are numbered by cluster and rack of their newer node, so that a smaller expansion
-    # gives the same numbers.
-    newer = np.maximum(after.ends[:, 0], after.ends[:, 1])
-    added = np.flatnonzero(newer >= len(hardware.rack))
-    rack, cluster = after.hardware.rack[newer[added]], after.hardware.cluster[newer[added]]
-    added = added[np.lexsort((rack, cluster))]
-    first = len(old) + 1
-    labels = {e: cable_name(n, hardware.plane) for n, e in enumerate(added.tolist(), first)}
-    entries = []
-    ports = [[facts.sockets for facts in hardware.types][t] for t in wiring.node_type.tolist()]
-    for e, ((u, v), (p, r), k) in enumerate(
-        zip(after.ends.tolist(), after.ports.tolist(), after.socket.tolist(), strict=True)
-    ):
-        old_entry = old.get((min(u, v), max(u, v), k))
-        entry = old_entry or {"type": None, "length": None, "label": labels[e]}
-        ends = {"a": wiring.names[u], "a_port": ports[u][p - 1][k]}
-        ends |= {"b": wiring.names[v], "b_port": ports[v][r - 1][k]}
-        entries.append({**entry, **ends})
-    return tuple(entries)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from compilers.spec.allocations import Allocations, read_allocations
 from compilers.spec.cross_checks import check_nodes, check_spec
 from compilers.spec.fabric_spec import FabricSpec
 from compilers.spec.installed import Installed
@@ -59,7 +60,11 @@ class LoadedFabric:
     demand: TextFile | None = None
     """The file that `routing.demand` names; None if it names none."""
     installed: tuple[Installed, ...] = ()
-    """What is cabled already and stays, for each plane; () for a new fabric."""
+    """What is there already and stays, for each plane; () for a new fabric."""
+    allocations_file: Path | None = None
+    """The file that `allocations` names; None if it names none."""
+    allocations: Mapping[int, Allocations] = field(default_factory=dict)
+    """What this file says of each plane; {} where it does not exist yet."""
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -190,13 +195,27 @@ def load_fabric(
         demand = _demand(source, document, spec) if spec else None
     except InputError as error:
         problems += error.problems
+    allocations_file = _allocations_file(source, spec) if spec else None
+    allocations: Mapping[int, Allocations] = {}
+    try:
+        allocations = _allocations(allocations_file, document)
+    except InputError as error:
+        problems += error.problems
     examined = _examined(hardware) if hardware else None
     if hardware and examined:
         problems += hardware.report([*examined.findings, *check_nodes(document.data, examined)])
     if spec is None or problems:
         raise InputError(_in_order(problems, document))
     value = examined.inventory if examined else None
-    return LoadedFabric(spec, value, document, hardware, demand=demand)
+    return LoadedFabric(
+        spec=spec,
+        inventory=value,
+        fabric_document=document,
+        inventory_document=hardware,
+        demand=demand,
+        allocations_file=allocations_file,
+        allocations=allocations,
+    )
 
 
 def _demand(source: Source, document: Document, spec: FabricSpec) -> TextFile | None:
@@ -216,6 +235,25 @@ def _demand(source: Source, document: Document, spec: FabricSpec) -> TextFile | 
         raise InputError(
             replace(problem, todo=todo or problem.todo) for problem in problems
         ) from None
+
+
+def _allocations_file(source: Source, spec: FabricSpec) -> Path | None:
+    """Return the path of the file that `allocations` names; None if it names none."""
+    return Path(_resolved(source, str(spec.allocations))) if spec.allocations else None
+
+
+def _allocations(path: Path | None, document: Document) -> Mapping[int, Allocations]:
+    """Read the file of allocations; {} where it does not exist yet.
+
+    Raises:
+        InputError: it cannot be read, or is no such file.
+    """
+    if path is None or not path.exists():
+        return {}
+    try:
+        return read_allocations(read_text(path).text, str(path))
+    except Unreadable as error:
+        raise document.unreadable(("allocations",), error) from None
 
 
 def _spec(data: dict[str, Any]) -> tuple[FabricSpec | None, list[Finding]]:

@@ -314,3 +314,5 @@ class FabricSpec(Model):
     """Variables of the user's own, which templates see."""
     inventory: Path | None = None
     """The file of the hardware; without it, hardware that just fits is made up."""
+    allocations: Path | None = None
+    """The file in which the numbers of the fabric stay, from one compile to the next."""

@@ -1,23 +1,98 @@
-"""What is cabled already: the ports of links and hosts in an earlier build, by names.
+"""What a fabric has already: nodes at vertices, cables and hosts at ports, and numbers.
 
-A compile with `cables_of` an earlier build keeps them, so that no cable moves without need.
+A compile against an earlier build keeps them, so that nothing moves without need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from compilers.spec.allocations import HOST, VERTEX, Allocations
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The vertices and ports of one plane in an earlier build."""
+    """One plane of an earlier build, or its allocations alone."""
 
-    vertex: Mapping[str, int]
-    """The vertex of each node."""
-    link: Mapping[tuple[str, str], str]
-    """The name of a link's port at the first of the two nodes that it joins."""
-    host: Mapping[tuple[str, int], str]
-    """The name of each host's port, by its node and its place there, from 0."""
-    place: Mapping[tuple[str, str], int]
-    """The place of each host at its node, from 0, by the node and the host's name."""
+    names: tuple[str, ...]
+    """The name of the node of each vertex; "" where there is none."""
+    serials: tuple[str, ...] = ()
+    """The serial of the node of each vertex, "" where it is not known; () without any."""
+    link: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    """The name of a link's port at the first of the two vertices that it joins."""
+    host: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    """The name of each host's port, by its vertex and its number there, from 0."""
+    number: Mapping[tuple[int, str], int] = field(default_factory=dict)
+    """The number of each host at its switch, by its vertex and its name."""
+    allocations: Allocations = field(default_factory=Allocations)
+    """The numbers."""
+    places: tuple[tuple[str, int], ...] = ()
+    """The rack and the unit of the node of each vertex; () without racks."""
+    block_length: int = 0
+    """The length of the IPv4 block of a switch; 0 where it is not known."""
+
+    @classmethod
+    def of_allocations(cls, allocations: Allocations) -> Installed:
+        """What allocations alone tell: the vertices of nodes, and the numbers of hosts."""
+        used = allocations.of(VERTEX).used
+        names = [""] * (max(used.values(), default=-1) + 1)
+        serials = list(names)
+        for key, vertex in used.items():
+            names[vertex] = allocations.names.get(key, key)
+            serials[vertex] = key if key in allocations.names else ""
+        hosts = allocations.of(HOST)
+        number = {
+            (int(vertex), name): n
+            for key, n in (*hosts.freed.items(), *hosts.used.items())
+            for vertex, _, name in [key.partition("/")]
+        }
+        return cls(tuple(names), tuple(serials), number=number, allocations=allocations)
+
+    def vertices(self, nodes: Iterable[tuple[str, str]]) -> dict[str, int]:
+        """The vertex that each node had, by its name.
+
+        A node is known by its serial, if no other has it. One whose serial is new, or that has
+        none, takes the place of the node that had its name.
+
+        Args:
+            nodes: name and serial of each node, "" without one.
+        """
+        pairs = list(nodes)
+        count = Counter(self.serials) | Counter(serial for _, serial in pairs)
+        by_serial = {s: v for v, s in enumerate(self.serials) if s and count[s] == 1}
+        by_name = {name: v for v, name in enumerate(self.names) if name}
+        vertices = {name: by_serial[serial] for name, serial in pairs if serial in by_serial}
+        taken = set(vertices.values())
+        for name, _ in pairs:
+            if name not in vertices and by_name.get(name, -1) not in (-1, *taken):
+                vertices[name] = by_name[name]
+        return vertices
+
+    def reserved_hosts(self) -> dict[int, list[int]]:
+        """By vertex the numbers that hosts have, or had, those that were freed first first."""
+        numbers = self.allocations.of(HOST)
+        reserved = defaultdict[int, list[int]](list)
+        for key, number in (*numbers.freed.items(), *numbers.used.items()):
+            reserved[int(key.partition("/")[0])].append(number)
+        return reserved
+
+    def moved(self, vertices: Mapping[int, int]) -> Installed:
+        """The same at other vertices.
+
+        Args:
+            vertices: the new vertex of each old one. What was at others is left out.
+        """
+        if all(old == new for old, new in vertices.items()) and len(vertices) == len(self.names):
+            return self
+        return replace(
+            self,
+            link={
+                (vertices[u], vertices[v]): port
+                for (u, v), port in self.link.items()
+                if u in vertices and v in vertices
+            },
+            host={(vertices[v], h): p for (v, h), p in self.host.items() if v in vertices},
+            number={(vertices[v], n): h for (v, n), h in self.number.items() if v in vertices},
+        )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from compilers.spec.allocations import Allocations
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
@@ -53,6 +54,8 @@ class Build:
     """The user's own variables."""
     node_vars: Mapping[str, Any] = field(default_factory=dict)
     """The variables of nodes and of their groups, by the node's name."""
+    allocations: Allocations = field(default_factory=Allocations)
+    """The numbers that stay; none where they follow from the ports of links."""
 
     def __repr__(self) -> str:
         """`<Build lab: polarfly q=7, 0123456789abcdef>`."""

@@ -393,6 +393,7 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         "tables": {"routes": {}, "classes": {}},
         "hardware": fabric.get("hardware"),
         **{name: fabric[name] for name in FREE},
+        "allocations": {"numbers": {}, "names": {}},  # in a file of their own
     }
     build: Build = _restore(Build, values | more, _Arrays(arrays))
     require_declared(build)

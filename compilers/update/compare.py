@@ -21,6 +21,7 @@ from compilers.targets.openflow.flow_tables import Pipeline
 from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, cables_apart
 from compilers.update.matching import HostTable, Matching
+from compilers.update.renumbering import Renumbering, renumbered
 
 Numbers = NDArray[Any]
 HostMove = tuple[str, str, str]
@@ -106,6 +107,8 @@ class Comparison:
     """The names of hosts that only the old build has."""
     hosts_moved: tuple[HostMove, ...] = ()
     """The hosts that have another switch, port, number or MAC address."""
+    renumbered: tuple[Renumbering, ...] = ()
+    """The addresses, AS numbers and labels that change."""
 
     def __repr__(self) -> str:
         """`<Comparison: 8 nodes added, 0 removed; 64 cables added, …; 57 switches change>`."""
@@ -117,7 +120,8 @@ class Comparison:
         nodes = self.nodes_added or self.nodes_removed or self.renamed
         cables = self.cables_added or self.cables_removed
         hosts = self.hosts_added or self.hosts_removed or self.hosts_moved
-        return bool(self.facts or nodes or cables or hosts or any(self.switches))
+        numbers = self.renumbered
+        return bool(self.facts or nodes or cables or hosts or numbers or any(self.switches))
 
     def as_dict(self) -> dict[str, Any]:
         """As values for JSON, with the switches that change."""
@@ -153,6 +157,7 @@ def compare(old: Build, new: Build) -> Comparison:
         hosts_added=hosts.added,
         hosts_removed=hosts.removed,
         hosts_moved=hosts.moved,
+        renumbered=renumbered(old, new),
     )
 
 

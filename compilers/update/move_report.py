@@ -15,6 +15,7 @@ from compilers.update.compare import HostMove, compare, host_changes
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import Update, plan
 from compilers.update.programs import SwitchPrograms
+from compilers.update.renumbering import Renumbering, renumbered
 from compilers.update.update_proof import Progress, Proof, prove
 
 MOVE_COUNTS = ("added", "changed", "removed")
@@ -42,6 +43,8 @@ class MoveReport:
     """The pairs of hosts that may lose packets."""
     hosts_moved: tuple[HostMove, ...] = ()
     """The hosts that change their switch, port or MAC address."""
+    renumbered: tuple[Renumbering, ...] = ()
+    """The addresses, AS numbers and labels that change."""
 
     @classmethod
     def of(
@@ -66,8 +69,14 @@ class MoveReport:
         """
         update = plan(old, new)
         switches = tuple(_switches(update, progress))
-        moved = host_changes(old, new).moved
-        return cls(update, switches, prove(update, mixtures, seed, progress), loss(update), moved)
+        return cls(
+            update=update,
+            switches=switches,
+            proof=prove(update, mixtures, seed, progress),
+            loss=loss(update),
+            hosts_moved=host_changes(old, new).moved,
+            renumbered=renumbered(old, new),
+        )
 
     @property
     def lossless(self) -> bool:
@@ -106,6 +115,7 @@ class MoveReport:
             "rounds": self.rounds,
             "switches": list(self.switches),
             "hosts_moved": [list(move) for move in self.hosts_moved],
+            "renumbered": [list(move) for move in self.renumbered],
             "proof": {
                 "states": proof.states,
                 "pairs": proof.pairs,

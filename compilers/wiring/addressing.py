@@ -13,14 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.address_blocks import FIRST_HOST, ipv4_block_length, member_bits
+from compilers.spec.address_blocks import FIRST_HOST, block_count, ipv4_block_length, member_bits
+from compilers.spec.allocations import POOL
 from compilers.spec.balances import balance_named
+from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import place
 from compilers.wiring.wiring_checks import Site
@@ -55,6 +57,19 @@ class Addressing:
     """uint64[S, P]: the MAC address of each host."""
     hierarchy: int = 1
     """The number of vertices of a supernode; 1 without supernodes, and so without aggregates."""
+    first: tuple[str, ...] = ()
+    """The first address of block 0 in each pool, where that is not the first one of the pool."""
+
+    def _first(self, pool: IPv4Network | IPv6Network) -> int:
+        """Return the first address of block 0 in a pool, as a number."""
+        if not self.first:
+            return int(pool.network_address)
+        return int(ip_address(self.first[0 if pool.version == 4 else 1]))
+
+    def first_addresses(self) -> dict[str, int]:
+        """Return the first address of block 0 of each pool, as a number, by `ipv4` and `ipv6`."""
+        pools = {"ipv4": self.ipv4, "ipv6": self.ipv6}
+        return {word: self._first(pool) for word, pool in pools.items() if pool}
 
     def ipv4_blocks(self) -> NDArray[np.uint32]:
         """Return the network address of each vertex's block, uint32[S]."""
@@ -71,7 +86,7 @@ class Addressing:
     def ipv4_prefixes(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """Return the network address, uint32[n], and the length, uint8[n], of all n prefixes."""
         block, shorter = self._places(self._prefixes())
-        first = int(self.ipv4.network_address)
+        first = self._first(self.ipv4)
         network = (first + (block << (32 - self.ipv4_length))).astype(np.uint32)
         return network, (self.ipv4_length - shorter).astype(np.uint8)
 
@@ -84,7 +99,7 @@ class Addressing:
         if self.ipv6 is None:
             raise ValueError("the fabric has no IPv6 pool")
         block, shorter = self._places(self._prefixes())
-        first = np.uint64(int(self.ipv6.network_address) >> 64)
+        first = np.uint64(self._first(self.ipv6) >> 64)
         return first + block.astype(np.uint64), (64 - shorter).astype(np.uint8)
 
     def prefix_texts(self) -> tuple[list[str], ...]:
@@ -98,9 +113,9 @@ class Addressing:
     def vertex(self, address: IPv4Address | IPv6Address) -> int | None:
         """Return the vertex whose block an address is in; None if it is in no block."""
         if isinstance(address, IPv4Address):
-            block = (int(address) - int(self.ipv4.network_address)) >> (32 - self.ipv4_length)
+            block = (int(address) - self._first(self.ipv4)) >> (32 - self.ipv4_length)
         elif self.ipv6 is not None:
-            block = (int(address) - int(self.ipv6.network_address)) >> 64
+            block = (int(address) - self._first(self.ipv6)) >> 64
         else:
             return None
         supernode, member = divmod(block, 1 << member_bits(self.hierarchy))
@@ -130,9 +145,7 @@ class Addressing:
         """Return the IPv4 network of a prefix: a vertex's block, or an aggregate."""
         block, shorter = (int(part) for part in self._places(np.array(prefix)))
         length = 32 - self.ipv4_length
-        return IPv4Network(
-            (int(self.ipv4.network_address) + (block << length), self.ipv4_length - shorter)
-        )
+        return IPv4Network((self._first(self.ipv4) + (block << length), self.ipv4_length - shorter))
 
     def gateway(self, vertex: int) -> IPv4Address:
         """Return the address at which a vertex's switch answers ARP."""
@@ -151,7 +164,7 @@ class Addressing:
         if self.ipv6 is None:
             raise ValueError("the fabric has no IPv6 pool")
         block, shorter = (int(part) for part in self._places(np.array(prefix)))
-        return IPv6Network((int(self.ipv6.network_address) + (block << 64), 64 - shorter))
+        return IPv6Network((self._first(self.ipv6) + (block << 64), 64 - shorter))
 
     def host6(self, vertex: int, host: int) -> IPv6Address:
         """Return the IPv6 address of a vertex's host, counted from 0."""
@@ -162,24 +175,75 @@ class Addressing:
         return format_mac(int(self.host_mac[vertex, host]))
 
 
-def plan(spec: FabricSpec, inventory: Inventory, topology: Topology, plane: int = 0) -> Addressing:
+def plan(
+    spec: FabricSpec,
+    inventory: Inventory,
+    topology: Topology,
+    plane: int = 0,
+    installed: Installed | None = None,
+) -> Addressing:
     """Plan the addresses of a fabric.
+
+    Blocks stay where they are if the pools still contain them, and hosts still fit in.
 
     Args:
         spec: its pools are large enough (`compilers.spec.cross_checks`).
         inventory: hosts keep the MAC addresses that it gives.
         topology: the fabric graph.
         plane: from 1, where there are several.
+        installed: what was there before; None for a new fabric.
     """
     site = Site.of(inventory, place(topology.graph.order, inventory))
+    first: tuple[str, ...] = ()
+    length = ipv4_block_length(spec.hosts_per_node)
+    if installed:
+        length, first = _kept_blocks(spec, topology, installed, length)
     return Addressing(
         ipv4=spec.addressing.ipv4,
-        ipv4_length=ipv4_block_length(spec.hosts_per_node),
+        ipv4_length=length,
+        first=first,
         ipv6=spec.addressing.ipv6,
         gateway_mac=parse_mac(spec.addressing.gateway_mac),
         host_mac=_host_macs(site, spec.hosts_per_node, plane, _given_macs(site, spec)),
         hierarchy=topology.hierarchy,
     )
+
+
+def _kept_blocks(
+    spec: FabricSpec, topology: Topology, installed: Installed, length: int
+) -> tuple[int, tuple[str, ...]]:
+    """Return the length of a block, and where blocks begin, as they were before if that will do.
+
+    Args:
+        spec: its pools.
+        topology: the fabric graph.
+        installed: what was there before.
+        length: the length of a block that just holds the hosts.
+    """
+    pools = {"ipv4": spec.addressing.ipv4, "ipv6": spec.addressing.ipv6}
+    before = installed.allocations.of(POOL).used
+    blocks = block_count(topology.graph.order, topology.hierarchy)
+
+    def kept_first(word: str, of_block: int) -> int | None:
+        """The first address before, if all blocks from there on are in the pool."""
+        pool, first = pools[word], before.get(word)
+        if pool is None or first is None:
+            return None
+        last = first + (blocks << (pool.max_prefixlen - of_block)) - 1
+        inside = int(pool.network_address) <= first and last <= int(pool.broadcast_address)
+        is_aligned = first % (1 << (pool.max_prefixlen - of_block)) == 0
+        return first if inside and is_aligned else None
+
+    kept = installed.block_length
+    if 0 < kept <= length and kept_first("ipv4", kept) is not None:
+        length = kept
+    firsts = {"ipv4": kept_first("ipv4", length), "ipv6": kept_first("ipv6", 64)}
+    usual = {word: int(pool.network_address) for word, pool in pools.items() if pool}
+    now = {w: n if (f := firsts[w]) is None else f for w, n in usual.items()}
+    if now == usual:
+        return length, ()
+    kinds = {"ipv4": IPv4Address, "ipv6": IPv6Address}
+    return length, tuple(str(kinds[word](number)) for word, number in now.items())
 
 
 def _given_macs(site: Site, spec: FabricSpec) -> dict[tuple[int, int], int]:

@@ -172,17 +172,17 @@ def with_installed(
     """
     links, hosts = ({v: dict(ports) for v, ports in pins.items()} for pins in fixed)
     numbers = [{name: n for n, name in enumerate(ports.names, 1)} for ports in types]
-    for v, node in enumerate(site.nodes):
+    for v in range(len(site.nodes)):
         type_ports, number_of = types[node_type[v]], numbers[node_type[v]]
         taken = {*links.get(v, {}).values(), *hosts.get(v, {}).values(), *disabled.get(v, ())}
         for k, w in enumerate(topology.graph.neighbours(v).tolist()):
-            name = installed.link.get((node.name, site.nodes[w].name))
+            name = installed.link.get((v, w))
             port = number_of.get(name or "", 0)
             if k not in links.get(v, {}) and port in type_ports.fabric and port not in taken:
                 links.setdefault(v, {})[k] = port
                 taken.add(port)
         for h in places[v]:
-            port = number_of.get(installed.host.get((node.name, h)) or "", 0)
+            port = number_of.get(installed.host.get((v, h)) or "", 0)
             if h not in hosts.get(v, {}) and port in type_ports.host and port not in taken:
                 hosts.setdefault(v, {})[h] = port
                 taken.add(port)
@@ -224,8 +224,8 @@ def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site
         (i,),
         "a link of the fabric",
         f"{cable.a} to {cable.b} (vertices {u} and {v}), which are not joined",
-        f"{cable.a} is joined to {neighbours}{more}; if nodes were placed anew, compile with "
-        "`cables_of` an earlier build",
+        f"{cable.a} is joined to {neighbours}{more}; if nodes were placed anew, compile against "
+        "the build that has the cable",
     )
 
 

@@ -212,12 +212,12 @@ class Hardware:
     plane: int
     """From 1; 0 where the fabric has one only."""
     cable_number: Annotated[NDArray[np.int64], "cables"]
-    """int64[cables]: the number of each cable in the whole fabric, from 1, in a damaged fabric.
+    """int64[cables]: the number on the label of each cable, from 1.
 
-    Empty where nothing is missing.
+    Empty where they are 1, 2, … in the order of the floor plan.
     """
     bundle_number: Annotated[NDArray[np.int64], "bundles"]
-    """int64[bundles]: the number of each bundle in the whole fabric, from 1; empty likewise."""
+    """int64[bundles]: the number on the label of each bundle, from 1; empty likewise."""
     spares: tuple[SpareNode, ...] = ()
     """Nodes for an expansion, planned ones last."""
     risks: tuple[ListedRisk, ...] = ()

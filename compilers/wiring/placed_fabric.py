@@ -7,25 +7,28 @@ addresses and names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, TypeVar
 
 from compilers.spec.fabric_file import LoadedFabric
+from compilers.spec.installed import Installed
 from compilers.topology.families import build_topology, vertex_names
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.addressing import clashing_macs
 from compilers.wiring.hardware import Hardware, hardware_of_inventory
+from compilers.wiring.link_numbers import moved_links
 from compilers.wiring.placement import (
+    at_same_units,
     at_same_vertices,
     at_vertices,
     clusters_of,
     hosts_in_place,
     place_nodes,
 )
-from compilers.wiring.wiring import Wiring, generated_inventory, wire
+from compilers.wiring.wiring import Wiring, generated_inventory, place, wire
 from inventory.asn_range import PRIVATE_AS
 
 if TYPE_CHECKING:
@@ -46,10 +49,22 @@ class Placed:
     """The cluster of each vertex, and its place in it."""
     wiring: Wiring
     """The node of each vertex, and the ports of each link."""
+    installed: Installed | None = None
+    """What was there before, at the vertices of this fabric; None for a new one."""
 
     def hardware(self) -> Hardware:
         """Return where nodes stand, and what their types are."""
         return hardware_of_inventory(self.inventory, self.wiring, self.clusters, self.loaded.plane)
+
+    def host_numbers(self) -> dict[str, int]:
+        """Return the number of each host that the inventory names, by `VERTEX/NAME`."""
+        nodes = self.inventory.nodes
+        return {
+            f"{vertex}/{host.name}": number
+            for vertex, i in enumerate(place(self.topology.graph.order, self.inventory))
+            for number, host in enumerate(nodes[i].hosts)
+            if host.name
+        }
 
 
 def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
@@ -74,10 +89,15 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
         with loaded.stage():
             inventory = at_vertices(loaded.inventory, names)
             if installed:
-                inventory = at_same_vertices(inventory, installed.vertex, topology.graph.order)
+                order = topology.graph.order
+                nodes = [(node.name, node.serial or "") for node in inventory.nodes]
+                vertices = installed.vertices(nodes)
+                inventory = at_same_vertices(inventory, vertices, order)
+                inventory = at_same_units(inventory, vertices, installed.places, others)
             inventory = place_nodes(topology, inventory, plane, others)
             if installed:
-                inventory = hosts_in_place(inventory, installed, spec.hosts_per_node)
+                installed = _at_new_vertices(installed, vertices, inventory, order, bool(names))
+                inventory = hosts_in_place(inventory, installed, spec.hosts_per_node, order)
     clusters = clusters_of(topology, inventory)
     with loaded.stage() as findings:
         findings += clashing_macs(spec, inventory, topology, plane)
@@ -90,7 +110,33 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
             spec.base.asn or PRIVATE_AS,
             installed,
         )
-    return Placed(loaded, topology, inventory, clusters, wiring)
+    return Placed(loaded, topology, inventory, clusters, wiring, installed)
+
+
+def _at_new_vertices(
+    installed: Installed,
+    vertices: Mapping[str, int],
+    inventory: Inventory,
+    order: int,
+    is_named: bool,
+) -> Installed:
+    """Return what is installed, at the vertices that its nodes have now.
+
+    Args:
+        installed: at the vertices of the earlier build.
+        vertices: the vertex that each node had then, by its name.
+        inventory: the nodes with their new vertices.
+        order: the number of vertices.
+        is_named: whether a file names the vertices, so that their numbers change with the file.
+    """
+    new = {inventory.nodes[i].name: v for v, i in enumerate(place(order, inventory))}
+    moved = {old: new[name] for name, old in vertices.items() if name in new}
+    taken = set(moved.values())
+    moved |= {v: v for v in range(len(installed.names)) if v not in moved and v not in taken}
+    at_vertices_now = installed.moved(moved)
+    if not is_named or at_vertices_now is installed:
+        return at_vertices_now
+    return replace(at_vertices_now, allocations=moved_links(installed.allocations, moved))
 
 
 Pool = TypeVar("Pool", IPv4Network, IPv6Network)

@@ -201,38 +201,82 @@ def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int
     return inventory.model_copy(update={"nodes": nodes})
 
 
-def hosts_in_place(inventory: Inventory, installed: Installed, most: int) -> Inventory:
+def at_same_units(
+    inventory: Inventory,
+    vertex: Mapping[str, int],
+    places: Sequence[tuple[str, int]],
+    others: Sequence[Node],
+) -> Inventory:
+    """Put nodes without a unit into the units that they had before, unless these are taken now.
+
+    Args:
+        inventory: nodes without a unit may be in it.
+        vertex: the vertex that each node had, by its name.
+        places: the rack and the unit that the node of each vertex had; () if that is not known.
+        others: nodes of other planes.
+    """
+    racks = {rack.name: rack.units for rack in inventory.racks}
+    types, taken = inventory.node_types, set[tuple[str | None, int]]()
+
+    def units(node: Node, rack: str | None, first: int) -> set[tuple[str | None, int]]:
+        return {(rack, unit) for unit in range(first, first + types[node.type].units)}
+
+    for node in (*inventory.nodes, *others):
+        taken |= units(node, node.rack, node.unit) if node.unit else set()
+        taken |= {(host.rack, host.unit or 1) for host in node.hosts if host.rack}
+    taken |= {(row.host.rack, row.host.unit or 1) for row in inventory.hosts if row.host.rack}
+    nodes = []
+    for node in inventory.nodes:
+        rack, unit = places[vertex[node.name]] if places and node.name in vertex else ("", 0)
+        needed = units(node, rack, unit)
+        is_same = node.unit is None and node.rack in (None, rack) and unit > 0
+        if is_same and unit + len(needed) - 1 <= racks.get(rack, 0) and not taken & needed:
+            taken |= needed
+            nodes.append(node.model_copy(update={"rack": rack, "unit": unit}))
+        else:
+            nodes.append(node)
+    return inventory.model_copy(update={"nodes": tuple(nodes)})
+
+
+def hosts_in_place(inventory: Inventory, installed: Installed, most: int, order: int) -> Inventory:
     """Put hosts at the places of their nodes that they had before, by name.
 
-    Other hosts take the first places that are left. A place below the last one that no host takes
-    gets a `NoHost`.
+    Other hosts take the first places that are left, those that no host has had before all others. A
+    place below the last one that no host takes gets a `NoHost`.
 
     Args:
         inventory: lists hosts at nodes.
         installed: the places before.
         most: the number of places of a node.
+        order: the number of vertices.
     """
     from inventory.hosts import Host, NoHost
 
-    def with_places(node: Node) -> Node:
+    reserved = installed.reserved_hosts()
+
+    def with_places(vertex: int, node: Node) -> Node:
         host_at, new = dict[int, Host](), []
         for host in node.hosts:
-            place_before = installed.place.get((node.name, host.name or ""), most)
-            if place_before < most:
+            place_before = installed.number.get((vertex, host.name or ""), most)
+            if place_before < most and place_before not in host_at:
                 host_at[place_before] = host
             else:
                 new.append(host)
-        if not host_at:
+        if not host_at and not reserved.get(vertex):
             return node
         unnamed = inventory.host_count(node, most) - len(node.hosts)
         new += [Host.model_construct() for _ in range(unnamed)]
-        free = (h for h in range(most) if h not in host_at)
+        had = [h for h in reserved.get(vertex, ()) if h < most]
+        free = [h for h in (*(h for h in range(most) if h not in had), *had) if h not in host_at]
         host_at |= dict(zip(free, new, strict=False))
-        places = range(max(host_at) + 1)
+        places = range(max(host_at, default=-1) + 1)
         hosts = tuple(host_at.get(h) or NoHost.model_construct() for h in places)
         return node.model_copy(update={"hosts": hosts})
 
-    return inventory.model_copy(update={"nodes": tuple(map(with_places, inventory.nodes))})
+    nodes = list(inventory.nodes)
+    for vertex, i in enumerate(place(order, inventory)):
+        nodes[i] = with_places(vertex, nodes[i])
+    return inventory.model_copy(update={"nodes": tuple(nodes)})
 
 
 def rack_places(inventory: Inventory) -> NDArray[np.float64]:

@@ -84,23 +84,22 @@ class Wiring:
         fields = ("port", "far", "far_port")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in fields)
 
-    def installed(self) -> Installed:
-        """Return the vertices, and the ports of all links and hosts, by names."""
-        host, width = np.argwhere(self.host_port > 0), self.host_port.shape[1]
-        return Installed(
-            vertex={name: v for v, name in enumerate(self.names)},
-            link={
-                (self.names[u], self.names[self.far[u, k]]): self.port_name(u, int(self.port[u, k]))
-                for u, k in np.argwhere((self.far >= 0) & (self.port > 0)).tolist()
-            },
-            host={
-                (self.names[v], h): self.port_name(v, int(self.host_port[v, h]))
-                for v, h in host.tolist()
-            },
-            place={
-                (self.names[i // width], name): i % width for i, name in enumerate(self.host_names)
-            },
-        )
+    def link_ports(self) -> dict[tuple[int, int], str]:
+        """Return the name of each link's port at the first of the two vertices that it joins."""
+        return {
+            (u, int(self.far[u, k])): self.port_name(u, int(self.port[u, k]))
+            for u, k in np.argwhere((self.far >= 0) & (self.port > 0)).tolist()
+        }
+
+    def host_ports(self) -> dict[tuple[int, int], str]:
+        """Return the name of each host's port, by its vertex and its number there."""
+        hosts = np.argwhere(self.host_port > 0).tolist()
+        return {(v, h): self.port_name(v, int(self.host_port[v, h])) for v, h in hosts}
+
+    def host_numbers(self) -> dict[tuple[int, str], int]:
+        """Return the number of each host at its switch, from 0, by its vertex and its name."""
+        width = self.host_port.shape[1]
+        return {(i // width, name): i % width for i, name in enumerate(self.host_names)}
 
     def ends(self, vertex: int) -> list[tuple[int, int, int]]:
         """Return the links of a vertex: its port, the vertex at the far end, and the port there."""

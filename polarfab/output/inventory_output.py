@@ -1,11 +1,13 @@
-"""What an inventory means for a fabric: whose cables stay, which links and hosts are lost."""
+"""What a fabric has to do with what is there: whose cables stay, which links and hosts are lost."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polarfab.output.verb_output import say, warn
+from inventory.problems import InputError
+from polarfab.output.verb_output import warn
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
@@ -13,18 +15,47 @@ if TYPE_CHECKING:
 NAMED = 10
 
 
-def earlier_build(fabric: Fabric, named: Path | None, output: Path) -> Fabric | None:
-    """The earlier build: the one that is named, or that of the fabric in `output` if installed."""
-    from compilers.tables.folders.generations import fabric_in
+def earlier_build(
+    fabric: Fabric, named: Path | None, output: Path, is_replaced: bool = True
+) -> Fabric | None:
+    """The build whose cables, hosts and numbers stay: the named one, or that in `output`.
+
+    Args:
+        fabric: the fabric that is compiled.
+        named: the build that the user names.
+        output: where a build may be.
+        is_replaced: whether the build in `output` will be replaced.
+
+    Raises:
+        InputError: a build that is to be replaced is of another fabric, or cannot be read.
+    """
+    from compilers.cabling.fabric_numbers import require_same_topology
+    from compilers.tables.folders.generations import fabric_in, followed, is_build
     from polarfab.fabric import Fabric
 
-    inventory = fabric.loaded.inventory if fabric.loaded else None
-    if named is None and inventory and inventory.installed:
-        if fabric_in(output) == fabric.name:
-            named = output
-        else:
-            say(f"installed: true: {output} has no earlier build of it, so cables are planned anew")
-    return Fabric.load(named) if named else None
+    if named:
+        return Fabric.load(named)
+    loaded = fabric.loaded
+    if loaded is None or not is_build(followed(output)):
+        return None
+    name, todo = fabric_in(output), "compile into another folder, or move this build away"
+    if name not in (fabric.name, f"{fabric.name}-p1"):
+        if not is_replaced:
+            return None
+        required, given = f"a build of {fabric.name}, whose cables stay", f"one of {name}"
+        raise InputError.of(
+            required, given if name else "one that cannot be read", todo, str(output)
+        )
+    try:
+        before = Fabric.load(output)
+        require_same_topology(loaded, before.builds)
+    except InputError as error:
+        if not is_replaced:
+            return None
+        raise InputError(
+            replace(one, file=one.file or str(output), todo=todo) for one in error.problems
+        ) from error
+    return before
 
 
 def warn_of_planned(fabric: Fabric) -> list[str]:

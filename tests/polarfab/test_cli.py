@@ -31,15 +31,6 @@ def test_help_names_every_verb(polarfab) -> None:
         assert f"  {verb} " in out
 
 
-def test_a_build_of_another_fabric_is_not_replaced_without_a_word(polarfab, tmp_path: Path) -> None:
-    file, build = tmp_path / "fabric.yaml", tmp_path / "build"
-    for number, name in enumerate(("lab", "lab", "hall")):
-        file.write_text(f"name: {name}\ntopology: {{family: polarfly, q: {2 + number}}}\n")
-        code, _, err = polarfab("compile", file, "-o", build)
-        held = f"{build} held a build of fabric lab; polarfab folder {build} --undo puts it back\n"
-        assert (code, held in err) == (0, name == "hall")
-
-
 def test_compile_says_each_word_that_on_missing_reduces(polarfab, tmp_path: Path) -> None:
     """`adjacent` and `transit` were reduced without a word."""
     file = tmp_path / "fabric.yaml"

@@ -84,7 +84,7 @@ def test_planned_nodes_of_an_earlier_build_give_way_to_real_ones(polarfab, tmp_p
     spec = described(tmp_path, REAL[:11] + PLANNED[:2])
     assert polarfab("compile", spec, "-o", tmp_path / "build")[0] == 0
     spec = described(tmp_path, PLANNED[:2] + REAL[:12])
-    words = spec, "--cables-of", tmp_path / "build", "--json"
+    words = spec, "--from", tmp_path / "build", "--json"
     code, out, _ = polarfab("check", "spec", *words)
     assert (code, json.loads(out)["spares"], json.loads(out)["hosts"]) == (0, ["new1"], 24)
     code, out, _ = polarfab("compile", *words, "-o", tmp_path / "next")

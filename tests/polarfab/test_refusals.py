@@ -140,7 +140,7 @@ def test_a_build_behind_a_link_and_from_inside(build: Path) -> None:
     fabric, link = build.parent / "fabric.yaml", build.parent / "link"
     link.symlink_to("build")
     run = polarfab("compile", fabric, "-o", link)
-    assert (run.returncode, run.stderr) == (0, "")
+    assert (run.returncode, run.stderr.startswith("no switch, cable, host")) == (0, True)
     assert link.is_symlink()
     assert (build / "verified.json").is_file()
     inside = polarfab("compile", fabric, "-o", ".", cwd=build)

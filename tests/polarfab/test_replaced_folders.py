@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from compilers.tables.folders.build_folder import load, put_back
-from compilers.tables.folders.generations import fabric_in, last_place
+from compilers.tables.folders.generations import identity_in, last_place
 from compilers.tables.folders.replaced_folder import new_build, remove_all_parts
 from compilers.targets.rendering.folder_check import check_folder
 from compilers.targets.rendering.rendered_folder import put_rendered, put_texts, rendered_lists
 from inventory.problems import InputError
 from polarfab import cli
 
-SPEC = "name: {}\ntopology: {{family: polarfly, q: {}}}\n"
+SPEC = "name: lab\ntopology: {{family: polarfly, q: 3}}\nrouting: {{balance: {}}}\n"
 CHANGES = ("os.mkdir", "os.rename", "os.link", "os.remove", "os.rmdir", "os.chmod", "ctypes.dlsym")
 """Events of Python before the file system changes; the last before it calls the C library."""
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -38,8 +38,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     The new one is kept beside `place`. In `out` are two targets, and below it another render.
     """
     root = tmp_path_factory.mktemp("folders")
-    for name, q in (("old", 3), ("new", 2)):
-        (root / f"{name}.yaml").write_text(SPEC.format(name, q))
+    for name, balance in (("old", "minimal"), ("new", "compact-valiant")):
+        (root / f"{name}.yaml").write_text(SPEC.format(balance))
         assert command("compile", root / f"{name}.yaml", "-o", root / name) == 0
     for name in ("new", "old"):
         command("compile", root / f"{name}.yaml", "-o", root / "place")
@@ -368,7 +368,8 @@ def test_two_builds_at_once_are_one_and_the_one_before(made: Path, tmp_path: Pat
     with new_build(place) as new:
         command("compile", made / "new.yaml", "-o", place)
         shutil.copytree(made / "old", new, dirs_exist_ok=True)
-    assert (fabric_in(place), fabric_in(last_place(place))) == ("old", "new")
+    builds = identity_in(place), identity_in(last_place(place))
+    assert builds == (identity_in(made / "old"), identity_in(made / "new"))
 
 
 def test_what_a_running_process_writes_is_not_removed(made: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ A folder holds
 - `manifest.json`: the inputs of the build, and a digest of every file,
 - `manifest.sha256`: the digest of the manifest,
 - `fabric.json`: names, addresses and policy,
+- `allocations.csv`: the numbers that stay, unless they follow from the ports of links,
 - `arrays/*.npy`: the arrays, which are memory-mapped when the build is read,
 - `verified.json`: the mark that `verify` has passed, once it has.
 
@@ -32,6 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.allocations import ALLOCATIONS, Allocations, read_allocations, text_of
 from compilers.spec.balances import balance_names
 from compilers.tables.build import Build
 from compilers.tables.build_codec import (
@@ -50,7 +52,10 @@ from compilers.tables.folders.generations import (
     PLANES,
     RENDERED,
     SUM,
+    followed,
     identity_of,
+    is_build,
+    last_place,
     sum_of,
 )
 from compilers.tables.folders.replaced_folder import link_file, new_build, undo
@@ -148,8 +153,16 @@ def identified(build: Build) -> Build:
 def _contents(build: Build) -> Iterator[tuple[str, NDArray[Any] | None, WriteContent]]:
     """Yield each file of a build: its name, its array (None for `fabric.json`), and its writer."""
     yield FABRIC, None, lambda write: write(to_json(build).encode())
+    if build.allocations:
+        yield ALLOCATIONS, None, partial(_write_allocations, build)
     for field, array in arrays_of(build):
         yield array_file(field.name), array, partial(_write_array, array)
+
+
+def _write_allocations(build: Build, write: Write) -> None:
+    plane = build.hardware.plane if build.hardware else 0
+    for text in text_of([(plane, build.allocations)]):
+        write(text.encode())
 
 
 def _write_array(array: NDArray[Any], write: Write) -> None:
@@ -223,6 +236,21 @@ def identities_in(folder: Path) -> dict[Path, str]:
         ) from error
 
 
+def put_aside(folder: Path, builds: Sequence[Build]) -> tuple[Build, ...]:
+    """Return the last proved build that was in the place of these, () if there is none.
+
+    A build of another fabric, and one that cannot be read, is left out.
+    """
+    kept = last_place(followed(folder))
+    if not is_build(kept):
+        return ()
+    try:
+        planes = load_planes(kept)
+    except InputError:
+        return ()
+    return planes if [one.name for one in planes] == [one.name for one in builds] else ()
+
+
 def put_back(folder: Path) -> tuple[Build, ...]:
     """Exchange the build in a place with the last proved build before it, which is kept beside it.
 
@@ -282,12 +310,29 @@ def _read(files: FolderFiles) -> Build:
         raise _unreadable(files.path, f"a damaged build (no {error.args[0]})") from error
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise InputError(_damage(files.path / FABRIC, f"a damaged file ({error})")) from error
-    expected = {FABRIC, *(array_file(field.name) for field, _ in arrays_of(build))}
+    build = replace(build, allocations=_allocations(files, manifest["files"]))
+    expected = {FABRIC, ALLOCATIONS, *(array_file(field.name) for field, _ in arrays_of(build))}
     counts = build.tables.switches, build.topology.graph.size
     other_files = not manifest["files"].keys() <= expected
     if other_files or counts != (manifest["switches"], manifest["links"]):
         raise InputError(_damage(files.path / MANIFEST, "one of another build"))
     return build
+
+
+def _allocations(files: FolderFiles, names: Mapping[str, str]) -> Allocations:
+    """Return the allocations of a build; none where it has no list of them.
+
+    Raises:
+        InputError: the list is damaged.
+    """
+    if ALLOCATIONS not in names:
+        return Allocations()
+    try:
+        text = files.read(ALLOCATIONS)
+    except (OSError, ValueError) as error:
+        raise InputError(_damage(files.path / ALLOCATIONS, f"a damaged file ({error})")) from error
+    planes = read_allocations(text, str(place_of(files.path / ALLOCATIONS)))
+    return next(iter(planes.values()), Allocations())
 
 
 def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
@@ -339,7 +384,7 @@ def _arrays(files: FolderFiles, names: Mapping[str, str]) -> Iterator[tuple[str,
     Raises:
         InputError: a file holds no array.
     """
-    for name in names.keys() - {FABRIC}:
+    for name in names.keys() - {FABRIC, ALLOCATIONS}:
         try:
             with files.open(name) as file:
                 yield Path(name).stem, _mapped(file)

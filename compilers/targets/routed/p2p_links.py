@@ -2,9 +2,9 @@
 
 Not every system can have one link-local address on all ports, or next hops outside of the network
 of their port (docs/targets/routers.md). So every link has two addresses of its own: a /31 (RFC
-3021) and, where the fabric has IPv6, a /127 (RFC 6164). The link at port p of vertex u, the lower
-of its two vertices, has pair u·P + p of a pool, where P is the number of ports of the widest node
-type. So addresses stay when links and nodes come and go.
+3021) and, where the fabric has IPv6, a /127 (RFC 6164). The link with number n
+(`compilers.wiring.link_numbers`) has pair n of a pool. So addresses stay when links and nodes come
+and go, and when a node becomes one of another type.
 
 Where packets from hosts share ports, host ports are in a VRF of their own, fabric ports in the
 default one. The host VRF has a route to every prefix, by all ports that share packets from hosts.
@@ -50,6 +50,7 @@ from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.routers.router_files import RouterFolder, read_router
 from compilers.routing.marked_spread import onward_ports
+from compilers.spec.allocations import LINK
 from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
@@ -79,6 +80,7 @@ from compilers.targets.routed.static_routes import (
 )
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Target
+from compilers.wiring.link_numbers import link_numbers
 from inventory.problems import InputError, Problem, few
 
 LINKS, LINKS6 = "links", "links6"
@@ -751,13 +753,7 @@ class P2pTarget(Target):
 
 def link_pairs(build: Build) -> NDArray[np.int64]:
     """int64[S, K]: the number of each link's pair of addresses, the same at both ends; -1: none."""
-    w = build.wiring
-    vertex = np.arange(len(w.far))[:, None]
-    lower = vertex < w.far
-    first = np.where(lower, vertex, w.far).astype(np.int64)
-    port = np.where(lower, w.port, w.far_port)
-    widest = max(len(names) for names in w.port_names)
-    return np.where(w.far >= 0, first * widest + port, -1)
+    return link_numbers(build.wiring, build.allocations.of(LINK).used)
 
 
 def _addresses_a_link(build: Build) -> int:

@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Take this inventory in place of the one that FABRIC names.",
 )
-@shared("--cables-of")
+@shared("--from", "its cables, hosts and numbers stay", "old")
 @json_option
-def spec(fabric_file: str, inventory: Path | None, cables_of: Path | None, as_json: bool) -> None:
+def spec(fabric_file: str, inventory: Path | None, old: Path | None, as_json: bool) -> None:
     """Check FABRIC (fabric.yaml, - for stdin) and the inventory it names; write nothing.
 
     All problems that `compile` would find, in both files: keys and values, nodes and ports for
     every vertex, racks, addresses, what the targets and node types can hold. Exit code 2 when
     there are any.
 
-    Cables stay as for `compile`: with --cables-of BUILD, or where the inventory says `installed:
-    true` and ./build holds a build of the fabric.
+    Cables stay as for `compile`: where OLDBUILD has them, or ./build if that is a build of the
+    fabric.
     """
     from polarfab.fabric import Fabric
 
     fabric = Fabric.from_spec(fabric_file, inventory)
-    fabric = fabric.compile(cables_of=earlier_build(fabric, cables_of, Path("build")))
+    fabric = fabric.compile(earlier_build(fabric, old, Path("build"), is_replaced=False))
     planned, lost = warn_of_planned(fabric), warn_of_losses(fabric)
     build = fabric.builds[0]
     hardware = build.hardware

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from polarfab.output.change_output import say_changes, write_allocations
 from polarfab.output.inventory_output import earlier_build, warn_of_losses, warn_of_planned
 from polarfab.output.verb_output import (
     json_option,
@@ -33,14 +34,16 @@ if TYPE_CHECKING:
 @output_option("a build is replaced when all went well", usual=Path("build"))
 @click.option("--no-verify", is_flag=True, help="Leave the walk over all pairs to `verify`.")
 @shared("--quick", "no failures are tried: those of `protect` are left to `verify`")
-@shared("--cables-of")
+@shared("--from", "its cables, hosts and numbers stay, not those in OUTPUT", "old")
+@shared("--replace-cables")
 @json_option
 def command(
     fabric_file: str,
     output: Path,
     no_verify: bool,
     quick: bool,
-    cables_of: Path | None,
+    old: Path | None,
+    replace_cables: bool,
     as_json: bool,
 ) -> None:
     """Compile FABRIC (fabric.yaml, - for stdin) and the inventory it names.
@@ -49,10 +52,9 @@ def command(
     failure that `protect` promises to survive. These take most of the time where they are
     walked one by one: --quick leaves them out, and the build says so.
 
-    Cables stay where an earlier build has them with --cables-of BUILD, or where the inventory says
-    `installed: true` and OUTPUT holds a build of the fabric.
+    If OUTPUT holds a build of the fabric, cables, hosts and numbers stay as they are there, and
+    all that changes is named. A build of another fabric is refused.
     """
-    from compilers.tables.folders.generations import fabric_in
     from compilers.targets.openflow.profiles import profile_notes
     from polarfab.fabric import Fabric
 
@@ -69,10 +71,14 @@ def command(
         verification.require_marked()
 
     fabric = Fabric.from_spec(fabric_file)
-    before = fabric_in(output)
-    fabric = fabric.compile(cables_of=earlier_build(fabric, cables_of, output))
+    before = earlier_build(fabric, old, output)
+    fabric = fabric.compile(before, ports_stay=not replace_cables)
     fabric = fabric.save(output, not no_verify and prove)
-    _say_replaced(before, fabric.name, output)
+    if before:
+        say_changes(before, fabric)
+    elif fabric.loaded and fabric.loaded.inventory and not fabric.loaded.allocations:
+        say("numbers are new; name `allocations:` to keep those of a running fabric")
+    write_allocations(fabric)
     warn_of_planned(fabric)
     warn_of_losses(fabric)
     for build in fabric.builds:
@@ -103,16 +109,6 @@ def _first(
     size = [("hosts", facts["hosts"]), ("switches", facts["nodes"]), ("links", facts["links"])]
     proved = counts(report) if report else [("verified", facts["verified"])]
     return [*size, *proved, ("folder", f"{where['folder']}, in {where['seconds']} s")]
-
-
-def _say_replaced(before: str, name: str, output: Path) -> None:
-    """Say that a build of another fabric had this folder, and how to have it back."""
-    from compilers.tables.folders.generations import fabric_in, last_place
-
-    if before not in ("", name):
-        kept = fabric_in(last_place(output.resolve())) == before
-        back = f"polarfab folder {output} --undo puts it back" if kept else "it was not verified"
-        say(f"{output} held a build of fabric {before}; {back}")
 
 
 def _print_planes(

@@ -105,7 +105,7 @@ def _print(report: dict[str, Any], plane: str) -> None:
     click.secho(plane + _headline(report), bold=True)
     for line in _by_name(report["switches"]):
         click.echo(f"  {line}")
-    for line in _moved_hosts(report["hosts_moved"]):
+    for line in (*_moved_hosts(report["hosts_moved"]), *_renumbered(report["renumbered"])):
         click.echo(f"  {line}")
     proof, loss = report["proof"], report["loss"]
     if volume() > 0:
@@ -129,6 +129,8 @@ def _headline(report: dict[str, Any]) -> str:
     """`1 switch added, 73 change, 0 removed; 12 rounds; no packet lost`."""
     moved = len(report["hosts_moved"])
     hosts = f"{counted(moved, 'host')} moved; " if moved else ""
+    if numbers := len(report["renumbered"]):
+        hosts += f"{counted(numbers, 'number')} changed; "
     if not report["rounds"]:
         return f"{hosts}no row changes" if hosts else "nothing changes"
     states = Counter(
@@ -177,6 +179,15 @@ def _moved_hosts(moves: Sequence[Sequence[str]]) -> Iterator[str]:
         yield f"and {more:,} more hosts moved"
 
 
+def _renumbered(moves: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The addresses, AS numbers and labels that change; the first few without --verbose."""
+    shown = moves if volume() > 0 else moves[:NAMED]
+    for kind, what, was, now in shown:
+        yield f"{kind} changes, {what}: {was} to {now}"
+    if more := len(moves) - len(shown):
+        yield f"and {more:,} more numbers change"
+
+
 def _range(numbers: Sequence[int]) -> str:
     least, most = min(numbers), max(numbers)
     return f"{least:,}" if least == most else f"{least:,}–{most:,}"
@@ -221,6 +232,14 @@ def _print_rows(report: dict[str, Any]) -> None:
 
 def _worst(report: dict[str, Any]) -> Iterator[str]:
     """Why packets may be lost, and what to do about it."""
+    from compilers.update.renumbering import AS_NUMBER, LINK_ADDRESSES
+
+    kinds = {kind for kind, *_ in report["renumbered"]}
+    if kinds & {LINK_ADDRESSES, AS_NUMBER}:
+        yield (
+            "addresses of links or AS numbers change: routers lose packets until both ends have "
+            "the new ones"
+        )
     faults, loss = report["proof"]["faults"], report["loss"]
     if faults:
         yield f"packets go wrong in round {faults[0]['round']}: do not make this move"

@@ -33,6 +33,7 @@ base: {management: {length: 24, gateway: 192.0.2.1, interface: eth0}, ntp: [192.
        syslog: ["2001:db8::1"], asn: 4200000000}
 vars: {a: 1}
 inventory: inventory.yaml
+allocations: numbers.csv
 """
 INVENTORY = """
 node_types:
@@ -54,7 +55,6 @@ nodes:
      group: g, asn: 65001, hosts: [{name: h, port: eth2, mac: "02:00:00:00:00:01"}]}
 racks: [{name: r1}]
 groups: {g: {x: 1}}
-installed: true
 """
 DOCUMENTS: dict[str, tuple[type[BaseModel], Any]] = {
     "fabric": (FabricSpec, yaml.safe_load(FABRIC)),

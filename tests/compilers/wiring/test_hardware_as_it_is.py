@@ -174,14 +174,14 @@ def test_cables_stay_where_an_earlier_build_has_them() -> None:
     ]
     changed = inventory | {"nodes": nodes, "racks": RACKS}
     moved = cables(before.build) - cables(Fabric.from_spec(SPEC, changed).build)
-    kept = Fabric.from_spec(SPEC, changed).compile(cables_of=before)
+    kept = Fabric.from_spec(SPEC, changed).compile(before=before)
     assert len(moved) > 12
     assert len(cables(before.build) - cables(kept.build)) == 1, "the one at the broken port"
     assert plugged(kept.build) == plugged(before.build)
     assert not polarfab.lost_links(kept)[0].links
     assert kept.verify().passed
     with pytest.raises(polarfab.InputError, match="an earlier build of 2 planes, given one of 1"):
-        Fabric.from_spec(SPEC | {"planes": 2}).compile(cables_of=before)
+        Fabric.from_spec(SPEC | {"planes": 2}).compile(before=before)
 
 
 def test_what_cannot_stay_moves_before_the_fabric_is_refused() -> None:
@@ -193,11 +193,11 @@ def test_what_cannot_stay_moves_before_the_fabric_is_refused() -> None:
     before = Fabric.from_spec(SPEC, hardware("any", 2)).compile()
     # Links have all of a1 to a3; now these are for hosts, who leave b1 to b4 to the links.
     after = Fabric.from_spec(SPEC, hardware("host", 2))
-    kept = after.compile(cables_of=before)
+    kept = after.compile(before=before)
     assert kept.verify().passed
     assert not polarfab.lost_links(kept)[0].hosts
     with pytest.raises(polarfab.InputError, match="keep the vertices of the earlier build"):
-        Fabric.from_spec(SPEC, hardware("host", 3) | few()).compile(cables_of=before)
+        Fabric.from_spec(SPEC, hardware("host", 3) | few()).compile(before=before)
 
 
 def few() -> dict[str, object]:

@@ -1,9 +1,10 @@
-"""`installed: true` and `compile --cables-of`: cables that are plugged stay where they are."""
+"""Compiling again: cables, hosts and numbers that are there stay."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
@@ -26,35 +27,52 @@ def cables(build: Build) -> set[tuple[tuple[str, str], ...]]:
     }
 
 
-def test_installed_cables_stay_when_compile_replaces_a_build(polarfab: Run, tmp_path: Path) -> None:
-    spec, file, build = (tmp_path / name for name in ("fabric.yaml", "inventory.yaml", "build"))
-    spec.write_text(yaml.safe_dump(SPEC | {"inventory": "inventory.yaml"}))
-    inventory = {"node_types": {"leaf": LEAF}, "generate": {"type": "leaf"}, "installed": True}
-    file.write_text(yaml.safe_dump(inventory))
-    code, _, err = polarfab("compile", spec, "-o", build)
-    assert (code, "has no earlier build of it, so cables are planned anew" in err) == (0, True)
+def hall(folder: Path, **inventory: Any) -> Path:
+    """The fabric.yaml of a hall of generated nodes, with more of an inventory."""
+    nodes = {"node_types": {"leaf": LEAF}, "generate": {"type": "leaf"}}
+    (folder / "inventory.yaml").write_text(yaml.safe_dump(nodes | inventory))
+    (folder / "fabric.yaml").write_text(yaml.safe_dump(SPEC | {"inventory": "inventory.yaml"}))
+    return folder / "fabric.yaml"
+
+
+def test_cables_stay_when_compile_replaces_a_build(polarfab: Run, tmp_path: Path) -> None:
+    build, anew, kept = (tmp_path / name for name in ("build", "anew", "kept"))
+    code, _, err = polarfab("compile", hall(tmp_path), "-o", build)
+    assert (code, "numbers are new; name `allocations:`" in err) == (0, True)
     before = cables(Fabric.load(build).build)
-    file.write_text(yaml.safe_dump(inventory | {"racks": RACKS}))
+    spec = hall(tmp_path, racks=RACKS)
+    code, _, err = polarfab("compile", spec, "-o", build)
+    assert (code, cables(Fabric.load(build).build)) == (0, before)
+    assert "nothing else changes" in err
+    assert "number" not in err
+    assert polarfab("compile", spec, "-o", anew)[0] == 0
+    assert cables(Fabric.load(anew).build) != before
+    assert polarfab("compile", spec, "-o", kept, "--from", build)[0] == 0
+    assert cables(Fabric.load(kept).build) == before
+    code, _, err = polarfab("compile", spec, "-o", build, "--replace-cables")
+    assert (code, cables(Fabric.load(build).build)) == (0, cables(Fabric.load(anew).build))
+    assert "cable moves" in err
+    assert "label of a cable changes" not in err
+
+
+def test_compile_does_not_replace_another_fabric(polarfab: Run, tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    spec = hall(tmp_path)
     assert polarfab("compile", spec, "-o", build)[0] == 0
-    assert cables(Fabric.load(build).build) == before
-    file.write_text(yaml.safe_dump(inventory | {"racks": RACKS, "installed": False}))
-    assert polarfab("compile", spec, "-o", tmp_path / "anew")[0] == 0
-    assert cables(Fabric.load(tmp_path / "anew").build) != before
-    assert polarfab("compile", spec, "-o", tmp_path / "kept", "--cables-of", build)[0] == 0
-    assert cables(Fabric.load(tmp_path / "kept").build) == before
+    for change in ({"name": "other"}, {"topology": {"family": "polarfly", "q": 2}}):
+        spec.write_text(yaml.safe_dump(SPEC | change))
+        code, _, err = polarfab("compile", spec, "-o", build)
+        assert (code, "compile into another folder" in err) == (2, True)
+    assert Fabric.load(build).name == "hall"
 
 
-HALL = SPEC | {"hosts_per_node": 3, "inventory": "inventory.yaml"}
 CSV = ["gpu1,n0", "gpu2,n0", "gpu3,n0", "gpu4,n7", "gpu5,n7"]
 
 
 def with_hosts(folder: Path, lines: list[str]) -> Path:
-    """A spec whose hosts are in a file of these lines, without ports; cables are installed."""
+    """A spec whose hosts are in a file of these lines, without ports."""
     (folder / "hosts.csv").write_text("\n".join(["name,switch", *lines]) + "\n")
-    inventory = {"node_types": {"leaf": LEAF}, "generate": {"type": "leaf"}, "hosts": "hosts.csv"}
-    (folder / "inventory.yaml").write_text(yaml.safe_dump(inventory | {"installed": True}))
-    (folder / "fabric.yaml").write_text(yaml.safe_dump(HALL))
-    return folder / "fabric.yaml"
+    return hall(folder, hosts="hosts.csv")
 
 
 def places(build: Build) -> dict[str, tuple[str, str, str, str]]:

@@ -1,0 +1,235 @@
+"""The numbers of a fabric: those that it had, and new ones for what is new.
+
+`allocate` gives a whole fabric its numbers. `installed_in` reads from builds what they have given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from compilers.cabling.cable_plan import bundle_keys, cable_keys, cables_of, hardware_of, labelled
+from compilers.spec.allocations import (
+    BUNDLE,
+    CABLE,
+    HOST,
+    LINK,
+    POOL,
+    SIZES,
+    VERTEX,
+    Allocations,
+    Numbers,
+    allocated,
+)
+from compilers.spec.fabric_file import LoadedFabric
+from compilers.spec.installed import Installed
+from compilers.tables.build import Build
+from compilers.topology.labelled_graph import EXPANDED
+from compilers.wiring.addressing import Addressing
+from compilers.wiring.hardware import Hardware
+from compilers.wiring.link_numbers import first_numbers, link_numbers, numbers_by_key
+from compilers.wiring.wiring import Wiring
+from inventory.problems import InputError
+
+GROWN = ("clusters", "file")
+"""Parameters of a topology that change as it grows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFabric:
+    """A whole fabric, as if nothing were missing, before it has numbers."""
+
+    wiring: Wiring
+    """The ports of links."""
+    hardware: Hardware | None
+    """Where nodes stand; None without an inventory."""
+    addressing: Addressing
+    """The blocks of addresses."""
+    hosts: Mapping[str, int]
+    """The number of each host that the inventory names, at its switch, by vertex and name."""
+
+
+def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None, Allocations]:
+    """Give a fabric its numbers.
+
+    A fabric without an inventory, whose numbers follow from its ports, has no allocations.
+
+    Args:
+        fabric: the fabric.
+        before: the numbers that it had; none for a new one.
+
+    Returns:
+        The hardware with the numbers on labels, and all numbers.
+
+    Raises:
+        Refused: a link is longer than every cable in stock.
+    """
+    wiring, hardware, had = fabric.wiring, fabric.hardware, before.of(LINK)
+    if hardware is None and not had:
+        return None, Allocations()
+    in_use = sorted(set(wiring.node_type.tolist()))
+    of_ports = Numbers(numbers_by_key(wiring, first_numbers(wiring, in_use)))
+    links = allocated(had, of_ports.used, SIZES[LINK]) if had else of_ports
+    if hardware is None:
+        return None, Allocations() if links == of_ports else Allocations({LINK: links})
+    hardware, labels = labelled(hardware, wiring, before)
+    vertices, names = vertex_numbers(wiring.names, hardware.serial)
+    numbers = {
+        VERTEX: vertices,
+        LINK: links,
+        **labels,
+        HOST: _host_numbers(fabric.hosts, before.of(HOST)),
+        POOL: Numbers(fabric.addressing.first_addresses()),
+    }
+    return hardware, Allocations(numbers, names)
+
+
+def vertex_numbers(names: Sequence[str], serials: Sequence[str]) -> tuple[Numbers, dict[str, str]]:
+    """The vertex of each node by its serial, else its name; and the names of those with serials."""
+    of_vertex = [*serials, *[""] * (len(names) - len(serials))]
+    count = Counter((*of_vertex, *names))
+    of_vertex = [serial if count[serial] == 1 else "" for serial in of_vertex]
+    keys = [serial or name for name, serial in zip(names, of_vertex, strict=True)]
+    named = {serial: name for name, serial in zip(names, of_vertex, strict=True) if serial}
+    return Numbers({key: vertex for vertex, key in enumerate(keys)}), named
+
+
+def _host_numbers(hosts: Mapping[str, int], before: Numbers) -> Numbers:
+    """The numbers of hosts, and those that are reserved at the switches."""
+    taken = {(key.partition("/")[0], number) for key, number in hosts.items()}
+    freed = {
+        key: number
+        for key, number in (*before.freed.items(), *before.used.items())
+        if key not in hosts and (key.partition("/")[0], number) not in taken
+    }
+    return Numbers(hosts, freed)
+
+
+def installed_in(build: Build, ports_stay: bool = True) -> Installed:
+    """What a build of one plane has: nodes, ports and numbers.
+
+    Args:
+        build: the build.
+        ports_stay: whether cables and hosts keep their ports.
+    """
+    w, hardware = build.wiring, build.hardware
+    return Installed(
+        names=w.names,
+        serials=hardware.serial if hardware else (),
+        link=w.link_ports() if ports_stay else {},
+        host=w.host_ports() if ports_stay else {},
+        number=_hosts_before(build),
+        allocations=numbers_in(build),
+        places=_places(hardware) if hardware else (),
+        block_length=build.addressing.ipv4_length,
+    )
+
+
+def _places(hardware: Hardware) -> tuple[tuple[str, int], ...]:
+    """The rack and the unit of each node."""
+    racks = [hardware.rack_names[rack] for rack in hardware.rack.tolist()]
+    return tuple(zip(racks, hardware.unit.tolist(), strict=True))
+
+
+def installed_planes(
+    loaded: LoadedFabric, builds: Sequence[Build], kept: Sequence[Build], ports_stay: bool
+) -> tuple[Installed, ...]:
+    """What each plane of a fabric has: what a build of it has, by the numbers in its file.
+
+    Args:
+        loaded: the fabric, whose file of allocations goes before the numbers in a build.
+        builds: of an earlier compile, one a plane; () without one.
+        kept: an earlier build that was put aside. The numbers that it gave stay reserved.
+        ports_stay: whether cables and hosts keep their ports.
+
+    Raises:
+        InputError: file and build are not of one fabric.
+    """
+    count = loaded.spec.planes
+    planes = range(1, count + 1) if count > 1 else (0,)
+    if loaded.allocations and [*loaded.allocations] != [*planes]:
+        required = f"the numbers of {count} planes" if count > 1 else "the numbers of one plane"
+        given = f"those of planes {', '.join(map(str, loaded.allocations))}"
+        todo = "name the file of this fabric, or another one that does not exist yet"
+        raise InputError.of(required, given, todo, str(loaded.allocations_file))
+    if builds:
+        installed = [installed_in(build, ports_stay) for build in builds]
+    elif loaded.allocations:
+        installed = [Installed.of_allocations(loaded.allocations[plane]) for plane in planes]
+    else:
+        return ()
+    for place, plane in enumerate(planes):
+        one = installed[place]
+        if builds and loaded.allocations:
+            listed = loaded.allocations[plane]
+            _require_one_fabric(listed, one.allocations, loaded)
+            one = replace(one, allocations=listed.with_reserved(one.allocations))
+        if len(kept) == count:
+            one = replace(one, allocations=one.allocations.with_reserved(numbers_in(kept[place])))
+        installed[place] = one
+    return tuple(installed)
+
+
+def require_same_topology(loaded: LoadedFabric, builds: Sequence[Build]) -> None:
+    """Pass when builds are of the topology and the planes of a spec.
+
+    The fabric may have grown by clusters since, or its graph by links.
+
+    Raises:
+        InputError: they are not.
+    """
+    spec, topology = loaded.spec.topology, builds[0].topology
+    words, has = spec.parameters(), topology.parameters
+    fixed = [word for word in words if word in has and word not in GROWN]
+    families = {spec.family.removesuffix(EXPANDED), topology.family.removesuffix(EXPANDED)}
+    todo = "name a build of this fabric, or compile into a folder without one"
+    if len(families) > 1 or any(words[word] != has[word] for word in fixed):
+        title = " ".join([spec.family, *(f"{word}={words[word]}" for word in fixed)])
+        raise InputError.of(f"an earlier build of {title}", topology.title(), todo)
+    if len(builds) != (count := loaded.spec.planes):
+        planes = "one plane" if count == 1 else f"{count} planes"
+        raise InputError.of(f"an earlier build of {planes}", f"one of {len(builds)}", todo)
+
+
+def _require_one_fabric(listed: Allocations, built: Allocations, loaded: LoadedFabric) -> None:
+    """Pass when nodes have the same vertices in a file and in a build.
+
+    Raises:
+        InputError: a node has another one.
+    """
+    of_build = built.of(VERTEX).used
+    for key, vertex in listed.of(VERTEX).used.items():
+        if of_build.get(key, vertex) != vertex:
+            raise InputError.of(
+                file=str(loaded.allocations_file),
+                required=f"vertex {of_build[key]} for {key}, as in the build that is there",
+                given=str(vertex),
+                todo="take the file that was written with this build",
+            )
+
+
+def numbers_in(build: Build) -> Allocations:
+    """The allocations of a build; those that follow from its ports if it has no list of them."""
+    w, hardware = build.wiring, hardware_of(build)
+    of_ports = Numbers(numbers_by_key(w, link_numbers(w, build.allocations.of(LINK).used)))
+    if build.allocations and build.hardware:
+        return build.allocations
+    numbers = {LINK: build.allocations.of(LINK) or of_ports}
+    if not hardware.panels:
+        cables = cables_of(w, hardware)
+        keys = zip(cable_keys(cables), cables.number.tolist(), strict=True)
+        bundles = zip(bundle_keys(cables), cables.bundles.number.tolist(), strict=True)
+        numbers |= {CABLE: Numbers(dict(keys)), BUNDLE: Numbers(dict(bundles))}
+    vertices, names = vertex_numbers(w.names, hardware.serial)
+    numbers |= {VERTEX: vertices, POOL: Numbers(build.addressing.first_addresses())}
+    return Allocations(numbers, names)
+
+
+def _hosts_before(build: Build) -> dict[tuple[int, str], int]:
+    """The number of each host at its switch, by vertex and name, with those that are reserved."""
+    numbers = build.wiring.host_numbers()
+    for key, number in build.allocations.of(HOST).freed.items():
+        vertex, _, name = key.partition("/")
+        numbers.setdefault((int(vertex), name), number)
+    return numbers

@@ -1,0 +1,93 @@
+"""The numbers that change between two builds: addresses, AS numbers, and labels of cables.
+
+`compile`, `diff` and `plan` name them. Nothing else of a running fabric should be touched by a
+change of the inventory, so each of these is a surprise or was asked for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from compilers.spec.allocations import CABLE, LINK
+from compilers.tables.build import Build
+from compilers.update.matching import Matching
+from compilers.wiring.addressing import as_numbers
+from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
+
+LINK_ADDRESSES, LABEL = "addresses of a link", "label of a cable"
+BLOCK, AS_NUMBER = "block of a switch", "AS number"
+
+
+class Renumbering(NamedTuple):
+    """A number that changes."""
+
+    kind: str
+    """What kind of number it is."""
+    what: str
+    """The switch, or the switches at both ends."""
+    was: str
+    """The old number or address."""
+    now: str
+    """The new one."""
+
+
+def renumbered(old: Build, new: Build) -> tuple[Renumbering, ...]:
+    """The numbers of switches and cables that both builds have, where they differ.
+
+    Labels are compared where both builds have a list of their numbers.
+    """
+    nodes = Matching.of(old, new)
+    pairs = [(int(nodes.before[n]), int(nodes.after[n])) for n in nodes.both.nonzero()[0]]
+    return (
+        *_links(old, new, dict(pairs)),
+        *_of_switches(old, new, pairs),
+    )
+
+
+def _links(old: Build, new: Build, vertices: dict[int, int]) -> list[Renumbering]:
+    """The pairs of addresses and the labels that differ, of links between switches that stay.
+
+    vertices: the new vertex of each old one.
+    """
+    moves = []
+    names = new.wiring.names
+    for kind, before, after in (
+        (LINK_ADDRESSES, _pairs_of(old), _pairs_of(new)),
+        (LABEL, old.allocations.of(CABLE).used, new.allocations.of(CABLE).used),
+    ):
+        there = {ends_of(key): number for key, number in after.items()}
+        for key, number in before.items():
+            u, v, index = ends_of(key)
+            lower, upper = sorted((vertices.get(u, -1), vertices.get(v, -1)))
+            now = there.get((lower, upper, index), number)
+            if now != number:
+                ends = f"{names[lower]} to {names[upper]}"
+                moves.append(Renumbering(kind, ends, str(number), str(now)))
+    return moves
+
+
+def _pairs_of(build: Build) -> dict[str, int]:
+    """The number of each link's pair of addresses."""
+    numbers = build.allocations.of(LINK).used
+    return dict(numbers) or numbers_by_key(build.wiring, link_numbers(build.wiring, {}))
+
+
+def _of_switches(old: Build, new: Build, pairs: list[tuple[int, int]]) -> list[Renumbering]:
+    """The blocks and AS numbers that differ, of switches that stay.
+
+    pairs: the old and the new vertex of each.
+    """
+    of_old, of_new = (as_numbers(b.base, b.wiring.names).tolist() for b in (old, new))
+    moves = []
+    for before, after in pairs:
+        name = new.wiring.names[after]
+        blocks = [str(old.addressing.network(before)), str(new.addressing.network(after))]
+        if old.addressing.ipv6 and new.addressing.ipv6:
+            blocks[0] += f" and {old.addressing.network6(before)}"
+            blocks[1] += f" and {new.addressing.network6(after)}"
+        if blocks[0] != blocks[1]:
+            moves.append(Renumbering(BLOCK, name, *blocks))
+        if of_old[before] != of_new[after]:
+            numbers = str(of_old[before]), str(of_new[after])
+            moves.append(Renumbering(AS_NUMBER, name, *numbers))
+    return moves

@@ -1,0 +1,109 @@
+"""The numbers of links, by which targets give links their addresses.
+
+A number belongs to a pair of vertices. It does not change if a cable moves to other ports, or a
+node becomes one of another type. In a new fabric the link at port p of vertex u, the lower of its
+two vertices, has the number u·P + p, where P is the number of ports of the widest node type in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.spec.allocations import CABLE, LINK, Allocations, Numbers
+from compilers.wiring.wiring import Wiring
+
+
+def link_numbers(wiring: Wiring, numbers: Mapping[str, int]) -> NDArray[np.int64]:
+    """int64[S, K]: the number of each link, the same at both ends; -1: no link.
+
+    Args:
+        wiring: the links.
+        numbers: the allocated numbers by `link_key`; {} for a fabric whose numbers follow from its
+            ports.
+    """
+    if not numbers:
+        return first_numbers(wiring, range(len(wiring.port_names)))
+    table = np.full(wiring.far.shape, -1, np.int64)
+    lower, upper = _ends(wiring)
+    here = wiring.far >= 0
+    table[here] = [
+        numbers[link_key(u, v)]
+        for u, v in zip(lower[here].tolist(), upper[here].tolist(), strict=True)
+    ]
+    return table
+
+
+def first_numbers(wiring: Wiring, types: Iterable[int]) -> NDArray[np.int64]:
+    """int64[S, K]: the numbers of links that follow from their ports; -1: no link.
+
+    Args:
+        wiring: the links.
+        types: the node types among which the widest is looked for.
+    """
+    lower, _ = _ends(wiring)
+    vertex = np.arange(len(wiring.far))[:, None]
+    port = np.where(vertex < wiring.far, wiring.port, wiring.far_port)
+    widest = max(len(wiring.port_names[t]) for t in types)
+    return np.where(wiring.far >= 0, lower * widest + port, -1)
+
+
+def numbers_by_key(wiring: Wiring, table: NDArray[np.int64]) -> dict[str, int]:
+    """The numbers of links, int64[S, K], by `link_key`, in the order of the links."""
+    switch, link = wiring.links()
+    ends = zip(switch.tolist(), wiring.far[switch, link].tolist(), strict=True)
+    return {
+        link_key(u, v): number
+        for (u, v), number in zip(ends, table[switch, link].tolist(), strict=True)
+    }
+
+
+def link_key(lower: int, upper: int, index: int = 0) -> str:
+    """The key of a link, or of one of its parallel cables.
+
+    >>> link_key(3, 17)
+    '3-17/0'
+    """
+    return f"{lower}-{upper}/{index}"
+
+
+def ends_of(key: str) -> tuple[int, int, int]:
+    """The vertices and the index of a key.
+
+    >>> ends_of("3-17/0")
+    (3, 17, 0)
+    """
+    ends, _, index = key.partition("/")
+    lower, _, upper = ends.partition("-")
+    return int(lower), int(upper), int(index)
+
+
+def moved_links(allocations: Allocations, vertices: Mapping[int, int]) -> Allocations:
+    """Return the allocations of links and cables with other vertices.
+
+    Args:
+        allocations: by the old vertices.
+        vertices: the new vertex of each old one. The numbers of other links are freed.
+    """
+    numbers = dict(allocations.numbers)
+    for kind in (LINK, CABLE):
+        old = allocations.of(kind)
+        used, freed = dict[str, int](), {f"before {key}": n for key, n in old.freed.items()}
+        for key, number in old.used.items():
+            u, v, index = ends_of(key)
+            if u in vertices and v in vertices:
+                lower, upper = sorted((vertices[u], vertices[v]))
+                used[link_key(lower, upper, index)] = number
+            else:
+                freed[f"before {key}"] = number
+        numbers[kind] = Numbers(used, freed)
+    return Allocations(numbers, allocations.names)
+
+
+def _ends(wiring: Wiring) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The lower and the upper vertex of each link, int64[S, K] each."""
+    vertex = np.broadcast_to(np.arange(len(wiring.far))[:, None], wiring.far.shape)
+    far = wiring.far.astype(np.int64)
+    return np.minimum(vertex, far), np.maximum(vertex, far)

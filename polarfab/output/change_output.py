@@ -1,0 +1,193 @@
+"""What a compile changes of the build that was there, and the file in which numbers stay."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from polarfab.output.verb_output import counted, say, volume
+
+if TYPE_CHECKING:
+    from compilers.tables.build import Build
+    from polarfab.fabric import Fabric
+
+NAMED = 6
+"""The changes of a kind that are named without --verbose."""
+Change = tuple[str, str]
+"""A kind of change, and a change of this kind in words."""
+
+
+def say_changes(before: Fabric, after: Fabric) -> None:
+    """Say what changes from one build of a fabric to the next, and that nothing else does."""
+    changes = [
+        change
+        for old, new in zip(before.builds, after.builds, strict=True)
+        for change in changes_of(old, new)
+    ]
+    count = Counter(kind for kind, _ in changes)
+    shown = Counter[str]()
+    for kind, words in changes:
+        shown[kind] += 1
+        if volume() > 0 or shown[kind] <= NAMED:
+            say(words)
+        elif shown[kind] == NAMED + 1:
+            say(f"and {count[kind] - NAMED:,} more: {kind}")
+    kept = sum(build.topology.graph.size for build in before.builds)
+    least = f"no switch, cable, host or number of {counted(kept, 'link')} changes"
+    say("nothing else changes" if changes else least)
+
+
+def changes_of(old: Build, new: Build) -> Iterator[Change]:
+    """Yield what changes of switches, cables, hosts and numbers in a fabric of one plane."""
+    from compilers.update.compare import host_changes
+    from compilers.update.renumbering import renumbered
+
+    names = _renamed(old, new)
+    yield from _switches(old, new, names)
+    yield from _cables(old, new, names)
+    hosts = host_changes(old, new)
+    yield from (("hosts that go", f"host {name} goes") for name in hosts.removed)
+    yield from (("new hosts", f"host {name} is new") for name in hosts.added)
+    for name, was, now in hosts.moved:
+        yield "hosts that move", f"host {name} moves: {was} to {now}"
+    for kind, what, was, now in renumbered(old, new):
+        yield kind, f"{kind} changes, {what}: {was} to {now}"
+    yield from _reused(old, new)
+
+
+def _renamed(old: Build, new: Build) -> dict[str, str]:
+    """The new name of each switch with a serial that has another name now, by its old name."""
+    before, after = _facts_of_switches(old), _facts_of_switches(new)
+    by_serial = {facts.serial: name for name, facts in after.items() if facts.serial}
+    return {
+        name: by_serial[facts.serial]
+        for name, facts in before.items()
+        if facts.serial in by_serial and by_serial[facts.serial] != name
+    }
+
+
+def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
+    """Yield switches that come, go, are replaced or stand elsewhere.
+
+    A switch that has no serial is known by its name, so with another name it is another switch.
+    """
+    before, after = _facts_of_switches(old), _facts_of_switches(new)
+    earlier_names = {now: was for was, now in names.items()}
+    for name in before:
+        if name not in names and (name not in after or name in earlier_names):
+            yield "switches that go", f"switch {name} goes"
+    for name, facts in after.items():
+        earlier = earlier_names.get(name, name)
+        if earlier not in before:
+            yield "new switches", f"switch {name} is new, at vertex {facts.vertex}"
+            continue
+        if name != earlier:
+            yield "renamed switches", f"switch {earlier} is called {name}"
+        for word in ("serial", "type", "place"):
+            was, now = getattr(before[earlier], word), getattr(facts, word)
+            if was != now:
+                yield f"switches with another {word}", f"switch {name}: {word} {was} to {now}"
+
+
+class _Facts(NamedTuple):
+    """What an inventory says of a switch."""
+
+    serial: str
+    """Its serial; "" where it is not known."""
+    type: str
+    """The name of its type."""
+    place: str
+    """Its rack and its unit; "" where they are not known."""
+    vertex: int
+    """Its vertex."""
+
+
+def _facts_of_switches(build: Build) -> dict[str, _Facts]:
+    """What the inventory says of each switch, by its name."""
+    w, hardware = build.wiring, build.hardware
+    facts = {}
+    for vertex, name in enumerate(w.names):
+        serial = place = ""
+        if hardware:
+            serial = hardware.serial[vertex]
+            place = f"{hardware.rack_names[hardware.rack[vertex]]} unit {hardware.unit[vertex]}"
+        kind = w.type_names[w.node_type[vertex]]
+        facts[name] = _Facts(serial, kind, place, vertex)
+    return facts
+
+
+def _cables(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
+    """Yield cables that come, go, or are plugged into other ports."""
+    before, after = _ports_of_cables(old, names), _ports_of_cables(new, {})
+    for ends, ports in before.items():
+        if ends not in after:
+            yield "cables that go", f"cable goes: {_cable(ends, ports)}"
+        elif after[ends] != ports:
+            was, now = _cable(ends, ports), _cable(ends, after[ends])
+            yield "cables that move", f"cable moves: {was}; now {now}"
+    for ends, ports in after.items():
+        if ends not in before:
+            yield "new cables", f"cable is new: {_cable(ends, ports)}"
+
+
+def _ports_of_cables(
+    build: Build, names: Mapping[str, str]
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """The ports at both ends of each cable, by the switches there.
+
+    Args:
+        build: the cables.
+        names: the new names of switches that have one.
+    """
+    w = build.wiring
+    now = [names.get(name, name) for name in w.names]
+    return {
+        (now[u], now[v]): (w.port_name(u, p), w.port_name(v, q)) for u, p, v, q in w.each_cable()
+    }
+
+
+def _cable(ends: tuple[str, str], ports: tuple[str, str]) -> str:
+    """A cable in words."""
+    return f"{ends[0]} {ports[0]} to {ends[1]} {ports[1]}"
+
+
+def _reused(old: Build, new: Build) -> Iterator[Change]:
+    """Yield numbers that were reserved and have been taken again, as no others are left."""
+    from compilers.spec.allocations import BUNDLE, CABLE, HOST, LINK
+
+    for kind in (LINK, CABLE, BUNDLE, HOST):
+        before, after = old.allocations.of(kind), new.allocations.of(kind)
+        scope = (lambda key: key.partition("/")[0]) if kind == HOST else (lambda _: "")
+        had = {
+            (scope(key), number): key
+            for key, number in (*before.freed.items(), *before.used.items())
+        }
+        for key, number in after.used.items():
+            other = had.get((scope(key), number), key)
+            if other != key and other not in after.used:
+                words = f"number {number} of {kind} {other} is taken again, by {key}"
+                yield f"numbers of a {kind} taken again", words
+
+
+def write_allocations(fabric: Fabric) -> None:
+    """Write the numbers of all planes into the file that the spec names, if it names one.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    from compilers.cabling.fabric_numbers import numbers_in
+    from compilers.spec.allocations import text_of
+    from polarfab.output.verb_output import write_file
+
+    if fabric.loaded is None or fabric.loaded.allocations_file is None:
+        return
+    planes = fabric.builds
+    numbered: Iterable[tuple[int, Build]] = (
+        enumerate(planes, 1) if len(planes) > 1 else ((0, planes[0]),)
+    )
+    text = "".join(text_of((plane, numbers_in(build)) for plane, build in numbered))
+    file = fabric.loaded.allocations_file
+    if not file.exists() or file.read_text() != text:
+        write_file(file, text, "name another one at `allocations`")
+        say(f"written: {file}")

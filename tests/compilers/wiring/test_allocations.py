@@ -1,0 +1,224 @@
+"""Numbers that stay: whatever happens to an inventory, nothing changes that does not have to."""
+
+from __future__ import annotations
+
+import random
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compilers.cabling.cable_plan import cables_of
+from compilers.cabling.fabric_numbers import numbers_in
+from compilers.spec.allocations import (
+    CABLE,
+    LINK,
+    Allocations,
+    Numbers,
+    allocated,
+    read_allocations,
+    text_of,
+)
+from compilers.tables.build import Build
+from compilers.targets.routed.p2p_links import link_pairs
+from compilers.update.compare import host_changes
+from compilers.update.renumbering import renumbered
+from inventory.problems import InputError
+from polarfab.fabric import Fabric
+
+Inventory = dict[str, Any]
+SPEC = {
+    "name": "hall",
+    "topology": {"family": "polarfly", "q": 2},
+    "hosts_per_node": 3,
+    "addressing": {"ipv4": "10.4.0.0/24"},
+}
+TYPES = {
+    "leaf": {"ports": [{"name": "eth{}", "count": 8}]},
+    "large": {"ports": [{"name": "eth{}", "count": 16}]},
+    "other": {"ports": [{"name": "p{}", "count": 9}]},
+}
+
+
+def hall() -> Inventory:
+    """Seven nodes in two racks, each with a host."""
+    return {
+        "node_types": {"leaf": TYPES["leaf"]},
+        "racks": [{"name": "A", "units": 12}, {"name": "B", "units": 12}],
+        "nodes": [
+            {
+                "name": f"n{n}",
+                "type": "leaf",
+                "serial": f"S{n}",
+                "rack": "AB"[n % 2],
+                "hosts": [{"name": f"h{n}"}],
+            }
+            for n in range(7)
+        ],
+    }
+
+
+def ports(build: Build) -> dict[tuple[int, int], str]:
+    """The port of each link at the first of its vertices."""
+    return build.wiring.link_ports()
+
+
+@dataclass
+class Changes:
+    """An inventory and a spec after random changes, and what had to change with them."""
+
+    inventory: Inventory
+    spec: dict[str, Any]
+    retyped: set[str]
+
+    def make(self, kind: str, which: random.Random) -> None:
+        """Change a node, or all of them."""
+        nodes = self.inventory["nodes"]
+        node = which.choice(nodes)
+        new = f"{which.randrange(1 << 30)}"
+        match kind:
+            case "type":
+                self.inventory["node_types"]["spare"] = {"ports": [{"name": "x{}", "count": 64}]}
+            case "larger model":
+                node["type"] = which.choice(["large", "other"])
+                self.inventory["node_types"][node["type"]] = TYPES[node["type"]]
+                self.retyped.add(node["serial"])
+            case "rename":
+                node["name"] = f"n{new}"
+            case "replace":
+                self.retyped.discard(node["serial"])
+                node["serial"] = f"S{new}"
+                self.retyped |= {node["serial"]} if node["type"] != "leaf" else set()
+            case "rack":
+                node["rack"] = "B" if node["rack"] == "A" else "A"
+            case "host":
+                node["hosts"] = [*node["hosts"][:2], {"name": f"h{new}"}]
+            case "host gone":
+                node["hosts"] = node["hosts"][1:]
+            case "order":
+                which.shuffle(nodes)
+                for one in nodes:
+                    which.shuffle(one["hosts"])
+            case "pool":
+                self.spec["addressing"] = {"ipv4": which.choice(["10.4.0.0/16", "10.0.0.0/8"])}
+
+
+KINDS = "type", "larger model", "rename", "replace", "rack", "host", "host gone", "order", "pool"
+
+
+@pytest.fixture(scope="module")
+def first() -> Fabric:
+    return Fabric.from_spec(SPEC, hall()).compile()
+
+
+@settings(max_examples=15, deadline=None)
+@given(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=4), seed=st.integers(0, 1 << 30))
+def test_nothing_changes_that_does_not_have_to(first: Fabric, kinds: list[str], seed: int) -> None:
+    changes = Changes(hall(), deepcopy(SPEC), set())
+    which = random.Random(seed)  # noqa: S311
+    for kind in kinds:
+        changes.make(kind, which)
+    after = Fabric.from_spec(changes.spec, changes.inventory).compile(first)
+    old, new = first.compiled[0], after.compiled[0]
+    assert renumbered(old, new) == ()
+    assert new.allocations.of(LINK) == old.allocations.of(LINK)
+    labels = [
+        dict(zip(numbers_in(b).of(CABLE).used, numbers_in(b).of(CABLE).used.values(), strict=True))
+        for b in (old, new)
+    ]
+    assert labels[0] == labels[1]
+    assert new.hardware is not None
+    stay = [v for v, serial in enumerate(new.hardware.serial) if serial not in changes.retyped]
+    before, now = ports(old), ports(new)
+    assert {e: now[e] for e in now if e[0] in stay} == {e: before[e] for e in now if e[0] in stay}
+    moved = {name for name, _, _ in host_changes(old, new).moved}
+    assert moved <= {f"h{n}" for n in range(7)} - {
+        h for v in stay for h in new.wiring.host_names[v * 3 : v * 3 + 3]
+    }
+
+
+def test_an_unused_wide_type_changes_no_link() -> None:
+    spare = hall()
+    spare["node_types"] |= {"spare-64": {"ports": [{"name": "p{}", "count": 64}]}}
+    one, other = (Fabric.from_spec(SPEC, i).compile().compiled[0] for i in (hall(), spare))
+    assert (link_pairs(one) == link_pairs(other)).all()
+
+
+def test_labels_are_on_the_cables_that_had_them(first: Fabric) -> None:
+    inventory = hall()
+    inventory["nodes"][3]["rack"] = "A"
+    new = Fabric.from_spec(SPEC, inventory).compile(first).compiled[0]
+
+    def labels(build: Build) -> dict[tuple[int, ...], int]:
+        assert build.hardware is not None
+        cables = cables_of(build.wiring, build.hardware)
+        ends = (tuple(sorted(pair)) for pair in cables.ends.tolist())
+        return dict(zip(ends, cables.number.tolist(), strict=True))
+
+    assert labels(new) == labels(first.compiled[0])
+    anew = Fabric.from_spec(SPEC, inventory).compile().compiled[0]
+    assert labels(anew) != labels(new)
+
+
+def test_freed_numbers_are_reserved_until_the_pool_is_full() -> None:
+    had = Numbers({"a": 0, "b": 1, "c": 2})
+    without = allocated(had, ["c"], 4)
+    assert without == Numbers({"c": 2}, {"a": 0, "b": 1})
+    more = allocated(without, ["c", "d"], 4)
+    assert (more.used["d"], [*more.freed]) == (3, ["a", "b"])
+    full = allocated(more, ["c", "d", "e"], 4)
+    assert (full.used["e"], [*full.freed]) == (0, ["b"])
+    back = allocated(more, ["c", "d", "b"], 4)
+    assert (back.used["b"], [*back.freed]) == (1, ["a"])
+
+
+def test_an_undone_build_keeps_its_numbers_reserved() -> None:
+    undone = Allocations({LINK: Numbers({"a": 0, "b": 1, "c": 2}, {"d": 3})})
+    again = Allocations({LINK: Numbers({"a": 0, "c": 1})}).with_reserved(undone)
+    assert again.of(LINK) == Numbers({"a": 0, "c": 1}, {"d": 3})
+
+
+def test_a_build_without_a_file_is_seeded_by_its_ports() -> None:
+    """One that an earlier release compiled, or a fabric without an inventory."""
+    bare = Fabric.from_spec({**SPEC, "hosts_per_node": 1}).compile()
+    assert not bare.compiled[0].allocations
+    larger = Fabric.from_spec(SPEC).compile(bare).compiled[0]
+    assert (link_pairs(larger) == link_pairs(bare.compiled[0])).all()
+    fresh = Fabric.from_spec(SPEC).compile().compiled[0]
+    assert (link_pairs(fresh) != link_pairs(larger)).any()
+
+
+def test_a_file_keeps_the_numbers_of_a_fabric_without_its_build(tmp_path: Path) -> None:
+    file = tmp_path / "numbers.csv"
+    spec = {**SPEC, "allocations": str(file)}
+    old = Fabric.from_spec(spec, hall()).compile().compiled[0]
+    file.write_text("".join(text_of([(0, old.allocations)])))
+    assert read_allocations(file.read_text(), "") == {0: old.allocations}
+    inventory = hall()
+    changes = Changes(inventory, spec, set())
+    which = random.Random(5)  # noqa: S311
+    for kind in ("larger model", "rack", "order", "rename"):
+        changes.make(kind, which)
+    new = Fabric.from_spec(spec, inventory).compile().compiled[0]
+    assert renumbered(old, new) == ()
+    assert new.allocations.of(CABLE) == old.allocations.of(CABLE)
+    anew = Fabric.from_spec(SPEC, inventory).compile().compiled[0]
+    assert renumbered(old, anew) != ()
+
+
+@pytest.mark.parametrize(
+    ("line", "required"),
+    [
+        ("0,link,1-2/0,7,,", "a number of its own, not that of 0-1/0"),
+        ("0,link,1-2/0,x,,", "six columns, with whole numbers"),
+        ("0,port,1-2/0,7,,", "one of vertex, link, cable, bundle, host, pool"),
+    ],
+)
+def test_a_wrong_row_is_named(line: str, required: str) -> None:
+    text = f"plane,kind,key,number,freed,name\n0,link,0-1/0,7,,\n{line}\n"
+    with pytest.raises(InputError, match=f"numbers.csv:3: required {required}"):
+        read_allocations(text, "numbers.csv")
