@@ -24,6 +24,7 @@ from polarfab.shared_options import output_option, shared
 if TYPE_CHECKING:
     from compilers.expansion.growth_report import GrowthReport
     from compilers.proof.walks.delivery import Report
+    from compilers.spec.fabric_file import LoadedFabric
     from polarfab.fabric import Fabric
 
 
@@ -34,12 +35,18 @@ if TYPE_CHECKING:
     help="quadric:N for odd q, fan:N, nucleus for even q.",
 )
 @shared("--from", "BUILD is the same fabric with more of it installed; a fabric.yaml, too", "old")
+@click.option(
+    "--spec",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The fabric.yaml of BUILD: with it, that of the larger fabric is written, too.",
+)
 @output_option("a folder for the larger build; else only a report")
 @json_option
 def command(
     folder: str,
     clusters: str | None,
     old: Path | None,
+    spec: Path | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -52,7 +59,9 @@ def command(
 
     Their nodes are the inventory's spares of the type, then new ones, which fill the inventory's
     racks that have room, then racks of their own. No cable is moved. With -o the larger build is
-    written and verified, with OUTPUT-added-cables.csv next to it.
+    written and verified, with OUTPUT-added-cables.csv next to it. From a fabric.yaml, or with
+    --spec, OUTPUT-fabric.yaml and OUTPUT-inventory.yaml are written, too: compile these from then
+    on, into OUTPUT.
 
     With several planes, every plane grows by the same clusters.
 
@@ -61,10 +70,15 @@ def command(
     """
     if (clusters is None) == (old is None):
         raise click.UsageError("say either --clusters or --from OLDBUILD")
+    from polarfab.fabric import Fabric
+
     fabric = fabric_at(folder)
     growths = _remaining(fabric_at(str(old)), fabric) if old else _grown(fabric, clusters or "")
     if output is not None:
         _write(growths, output)
+        files = Fabric.from_spec(spec) if spec else fabric
+        if clusters and files.loaded:
+            _write_files(files.loaded, fabric, growths, output)
     if as_json:
         names = [growth.build.name for growth in growths]
         added = {
@@ -110,6 +124,19 @@ def _write(growths: Sequence[GrowthReport], output: Path) -> None:
     say(f"written: {output}, {cables}")
     for build, report in zip(fabric.builds, reports, strict=True):
         stop_if_wrong(build, report)
+
+
+def _write_files(
+    loaded: LoadedFabric, fabric: Fabric, growths: Sequence[GrowthReport], output: Path
+) -> None:
+    """Write fabric.yaml and inventory.yaml of the larger fabric beside its build."""
+    from compilers.expansion.grown_files import grown_files
+
+    names = [output.with_name(f"{output.name}-{word}.yaml") for word in ("fabric", "inventory")]
+    larger = [growth.build for growth in growths]
+    for name, text in zip(names, grown_files(loaded, fabric.builds, larger, names[1]), strict=True):
+        write_file(name, text)
+    say(f"written: {', '.join(map(str, names))}; compile the first from now on, into {output}")
 
 
 def _print(report: dict[str, Any], what: str) -> None:

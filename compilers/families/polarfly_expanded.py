@@ -1,0 +1,92 @@
+"""The family `polarfly-expanded`: PolarFly that has grown by copies of clusters.
+
+`compilers.topology.replicated_clusters` has the graph. No algebra routes it. Old switches keep the
+routes of the PolarFly that it grew from, as far as these are still shortest paths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from compilers.families.polarfly import PolarFly
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import EXPANDED, Parameters, Topology
+from compilers.topology.layout import Layout
+from compilers.topology.polarity import check_q, order
+from inventory.problems import Problem
+
+LARGEST = 8192
+"""The most switches of a fabric that grows."""
+CLUSTERS = re.compile(r"([a-z]+):([0-9]{1,4})")
+"""A kind of clusters and how many: `quadric:2`."""
+
+
+class ExpandedPolarFly(Family):
+    """PolarFly with more clusters than q has."""
+
+    name = f"{PolarFly.name}{EXPANDED}"
+    parameters: tuple[str, ...] = ("q", "clusters")
+    described = True
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """Return the problems of q, and of the clusters at this q."""
+        from compilers.topology.replicated_clusters import check
+
+        if problems := check_q(parameters["q"]):
+            return problems
+        q, text = int(parameters["q"]), str(parameters["clusters"])
+        if order(q) > LARGEST:
+            required = f"a PolarFly of at most {LARGEST:,} switches, to grow"
+            return [Problem(required, f"{order(q):,}", key="q")]
+        match = CLUSTERS.fullmatch(text)
+        if match is None:
+            required, todo = "a kind of clusters and how many", "write it like quadric:2"
+            return [Problem(required, text, todo, key="clusters")]
+        return check(_first(q), match[1], int(match[2]))
+
+    def order(self, parameters: Parameters) -> int:
+        """Return the number of switches, those of the copies included."""
+        return self.build(parameters).graph.order
+
+    def build(self, parameters: Parameters) -> Topology:
+        """Build the PolarFly of this q, and copy its clusters."""
+        return _grown(int(parameters["q"]), str(parameters["clusters"]))[0]
+
+    def routes(self, topology: Topology) -> Any:
+        """Return shortest paths, of which old switches keep those of the first PolarFly."""
+        from compilers.routing.minimal_routes import routes
+
+        first = _first(int(topology.parameters["q"]))
+        egress = np.asarray(PolarFly().routes(first).egress[:]).astype(np.int64)
+        links = first.graph.padded().shape[1]
+        return routes(topology, np.where(egress < links, egress, -1))
+
+    def layouts(self, topology: Topology) -> Mapping[str, Any]:
+        """Return the layout `fans`, with the copies as clusters of their own."""
+        q, clusters = int(topology.parameters["q"]), str(topology.parameters["clusters"])
+
+        def fans(_topology: Topology, start: int | None) -> Layout:
+            return _grown(q, clusters, start)[1]
+
+        return {"fans": fans}
+
+
+@cache
+def _first(q: int) -> Topology:
+    """The PolarFly that a fabric grew from."""
+    return PolarFly().build({"q": q})
+
+
+@cache
+def _grown(q: int, clusters: str, start: int | None = None) -> tuple[Topology, Layout]:
+    """The topology of a grown PolarFly, and its clusters."""
+    from compilers.topology.replicated_clusters import expand
+
+    method, _, count = clusters.partition(":")
+    expansion = expand(_first(q), method, int(count), start)
+    return expansion.topology, expansion.layout
