@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import pairwise
-from textwrap import dedent
 from typing import Any
 
 from pydantic import BaseModel
@@ -26,9 +27,8 @@ def field_docs(kind: type) -> dict[str, str]:
 
 def _docs_of(kind: type) -> dict[str, str]:
     """The docstrings of the fields that a class itself defines."""
-    (definition,) = ast.parse(dedent(inspect.getsource(kind))).body
     docs = dict[str, str]()
-    for field, below in pairwise(definition.body) if isinstance(definition, ast.ClassDef) else ():
+    for field, below in pairwise(_classes_of(kind.__module__)[kind.__qualname__].body):
         match field, below:
             case (
                 ast.AnnAssign(target=ast.Name(id=name)),
@@ -36,6 +36,19 @@ def _docs_of(kind: type) -> dict[str, str]:
             ):
                 docs[name] = " ".join(text.split())
     return docs
+
+
+@cache
+def _classes_of(module: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module, by their qualified names; each module is parsed once."""
+    return dict(_classes_in(ast.parse(inspect.getsource(sys.modules[module])).body, ""))
+
+
+def _classes_in(body: list[ast.stmt], within: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    for statement in body:
+        if isinstance(statement, ast.ClassDef):
+            yield within + statement.name, statement
+            yield from _classes_in(statement.body, f"{within}{statement.name}.")
 
 
 def with_field_docs(
