@@ -50,17 +50,18 @@ def lost_in(probe, seconds):
     return lost, sent
 
 
-@pytest.mark.parametrize("who", [range(1, 14), (1, 5, 9), (6,)], ids=["all", "some", "one"])
-def test_an_outage_of_management_costs_no_packet(fabric, who):
+@pytest.mark.parametrize(
+    ("who", "length"), [(range(1, 14), 6.5), (range(1, 14), 7.5), ((6,), 7.5)], ids=str
+)
+def test_an_outage_of_management_costs_no_packet(fabric, who, length):
     """Frames were missed for 6 s before silence was noticed, and nearly all links were dead."""
     running, meddler, probe = fabric
-    for length in (6.5, 7.5):
-        meddler.management(who)
-        during = lost_in(probe, length)
-        meddler.management()
-        after = lost_in(probe, 4)
-        assert (during[0], after[0]) == (0, 0)
-        assert during[1] > 1000
+    meddler.management(who)
+    during = lost_in(probe, length)
+    meddler.management()
+    after = lost_in(probe, 4)
+    assert (during[0], after[0]) == (0, 0)
+    assert during[1] > 1000
     assert running.status()["links"]["down"] == []
     assert "not seen" not in running.log.read_text()
 
