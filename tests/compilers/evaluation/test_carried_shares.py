@@ -16,7 +16,7 @@ CASES = [
     ("polarfly", {"q": 2}, 1),
     ("polarfly", {"q": 4}, 3),
     ("polarfly", {"q": 5}, 2),
-    ("oft", {"q": 3}, 4),
+    ("oft", {"q": 2}, 3),
     ("polarstar", {"q": 4, "supernode": "complete", "supernode_degree": 3}, 2),
 ]
 

@@ -23,14 +23,14 @@ from tests.compilers.wiring.makers import damaged, missing, ports
 
 STAR: dict[str, object] = {
     "family": "polarstar",
-    "q": 3,
+    "q": 2,
     "supernode": "inductive-quad",
     "degree": 3,
 }
 FABRICS: list[dict[str, object]] = [
     *({"family": "polarfly", "q": q} for q in (2, 3, 4, 5, 7)),
     STAR,
-    {"family": "polarstar", "q": 4, "supernode": "paley", "degree": 2},
+    {"family": "polarstar", "q": 3, "supernode": "complete", "degree": 2},
     {"family": "pn", "q": 3},
     {"family": "oft", "q": 3},
 ]
