@@ -6,7 +6,7 @@
 | `install` | `Placed` | `InstalledFabric` |
 | `route` | `InstalledFabric` | `Routed` |
 | `build_of` | `Routed` | `Build` |
-| `check_limits` | `Build` | nothing: it refuses builds that hardware or targets cannot hold |
+| `check_limits` | `Build` | nothing: it refuses builds that hardware or systems cannot hold |
 
 A step collects its mistakes with `LoadedFabric.stage`, and raises all of them as one error.
 """
@@ -28,9 +28,8 @@ from compilers.memory_bound import beyond_memory
 from compilers.policy_support import (
     LEAST_POLICY,
     affordable,
-    beyond_targets,
-    misnamed,
-    require_targets,
+    beyond_systems,
+    require_systems,
 )
 from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices, require_searchable
@@ -42,6 +41,7 @@ from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
 from compilers.spec.forwarding import Forwarding
+from compilers.spec.node_systems import control_options, vertex_systems
 from compilers.spec.policy import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -63,7 +63,7 @@ class InstalledFabric:
     placed: Placed
     """The whole fabric on its hardware."""
     routing: RoutingSpec
-    """The policy of the spec, reduced by `on_missing` to what targets and node types can do."""
+    """The policy of the spec, reduced by `on_missing` to what systems and node types can do."""
     topology: Topology
     """The graph of the links that work."""
     wiring: Wiring
@@ -113,7 +113,7 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     require_one_plane(loaded)
     require_memory(loaded)
     with loaded.stage() as findings:
-        findings += beyond_targets(loaded.spec)
+        findings += beyond_systems(loaded.spec, loaded.inventory)
         placed = place_fabric(loaded)
     return compile_placed(placed)
 
@@ -256,6 +256,8 @@ def build_of(routed: Routed) -> Build:
         vars=spec.vars,
         node_vars=_node_vars(inventory),
         allocations=installed.allocations,
+        systems=vertex_systems(installed.wiring.names, spec, inventory),
+        control=control_options(spec),
     )
 
 
@@ -276,17 +278,16 @@ def with_fitted_weights(build: Build, installed: InstalledFabric) -> Build:
 
 
 def check_limits(build: Build, installed: InstalledFabric) -> None:
-    """Pass when node types can hold the tables, and targets can write them.
+    """Pass when node types can hold the tables, and systems can write them.
 
     Raises:
         InputError: they cannot.
     """
-    inventory, targets = installed.placed.inventory, installed.loaded.spec.targets
+    inventory = installed.placed.inventory
     has_ipv6 = build.addressing.ipv6 is not None
     with installed.loaded.stage() as findings:
         findings += over_capacity(build.tables, build.wiring, inventory, has_ipv6)
-        findings += misnamed(build, targets)
-        require_targets(build, targets)
+        findings += require_systems(build)
 
 
 def same_ports(installed: InstalledFabric, other: Build) -> bool:

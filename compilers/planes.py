@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cabled
 from compilers.pipeline import cabled, compile_placed, require_memory
-from compilers.policy_support import beyond_targets
+from compilers.policy_support import beyond_systems
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
 from compilers.wiring.placed_fabric import each_plane
@@ -31,7 +31,7 @@ def compile_planes(loaded: LoadedFabric) -> tuple[Build, ...]:
     builds: list[Build] = []
     require_memory(loaded)
     with loaded.stage() as findings:
-        findings += beyond_targets(loaded.spec)
+        findings += beyond_systems(loaded.spec, loaded.inventory)
         for placed in each_plane(loaded):
             builds.append(compile_placed(placed, builds[0] if builds else None))
     with loaded.stage() as findings:
@@ -47,7 +47,7 @@ def cabled_planes(loaded: LoadedFabric) -> tuple[Cabled, ...]:
     """
     require_memory(loaded)
     with loaded.stage() as findings:
-        findings += beyond_targets(loaded.spec)
+        findings += beyond_systems(loaded.spec, loaded.inventory)
         return tuple(map(cabled, each_plane(loaded)))
 
 

@@ -1,7 +1,7 @@
-"""Checks of a routing policy against what targets and node types can do, before routing.
+"""Checks of a routing policy against what systems and node types can do, before routing.
 
-If a target of `targets` cannot do the policy in `routing`, the spec is refused with the target's
-name. With `on_missing: minimal` the policy is reduced to what all targets and types can do instead.
+If the system of a node cannot do the policy in `routing`, the spec is refused with the system's
+name. With `on_missing: minimal` the policy is reduced to what all systems and types can do instead.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from compilers.spec.features import (
     TRANSIT_NEEDS,
     WEIGHTS,
 )
+from compilers.spec.node_systems import systems_of
 from compilers.spec.policy import EQUAL_COST, EVERY_HOP
-from inventory.problems import Finding, InputError, Problem, few
+from inventory.problems import Finding
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from compilers.tables.build import Build
@@ -39,23 +40,23 @@ LEAST_POLICY: dict[str, str | None] = {
 """The keys of a policy that `on_missing: minimal` reduces, each with its least value."""
 
 
-def beyond_targets(spec: FabricSpec) -> Iterator[Finding]:
-    """Yield a finding for each key of the policy and target that cannot do it.
+def beyond_systems(spec: FabricSpec, inventory: Inventory | None) -> Iterator[Finding]:
+    """Yield a finding for each key of the policy and system that cannot do it.
 
     None with `on_missing: minimal`. Node types that cannot do it are found later, with their limits
     (`compilers.capacity`).
     """
     if spec.routing.on_missing != "refuse":
         return
+    systems = systems_of(spec, inventory)
     for word, least in LEAST_POLICY.items():
-        for name, missing in _targets_without(spec, _needs(spec.routing, word)):
+        for name, missing in _systems_without(systems, _needs(spec.routing, word)):
             less = f"choose {least}" if least else f"remove `{word}`"
-            todo = f"{less}, let `on_missing: minimal` do so, or take {name} out of"
             yield Finding(
                 ("routing", word),
-                f"a policy that target {name} can do",
+                f"a policy that system {name} can do",
                 f"{getattr(spec.routing, word)}, which needs {' and '.join(missing)}",
-                f"{todo} `targets`",
+                f"{less}, let `on_missing: minimal` do so, or choose another `system`",
             )
 
 
@@ -63,41 +64,35 @@ def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     """Return the policy of the spec, reduced with `on_missing: minimal` to what can be done.
 
     Args:
-        spec: the policy, and the targets that the build is for.
-        inventory: the node types that the build is for.
+        spec: the policy.
+        inventory: the node types and systems that the build is for.
     """
     routing = spec.routing
     if routing.on_missing != "minimal":
         return routing
     for word, least in LEAST_POLICY.items():
         needs = _needs(routing, word)
-        targets = [name for name, _ in _targets_without(spec, needs)]
-        if targets or _any_type_without(inventory, needs):
+        systems = systems_of(spec, inventory)
+        if any(_systems_without(systems, needs)) or _any_type_without(inventory, needs):
             routing = routing.model_copy(update={word: least})
     return routing
 
 
-def misnamed(build: Build, targets: Iterable[str]) -> Iterator[Finding]:
-    """Yield findings about node types with port names that a target's system cannot have."""
-    for name in targets:
-        if interfaces := _target(name).interfaces:
-            yield from interfaces.wrong_names(interfaces.named(build, name))
+def require_systems(build: Build) -> Iterator[Finding]:
+    """Yield findings about names of ports that a node's system cannot have.
 
-
-def require_targets(build: Build, targets: Iterable[str]) -> None:
-    """Pass when targets, with their options at their defaults, can write a build.
+    Pass when all systems of a build can write it.
 
     Raises:
-        InputError: they cannot. `render` would refuse with the same messages.
+        InputError: they cannot, or do not go together. `render` would refuse with the same
+            messages.
     """
-    problems: list[Problem] = []
-    for name in targets:
-        try:
-            _target(name).check(build)
-        except InputError as error:
-            problems += error.problems
-    if problems:
-        raise InputError(few(problems))
+    if not build.systems:
+        return
+    from compilers.targets.node_systems import misnamed, system_target
+
+    yield from misnamed(build)
+    system_target(build).check(build)
 
 
 def _target(name: str) -> Target:
@@ -125,12 +120,14 @@ def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
     return frozenset()
 
 
-def _targets_without(spec: FabricSpec, needs: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names of targets that lack features, with these features."""
-    for name in spec.targets:
+def _systems_without(
+    systems: Iterable[str], needs: frozenset[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names of systems that lack features, with these features."""
+    for name in systems:
         features = _target(name).capabilities.features
         missing = needs - features
-        # A target that cannot share traffic at all is reported with the key `balance`.
+        # A system that cannot share traffic at all is reported with the key `balance`.
         if missing and not (missing == {SHARES} and WEIGHTS not in features):
             yield name, sorted(missing)
 

@@ -193,6 +193,8 @@ class NodeType(Model):
     `PortBlock`, {serdes} is the first lane of a port among all lanes of the type, and {port*8} is
     eight times the number.
     """
+    system: Name | None = None
+    """The system of the nodes of the type. Default: that of fabric.yaml."""
     platform: PlatformFile = ()
     """SONiC's platform.json or port_config.ini, which has names and lanes of the ports."""
     shuffle: tuple[Place, ...] = ()
@@ -282,6 +284,8 @@ class Node(Model):
     """The group whose variables the node has."""
     asn: AsNumber | None = None
     """The AS number where switches speak BGP."""
+    system: Name | None = None
+    """The system of the node. Default: that of its type, else that of fabric.yaml."""
     vars: Vars = Field(default_factory=dict)
     """Variables for templates, which precede those of the group."""
 

@@ -406,6 +406,7 @@ class Fabric:
         templates: str | Path | None = None,
         options: Mapping[str, str] | None = None,
         nodes: Sequence[str] = (),
+        systems: Sequence[str] = (),
         unverified: bool = False,
         check: bool = True,
         accept: Sequence[str] = (),
@@ -414,11 +415,12 @@ class Fabric:
         """Write every switch's configuration in FOLDER/<node>/, planes in FOLDER/plane-1/<node>/.
 
         Args:
-            target: a name that `polarfab targets` lists.
+            target: a name that `polarfab targets` lists; "": each switch for its own system.
             folder: where to.
             templates: a folder of your own templates, TARGET/FILE.j2.
             options: of the target.
             nodes: only these switches.
+            systems: only the switches with these systems.
             unverified: take tables that verification has not passed on.
             check: read the files back and compare them with the tables before they are good.
             accept: how statements of your own templates begin that no reader knows, or files.
@@ -439,6 +441,7 @@ class Fabric:
             13
         """
         from compilers.memory_bound import MemoryBound
+        from compilers.targets.node_systems import builds_for
         from compilers.targets.rendering.plane_rendering import PlaneRendering
 
         if not nodes:
@@ -446,7 +449,15 @@ class Fabric:
         own_templates = Path(templates) if templates else None
         with self.usable(unverified) as fabric:
             rendering = PlaneRendering(
-                fabric.builds, target, own_templates, options, nodes, progress, check, accept
+                builds=builds_for(fabric.builds, target),
+                target=target,
+                templates=own_templates,
+                options=options,
+                nodes=nodes,
+                systems=systems,
+                progress=progress,
+                check=check,
+                accept=accept,
             )
             return rendering.into(Path(folder))
 

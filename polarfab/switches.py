@@ -133,7 +133,7 @@ def push(
 
     Args:
         fabric: verified, or in memory.
-        target: a system whose devices a push can reach.
+        target: a system whose devices a push can reach; "": that of each switch.
         settings: how they are reached, how many at a time, whether only to look.
         options: of the target, as for `render`.
         nodes: only these switches.
@@ -153,15 +153,18 @@ def push(
         >>> polarfab.push(fabric, "frr", PushSettings(dry=True)).good  # doctest: +SKIP
         True
     """
+    from compilers.targets.node_systems import builds_for
     from compilers.targets.rendering.plane_rendering import PlaneRendering
     from controller.devices.device_push import DevicePush
 
     with fabric.usable(unverified) as kept, TemporaryDirectory() as folder:
-        build, out, before = kept.build, Path(folder) / "new", None
+        (build,) = builds_for([kept.build], target)
+        out, before = Path(folder) / "new", None
         with _named(fabric):
             PlaneRendering((build,), target, None, options, nodes).into(out)
         if old:
-            before = old.build, Path(folder) / "old"
+            (earlier,) = builds_for([old.build], target)
+            before = earlier, Path(folder) / "old"
             with _named(old):
                 PlaneRendering((before[0],), target, None, options).into(before[1])
         return DevicePush(build, target, options or {}, out, settings, progress, before).run(nodes)

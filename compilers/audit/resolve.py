@@ -169,6 +169,7 @@ def resolve(
     wiring: Wiring,
     hardware: Hardware | None = None,
     systems: Mapping[str, Sequence[SystemNames]] = MappingProxyType({}),
+    by_node: Sequence[str] = (),
 ) -> Wired:
     """The cables that neighbour tables show.
 
@@ -177,8 +178,9 @@ def resolve(
     sees the port as well is taken, then the planned one.
 
     Ports have the names of the system that printed their node's table. Where the form does not say
-    which system that is (lldpctl runs on several), all have the names of the system by which most
-    planned cables are seen.
+    which system that is (lldpctl runs on several), they have those of the system that the build
+    names for the node. Where it names none, all have the names of the system by which most planned
+    cables are seen.
 
     Args:
         facts: the neighbour data.
@@ -186,10 +188,12 @@ def resolve(
         hardware: for serial numbers, GUIDs and labels, if an inventory gave them.
         systems: by target, the names that the system has in each plane. Forms of tables have names
             of targets.
+        by_node: the system of each node as the build names it; () where it names none.
     """
     ports = PortFinder(wiring, hardware.types if hardware else ())
     directory = _Directory(ports, hardware, systems)
     planned = ports.planned()
+    directory.system = {v: name for v, name in enumerate(by_node) if name in systems}
     directory.choose_systems(facts, planned)
     sightings = _Sightings(directory, ports, planned)
     for near, _ in facts.seen:

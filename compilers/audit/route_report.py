@@ -16,6 +16,7 @@ from compilers.audit.route_table_file import device_texts, read_tables
 from compilers.readers.devices.device_files import device_files
 from compilers.tables.build import Build
 from compilers.targets.devices.route_differences import KINDS, RouteDifference
+from compilers.targets.node_systems import builds_for, system_target
 from compilers.targets.options import Chosen
 from compilers.targets.system_names import hostname
 from compilers.targets.target import Progress
@@ -54,7 +55,8 @@ class RouteReport:
         Args:
             build: what the switches should hold.
             paths: files named by their switches, and folders of them.
-            name: of the target that configured the switches; "": the form of the files tells.
+            name: of the target that configured the switches; "": the build names each one's system,
+                or the form of the files tells.
             options: those that it was rendered with.
             progress: called with (switches done, all switches).
 
@@ -63,9 +65,9 @@ class RouteReport:
                 are of several systems and no target is named.
         """
         files = _by_switch(build, paths)
-        # Tables without routes look alike on several systems, so the first with routes tells.
-        forms_ = (read_tables(device_texts(files[v])).form for v in sorted(files) if not name)
-        system = target(name or next(filter(None, forms_), usual_first()[0].name))
+        (build,) = builds_for([build], name)
+        by_node = bool(build.systems) and not name
+        system = system_target(build) if by_node else target(name or _form(files))
         build, chosen = system.check(build, options)
         compare = partial(_compared, ExpectedRoutes.of(system, build, chosen), files)
         results: list[ComparedRouter] = []
@@ -81,12 +83,12 @@ class RouteReport:
         forms = {
             result.form: files[result.vertex][0] for result in reversed(results) if result.form
         }
-        if not name and len(forms) > 1:
+        if not name and not by_node and len(forms) > 1:
             raise InputError(_of_several_systems(forms))
         present = np.flatnonzero(build.topology.present).tolist()
         return cls(
             name=build.name,
-            target=system.name,
+            target=system.title,
             switches=len(files),
             routes=sum(result.routes for result in results),
             unread=tuple(build.wiring.names[v] for v in present if v not in files),
@@ -118,6 +120,15 @@ class RouteReport:
             "unread": list(self.unread),
             "differences": [difference.as_dict() for difference in self.differences],
         }
+
+
+def _form(files: Mapping[int, Sequence[Path]]) -> str:
+    """The system whose form files have.
+
+    Tables without routes look alike on several systems, so the first with routes tells.
+    """
+    forms = (read_tables(device_texts(files[v])).form for v in sorted(files))
+    return next(filter(None, forms), usual_first()[0].name)
 
 
 def _compared(

@@ -64,7 +64,8 @@ class WiringReport:
             for system in installed_systems()
             if system.neighbours and system.neighbours.of_one_node
         }
-        wired = resolve(read_facts(tuple(facts), form), wiring, hardware, names)
+        by_node = [system for b in builds for system in b.systems or [""] * len(b.wiring.names)]
+        wired = resolve(read_facts(tuple(facts), form), wiring, hardware, names, by_node)
         if not wired.reporters:
             required = f"a table of a node of this build: {', '.join(wiring.names[:3])}, …"
             raise InputError.of(required, "none", "files are named by the node: n12.json")

@@ -22,13 +22,14 @@ from compilers.spec.fabric_spec import (
     RoutingSpec,
     TopologySpec,
 )
+from compilers.spec.node_systems import without_system
 from compilers.spec.policy import (
     EQUAL_COST,
     EVERY_HOP,
     LARGEST_SEARCH,
     share,
 )
-from compilers.spec.target_names import SHIPPED_SYSTEMS, system_names
+from compilers.spec.target_names import SHIPPED_SYSTEMS, meant_target, system_names
 from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY, Values, findings
 from compilers.topology.families import check_topology, likely
 from compilers.topology.family import Family
@@ -110,6 +111,7 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
         if planes > 1:
             yield from _one_plane(hardware.inventory)
         yield from _systems(hardware.inventory)
+        yield from without_system(data.get("system"), hardware.inventory)
         for name, node_type in hardware.inventory.node_types.items():
             yield from _lane_numbers(("node_types", name), node_type)
         yield from _beyond_gateway(data, hardware.inventory)
@@ -187,7 +189,16 @@ def _one_plane(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _systems(inventory: Inventory) -> Iterator[Finding]:
-    """Yield findings about patterns of port names for systems that do not exist."""
+    """Yield findings about systems that do not exist, of nodes or in patterns of port names."""
+    named: list[tuple[KeyPath, str | None]] = [
+        *((("node_types", n, "system"), t.system) for n, t in inventory.node_types.items()),
+        *((("nodes", i, "system"), node.system) for i, node in enumerate(inventory.nodes)),
+    ]
+    for place, system in named:
+        if system and system not in SHIPPED_SYSTEMS and system not in (known := system_names()):
+            meant = meant_target(system, known)
+            todo = f"did you mean {meant}?" if meant else ""
+            yield Finding(place, f"one of {', '.join(known)}", shown(system), todo)
     for name, node_type in inventory.node_types.items():
         path: KeyPath = ("node_types", name)
         patterns = {path: node_type.names} | {

@@ -87,7 +87,7 @@ class LoadedFabric:
         problems come after those in the list. Each gets its file and line.
 
             with loaded.stage() as findings:
-                findings += beyond_targets(loaded.spec)
+                findings += beyond_systems(loaded.spec, loaded.inventory)
                 placed = place_fabric(loaded)
 
         Raises:

@@ -68,7 +68,7 @@ BalanceName = Annotated[
     BeforeValidator(_balance),
     WithJsonSchema({"enum": own_balances(), "type": "string"}),
 ]
-TargetName = Annotated[
+SystemName = Annotated[
     str,
     BeforeValidator(_target),
     WithJsonSchema(
@@ -80,7 +80,7 @@ TargetName = Annotated[
         }
     ),
 ]
-"""The name of a target. The schema lists polarfab's own, and allows what a package may register."""
+"""The name of a system. The schema lists polarfab's own, and allows what a package may register."""
 
 
 def _parameter(value: Any) -> Any:
@@ -198,8 +198,33 @@ class AddressingSpec(Model):
     """The pool of IPv4 addresses."""
     ipv6: Annotated[IPv6Network, BeforeValidator(_ipv6), _IPV6] | None = None
     """The pool of IPv6 addresses; without it, hosts have none."""
+    links: Annotated[IPv4Network, BeforeValidator(_ipv4), _IPV4] | None = None
+    """The pool of IPv4 addresses of links, where these have addresses. Default: 100.64.0.0/10."""
+    links6: Annotated[IPv6Network, BeforeValidator(_ipv6), _IPV6] | None = None
+    """The same of IPv6. Default: fd64::/64."""
+    next_hops: Annotated[IPv4Network, BeforeValidator(_ipv4), _IPV4] | None = None
+    """The pool of next hops that eBGP announces for alternates, IPv4. Default: 100.127.0.0/16."""
+    next_hops6: Annotated[IPv6Network, BeforeValidator(_ipv6), _IPV6] | None = None
+    """The same of IPv6. Default: fd64:0:0:1::/64."""
     gateway_mac: Mac = "02:50:46:00:00:01"
     """The MAC address that every switch answers to."""
+
+
+class ControlPlaneSpec(Model):
+    """What both ends of a link have to agree on where switches are routers."""
+
+    routes: Literal["static", "ebgp"] | None = None
+    """How routes come about: they are configured (`static`), or found by eBGP. Default: static."""
+    bfd: bool | None = None
+    """Whether BFD watches every link. Default: with eBGP."""
+    gtsm: bool | None = None
+    """Whether switches take packets of BGP from the neighbour itself only (RFC 5082). Default: with
+    eBGP, if all systems can with each other."""
+    unnumbered: bool | None = None
+    """Whether sessions of eBGP go over links without addresses (RFC 8950). Default: as the system
+    usually does, and not between different systems."""
+    wcmp: bool | None = None
+    """Whether, with eBGP and `transit: ecmp`, neighbours weigh by the paths behind them."""
 
 
 class RoutingSpec(Model):
@@ -306,8 +331,10 @@ class FabricSpec(Model):
     """Pools of addresses."""
     routing: RoutingSpec = RoutingSpec.model_construct()
     """The routing policy."""
-    targets: tuple[TargetName, ...] = ()
-    """The systems that the build is to be rendered for."""
+    system: SystemName | None = None
+    """The system of every switch. The inventory may name another one for a node type or a node."""
+    control_plane: ControlPlaneSpec = ControlPlaneSpec.model_construct()
+    """What both ends of a link have to agree on where switches are routers."""
     base: BaseSpec = BaseSpec.model_construct()
     """What switches need besides forwarding."""
     vars: Vars = Field(default_factory=dict)

@@ -65,5 +65,5 @@ def target_names() -> list[str]:
 
 
 def system_names() -> list[str]:
-    """Return the names that `targets` of a fabric.yaml may have: installed targets that forward."""
+    """Return the names that `system` of a fabric.yaml may have: installed targets that forward."""
     return sorted({*SHIPPED_SYSTEMS, *registered(TARGETS)})

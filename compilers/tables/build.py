@@ -57,6 +57,11 @@ class Build:
     allocations: Allocations = field(default_factory=Allocations)
     """The numbers that stay; none where they follow from the ports of links."""
 
+    systems: tuple[str, ...] = ()
+    """The system of each switch; () where neither fabric.yaml nor the inventory names one."""
+    control: Mapping[str, str] = field(default_factory=dict)
+    """What both ends of a link have agreed on, as options of targets; those that are named."""
+
     def __repr__(self) -> str:
         """`<Build lab: polarfly q=7, 0123456789abcdef>`."""
         return f"<Build {self.name}: {self.topology.title()}, {self.identity or 'not saved'}>"

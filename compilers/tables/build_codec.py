@@ -67,6 +67,8 @@ NODE_TYPES = {"names": "type_names", "ports": "port_names"}
 """The keys of `node_types` in fabric.json, with the fields of `Wiring` that they hold."""
 FREE = ("base", "vars", "node_vars")
 """Fields of `Build` whose content is the user's: it is stored as it is."""
+LATER = ("systems", "control")
+"""Fields of `Build` that are stored only if they have items, as they came later."""
 TEXTS = (IPv4Network, IPv6Network, Fraction)
 """Types whose values are texts in JSON."""
 OF_ONE_PLANE = ("datapath_id", "host_mac", "hardware_")
@@ -341,6 +343,7 @@ def to_json(build: Build) -> str:
         "node_types": {key: getattr(wiring, name) for key, name in NODE_TYPES.items()},
         "hardware": build.hardware,
         **{name: getattr(build, name) for name in FREE},
+        **{name: getattr(build, name) for name in LATER if getattr(build, name)},
     }
     return json.dumps(fabric, indent=1, default=_plain)
 
@@ -394,6 +397,8 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         "hardware": fabric.get("hardware"),
         **{name: fabric[name] for name in FREE},
         "allocations": {"numbers": {}, "names": {}},  # in a file of their own
+        "systems": fabric.get("systems", ()),
+        "control": fabric.get("control", {}),
     }
     build: Build = _restore(Build, values | more, _Arrays(arrays))
     require_declared(build)

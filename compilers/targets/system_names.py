@@ -47,6 +47,8 @@ class SystemNames:
     """The beginning of names of ports, and its abbreviation that devices print."""
     form: str = PORT
     """The description of a port, with fields `node` and `port` for the other end."""
+    far_ports: Wiring | None = None
+    """The wiring with every node's ports named by its own system, where nodes have several."""
 
     @classmethod
     def of(
@@ -88,7 +90,7 @@ class SystemNames:
 
     def description(self, far: int, far_port: int) -> str:
         """The description of a port whose cable leads to a port of vertex `far`."""
-        port = self.wiring.port_name(far, far_port)
+        port = (self.far_ports or self.wiring).port_name(far, far_port)
         return self.form.format(node=self.nodes[far], port=port)
 
     def descriptions(self, vertex: int) -> Iterator[tuple[str, int]]:

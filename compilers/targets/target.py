@@ -8,10 +8,13 @@ the reader of the target reads the files back, so that they are compared with th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,18 +25,19 @@ from compilers.readers.devices.held_routes import RouteTables, RoutingTables
 from compilers.readers.devices.neighbour_facts import NeighbourTables
 from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.emitted_report import DifferenceList, EmittedReport
+from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.addition import Addition, additions
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.devices.router_device import RouterDevice
 from compilers.targets.node_facts import FabricFacts, NodeFacts, UserVariables, shown
-from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
+from compilers.targets.options import NO_OPTIONS, SET, Chosen, Options, choose
 from compilers.targets.rendering.text_target import Renderer, Written
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.system_names import PORT, SystemNames
 from compilers.workers.local_processes import on_all_cores
-from inventory.problems import InputError
+from inventory.problems import InputError, Problem
 from templates import TEMPLATES
 
 if TYPE_CHECKING:
@@ -63,6 +67,8 @@ class Target(ABC):
     """The system's own options for `--set`."""
     whole_fabric: ClassVar[bool] = False
     """Whether it writes files for the whole fabric, and none for each switch."""
+    of_others: ClassVar[bool] = False
+    """Whether it handles files of other targets: each node's own system's, where it has one."""
     hier_config: ClassVar[Mapping[str, str]] = {}
     """The platform of hier_config for each file that this library can read."""
     interfaces: ClassVar[Interfaces | None] = None
@@ -73,6 +79,12 @@ class Target(ABC):
     """The description of a port, with fields for the node and the port at the other end."""
     usual: ClassVar[bool] = False
     """Whether tools take this system where the user names none."""
+    unnumbered: ClassVar[Mapping[str, str] | None] = None
+    """How its switches do without addresses of links, by the value of the option `routing`: those
+    of two systems with the same word understand each other. None: it stands beside no other
+    system."""
+    only_unnumbered: ClassVar[frozenset[str]] = frozenset()
+    """The values of `routing` with which its links cannot have addresses."""
     policy_rules: ClassVar[bool] = False
     """Whether policy rules lead packets to tables by their ingress interface."""
     neighbours: ClassVar[NeighbourTables | None] = None
@@ -107,17 +119,77 @@ class Target(ABC):
         return [addition for addition in self.additions if addition.wanted(chosen)]
 
     @property
+    def kinds(self) -> list[type]:
+        """The classes whose sources decide what it writes."""
+        return [type(self)]
+
+    @property
+    def title(self) -> str:
+        """Its name in reports."""
+        return self.name
+
+    @property
     def templates(self) -> Path:
         """The folder of the templates, FILE.j2 for each of `files`."""
         return TEMPLATES / self.name
 
+    def by_vertex(self, vertices: int) -> Sequence[Target]:
+        """The system of each vertex, of which there are so many."""
+        return (self,) * vertices
+
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:  # noqa: ARG002
-        """The build with its ports named as the system names them."""
+        """The build with its ports named as the system names them.
+
+        Where nodes have several systems, as the system of each node does.
+        """
+        if len({*build.systems}) > 1:
+            named: Build = _node_systems().named_by_systems(build)
+            return named
         return self.interfaces.named(build, self.name) if self.interfaces else build
 
     def names(self, build: Build) -> SystemNames:
         """The names that the system has for the nodes and ports of a build."""
-        return SystemNames.of(build, self.host_name, self.interfaces, self.description, self.name)
+        names = SystemNames.of(build, self.host_name, self.interfaces, self.description, self.name)
+        if len({*build.systems}) < 2:
+            return names
+        return replace(names, far_ports=_node_systems().named_by_systems(build).wiring)
+
+    def agreed(self, build: Build) -> dict[str, str]:
+        """The options by which both ends of a link agree, as fabric.yaml says them."""
+        if len({*build.systems}) > 1:
+            options = _node_systems().NodeSystems.of(build).agreed(build)
+        else:
+            options = dict(build.control)
+        return {name: value for name, value in options.items() if name in self.all_options}
+
+    def chosen(self, build: Build, options: Chosen | None = None) -> Chosen:
+        """The value of every option: what fabric.yaml says, the user's, or the default.
+
+        Raises:
+            InputError: there is no such option, it does not take the value, or fabric.yaml says
+                another one, on which neighbours rely.
+        """
+        agreed, given = self.agreed(build), options or {}
+        problems = [
+            Problem(
+                required=f"{agreed.get(name, 'what fabric.yaml says')}, as neighbours rely on it",
+                given=value,
+                todo=f"write it in fabric.yaml: {CONTROL_KEYS[name]}",
+                key=f"{SET} {name}",
+            )
+            for name, value in given.items()
+            if name in CONTROL_KEYS
+            and (build.systems or build.control)
+            and agreed.get(name, "") != value
+        ]
+        by_bgp = build.control.get("routing") == "bgp"
+        if by_bgp and self.unnumbered is not None and "routing" not in self.all_options:
+            required = f"static, as system {self.name} has no eBGP"
+            todo = "or choose another system"
+            problems.append(Problem(required, "ebgp", todo, key=CONTROL_KEYS["routing"]))
+        if problems:
+            raise InputError(problems)
+        return choose(self.name, self.all_options, {**agreed, **given})
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
         """The options of one plane of several, numbered from 0, as additions may change them."""
@@ -163,7 +235,7 @@ class Target(ABC):
         Raises:
             InputError: an option is wrong, or the build asks for what the system cannot do.
         """
-        chosen = choose(self.name, self.all_options, options)
+        chosen = self.chosen(build, options)
         build = self.with_port_names(build, chosen)
         self.require(build, chosen)
         return build, chosen
@@ -234,18 +306,21 @@ class Target(ABC):
         """
         return None
 
-    def unreadable(self, chosen: Chosen, *, part: bool) -> str:
+    def reader_of(self, build: Build, chosen: Chosen) -> Reader | None:  # noqa: ARG002
+        """The reader of the folders of a build's switches; None: the target has none."""
+        return self.reader(chosen)
+
+    def unreadable(self, build: Build, chosen: Chosen, *, part: bool) -> str:
         """Why the files cannot be read back, "" where they can.
 
         Args:
+            build: what is rendered.
             chosen: the value of every option.
             part: whether there are files of some switches only.
         """
-        reader = self.reader(chosen)
-        # All switches together decide what BGP finds.
-        if self.fabric_check or isinstance(reader, BgpReader):
+        if self.fabric_check:
             return NEEDS_ALL if part else ""
-        return "" if reader else f"there is no reader for target {self.name}"
+        return "" if self.reader_of(build, chosen) else f"there is no reader for target {self.name}"
 
     def check_emitted(
         self,
@@ -276,10 +351,35 @@ class Target(ABC):
                 required="how a statement of yours begins, or the name of a file",
                 given="nothing",
             )
-        build, chosen = self.check(build, options)
-        if why := self.unreadable(chosen, part=only is not None):
+        named, chosen = self.check(build, options)
+        if why := self.unreadable(build, chosen, part=only is not None):
             raise InputError.of(key="emitted", required="files that can be read back", given=why)
-        return self.read_back(build, chosen, folder, only, progress, tuple(accept))
+        if only is None or not isinstance(self.reader_of(named, chosen), BgpReader):
+            return self.read_back(named, chosen, folder, only, progress, tuple(accept))
+        with TemporaryDirectory() as place:
+            whole = Path(place)
+            self._with_others(build, folder, whole, options, only)
+            report = self.read_back(named, chosen, whole, only, progress, tuple(accept))
+        return report.moved(whole, folder)
+
+    def _with_others(
+        self, build: Build, folder: Path, whole: Path, options: Chosen | None, only: Collection[int]
+    ) -> None:
+        """Fill a folder with the files of some switches, and with what all others would have.
+
+        All switches together decide what BGP finds.
+
+        Args:
+            build: what was rendered.
+            folder: has the files of some switches.
+            whole: the folder that is filled.
+            options: those that the files were rendered with.
+            only: the vertices of these switches.
+        """
+        others = set(np.flatnonzero(build.topology.present).tolist()).difference(only)
+        self.render(build, whole, None, None, options, sorted(others))
+        for name in (build.wiring.names[vertex] for vertex in only):
+            (whole / name).symlink_to((folder / name).resolve(), target_is_directory=True)
 
     def read_back(
         self,
@@ -301,7 +401,7 @@ class Target(ABC):
             # Before the switches: it reads all folders, and worker processes inherit the result.
             failures = check.reader.failures(folder)
         checked = list(on_all_cores(check.switch, selected, progress))
-        report = check.report(self.name, checked, whole=len(selected) == len(vertices))
+        report = check.report(self.title, checked, whole=len(selected) == len(vertices))
         if failures:
             report = report.also(failures.differences(folder))
         for more in self.more_differences(build, chosen, folder, only):
@@ -312,7 +412,7 @@ class Target(ABC):
         self, build: Build, chosen: Chosen, folder: Path, accept: tuple[str, ...]
     ) -> EmittedCheck:
         """The check of the files of every switch; see `check_emitted`."""
-        reader = self.reader(chosen)
+        reader = self.reader_of(build, chosen)
         assert reader, "unreadable has said so"  # noqa: S101
         return EmittedCheck(build, folder, reader, accept)
 
@@ -365,3 +465,8 @@ class Target(ABC):
                 renderer.write(out / folder, type(values), shown(values) | facts)
 
         return write
+
+
+def _node_systems() -> Any:
+    """The module that knows several systems at once; it imports this one."""
+    return import_module(f"{__package__}.node_systems")

@@ -34,10 +34,11 @@ from compilers.targets.devices.device_shell import SSH, DeviceError, DeviceShell
 from compilers.targets.devices.napalm_device import NapalmSession
 from compilers.targets.devices.route_lines import remediation
 from compilers.targets.devices.router_device import NAMES, RouterDevice
+from compilers.targets.node_systems import system_target
 from compilers.targets.options import Chosen
 from compilers.targets.routed.p2p_links import P2pTarget
 from compilers.targets.system_names import SystemNames, hostname
-from compilers.targets.target import Progress
+from compilers.targets.target import Progress, Target
 from compilers.targets.target_lookup import installed_systems, target
 from controller.devices.push_proof import PushProof
 from controller.devices.push_report import PushedSwitch, PushReport, named
@@ -85,7 +86,7 @@ class DevicePush:
     build: Build
     """The build that the switches are to hold."""
     target: str
-    """A target whose devices a push can configure."""
+    """A target whose devices a push can configure; "" for the system of each switch."""
     options: Chosen
     """The options that `rendered` was made with."""
     rendered: Path
@@ -118,12 +119,14 @@ class DevicePush:
             InputError: there is no such target or switch, no NAPALM or ssh; or the move from the
                 old build has no rounds.
         """
-        kind, system = device_kind(self.target), target(self.target)
-        overrules = sorted({*kind.overrules, NAMES})
+        system = target(self.target) if self.target else system_target(self.build)
+        parts = system.by_vertex(len(self.build.wiring.names))
+        kinds = {part.name: device_kind(part.name) for part in parts}
+        overrules = sorted({NAMES}.union(*(kind.overrules for kind in kinds.values())))
         if refused := sorted(self.settings.overrule.difference(overrules)):
-            todo = f"target {self.target} keeps what others set there: take it away by hand"
+            todo = f"target {system.title} keeps what others set there: take it away by hand"
             raise InputError.of(", ".join(overrules), refused[0], todo, key="overrule")
-        if self.build.forwarding.marks and isinstance(system, P2pTarget):
+        if self.build.forwarding.marks and any(isinstance(part, P2pTarget) for part in parts):
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
             raise InputError.of(required, self.build.balance, todo, key="routing.balance")
@@ -142,7 +145,7 @@ class DevicePush:
             self.rounds = PushRounds.of(system, *self.old, expected, chosen)
         self.proof = PushProof(chosen, expected)
         vertices = [v for v, name in zip(present, names, strict=True) if not only or name in only]
-        self._reach(kind, getattr(system, "vrf", ""), vertices)
+        self._reach(kinds, parts, vertices)
         stages, interrupted = self._stages(), False
         self.all_steps = sum(len(batch) for _, batch in stages)
         try:
@@ -156,28 +159,42 @@ class DevicePush:
             interrupted = True
         finally:
             self._close_sessions()
-        return PushReport(self.target, self.switches, interrupted)
+        return PushReport(system.title, self.switches, interrupted)
 
-    def _reach(self, kind: type[RouterDevice], vrf: str, vertices: Sequence[int]) -> None:
-        """Open a session with each switch; refuse if the program for it is missing."""
+    def _reach(
+        self,
+        kinds: Mapping[str, type[RouterDevice]],
+        parts: Sequence[Target],
+        vertices: Sequence[int],
+    ) -> None:
+        """Open a session with each switch; refuse if the program for it is missing.
+
+        Args:
+            kinds: the devices of each system.
+            parts: the system of each vertex.
+            vertices: the switches.
+        """
         wiring = self.build.wiring
         switches: list[PushedSwitch] = []
         options = dict(self.settings.options)
         user, password = options.pop("username", getuser()), os.environ.get(VARIABLE, "")
         for vertex in vertices:
-            name = wiring.names[vertex]
+            name, system = wiring.names[vertex], parts[vertex]
+            kind, vrf = kinds[system.name], getattr(system, "vrf", "")
             values = {"node": name, "address": wiring.management[vertex] or hostname(name)}
             shell: Any = DeviceShell(tuple(_filled("run", self.settings.run, values)))
             if kind.driver:
                 shell = NapalmSession(kind.driver, values["address"], user, password, options)
             (etc,) = _filled("etc", shlex.quote(self.settings.etc), values)
             pools, bgp = self.proof.expected.pools, self.proof.bgp
-            files, overrule = self.rendered / name, self.settings.overrule
+            files = self.rendered / name
+            overrule = self.settings.overrule & {*kind.overrules, NAMES}
             device = kind(shell, files, etc, pools, vrf, overrule, bgp)
             switches.append(PushedSwitch(name, vertex, device))
         self.switches = tuple(switches)
         program = next(iter(shlex.split(self.settings.run)), "")
-        if not kind.driver and not which(program):
+        by_shell = any(not kinds[parts[vertex].name].driver for vertex in vertices)
+        if by_shell and not which(program):
             debian = " (Debian: openssh-client)" if program == "ssh" else ""
             raise InputError.of(f"{program or 'a program'}{debian}", "none", key="run")
 

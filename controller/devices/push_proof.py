@@ -59,7 +59,7 @@ class PushProof:
                     shut.add((w.names[far], w.port_name(far, far_port)))
             shut |= {(one.node, port) for port in one.plan.shut}
         self.shut, self.drained = frozenset(shut), any(one.plan.drained for one in switches)
-        reader = system.reader(self.chosen)
+        reader = system.reader_of(build, self.chosen)
         every = len(switches) == np.count_nonzero(build.topology.present)
         if self.bgp and shut and every and not self.drained and isinstance(reader, BgpReader):
             self.left = reader.ports_left(rendered, self.shut)

@@ -37,10 +37,10 @@ class PushRounds:
     """The routes of a switch of the old build, by its vertex."""
     routes_after: Callable[[int], RouteTables]
     """The routes of a switch of the new build, by its vertex."""
-    hosts: str
-    """The table of packets from hosts."""
-    ruled: bool
-    """Whether these get to their table by a rule."""
+    hosts: tuple[str, ...]
+    """The table of packets from hosts, by vertex of the new build."""
+    ruled: tuple[bool, ...]
+    """Whether these get to their table by a rule, by vertex."""
 
     @classmethod
     def of(
@@ -59,9 +59,11 @@ class PushRounds:
             InputError: the routes cannot go in rounds, or no order of rows is safe, or
                 links are lossless, which mixtures of two builds could deadlock.
         """
-        if system.device and (reason := system.device.apart):
-            given = f"`from` and target {system.name}: {reason}"
-            raise InputError.of("another target", given, key="from")
+        parts = system.by_vertex(len(new.build.wiring.names))
+        for part in dict.fromkeys(parts):
+            if part.device and (reason := part.device.apart):
+                given = f"`from` and target {part.name}: {reason}"
+                raise InputError.of("another target", given, key="from")
         if chosen.get(ROUTING) == "bgp":
             raise InputError.of("static routes", "routing=bgp, which converges", key="from")
         for addition in system.wanted(chosen):
@@ -69,8 +71,11 @@ class PushRounds:
         old = system.with_port_names(old, chosen)
         system.require(old, chosen)
         before = ExpectedRoutes.of(system, old, chosen).tables
-        ruled = system.policy_rules
-        hosts = str(ENTER) if ruled else getattr(system, "vrf", "")
+        ruled = tuple(part.policy_rules for part in parts)
+        vrfs = (getattr(part, "vrf", "") for part in parts)
+        hosts = tuple(
+            str(ENTER) if by_rule else vrf for by_rule, vrf in zip(ruled, vrfs, strict=True)
+        )
         move = RouterMove.of(old, new.build)
         rounds = cls(move, rendered, before, new.tables, hosts, ruled)
         if problems := list(rounds._other_links()):
@@ -85,7 +90,7 @@ class PushRounds:
         Policy rules are the new ones from the first round on.
         """
         earlier = self.move.before(vertex)
-        rounds = self.move.rounds(vertex, self.hosts, self.ruled)
+        rounds = self.move.rounds(vertex, self.hosts[vertex], self.ruled[vertex])
         routes, old = self.routes_after(vertex), dict[Place, Held]()
         new = _by_place(device.lines(device.rendered()), routes)
         if earlier >= 0:

@@ -20,7 +20,8 @@ from compilers.tables.build import Build
 from compilers.targets.addition import Addition
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import OFF, SET, Chosen, Option
-from compilers.targets.routed.p2p_links import LINKS6, P2pFabric, P2pLink, Route
+from compilers.targets.routed.link_addresses import LINKS6
+from compilers.targets.routed.p2p_links import P2pFabric, P2pLink, Route
 from compilers.targets.sonic.target import Entry, SonicTables, Table
 from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_sonic_segments
@@ -74,7 +75,7 @@ class SonicSrv6:
                     todo='add one, for instance addressing: {ipv6: "fd00::/48"}, or leave srv6 off',
                 )
             )
-        for what, pool in (("hosts", hosts), (LINKS6, fabric.pool6)):
+        for what, pool in (("hosts", hosts), (LINKS6, fabric.addresses.pool6)):
             if pool is not None and pool.overlaps(block):
                 problems.append(
                     Problem(

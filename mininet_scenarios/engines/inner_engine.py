@@ -216,7 +216,9 @@ class RoutedEngine(InnerEngine):
         switches, links = self.build.tables.switches, self.build.topology.graph.size
         rendered = self.setup.work / self.name
         with step("render", f"render {switches} configurations for {self.name}") as told:
-            target(self.name).render(self.build, rendered, progress=told)
+            # Every switch is a kernel here, with the routes of the tables, whatever its system is.
+            build = replace(self.build, systems=(), control={})
+            target(self.name).render(build, rendered, progress=told)
         with step("start", f"start {switches} routers with {links} links, and their hosts") as told:
             self.inner.start()
             self.inner.call("start", self.name, rendered, progress=told)

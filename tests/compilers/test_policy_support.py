@@ -1,4 +1,4 @@
-"""`targets` and `routing.on_missing`: what is refused before compiling, and what is reduced."""
+"""`system` and `routing.on_missing`: what is refused before compiling, and what is reduced."""
 
 from dataclasses import replace
 
@@ -17,17 +17,32 @@ from inventory.problems import InputError
 FABRIC = """
 name: lab
 topology: {{family: polarfly, q: 3}}
-targets: [{targets}]
-routing: {{balance: {balance}, protect: {protect}, on_missing: {on_missing}}}
+{systems}routing: {{balance: {balance}, protect: {protect}, on_missing: {on_missing}}}
 addressing: {{ipv6: 'fd00::/48'}}
 """
 
 
-def compiled(tmp_path, targets, balance="minimal", protect="none", on_missing="refuse", more=""):
-    file = tmp_path / "fabric.yaml"
-    text = FABRIC.format(targets=targets, balance=balance, protect=protect, on_missing=on_missing)
+def compiled(tmp_path, systems, balance="minimal", protect="none", on_missing="refuse", more=""):
+    """A fabric whose nodes have these systems in turn."""
+    file, (first, *others) = tmp_path / "fabric.yaml", systems.split(", ")
+    systems = f"system: {first}\n" if first else ""
+    if others:
+        write_inventory(tmp_path, [first, *others])
+        more += "inventory: inventory.yaml\n"
+    text = FABRIC.format(systems=systems, balance=balance, protect=protect, on_missing=on_missing)
     file.write_text(text + more)
     return compile_fabric(load_fabric(file))
+
+
+def write_inventory(folder, systems):
+    nodes = "".join(
+        f"  - {{name: n{n}, type: box, system: {systems[n % len(systems)]}}}\n" for n in range(13)
+    )
+    names = '{junos: "et-0/0/{port}"}'
+    (folder / "inventory.yaml").write_text(
+        "node_types:\n  box:\n    ports: [{name: 'eth{}', count: 8}]\n"
+        f"    names: {names}\nnodes:\n{nodes}"
+    )
 
 
 @pytest.mark.parametrize("name", SHIPPED_SYSTEMS)
@@ -40,7 +55,7 @@ def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, 
         assert (build.balance, build.forwarding.protect) == (balance, protect)
     else:
         with pytest.raises(
-            InputError, match=rf"a policy that target {name} can do, given .* needs "
+            InputError, match=rf"a policy that system {name} can do, given .* needs "
         ):
             compiled(tmp_path, name, balance, protect)
 
@@ -55,7 +70,7 @@ def test_weights_that_render_refuses_are_refused_before(tmp_path, name):
         target(name).check(build)
     except InputError:
         with pytest.raises(
-            InputError, match=rf"a policy that target {name} can do, given .* needs "
+            InputError, match=rf"a policy that system {name} can do, given .* needs "
         ):
             compiled(tmp_path, name, UNEQUAL)
     else:
@@ -65,7 +80,7 @@ def test_weights_that_render_refuses_are_refused_before(tmp_path, name):
 def test_who_shares_nothing_is_not_told_about_weights(tmp_path):
     with pytest.raises(InputError) as error:
         compiled(tmp_path, "srlinux, frr", UNEQUAL)
-    keys = [(p.key, "target srlinux" in p.required) for p in error.value.problems]
+    keys = [(p.key, "system srlinux" in p.required) for p in error.value.problems]
     assert keys == [("routing.balance", True), ("routing.minimal_share", False)]
 
 
@@ -75,7 +90,8 @@ def test_on_missing_minimal_makes_shares_equal(tmp_path):
     assert build.policy["minimal_share"] == "equal-cost"
     assert build.policy["asked_minimal_share"] == "1/2"
     for name in ("frr", "junos"):
-        target(name).render(replace(build, identity="0" * 16), tmp_path / name)
+        of_one = replace(build, identity="0" * 16, systems=())
+        target(name).render(of_one, tmp_path / name)
 
 
 def test_limits_of_targets_are_checked_on_the_tables(tmp_path):
@@ -83,17 +99,17 @@ def test_limits_of_targets_are_checked_on_the_tables(tmp_path):
         compiled(tmp_path, "linux", "compact-valiant, minimal_share: 0.999")
 
 
-def test_the_message_names_target_line_and_way_out(tmp_path):
+def test_the_message_names_system_line_and_way_out(tmp_path):
     with pytest.raises(InputError) as error:
         compiled(tmp_path, "linux, opensm, ovs", "compact-valiant", "link")
     first, second = map(str, error.value.problems)
     assert first.endswith(
-        "fabric.yaml:5: routing.balance: required a policy that target opensm can do, given "
+        "fabric.yaml:5: routing.balance: required a policy that system opensm can do, given "
         "compact-valiant, which needs separate routes for packets from hosts and "
         "traffic shared over several ports; "
-        "choose minimal, let `on_missing: minimal` do so, or take opensm out of `targets`"
+        "choose minimal, let `on_missing: minimal` do so, or choose another `system`"
     )
-    assert "target opensm can do, given link, which needs repair in the switch; choose" in second
+    assert "system opensm can do, given link, which needs repair in the switch; choose" in second
 
 
 def test_on_missing_minimal_reduces_only_what_is_missing(tmp_path):
@@ -122,13 +138,13 @@ def test_on_missing_minimal_for_node_types(tmp_path):
 
 
 def test_where_nothing_is_missing_nothing_is_reduced(tmp_path):
-    build = compiled(tmp_path, "ovs, linux", "compact-valiant", "link", "minimal")
+    build = compiled(tmp_path, "frr, linux", "compact-valiant", "link", "minimal")
     assert (build.balance, build.forwarding.protect) == ("compact-valiant", "link")
     assert not any(word.startswith("asked") for word in build.policy)
 
 
 def test_one_table_is_enough_where_packets_are_shared_at_every_hop(tmp_path):
-    text = "name: lab\ntopology: {family: hyperx, sides: 3x3}\ntargets: [bird]\n"
+    text = "name: lab\ntopology: {family: hyperx, sides: 3x3}\nsystem: bird\n"
     (tmp_path / "f.yaml").write_text(f"{text}routing: {{balance: ecmp, transit: ecmp}}\n")
     target("bird").check(compile_fabric(load_fabric(tmp_path / "f.yaml")))
     (tmp_path / "f.yaml").write_text(f"{text}routing: {{balance: ecmp}}\n")

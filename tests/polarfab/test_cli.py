@@ -35,7 +35,7 @@ def test_compile_says_each_word_that_on_missing_reduces(polarfab, tmp_path: Path
     """`adjacent` and `transit` were reduced without a word."""
     file = tmp_path / "fabric.yaml"
     file.write_text(
-        "name: lab\ntopology: {family: polarfly, q: 2}\ntargets: [eos]\nrouting: {balance:"
+        "name: lab\ntopology: {family: polarfly, q: 2}\nsystem: eos\nrouting: {balance:"
         " compact-valiant, protect: link, adjacent: bounce, on_missing: minimal}\n"
     )
     code, _, err = polarfab("compile", file, "-o", tmp_path / "build")

@@ -20,7 +20,7 @@ SPEC = """name: lab
 topology: {family: polarfly, q: 3}
 routing: {balance: minimal}
 addressing: {ipv6: "fd00::/48"}
-targets: [vyos]
+system: vyos
 """
 
 

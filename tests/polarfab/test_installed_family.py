@@ -148,7 +148,7 @@ BALANCES = {
 SPEC = """name: ring
 topology: {{family: circulant, switches: {n}}}
 routing: {{balance: {balance}}}
-targets: [ovs]
+system: ovs
 """
 
 
@@ -181,7 +181,7 @@ def other(request, site, tmp_path_factory):
     """A build of PolarFly by another balance of the package."""
     folder = tmp_path_factory.mktemp(request.param)
     topology = "name: lab\ntopology: {family: polarfly, q: 4}\nhosts_per_node: 2\n"
-    routing = f"routing: {{balance: {request.param}, protect: link}}\ntargets: [ovs]\n"
+    routing = f"routing: {{balance: {request.param}, protect: link}}\nsystem: ovs\n"
     (folder / "fabric.yaml").write_text(topology + routing)
     words = "compile", folder / "fabric.yaml", "-o", folder / "a"
     code, _, err = polarfab(site, words=words)

@@ -21,7 +21,7 @@ def site(tmp_path_factory):
     return folder
 
 
-FABRIC = "name: lab\ntopology: {family: polarfly, q: 2}\ntargets: [routetable]\n"
+FABRIC = "name: lab\ntopology: {family: polarfly, q: 2}\nsystem: routetable\n"
 
 
 @pytest.fixture(scope="module")
@@ -97,14 +97,14 @@ def test_without_the_package_it_is_unknown(build, tmp_path):
     (tmp_path / "fabric.yaml").write_text(FABRIC)
     code, _, err = polarfab(words=("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b"))
     assert (code, err.count("\n")) == (2, 1)
-    assert "fabric.yaml:3: targets[0]: required one of bird, eos" in err
+    assert "fabric.yaml:3: system: required one of bird, eos" in err
 
 
 def test_it_is_asked_what_it_can_do(site, tmp_path):
     (tmp_path / "fabric.yaml").write_text(f"{FABRIC}routing: {{protect: link}}\n")
     code, _, err = polarfab(site, words=("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b"))
     assert (code, err.count("\n")) == (2, 1)
-    assert "target routetable" in err
+    assert "system routetable" in err
     assert "repair in the switch" in err
 
 

@@ -70,7 +70,7 @@ def read_speaker(
     _require_discards(router, speaker)
     rest = forwarding(*(file.text for file in files), recursive=True)
     switch = speaker.switch(first.text.file, rest)
-    switch = _with_ports(switch, port_of, first.text.file, options.numbered)
+    switch = with_ports(switch, port_of, first.text.file, options.numbered)
     far_ends = {str(f.value[0]): str(f.value[1]) for f in router.facts if f.kind == "description"}
     return with_described_sessions(switch, far_ends)
 
@@ -145,7 +145,7 @@ def _require_discards(router: RouterText, speaker: Speaker) -> None:
             router.fault(0, f"no route that discards what is left of {pool}")
 
 
-def _with_ports(switch: BgpSwitch, port_of: dict[str, str], file: str, numbered: bool) -> BgpSwitch:
+def with_ports(switch: BgpSwitch, port_of: dict[str, str], file: str, numbered: bool) -> BgpSwitch:
     """A switch whose sessions name their ports; their addresses become next hops to check."""
     hops: list[NextHop] = []
 

@@ -36,7 +36,7 @@ class BgpReader:
     """
 
     def __init__(self, speaker: Callable[[Path], BgpSwitch]) -> None:
-        self._speaker = speaker
+        self.speaker = speaker
         self._places: dict[str, int] = {}
         """The places of switches in `_switches`, by the names of their folders."""
         self._switches: list[BgpSwitch] = []
@@ -52,7 +52,7 @@ class BgpReader:
         if not self._places:
             self._read_all(folder.parent)
         if folder.name not in self._places:
-            self._speaker(folder)  # says what is wrong with it
+            self.speaker(folder)  # says what is wrong with it
         at = self._places[folder.name]
         switch = self._switches[at]
         tables = tuple(table for f in self._families if (table := f.table(at, switch.file)))
@@ -115,7 +115,7 @@ class BgpReader:
         switches: list[BgpSwitch] = []
         for path in sorted(path for path in folder.iterdir() if path.is_dir()):
             try:
-                switch = self._speaker(path)
+                switch = self.speaker(path)
             except (OSError, ValueError):
                 continue  # `__call__` reads it again, and reports what is wrong
             self._places[path.name] = len(switches)

@@ -65,6 +65,8 @@ SETTINGS = (
     "net/ipv6/conf/all/ignore_routes_with_linkdown",
 )
 """The settings of the kernel on which forwarding depends."""
+LINK_LENGTHS = "31", "127"
+"""The lengths of the two addresses of a link, of IPv4 and IPv6."""
 THROWN = -1
 """In the place of the metric: a `throw` route, which ends the lookup in its table."""
 CLAIMED = MARKS_CLAIMED | {"hosts", "loopback", "far end", "setting", "mtu"}
@@ -99,6 +101,8 @@ class RouterFiles:
     discards: list[tuple[str, str, int]] = field(default_factory=list)
     """Discarded prefixes: prefix, file, line."""
     host_networks: list[HostNetwork] = field(default_factory=list)
+    link_ends: dict[str, str] = field(default_factory=dict)
+    """The interface by the address at the far end of its link, where links have addresses."""
     marks: MarkedDevices = field(init=False)
 
     def __post_init__(self) -> None:
@@ -165,6 +169,9 @@ class RouterFiles:
             # With a shorter length the whole network of the hosts would be the switch's own.
             if not text.endswith("/128" if is_ipv6 else "/32"):
                 self.wrong(name, line, text)
+        elif length == LINK_LENGTHS[is_ipv6]:
+            address = exact_address(own)
+            self.link_ends[str(type(address)(int(address) ^ 1))] = interface
         elif not exact_address(own).is_link_local:
             self.host_networks.append(HostNetwork(interface, f"{own}/{length}", file, line))
         elif not text.endswith("/64"):

@@ -31,8 +31,10 @@ def check_ansible(build: Build, _: object, folder: Path, *__: object) -> Emitted
     """Compare an inventory of Ansible with the build."""
     check = _ToolCheck(build, folder, "inventory.yaml", ("push.yaml",))
     with check.making_sense():
-        for name, facts in check.tree.get("fabric", {}).get("hosts", {}).items():
-            check.node(name, [facts["polarfab_folder"]], facts.get("ansible_host", ""))
+        fabric = check.tree.get("fabric", {})
+        for group in (fabric, *fabric.get("children", {}).values()):
+            for name, facts in group.get("hosts", {}).items():
+                check.node(name, [facts["polarfab_folder"]], facts.get("ansible_host", ""))
     return check.report("ansible")
 
 

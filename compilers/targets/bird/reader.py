@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compilers.readers.bgp.bgp_dialects import dialect, statement_templates
+from compilers.readers.bgp.bgp_files import with_ports
 from compilers.readers.bgp.bgp_speaker import (
     FAMILIES,
     BgpSwitch,
@@ -35,6 +36,8 @@ from compilers.readers.routers.iproute_reader import LARGEST_WEIGHT, MAIN, Kerne
 from compilers.readers.statements import BETWEEN, Statements
 
 TARGET, NAME = "bird", "bird.conf"
+NUMBERED = "bird.links"
+"""The name of the statements about BGP where links have addresses."""
 STATIC = "bird.conf.static"
 """The statements besides routes of a configuration without BGP."""
 NEXT_HOP = re.compile(r"via ([0-9a-f:]+)%'([^']+)'(?: weight (0|[1-9][0-9]{0,8}))?( bfd)?")
@@ -163,20 +166,22 @@ def read_bird(folder: Path, bfd: bool) -> EmittedSwitch:
 
 
 def read_bird_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
-    """Read the folder of a switch that speaks BGP over links without addresses.
+    """Read the folder of a switch that speaks BGP.
 
     Raises:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
     config = BirdFolder.read(folder, options.bfd)
-    unnumbered = replace(options, numbered=False)
-    speaker = Speaker.read(config.statements, dialect(NAME), unnumbered)
+    words = dialect(NUMBERED if options.numbered else NAME)
+    speaker = Speaker.read(config.statements, words, options)
     for link in config.links() if options.bfd else ():
         config.statements.need(speaker.dialect.links, link)
     rest = config.switch()
     wrong = [(config.file, line, text) for line, text in _out_of_order(config.statements)]
     switch = speaker.switch(config.file, replace(rest, wrong=[*rest.wrong, *wrong]))
+    if options.numbered:
+        switch = with_ports(switch, config.files.link_ends, config.file, numbered=True)
     return with_described_sessions(switch, config.files.far_ends())
 
 

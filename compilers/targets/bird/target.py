@@ -2,7 +2,8 @@
 
 Links have no addresses but the link-local one that every switch has on all of its links. So a next
 hop is that of the neighbour behind a port, for IPv4, too (RFC 8950), and a session of BGP is for
-both families. BFD watches every link.
+both families. Beside other systems with eBGP, links have addresses, and each family has its
+sessions. BFD watches every link.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -32,11 +34,12 @@ from compilers.targets.routed.bgp.control_plane import (
     require_bgp,
 )
 from compilers.targets.routed.kernel_marks import KernelMarks, hash_seed
+from compilers.targets.routed.link_addresses import NUMBERED_OPTIONS, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import MAIN as MAIN_TABLE
 from compilers.targets.routed.linux_tables import in_order, kernel_tables, require_weights
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
-from compilers.targets.routed.static_routes import SHARED, RoutedFabric, StaticSwitch
+from compilers.targets.routed.static_routes import FIXED, SHARED, RoutedFabric, StaticSwitch
 from compilers.targets.target import Target
 
 ONE_TABLE = "its static routes have one table"
@@ -97,10 +100,12 @@ class Bird(Target):
     )
     capabilities = Capabilities(frozenset({AGGREGATES, TRANSIT, WEIGHTS}), why={INGRESS: ONE_TABLE})
     interfaces = LINUX
+    unnumbered = MappingProxyType({"static": FIXED, "bgp": FIXED})
+    only_unnumbered = frozenset({"static"})
     description = "{node}:{port}"
     neighbours = neighbours.FORM
     ansible = AnsibleConnection("ssh", root=True, elsewhere=("bird.conf",))
-    options = bgp_options("on", "off")
+    options = MappingProxyType({**bgp_options("on", "off"), **NUMBERED_OPTIONS})
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
@@ -118,14 +123,14 @@ class Bird(Target):
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
-        routed = RoutedFabric.of(build)
+        routed = RoutedFabric.of(build, addresses=LinkPlan.of(build, chosen))
         if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routed)
         return partial(kernel_tables, routed, gateway={4: "ipv6", 6: "ipv6"}, batches=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], BirdVariables]:
         """See `Target.variables`."""
-        routed = RoutedFabric.of(build)
+        routed = RoutedFabric.of(build, addresses=LinkPlan.of(build, chosen))
         return partial(_variables, routed, chosen, ControlPlane.of(routed, chosen))
 
 
@@ -149,7 +154,7 @@ def _variables(
             )
             for family, (names, pool) in enumerate(zip(routed.named, routed.pools(), strict=True))
         ],
-        bgp=plane.at(vertex) if plane else None,
+        bgp=plane.at(vertex, routed.far_ends(vertex)) if plane else None,
     )
 
 
@@ -178,8 +183,9 @@ def _routes(routed: RoutedFabric, vertex: int, watched: bool) -> Iterator[RouteP
 def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
     """The paths that BGP chooses."""
     order = in_order(routed, vertex, each=False)[MAIN_TABLE][:, :1]
-    hops = routed.switch(vertex).hops("ipv6")
+    switch = routed.switch(vertex)
     tables: RouteTables = {MAIN: dict.fromkeys(routed.pools(), (DISCARD,))}
     for family in range(len(routed.prefixes)):
+        hops = switch.hops("ipv4" if routed.addresses and family == 0 else "ipv6")
         tables[MAIN] |= comparable(routed.table(vertex, family, order, hops))
     return tables

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from compilers.readers.bgp.bgp_dialects import dialect, statement_templates
+from compilers.readers.bgp.bgp_files import with_ports
 from compilers.readers.bgp.bgp_speaker import (
     FAMILIES,
     BgpSwitch,
@@ -145,18 +146,19 @@ def read_frr_folder(folder: Path, bfd: bool, tracked: bool = False) -> FrrFolder
 
 
 def read_frr_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
-    """Read the folder of a switch that speaks BGP over links without addresses.
+    """Read the folder of a switch that speaks BGP.
 
     Raises:
         OSError: a file is not there.
     """
     files, actor, engine = read_frr_folder(folder, options.bfd)
     file = str(folder / NAME)
-    unnumbered = replace(options, numbered=False)
-    speaker = Speaker.read(Statements(engine.statements), dialect(NAME), unnumbered)
+    speaker = Speaker.read(Statements(engine.statements), dialect(NAME), options)
     rest = files.switch(file, files.tables(NAME, engine, actor.next_hops), ())
-    switch = with_described_sessions(speaker.switch(file, rest), files.far_ends())
-    return replace(switch, falls_through=True)
+    switch = replace(speaker.switch(file, rest), falls_through=True)
+    if options.numbered:
+        switch = with_ports(switch, files.link_ends, file, numbered=True)
+    return with_described_sessions(switch, files.far_ends())
 
 
 TRACKED = "frr.conf.tracked"

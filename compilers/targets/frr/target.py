@@ -41,9 +41,10 @@ from compilers.targets.frr import routing_tables
 from compilers.targets.frr.device import FrrDevice
 from compilers.targets.frr.reader import read_frr, read_frr_speaker
 from compilers.targets.linux import neighbours
-from compilers.targets.options import SET, Chosen, Option
+from compilers.targets.options import OFF, SET, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
+    INTERFACE_SESSIONS,
     ROUTING,
     SHARING_OPTIONS,
     WCMP,
@@ -62,6 +63,7 @@ from compilers.targets.routed.kernel_marks import (
     kernel_marks,
     require_devices,
 )
+from compilers.targets.routed.link_addresses import NUMBERED_OPTIONS, UNNUMBERED, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import (
     ENTER,
@@ -77,6 +79,7 @@ from compilers.targets.routed.linux_tables import (
 )
 from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
+    FIXED,
     SHARED,
     Numbers,
     PortHops,
@@ -145,6 +148,7 @@ class Frr(Target):
     capabilities = Capabilities(STATIC)
     interfaces = LINUX
     usual = True
+    unnumbered = MappingProxyType({"static": FIXED, "bgp": INTERFACE_SESSIONS})
     policy_rules = True
     neighbours = neighbours.FORM
     routing_tables = routing_tables.FORM
@@ -172,6 +176,7 @@ class Frr(Target):
             **bgp_options("off", "on"),
             **SHARING_OPTIONS,
             **WCMP_OPTION,
+            **NUMBERED_OPTIONS,
         }
     )
 
@@ -199,7 +204,7 @@ class Frr(Target):
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
-        routed = RoutedFabric.of(build)
+        routed = _routed(build, chosen)
         if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routed, ControlPlane.of(routed, chosen))
         gateway = {4: _gateway(chosen, 4), 6: _gateway(chosen, 6)}
@@ -209,9 +214,14 @@ class Frr(Target):
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
         """See `Target.variables`."""
-        routed = RoutedFabric.of(build)
+        routed = _routed(build, chosen)
         kept = TrackedHops.of(routed, chosen) if _tracks(chosen) else None
         return partial(_variables, routed, chosen, ControlPlane.of(routed, chosen), kept)
+
+
+def _routed(build: Build, chosen: Chosen) -> RoutedFabric:
+    """The routers of a build, whose links have addresses beside other systems."""
+    return RoutedFabric.of(build, addresses=LinkPlan.of(build, chosen))
 
 
 def _tracks(chosen: Chosen) -> bool:
@@ -263,14 +273,15 @@ def _variables(
         ipv6_pool=pools[1] if switch.ipv6 else "",
         rules=rules(switch, orders, marks),
         protocol=PROTOCOL,
-        bgp=plane.at(vertex) if plane else None,
+        bgp=plane.at(vertex, routed.far_ends(vertex)) if plane else None,
         tracked=kept.at(vertex) if kept else None,
     )
 
 
 def _gateway(chosen: Chosen, family: int) -> str:
     """The field of a link with its gateway: FRR 10.4 takes an IPv6 next hop for an IPv4 route."""
-    return "ipv4" if family == 4 and chosen["version"] == "8.4" else "ipv6"
+    numbered = chosen[UNNUMBERED] == OFF
+    return "ipv4" if family == 4 and (numbered or chosen["version"] == "8.4") else "ipv6"
 
 
 def _tail(hop: tuple[str, str], rest: str) -> RouteTail:

@@ -54,6 +54,7 @@ from compilers.targets.routed.linux_tables import (
 )
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
+    FIXED,
     SHARED,
     IngressShare,
     Numbers,
@@ -139,6 +140,8 @@ class Linux(Target):
         frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
     )
     interfaces = LINUX
+    unnumbered = MappingProxyType({"static": FIXED})
+    only_unnumbered = frozenset({"static"})
     policy_rules = True
     neighbours = neighbours.FORM
     routing_tables = routing_tables.FORM

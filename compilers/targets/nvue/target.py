@@ -15,7 +15,7 @@ from compilers.readers.routers.router_files import RouterFolder
 from compilers.targets.devices.reached import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.nvue.port_names import CUMULUS
-from compilers.targets.routed.bgp.control_plane import BY_FRR
+from compilers.targets.routed.bgp.control_plane import BY_FRR, INTERFACE_SESSIONS
 from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
 
 
@@ -23,6 +23,7 @@ class Nvue(P2pTarget):
     """Routes of Cumulus Linux."""
 
     name = "nvue"
+    unnumbered = MappingProxyType({"bgp": INTERFACE_SESSIONS})
     summary = "a startup.yaml for NVUE on Cumulus Linux 5.9 to 5.14"
     files = dict.fromkeys(("startup.yaml",), P2pVariables)
     interfaces = CUMULUS

@@ -12,7 +12,6 @@ from compilers.readers.routers.tool_check import check_ansible
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.push.pushed_files import (
-    SYSTEM,
     PushedNode,
     PushTarget,
     node_list,
@@ -25,13 +24,11 @@ CONNECTIONS = {system.name: system.ansible for system in usual_first() if system
 
 
 @dataclass(frozen=True, slots=True)
-class AnsibleVariables:
-    """The variables of the templates."""
+class AnsiblePlay:
+    """The nodes of a system, and how their files are loaded."""
 
-    name: str
-    """The name of the fabric."""
-    identity: str
-    """The identity of the build."""
+    group: str
+    """The name of the group of these nodes."""
     system: str
     """The target whose files are pushed."""
     nodes: list[PushedNode]
@@ -44,6 +41,18 @@ class AnsibleVariables:
     elsewhere: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AnsibleVariables:
+    """The variables of the templates."""
+
+    name: str
+    """The name of the fabric."""
+    identity: str
+    """The identity of the build."""
+    plays: list[AnsiblePlay]
+    """One a system."""
+
+
 class Ansible(PushTarget):
     """An Ansible inventory, and a playbook that pushes another target's files."""
 
@@ -52,19 +61,26 @@ class Ansible(PushTarget):
     files = dict.fromkeys(("inventory.yaml", "push.yaml"), AnsibleVariables)
     fabric_check = staticmethod(check_ansible)
     options = push_options(*CONNECTIONS)
+    handled = CONNECTIONS
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], AnsibleVariables]:
         """See `Target.variables`."""
-        reached = CONNECTIONS[chosen[SYSTEM]]
-        values = AnsibleVariables(
-            name=build.name,
-            identity=build.identity,
-            system=chosen[SYSTEM],
-            nodes=node_list(build, chosen),
-            files=tuple(target(chosen[SYSTEM]).files),
-            connection=reached.connection,
-            network_os=reached.network_os,
-            root=reached.root,
-            elsewhere=reached.elsewhere,
-        )
+        nodes = node_list(build, chosen)
+        systems = sorted({node.system for node in nodes})
+        plays = []
+        for system in systems:
+            reached = CONNECTIONS[system]
+            plays.append(
+                AnsiblePlay(
+                    group=f"fabric_{system}" if len(systems) > 1 else "fabric",
+                    system=system,
+                    nodes=[node for node in nodes if node.system == system],
+                    files=tuple(target(system).files),
+                    connection=reached.connection,
+                    network_os=reached.network_os,
+                    root=reached.root,
+                    elsewhere=reached.elsewhere,
+                )
+            )
+        values = AnsibleVariables(build.name, build.identity, plays)
         return lambda _: values

@@ -15,13 +15,14 @@ from typing import Any
 from compilers.readers.routers.tool_check import check_containerlab
 from compilers.tables.build import Build
 from compilers.targets.devices.reached import ContainerKind
-from compilers.targets.options import Chosen, Option
+from compilers.targets.node_systems import named_by_systems
+from compilers.targets.options import SET, Chosen, Option
 from compilers.targets.push.pushed_files import (
-    SYSTEM,
     PushedNode,
     PushTarget,
     node_list,
     push_options,
+    system_of_each,
 )
 from compilers.targets.routed.static_routes import HOST_NAME, RoutedFabric
 from compilers.targets.target_lookup import usual_first
@@ -43,6 +44,15 @@ def _image(what: str) -> Option:
 
 
 @dataclass(frozen=True, slots=True)
+class LabKind:
+    """How the switches of a system are run."""
+
+    kind: ContainerKind
+    image: str
+    """The image of the switches."""
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerlabVariables:
     """The variables of the templates."""
 
@@ -52,11 +62,8 @@ class ContainerlabVariables:
     """The identity of the build."""
     management: str
     """The network of the containers' first interfaces."""
-    system: str
-    """The target whose files are bound."""
-    kind: ContainerKind
-    image: str
-    """The image of switches."""
+    kinds: dict[str, LabKind]
+    """How the switches of each system are run."""
     host_image: str
     """The image of hosts."""
     nodes: list[PushedNode]
@@ -73,6 +80,7 @@ class Containerlab(PushTarget):
     summary = "the fabric and its hosts as a lab that binds another target's files"
     files = dict.fromkeys(("topology.clab.yml", "daemons"), ContainerlabVariables)
     fabric_check = staticmethod(check_containerlab)
+    handled = CONTAINER_KINDS
     options = MappingProxyType(
         {
             **push_options(*CONTAINER_KINDS),
@@ -83,10 +91,15 @@ class Containerlab(PushTarget):
 
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:
         """See `Target.with_port_names`: as the system in the containers does."""
-        return PORTS[chosen[SYSTEM]].named(build, chosen[SYSTEM])
+        systems = system_of_each(build, chosen)
+        named = named_by_systems(replace(build, systems=tuple(systems)))
+        return replace(named, systems=build.systems)
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
+        if chosen["image"] and len({*build.systems}) > 1:
+            required = "no image where switches have several systems: each has its usual one"
+            raise InputError.of(required, chosen["image"], key=f"{SET} image")
         used = {end for link in links(build, chosen) for end in link}
         problems = [
             Problem(
@@ -120,17 +133,18 @@ class Containerlab(PushTarget):
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], ContainerlabVariables]:
         """See `Target.variables`."""
-        system = CONTAINER_KINDS[chosen[SYSTEM]]
+        systems = sorted({*system_of_each(build, chosen)})
         values = ContainerlabVariables(
             name=build.name,
             identity=build.identity,
             management=str(MANAGEMENT),
-            system=chosen[SYSTEM],
-            kind=system,
-            image=chosen["image"] or system.image,
+            kinds={
+                name: LabKind(kind := CONTAINER_KINDS[name], chosen["image"] or kind.image)
+                for name in systems
+            },
             host_image=chosen["host_image"],
             nodes=node_list(build, chosen),
-            hosts=list(hosts(RoutedFabric.of(build, PORTS[chosen[SYSTEM]]))),
+            hosts=list(hosts(RoutedFabric.of(build, PORTS[systems[0]]))),
             links=list(links(build, chosen)),
         )
         return lambda _: values
@@ -138,9 +152,10 @@ class Containerlab(PushTarget):
 
 def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
     """Both ends of every link, NODE:INTERFACE, then those of hosts."""
-    w, ports = build.wiring, PORTS[chosen[SYSTEM]]
+    w, systems = build.wiring, system_of_each(build, chosen)
 
     def end(vertex: int, port: int) -> str:
+        ports = PORTS[systems[vertex]]
         return f"{w.names[vertex]}:{ports.in_lab(w.port_name(vertex, port), port)}"
 
     for v, k in zip(*(w.far >= 0).nonzero(), strict=True):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import ClassVar
 
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options
@@ -14,6 +16,8 @@ from compilers.targets.target import Target
 from inventory.problems import InputError, few
 
 SYSTEM, CONFIGS = "system", "configs"
+OF_NODES = "configs"
+"""The usual folder of files that each node has of its own system."""
 REMOTE_FOLDER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]{0,254}")
 
 
@@ -23,7 +27,8 @@ def push_options(*systems: str) -> Options:
         {
             SYSTEM: Option.choice("Whose files are pushed.", *systems),
             CONFIGS: Option(
-                "The folder with them, as seen from what is written; the system's name if empty.",
+                "The folder with them, as seen from what is written; if empty, the system's name, "
+                "or `configs` where nodes have systems of their own.",
                 "",
                 "a path of letters, digits and . _ - /",
                 lambda text: not text or REMOTE_FOLDER.fullmatch(text) is not None,
@@ -42,6 +47,13 @@ class PushedNode:
     """Its management address, "" without one."""
     folder: str
     """The folder with its files."""
+    system: str
+    """The target whose files these are."""
+
+
+def system_of_each(build: Build, chosen: Chosen) -> Sequence[str]:
+    """The system of each vertex: its own, or that of the option where the build names none."""
+    return build.systems or [chosen[SYSTEM]] * len(build.wiring.names)
 
 
 def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
@@ -52,9 +64,12 @@ def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
     """
     if problems := bad_nodes(build):
         raise InputError(few(problems))
-    configs = chosen[CONFIGS].rstrip("/") or chosen[SYSTEM]
+    usual = OF_NODES if build.systems else chosen[SYSTEM]
+    configs, systems = chosen[CONFIGS].rstrip("/") or usual, system_of_each(build, chosen)
     return [
-        PushedNode(vertex, name, build.wiring.management[vertex], f"{configs}/{name}")
+        PushedNode(
+            vertex, name, build.wiring.management[vertex], f"{configs}/{name}", systems[vertex]
+        )
         for vertex, name in nodes(build)
     ]
 
@@ -63,6 +78,23 @@ class PushTarget(Target):
     """A tool that brings up, or pushes to, what another target configures; it forwards nothing."""
 
     whole_fabric = True
+    of_others = True
+
+    handled: ClassVar[Collection[str]]
+    """The systems whose files it can push."""
+
+    def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
+        """See `Target.check`: the option `system` goes before the systems of nodes.
+
+        Raises:
+            InputError: also a node with a system whose files it cannot push.
+        """
+        if SYSTEM in (options or {}):
+            build = replace(build, systems=())
+        if unknown := sorted({*build.systems}.difference(self.handled)):
+            required = f"nodes with {' or '.join(sorted(self.handled))} for target {self.name}"
+            raise InputError.of(required, unknown[0], key="system")
+        return super().check(build, options)
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`: a tool takes every build."""

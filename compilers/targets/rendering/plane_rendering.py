@@ -16,7 +16,8 @@ from pathlib import Path
 from compilers.readers.emitted_report import EmittedReport, EmittedWrongError
 from compilers.spec.target_names import SHIPPED
 from compilers.tables.build import Build
-from compilers.targets.options import Chosen, choose
+from compilers.targets.node_systems import SYSTEMS, builds_for, system_target
+from compilers.targets.options import Chosen
 from compilers.targets.rendering.rendered_folder import (
     edited,
     keep,
@@ -69,19 +70,26 @@ class PlaneRendering:
     builds: Sequence[Build]
     """A build for each plane."""
     target: str
-    """The name of the target."""
+    """The name of the target; "" for the system of each node."""
     templates: Path | None = None
     """A folder with templates of the user."""
     options: Mapping[str, str] | None = None
     """The options of the target, as texts by name."""
     nodes: Sequence[str] = ()
     """The names of the switches to write; () for all."""
+    systems: Collection[str] = ()
+    """The systems whose switches are written; () for all."""
     progress: Callable[[int, int], None] | None = None
     """Called with (switches done, all switches) for each plane."""
     check: bool = True
     """Whether to read the files back and compare them with the tables."""
     accept: Collection[str] = ()
     """Statements of the user that are accepted, see `Target.check_emitted`."""
+
+    @property
+    def part(self) -> bool:
+        """Whether only some switches are written."""
+        return bool(self.nodes or self.systems)
 
     def into(self, place: Path) -> tuple[Rendering, ...]:
         """Write the files in PLACE/<node>/, of several planes in PLACE/plane-1/<node>/ and so on.
@@ -101,21 +109,22 @@ class PlaneRendering:
 
         def fill(new: Path) -> tuple[Rendering, ...]:
             done = tuple(self._renewed(new, place, *plane) for plane in self._planes())
-            if not self.nodes:
+            if not self.part:
                 for (above, build, _), each in zip(self._planes(), done, strict=True):
                     if recipe := self._recipe(above, build, each):
                         recipes[build.identity] = recipe
             return done
 
-        part = bool(self.nodes)
-        return put_rendered(place, self.target, identities, fill, part, recipes)
+        return put_rendered(place, self._target.name, identities, fill, self.part, recipes)
 
     def _recipe(self, above: str, build: Build, done: Rendering) -> str:
         """The recipe of a plane's files, with their folder and whether they were read back.
 
         "" where the recipe is unknown.
         """
-        recipe = recipe_of(build, self._target, self._chosen, self.templates, self.accept)
+        system = self._target_of(build)
+        chosen = system.chosen(build, self.options)
+        recipe = recipe_of(build, system, chosen, self.templates, self.accept)
         if not recipe:
             return ""
         return f"{'read' if done.checked else 'unread'} {above}{recipe}"
@@ -132,12 +141,12 @@ class PlaneRendering:
             build: the build of the plane.
             only: the vertices of the switches to write; None for all.
         """
-        earlier = (rendered_lists(place) or {}).get(self.target, {})
+        earlier = (rendered_lists(place) or {}).get(self._target.name, {})
         listed = {name: digest for of in earlier.values() for name, digest in of.items()}
         of_plane = {name: digest for name, digest in listed.items() if name.startswith(above)}
-        changed = edited(place, of_plane) if of_plane and not self.nodes else []
+        changed = edited(place, of_plane) if of_plane and not self.part else []
         digests = earlier.get(build.identity, {})
-        done = None if self.nodes else self._mended(new, place, above, build, digests, changed)
+        done = None if self.part else self._mended(new, place, above, build, digests, changed)
         done = done or self._folder(new, place, above, build, only)
         return replace(done, edited=tuple(changed))
 
@@ -165,9 +174,9 @@ class PlaneRendering:
         Returns:
             The files, or None where all have to be written.
         """
-        why = self._why_unread(None)
+        why = self._why_unread(build, None)
         done = self._rendering(build, place / above, Written(), None, why)
-        known = rendered_recipes(place).get(self.target, {}).get(build.identity, "")
+        known = rendered_recipes(place).get(self._target.name, {}).get(build.identity, "")
         if not digests or not known or known != self._recipe(above, build, done):
             return None
         vertices = {name: vertex for vertex, name in enumerate(build.wiring.names)}
@@ -176,7 +185,7 @@ class PlaneRendering:
             return None
         if changed:
             again = sorted(vertices[node] for node in nodes)
-            self._target.render(
+            self._target_of(build).render(
                 build, new / above, self.templates, self.progress, self.options, again
             )
         fresh = {name: digest for name, digest in digests.items() if (new / name).exists()}
@@ -193,30 +202,32 @@ class PlaneRendering:
             For each plane what the paths of its files begin with, its build, and the vertices of
             the switches to write, None for all.
         """
-        wanted = _vertices(self.builds, self.nodes)
+        wanted = _of_systems(self.builds, _vertices(self.builds, self.nodes), self.systems)
         several = len(self.builds) > 1
         names = [f"plane-{plane}/" if several else "" for plane in range(1, len(wanted) + 1)]
         planes = zip(names, self.builds, wanted, strict=True)
         return [plane for plane in planes if plane[2] != []]
 
-    def _why_unread(self, only: list[int] | None) -> str:
+    def _why_unread(self, build: Build, only: list[int] | None) -> str:
         """Why the files of all or only some switches are not read back; "" if they are."""
         if not self.check:
             return "not asked for"
-        return self._target.unreadable(self._chosen, part=only is not None)
+        system = self._target_of(build)
+        chosen = system.chosen(build, self.options)
+        return system.unreadable(build, chosen, part=only is not None)
 
     @property
     def _target(self) -> Target:
-        return target_of(self.target)
+        return self._target_of(self.builds[0])
 
-    @property
-    def _chosen(self) -> Chosen:
-        return choose(self.target, self._target.all_options, self.options)
+    def _target_of(self, build: Build) -> Target:
+        """The target of a plane: the named one, or that of its nodes' systems."""
+        return target_of(self.target) if self.target else system_target(build, self.builds)
 
     def _options_of(self, build: Build) -> Chosen | None:
         """The options of the plane of a build."""
         plane = next(plane for plane, other in enumerate(self.builds) if other is build)
-        return self._target.options_in(plane, self.options)
+        return self._target_of(build).options_in(plane, self.options)
 
     def _folder(
         self, new: Path, place: Path, above: str, build: Build, only: list[int] | None
@@ -227,10 +238,11 @@ class PlaneRendering:
             EmittedWrongError: the files forward otherwise than the tables.
         """
         options, folder = self._options_of(build), new / above
-        written = self._target.render(build, folder, self.templates, self.progress, options, only)
+        system = self._target_of(build)
+        written = system.render(build, folder, self.templates, self.progress, options, only)
         unproved = ""
-        if not (why := self._why_unread(only)):
-            report = self._target.check_emitted(
+        if not (why := self._why_unread(build, only)):
+            report = system.check_emitted(
                 build, folder, options, only, self.progress, self.accept
             ).moved(new, place)
             if report.differences:
@@ -244,7 +256,7 @@ class PlaneRendering:
         """What was written for a plane; `why` says why it was not read back, "" if it was."""
         return Rendering(
             build=build.identity,
-            target=self.target,
+            target=self._target_of(build).title,
             folder=folder,
             nodes=int(build.topology.present.sum()) if only is None else len(only),
             files=written.files,
@@ -279,6 +291,31 @@ def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] |
     return [[of_plane[name] for name in chosen if name in of_plane] for of_plane in by_name]
 
 
+def _of_systems(
+    builds: Sequence[Build], wanted: list[list[int] | None], systems: Collection[str]
+) -> list[list[int] | None]:
+    """Those of some switches that have one of the systems.
+
+    Raises:
+        InputError: no switch has one of them.
+    """
+    if not systems:
+        return wanted
+    present = {build.systems[v] for build in builds if build.systems for v, _ in nodes_of(build)}
+    if unknown := [name for name in systems if name not in present]:
+        required = f"a system of the build: {', '.join(sorted(present)) or 'it names none'}"
+        todo = did_you_mean(unknown[0], present)
+        raise InputError.of(required, shown(unknown[0]), todo, key="system")
+    return [
+        [
+            v
+            for v, _ in nodes_of(build)
+            if build.systems[v] in systems and (only is None or v in only)
+        ]
+        for build, only in zip(builds, wanted, strict=True)
+    ]
+
+
 def recipe_of(
     build: Build,
     target: Target,
@@ -290,8 +327,9 @@ def recipe_of(
 
     "" for a target of another package, whose sources are not known here.
     """
-    file = Path(inspect.getfile(type(target)))
-    if not any(file.is_relative_to(SOURCES / room) for room in ROOMS):
+    files = [Path(inspect.getfile(kind)) for kind in target.kinds]
+    rooms = [SOURCES / room for room in ROOMS]
+    if not all(any(map(file.is_relative_to, rooms)) for file in files):
         return ""
     users = folder_digest(templates) if templates else ""
     options = sorted(chosen.items())
@@ -320,16 +358,39 @@ def check_planes(
     Raises:
         InputError: nothing is there that can be read back, or what the target's `check` raises.
     """
-    folders = [folder / f"plane-{n}" for n in range(1, len(builds) + 1)]
-    folders = folders if len(builds) > 1 else [folder]
+    above = [f"plane-{n}/" for n in range(1, len(builds) + 1)] if len(builds) > 1 else [""]
+    lists = rendered_lists(folder) or {}
     if target:
-        _require_some(builds[0], folders[0], target)
-    chosen = target_of(target or written_by(builds[0], folders[0]))
+        _require_some(builds[0], folder / above[0], target)
+    elif SYSTEMS not in lists and (lists or builds[0].systems == ()):
+        target = written_by(builds[0], folder / above[0])
     reports = []
-    for plane, (build, rendered) in enumerate(zip(builds, folders, strict=True)):
+    for plane, build in enumerate(builds_for(builds, target)):
+        chosen = target_of(target) if target else system_target(build, builds)
+        listed = {name for of in lists.get(chosen.name, {}).values() for name in of}
         of_plane = chosen.options_in(plane, options)
-        reports.append(chosen.check_emitted(build, rendered, of_plane, None, progress, accept))
+        rendered, begins = folder / above[plane], above[plane]
+        names = {n.removeprefix(begins).split("/")[0] for n in listed if n.startswith(begins)}
+        if listed and not names and not rendered.is_dir():
+            continue  # only switches of other planes were rendered
+        only = None if chosen.whole_fabric else _selected(build, rendered, names)
+        reports.append(chosen.check_emitted(build, rendered, of_plane, only, progress, accept))
     return tuple(reports)
+
+
+def _selected(build: Build, folder: Path, listed: set[str]) -> list[int] | None:
+    """The switches whose files a folder has; None for all, or where it does not say which.
+
+    Args:
+        build: what was rendered.
+        folder: the folder.
+        listed: the nodes that were rendered there.
+    """
+    vertices = list(nodes(build))
+    selected = [v for v, name in vertices if name in listed or (folder / name).is_dir()]
+    if not listed or len(selected) == len(vertices):
+        return None
+    return selected
 
 
 def written_by(build: Build, folder: Path) -> str:

@@ -195,8 +195,10 @@ class Interfaces:
 
         return PLACEHOLDER.sub(number, pattern)
 
-    def wrong_names(self, build: Build) -> Iterator[Finding]:
+    def wrong_names(self, build: Build) -> Iterator[tuple[int, Finding]]:
         """The node types with ports in use whose names the system cannot have, or that share one.
+
+        Each with its number.
 
         Args:
             build: ports named as the system names them.
@@ -211,10 +213,11 @@ class Interfaces:
             twice = [name for name, count in Counter(in_use).items() if count > 1]
             if bad := wrong or twice:
                 more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
-                yield Finding(
+                finding = Finding(
                     path=("node_types", kind, "names"),
                     required=self.required if wrong else "names that differ",
                     given=f"{shown(bad[0])}{more}",
                     todo=f"say what the switch calls them, such as "
                     f'`names: {{{self.system}: "{self.advice}"}}`, or choose another target',
                 )
+                yield t, finding

@@ -1,10 +1,8 @@
 """The base of router targets whose links have addresses: EOS, NX-OS, Junos, SR Linux, SONiC, NVUE.
 
 Not every system can have one link-local address on all ports, or next hops outside of the network
-of their port (docs/targets/routers.md). So every link has two addresses of its own: a /31 (RFC
-3021) and, where the fabric has IPv6, a /127 (RFC 6164). The link with number n
-(`compilers.wiring.link_numbers`) has pair n of a pool. So addresses stay when links and nodes come
-and go, and when a node becomes one of another type.
+of their port (docs/targets/routers.md). So every link has two addresses of its own
+(`routed.link_addresses`).
 
 Where packets from hosts share ports, host ports are in a VRF of their own, fabric ports in the
 default one. The host VRF has a route to every prefix, by all ports that share packets from hosts.
@@ -28,7 +26,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -50,18 +47,16 @@ from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.routers.router_files import RouterFolder, read_router
 from compilers.routing.marked_spread import onward_ports
-from compilers.spec.allocations import LINK
 from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
+from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import OFF, SET, Chosen, Option, Options
+from compilers.targets.options import OFF, SET, Chosen, Options
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
     SHARING_OPTIONS,
-    UNNUMBERED,
-    VIA,
     WCMP,
     BgpSpeaker,
     ControlPlane,
@@ -71,19 +66,22 @@ from compilers.targets.routed.bgp.control_plane import (
     require_static,
 )
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
+from compilers.targets.routed.link_addresses import (
+    LINK_OPTIONS,
+    UNNUMBERED,
+    LinkPlan,
+)
 from compilers.targets.routed.static_routes import (
     SHARED,
     Numbers,
     RoutedFabric,
     bad_names,
-    pool_problems,
+    link_problems,
 )
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Target
-from compilers.wiring.link_numbers import link_numbers
 from inventory.problems import InputError, Problem, few
 
-LINKS, LINKS6 = "links", "links6"
 HOSTS = "hosts"
 """The name of the VRF of hosts, behind a prefix that some systems demand."""
 P2P_UNREACHABLE = 254
@@ -107,50 +105,10 @@ Route = tuple[str, str, str]
 """Prefix, gateway and interface. A plain tuple, as a fabric has millions."""
 SharedRoute = tuple[str, tuple[Route, ...]]
 """A prefix, and the next hops that share packets for it: gateway, interface, and its VRF."""
-
-
-def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
-    """Whether a text is a network of this kind in its canonical form."""
-    try:
-        return str(kind(text)) == text
-    except ValueError:
-        return False
-
-
-LINK_OPTIONS: Options = MappingProxyType(
-    {
-        LINKS: Option(
-            "The pool of IPv4 addresses of links.",
-            "100.64.0.0/10",
-            "an IPv4 network such as 100.64.0.0/10",
-            lambda text: _accepts(IPv4Network, text),
-        ),
-        LINKS6: Option(
-            "The pool of IPv6 addresses of links.",
-            "fd64::/64",
-            "an IPv6 network such as fd64::/64",
-            lambda text: _accepts(IPv6Network, text),
-        ),
-    }
-)
-"""The options of every system with addresses on links."""
 P2P_OPTIONS: Options = MappingProxyType(
     {**LINK_OPTIONS, **bgp_options("on", "off"), **SHARING_OPTIONS}
 )
 """The options of such a system that speaks BGP, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkAddresses:
-    """The addresses at both ends of a link; all "" where links need none."""
-
-    ipv4: str = ""
-    """The router's own, with its length."""
-    gateway4: str = ""
-    """That at the other end."""
-    ipv6: str = ""
-    """The same of IPv6; "" where the fabric has none."""
-    gateway6: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,17 +282,12 @@ class P2pFabric:
     routed: RoutedFabric
     interfaces: Interfaces
     names: SystemNames
-    pool4: IPv4Network
-    """The pool of links' IPv4 addresses."""
-    pool6: IPv6Network
-    pair: NDArray[np.int64]
-    """int64[S, K]: the number of each link's pair of addresses, -1 behind the last link."""
+    addresses: LinkPlan
+    """The addresses of links."""
     vrf: str
     """The VRF of hosts, "" where packets from hosts use the routes of transit."""
     plane: ControlPlane | None
     """Finds routes in the place of static ones."""
-    numbered: bool
-    """Whether links have addresses."""
     between: bool
     """Whether host ports are in the VRF of hosts, so that other VRFs have leaked routes to them."""
 
@@ -354,23 +307,20 @@ class P2pFabric:
                 that overlap others or are too small.
         """
         routed = RoutedFabric.of(build, interfaces)
-        pools = IPv4Network(chosen[LINKS]), IPv6Network(chosen[LINKS6])
-        pair = link_pairs(build)
-        needed = _addresses_a_link(build) * (int(pair.max()) + 1)
+        addresses = LinkPlan.of(build, chosen)
         names = SystemNames.of(build, hostname)
-        numbered = chosen.get(UNNUMBERED, OFF) == OFF
         if problems := [
             *bad_names(
                 build.wiring.host_names, "nodes.hosts", "it is in the description of a port"
             ),
             *_alike(build, names.nodes),
-            *(_pools(build, pools, needed) if numbered else ()),
+            *link_problems(addresses),
         ]:
             raise InputError(few(problems))
         plane = ControlPlane.of(routed, chosen)
-        if problems := list(_reached(plane, pools, needed)) if numbered else []:
+        if plane and addresses.numbered and (problems := list(plane.link_problems(addresses))):
             raise InputError(few(problems))
-        return cls(routed, interfaces, names, *pools, pair, vrf, plane, numbered, between)
+        return cls(routed, interfaces, names, addresses, vrf, plane, between)
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
@@ -400,11 +350,10 @@ class P2pFabric:
 
     def links(self, vertex: int) -> dict[int, P2pLink]:
         """The links of a router by their ports, in the order of its neighbours."""
-        w = self.routed.build.wiring
-        pairs = self.pair[vertex][w.far[vertex] >= 0].tolist()
-        links = {}
-        for (port, far, far_port), pair in zip(w.ends(vertex), pairs, strict=True):
-            ends = self._ends(pair, vertex > far)
+        w, links = self.routed.build.wiring, {}
+        for (port, far, far_port), ends in zip(
+            w.ends(vertex), self.addresses.at(vertex), strict=True
+        ):
             links[port] = P2pLink(
                 interface=w.port_name(vertex, port),
                 description=self.names.description(far, far_port),
@@ -415,32 +364,6 @@ class P2pFabric:
                 port=self.routed.port(vertex, port),
             )
         return links
-
-    def _ends(self, pair: int, upper: bool, marked: bool = False) -> LinkAddresses:
-        """The addresses of a link.
-
-        Args:
-            pair: the number of its pair of addresses.
-            upper: whether the router is the upper of its two vertices.
-            marked: whether they are those of its subinterfaces for marked packets.
-        """
-        if not self.numbered:
-            return LinkAddresses()
-        build = self.routed.build
-        own = pair * _addresses_a_link(build)
-        if marked:
-            own += 2
-        if upper:
-            own += 1
-        far = own ^ 1
-        if not build.addressing.ipv6:
-            return LinkAddresses(f"{self._ipv4(own)}/31", self._ipv4(far))
-        return LinkAddresses(
-            ipv4=f"{self._ipv4(own)}/31",
-            gateway4=self._ipv4(far),
-            ipv6=f"{self._ipv6(own)}/127",
-            gateway6=self._ipv6(far),
-        )
 
     def stages(self, vertex: int, links: Mapping[int, P2pLink]) -> dict[int, MarkedStage]:
         """The VRFs of marked packets, by the port of the link that brings them.
@@ -455,13 +378,12 @@ class P2pFabric:
         cabled = w.far[vertex] >= 0
         far = {port: neighbour for port, neighbour, _ in w.ends(vertex)}
         onward = onward_ports(w, vertex)[cabled].tolist()
-        pairs = self.pair[vertex][cabled].tolist()
         stem = self.vrf.removesuffix(HOSTS) if self.vrf.endswith(HOSTS) else ""
         pools = self.routed.pools()
         common = [self._common_routes(vertex, family, far, links) for family in self._families]
         stages = {}
-        for port, pair, ports in zip(far, pairs, onward, strict=True):
-            ends = self._ends(pair, vertex > far[port], marked=True)
+        addresses = self.addresses.at(vertex, marked=True)
+        for port, ends, ports in zip(far, addresses, onward, strict=True):
             stages[port] = MarkedStage(
                 interface=self.interfaces.within(links[port].interface, MARK_VLAN),
                 vlan=MARK_VLAN,
@@ -523,12 +445,6 @@ class P2pFabric:
             )
         return held
 
-    def _ipv4(self, offset: int) -> str:
-        return str(IPv4Address(int(self.pool4.network_address) + offset))
-
-    def _ipv6(self, offset: int) -> str:
-        return str(IPv6Address(int(self.pool6.network_address) + offset))
-
     def variables(self, vertex: int) -> P2pVariables:
         """The variables of a router's templates: static routes, or BGP with routes that share."""
         routed, links, plane = self.routed, self.links(vertex), self.plane
@@ -547,6 +463,7 @@ class P2pFabric:
             for table in tables
         ]
         far_ends = {port: (link.gateway4, link.gateway6) for port, link in links.items()}
+        addressed = far_ends if self.addresses.numbered else None
         described = {port: link.description for port, link in links.items()}
         pools = [*routed.pools(), ""]
         return P2pVariables(
@@ -566,7 +483,7 @@ class P2pFabric:
             ipv6_entering=[*entering, []][1],
             stages=sorted(stages.values(), key=_place),
             seed=vertex + 1 if stages else 0,
-            bgp=plane.at(vertex, far_ends if self.numbered else None, described) if plane else None,
+            bgp=plane.at(vertex, addressed, described) if plane else None,
         )
 
     def _tables(
@@ -647,6 +564,7 @@ class P2pTarget(Target):
     """A system of routers whose links have addresses."""
 
     options = P2P_OPTIONS
+    unnumbered = MappingProxyType[str, str]({})
     capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     host_name = staticmethod(hostname)
     interfaces: ClassVar[Interfaces]
@@ -719,9 +637,12 @@ class P2pTarget(Target):
             InputError: also options that need eBGP, with static routes.
         """
         checked, chosen = super().check(build, options)
-        given = options or {}
+        given = {**self.agreed(build), **(options or {})}
         for name, why in ONLY_BGP.items():
             if given.get(name) == "on" and chosen.get(ROUTING) != "bgp":
+                if name in build.control:
+                    required, todo = f"false with static routes: {why}", "write `routes: ebgp`"
+                    raise InputError.of(required, "true", todo, key=CONTROL_KEYS[name])
                 required, todo = f"off with static routes: {why}", f"add `{SET} {ROUTING}=bgp`"
                 raise InputError.of(required, "on", todo, key=f"{SET} {name}")
         return checked, chosen
@@ -751,37 +672,6 @@ class P2pTarget(Target):
         return self.fabric(build, chosen).routes_held
 
 
-def link_pairs(build: Build) -> NDArray[np.int64]:
-    """int64[S, K]: the number of each link's pair of addresses, the same at both ends; -1: none."""
-    return link_numbers(build.wiring, build.allocations.of(LINK).used)
-
-
-def _addresses_a_link(build: Build) -> int:
-    """The addresses of a link in each family: two, and two more for marked packets."""
-    return 4 if build.forwarding.marks else 2
-
-
-def _reached(
-    plane: ControlPlane | None,
-    pools: tuple[IPv4Network | IPv6Network, ...],
-    needed: int,
-) -> Iterator[Problem]:
-    """Pools of announced next hops that have addresses of links.
-
-    Args:
-        plane: the speakers with these pools.
-        pools: those of links.
-        needed: how many addresses of these links have.
-    """
-    last = needed - 1
-    for name, via, links in zip(VIA, plane.via if plane else (), pools, strict=False):
-        if via[0] in links and int(via[0]) - int(links[0]) <= last:
-            yield Problem("addresses other than those of links", f"{via}", key=f"{SET} {name}")
-        elif links[0] in via:
-            required = "addresses other than those of links"
-            yield Problem(required, f"{via}, and links in {links}", key=f"{SET} {name}")
-
-
 def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
     """Nodes whose names differ, and whose host names do not."""
     seen: dict[str, str] = {}
@@ -798,13 +688,6 @@ def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
                 )
             )
     return problems
-
-
-def _pools(build: Build, pools: tuple[IPv4Network, IPv6Network], needed: int) -> Iterator[Problem]:
-    """Pools of links that are too small, or hold addresses of others."""
-    (pool, pool6), hosts = pools, build.addressing
-    given = {LINKS: (pool, hosts.ipv4)} | {LINKS6: (pool6, hosts.ipv6)}
-    return pool_problems(build, given, needed, "links")
 
 
 def beyond_tables(build: Build, target: str, by_bgp: bool = False) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
-from itertools import chain, compress
+from itertools import chain, compress, repeat
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from compilers.readers.devices.held_routes import DISCARD, Choices
 from compilers.tables.build import Build
 from compilers.targets.options import SET
 from compilers.targets.routed.interfaces import BRIDGE, Interfaces, PhysicalPort
+from compilers.targets.routed.link_addresses import LINKS, LINKS6, LinkAddresses, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.route_rows import PrefixTexts
 from compilers.wiring.addressing import Addressing
@@ -31,7 +32,10 @@ from inventory.problems import InputError, Problem, few
 
 Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)
+Pool = IPv4Network | IPv6Network
 LINK_LOCAL = 0xFE80 << 112
+FIXED = "fixed link-local addresses"
+"""How static routes go over links without addresses: each switch has one link-local address."""
 DISCARDED, SHARED = -1, -2
 """Stand for ports in an order: packets that find no port before are dropped; all next hops of the
 class share, by their weights."""
@@ -54,6 +58,8 @@ class StaticLink:
     """The neighbour's gateway address."""
     ipv6: str
     """The neighbour's link-local address."""
+    addresses: LinkAddresses
+    """The addresses of the link, where it has some; then the neighbour's two are those here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,26 +118,35 @@ class RoutedFabric:
     """The IPv4 address of every switch."""
     link_locals: list[str]
     """The address of every switch on its links."""
-    misnamed: Mapping[str, Problem]
-    """By node type, what is wrong with the names of its ports. Such nodes run another system: they
-    are not rendered, and their neighbours name their ports as the build does."""
+    misnamed: Mapping[int, Problem]
+    """By the number of a node type, what is wrong with the names of its ports. Such nodes run
+    another system: they are not rendered, and their neighbours name their ports as the build
+    does."""
+    addresses: LinkPlan | None = None
+    """The addresses of links, where these routers need them; None: links have none."""
 
     @classmethod
-    def of(cls, build: Build, interfaces: Interfaces = LINUX) -> RoutedFabric:
+    def of(
+        cls, build: Build, interfaces: Interfaces = LINUX, addresses: LinkPlan | None = None
+    ) -> RoutedFabric:
         """The routers of a build.
 
         Args:
             build: ports named as the system names them.
             interfaces: the names that the system has for ports.
+            addresses: those of links; None: links have none.
 
         Raises:
-            InputError: the system cannot have the name of a node, or names of ports of any type.
+            InputError: a pool of links is wrong, the system cannot have the name of a node, or
+                names of ports of any type.
         """
-        misnamed = {
-            str(finding.path[1]): finding.problem() for finding in interfaces.wrong_names(build)
-        }
+        misnamed = {t: finding.problem() for t, finding in interfaces.wrong_names(build)}
         all_types = len(misnamed) == len(np.unique(build.wiring.node_type))
-        if problems := [*bad_nodes(build), *(misnamed.values() if all_types else ())]:
+        if problems := [
+            *bad_nodes(build),
+            *(misnamed.values() if all_types else ()),
+            *(link_problems(addresses) if addresses else ()),
+        ]:
             raise InputError(few(problems))
         a = build.addressing
         prefixes = a.prefix_texts()
@@ -145,6 +160,7 @@ class RoutedFabric:
             gateways=[str(a.gateway(v)) for v in vertices],
             link_locals=[str(IPv6Address(LINK_LOCAL + v + 1)) for v in vertices],
             misnamed=misnamed,
+            addresses=addresses if addresses and addresses.numbered else None,
         )
 
     def port(self, vertex: int, number: int) -> PhysicalPort:
@@ -154,7 +170,7 @@ class RoutedFabric:
             InputError: the system cannot have the names of the node type's ports.
         """
         w = self.build.wiring
-        if problem := self.misnamed.get(w.type_names[w.node_type[vertex]]):
+        if problem := self.misnamed.get(int(w.node_type[vertex])):
             given = f"{problem.given}, at {w.names[vertex]}"
             todo = f"{problem.todo}, or render only nodes of this system (`node`)"
             raise InputError(replace(problem, given=given, todo=todo))
@@ -172,23 +188,33 @@ class RoutedFabric:
             ipv4=self.gateways[vertex],
             ipv4_length=a.ipv4_length,
             ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
-            link_local=self.link_locals[vertex],
+            link_local="" if self.addresses else self.link_locals[vertex],
             links=tuple(self._links(vertex)),
             hosts=ports[0] if len(ports) == 1 else BRIDGE if ports else "",
             host_ports=ports if len(ports) > 1 else (),
             mtu={port.name: port.mtu for port in physical if port.mtu},
         )
 
+    def far_ends(self, vertex: int) -> dict[int, tuple[str, str]] | None:
+        """The addresses at the far end of each port's link; None where links have none."""
+        if not self.addresses:
+            return None
+        ports = (port for port, _, _ in self.build.wiring.ends(vertex))
+        ends = self.addresses.at(vertex)
+        return {p: (e.gateway4, e.gateway6) for p, e in zip(ports, ends, strict=True)}
+
     def _links(self, vertex: int) -> Iterator[StaticLink]:
-        w = self.build.wiring
-        for port, far, far_port in w.ends(vertex):
+        w, none = self.build.wiring, LinkAddresses()
+        addresses = self.addresses.at(vertex) if self.addresses else repeat(none)
+        for (port, far, far_port), ends in zip(w.ends(vertex), addresses, strict=False):
             yield StaticLink(
                 port=port,
                 interface=w.port_name(vertex, port),
                 far=w.names[far],
                 far_interface=w.port_name(far, far_port),
-                ipv4=self.gateways[far],
-                ipv6=self.link_locals[far],
+                ipv4=ends.gateway4 or self.gateways[far],
+                ipv6=ends.gateway6 or self.link_locals[far],
+                addresses=ends,
             )
 
     def routes(self, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
@@ -350,6 +376,17 @@ def pool_problems(
         else:
             continue
         yield Problem(f"{required} for {purpose}", what, key=key)
+
+
+def link_problems(addresses: LinkPlan) -> Iterator[Problem]:
+    """Pools of links that are too small, or hold addresses of others."""
+    if addresses.numbered:
+        hosts = addresses.build.addressing
+        pools: dict[str, tuple[Pool, Pool | None]] = {
+            LINKS: (addresses.pool4, hosts.ipv4),
+            LINKS6: (addresses.pool6, hosts.ipv6),
+        }
+        yield from pool_problems(addresses.build, pools, addresses.needed, "links")
 
 
 def _cover(first: Network, last: Network) -> Network:

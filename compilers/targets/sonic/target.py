@@ -28,7 +28,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen, Option
-from compilers.targets.routed.bgp.control_plane import BFD, BY_FRR, ROUTING
+from compilers.targets.routed.bgp.control_plane import BFD, BY_FRR, INTERFACE_SESSIONS, ROUTING
 from compilers.targets.routed.p2p_links import (
     P2P_OPTIONS,
     P2P_UNREACHABLE,
@@ -95,6 +95,7 @@ class Sonic(P2pTarget):
     )
     route_maps = RouteMapWords()
     vrf = "Vrf-hosts"
+    unnumbered = MappingProxyType({"bgp": INTERFACE_SESSIONS})
     options = MappingProxyType(
         {
             **P2P_OPTIONS,

@@ -74,12 +74,13 @@ def _texts(old: Build, new: Build, target: str, options: Chosen) -> dict[str, An
     from tempfile import TemporaryDirectory
 
     from compilers.targets.config_differences import differences
+    from compilers.targets.node_systems import builds_for
     from compilers.targets.target_lookup import target as target_of
 
     renderer = target_of(target)
     with TemporaryDirectory() as name:
         folders = Path(name) / "a", Path(name) / "b"
-        for build, folder in zip((old, new), folders, strict=True):
+        for build, folder in zip(builds_for((old, new), target), folders, strict=True):
             with progress(f"rendering {target}") as bar:
                 renderer.render(build, folder, progress=bar, options=options)
         files = [asdict(change) for change in differences(*folders, renderer.hier_config)]

@@ -19,9 +19,9 @@ from polarfab.shared_options import ControllerAddress, controller_options, targe
     "folder",
     metavar="BUILD",
     type=click.Path(path_type=Path),
-    help="Print what to type on NODE of this build, with --target and routing=bgp.",
+    help="Print what to type on NODE of this build, where routes are found by eBGP.",
 )
-@target_options(more="with --build", rendered=True)
+@target_options(more="with --build; else that of the node", rendered=True)
 @json_option
 def command(
     named: tuple[str, ...],
@@ -38,7 +38,7 @@ def command(
     polarfab explain --fail. A drained node still has the packets of its own hosts. The controller
     refuses what would leave a pair without a path.
 
-    Routers with eBGP have no controller: with --build and --target the lines for NODE are printed.
+    Routers with eBGP have no controller: with --build the lines for NODE are printed.
     Others then go around it where they have another path, and back with --end.
     """
     *before, what = named
@@ -49,15 +49,15 @@ def command(
             f"for routers: polarfab {drain}" if Path(before[0]).is_dir() else "drain them in turn"
         )
         raise click.UsageError(f"required one link, node or group, given {given}; {todo}")
-    if (folder is None) != (target is None):
-        raise click.UsageError("--build needs --target, and --target needs --build")
-    if folder and target:
+    if target and folder is None:
+        raise click.UsageError("--target needs --build")
+    if folder:
         from compilers.targets.options import read
         from compilers.targets.routed.bgp.drained import maintenance_lines
         from polarfab.fabric import Fabric
 
         build = Fabric.load(folder).build
-        lines = maintenance_lines(build, target, read(words), what, end=end)
+        lines = maintenance_lines(build, target or "", read(words), what, end=end)
         if as_json:
             print_json({"node": what, "target": target, "lines": lines})
         else:

@@ -32,7 +32,7 @@ UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|C
 
 @click.command("push")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@target_options(required=True, more="a system with routing tables")
+@target_options(more="else that of each switch, as fabric.yaml and the inventory name it")
 @shared("--from", "go in the rounds of `plan`, all switches each", "old")
 @shared("--node", "", "names")
 @click.option("--batch", type=click.IntRange(min=1), help="Switches at a time; else all.")
@@ -63,7 +63,7 @@ UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|C
 @json_option
 def command(
     folder: Path,
-    target: str,
+    target: str | None,
     words: tuple[str, ...],
     old: Path | None,
     names: tuple[str, ...],
@@ -102,7 +102,7 @@ def command(
     )
     with progress("reading" if dry_run else "pushing") as bar:
         before = Fabric.load(old) if old else None
-        report = push(fabric, target, settings, read(words), names, unverified, bar, before)
+        report = push(fabric, target or "", settings, read(words), names, unverified, bar, before)
     if as_json:
         print_json(report.as_dict())
     else:

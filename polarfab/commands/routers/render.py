@@ -23,7 +23,7 @@ MOST_NAMED = 10
 
 @click.command("render")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@target_options(required=True)
+@target_options(more="else each switch for its own, as fabric.yaml and the inventory name it")
 @output_option("a folder", required=True)
 @click.option(
     "--templates",
@@ -31,17 +31,19 @@ MOST_NAMED = 10
     help="Templates of your own, in place of the target's, or in addition.",
 )
 @shared("--node", "or the switches of this type", "names")
+@click.option("--system", "systems", multiple=True, help="Only the switches with this system.")
 @shared("--unverified")
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")
 @shared("--accept")
 @json_option
 def command(
     folder: Path,
-    target: str,
+    target: str | None,
     output: Path,
     templates: Path | None,
     words: tuple[str, ...],
     names: tuple[str, ...],
+    systems: tuple[str, ...],
     unverified: bool,
     no_check: bool,
     accept: tuple[str, ...],
@@ -49,6 +51,8 @@ def command(
 ) -> None:
     """Write the configuration of every switch of BUILD, in OUTPUT/<node>/.
 
+    Each switch has the files of its own system, as fabric.yaml and the inventory name it; with
+    --target all have those of one.
     Where BUILD has several planes, in OUTPUT/plane-1/<node>/ and so on.
 
     What was written is read back and compared with the tables (`polarfab verify --emitted`);
@@ -69,13 +73,14 @@ def command(
     else:
         say_caveats(fabric)
     try:
-        with progress(f"rendering {target}") as bar:
+        with progress(f"rendering {target or 'by system'}") as bar:
             renderings = fabric.render(
-                target,
+                target or "",
                 output,
                 templates=templates,
                 options=options,
                 nodes=names,
+                systems=systems,
                 unverified=unverified,
                 check=not no_check,
                 accept=accept,
@@ -83,14 +88,14 @@ def command(
             )
     except EmittedWrongError as error:
         if as_json:
-            print_json({"target": target, "emitted": error.report.as_dict()})
+            print_json({"target": error.report.target, "emitted": error.report.as_dict()})
         say_emitted(error.report)
         raise click.exceptions.Exit(1) from error
     _warn_of(renderings, output)
     if as_json:
         facts = [{**asdict(plane), "folder": str(plane.folder)} for plane in renderings]
         single = len(fabric.builds) == 1
-        print_json(facts[0] if single else {"target": target, "planes": facts})
+        print_json(facts[0] if single else {"target": renderings[0].target, "planes": facts})
         return
     _say_rendered(renderings)
     if not no_check and renderings[0].not_checked:

@@ -501,8 +501,11 @@ def test_a_static_route_goes_before_bgp(name, file, old, route, tmp_path):
     assert (only.file, only.line) == (str(path), line)
 
 
-def test_only_all_switches_can_be_read(tmp_path):
+def test_one_switch_is_read_beside_what_the_others_would_have(tmp_path):
     build = fabric("minimal")
     target("frr").render(build, tmp_path, options=BGP, only=[1])
-    with pytest.raises(InputError, match="only the files of all switches together"):
-        target("frr").check_emitted(build, tmp_path, BGP, only=[1])
+    report = target("frr").check_emitted(build, tmp_path, BGP, only=[1])
+    assert (report.passed, report.switches) == (True, 1)
+    change(tmp_path / "1" / "frr.conf", " timers 3 9", " timers 3 90")
+    report = target("frr").check_emitted(build, tmp_path, BGP, only=[1])
+    assert {example.file for example in report.examples} == {str(tmp_path / "1" / "frr.conf")}

@@ -148,7 +148,7 @@ BOUNCE = {"balance": "compact-valiant", "adjacent": "bounce"}
 
 
 def test_what_cannot_do_them_is_reduced_or_refused_at_compile() -> None:
-    fabric = {**FABRIC, "targets": ["eos"], "routing": BOUNCE}
+    fabric = {**FABRIC, "system": "eos", "routing": BOUNCE}
     with pytest.raises(
         InputError, match="eos can do, given bounce, which needs routes by the port"
     ):

@@ -326,7 +326,7 @@ def test_a_switch_without_masks_is_refused_at_compile() -> None:
         "name": "lab",
         "topology": {"family": "polarfly", "q": 3},
         "routing": {"balance": "spread"},
-        "targets": ["ovs"],
+        "system": "ovs",
         "inventory": hardware,
     }
     with pytest.raises(InputError, match="another balance with profile openflow13"):

@@ -28,7 +28,7 @@ planes: 2
 addressing: {ipv4: 10.0.0.0/8, ipv6: "fd00::/48", gateway_mac: "02:50:46:00:00:01"}
 routing: {balance: compact-valiant, protect: link, minimal_share: 1/q, disjoint: edge,
           adjacent: bounce, largest_share: 0.9, demand: worst-case, on_missing: minimal}
-targets: [frr]
+system: frr
 base: {management: {length: 24, gateway: 192.0.2.1, interface: eth0}, ntp: [192.0.2.2],
        syslog: ["2001:db8::1"], asn: 4200000000}
 vars: {a: 1}

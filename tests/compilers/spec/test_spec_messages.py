@@ -61,7 +61,7 @@ topology: {family: polarfyl, q: 6}
 hosts_per_node: 2
 addressing: {ipv4: 10.0.0.0/26, gateway_mac: 03:00:00:00:00:01}
 routing: {balance: minimum, minimal_share: 2*q}
-targets: [lynux]
+system: lynux
 inventry: other.yaml
 inventory: inventory.yaml
 """
@@ -93,7 +93,7 @@ def test_every_mistake_of_both_files_in_one_error() -> None:
         "fabric.yaml:4: addressing.ipv4",
         "fabric.yaml:5: routing.balance",
         "fabric.yaml:5: routing.minimal_share",
-        "fabric.yaml:6: targets[0]",
+        "fabric.yaml:6: system",
         "fabric.yaml:7: inventry",
         "inventory.yaml:1: node_types.leaf.units",
         "inventory.yaml:2: racks[1].name",

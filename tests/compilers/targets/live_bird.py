@@ -1,7 +1,8 @@
 """Run in namespaces of its own by test_bird_live.py: BIRD routes, and a cable falls silent.
 
 live_bird.py BUILD OUT OPTIONS EVENTS: a build with one host per switch, its rendering for target
-bird, the options of that, and what happens: [[how, switch, switch]]. Prints JSON.
+bird or for the system of each switch, the options of that, and what happens: [[how, switch,
+switch]]. Prints JSON.
 """
 
 import json
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from compilers.audit.expected_routes import ExpectedRoutes
 from compilers.tables.folders.build_folder import load
+from compilers.targets.node_systems import system_target
 from compilers.targets.target_lookup import target
 from mininet_scenarios.engines.routers import ROUTER_KINDS, RouterProcesses
 from mininet_scenarios.machine.netns import run
@@ -49,11 +51,17 @@ class BirdRouter(RouterProcesses):
         self.space.run("ip", "link", "set", name, "up" if up else "down")
 
 
+def router(space, build, vertex, *more):
+    """A switch with its own system."""
+    kinds = {**ROUTER_KINDS, "bird": BirdRouter}
+    return kinds[build.systems[vertex] if build.systems else "bird"](space, build, vertex, *more)
+
+
 def main(build, out, options, events, daemons):
-    system = target("bird")
+    system = system_target(build) if build.systems else target("bird")
     named, chosen = system.check(build, options)
     BirdRouter.expected = ExpectedRoutes.of(system, named, chosen)
-    ROUTER_KINDS["bird"] = BirdRouter
+    ROUTER_KINDS["bird"] = router
     fabric = Panel(build, out, "bird", HostSample.of(build, 1), daemons)
     run("ip", "-batch", "-", text="\n".join(fabric._cables()))
     fabric.panel.run("ip", "-batch", "-", text="\n".join(fabric.inside))
@@ -75,6 +83,7 @@ def main(build, out, options, events, daemons):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)  # FRR's daemons have a user of their own
         build, out, options, events = sys.argv[1:]
         told = main(
             load(Path(build)), Path(out), json.loads(options), json.loads(events), Path(folder)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import polarfab
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
@@ -79,10 +80,13 @@ def test_bird_takes_every_file(name, options, builds, tmp_path):
 )
 def test_every_pair_arrives(name, options, events, builds, tmp_path):
     """Tables of the kernels are those of the build, before a cable dies and after it is mended."""
-    folder = builds(name)
-    target("bird").render(load(folder), tmp_path / "out", options=options)
+    target("bird").render(load(builds(name)), tmp_path / "out", options=options)
+    arrives(builds(name), tmp_path / "out", options, events)
+
+
+def arrives(folder, out, options, events):
     script = Path(__file__).with_name("live_bird.py")
-    words = folder, tmp_path / "out", json.dumps(options), json.dumps(events)
+    words = folder, out, json.dumps(options), json.dumps(events)
     done = subprocess.run(
         [*FIRST, *NAMESPACES, sys.executable, script, *words],
         capture_output=True,
@@ -95,3 +99,30 @@ def test_every_pair_arrives(name, options, events, builds, tmp_path):
     switches = load(folder).topology.graph.order
     assert told["flows"] == 2 * switches * (switches - 1)
     assert all(one["lost"] < HOLD / 2 for one in told["seen"]), told
+
+
+@pytest.mark.parametrize(
+    ("systems", "routes", "events"),
+    [
+        (("frr", "bird", "linux"), "static", []),
+        (("frr", "bird"), "ebgp", [["silence", 0, 1]]),
+    ],
+)
+def test_every_pair_arrives_between_systems(systems, routes, events, tmp_path):
+    """FRR speaks eBGP and BFD with BIRD over numbered links; a silent cable is noticed by both."""
+    nodes = [
+        {"name": f"n{v}", "type": "box", "system": systems[v % len(systems)]} for v in range(7)
+    ]
+    box = {"ports": [{"name": "eth{}", "count": 4}]}
+    spec = {
+        "name": "lab",
+        "topology": {"family": "polarfly", "q": 2},
+        "addressing": {"ipv6": "fd00::/48"},
+        "control_plane": {"routes": routes},
+        "inventory": {"node_types": {"box": box}, "nodes": nodes},
+    }
+    fabric = polarfab.Fabric.from_spec(spec)
+    fabric.save(tmp_path / "build")
+    (rendering,) = fabric.render("", tmp_path / "out")
+    assert rendering.checked
+    arrives(tmp_path / "build", tmp_path / "out", {}, events)

@@ -16,6 +16,7 @@ from compilers.targets.devices.configured_device import ConfiguredDevice
 from compilers.targets.devices.device_shell import DeviceError, DeviceShell
 from compilers.targets.devices.napalm_device import NapalmDevice
 from compilers.targets.frr.device import FrrDevice
+from compilers.targets.node_systems import system_target
 from compilers.targets.nxos.device import NxosDevice
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.sonic.device import SonicDevice
@@ -108,6 +109,23 @@ def test_what_is_missing_comes_and_what_is_stale_goes(site):
     for device in site.devices.values():
         assert device.before is None
         assert device.saved == device.config
+    assert states(site.push()) == {"as built"}
+
+
+def test_each_switch_is_reached_as_its_system_is(tmp_path, monkeypatch):
+    """EOS by NAPALM and SONiC by its shell, in one push."""
+    site = Site("eos", tmp_path, monkeypatch)
+    site.system, names = "", site.build.wiring.names
+    systems = tuple(("eos", "sonic")[v % 2] for v in range(len(names)))
+    site.build = replace(site.build, systems=systems)
+    for name, system in zip(names, systems, strict=True):
+        stand_in, config = SYSTEMS[system]
+        site.devices[name] = stand_in(tmp_path / "devices" / name, config())
+    system_target(site.build).render(site.build, tmp_path / "out" / site.build.identity)
+    found = site.push()
+    assert [one.error for one in found.values() if one.error] == []
+    assert states(found) == {"pushed"}
+    assert site.report.target == "eos and sonic"
     assert states(site.push()) == {"as built"}
 
 

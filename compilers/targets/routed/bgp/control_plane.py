@@ -38,13 +38,13 @@ from compilers.tables.fib import Fib
 from compilers.targets.addition import Addition
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import OFF, SET, Chosen, Option, Options
+from compilers.targets.routed.link_addresses import UNNUMBERED, LinkPlan
 from compilers.targets.routed.static_routes import RoutedFabric, pool_problems
 from compilers.wiring.addressing import NODE_ASNS, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
-ROUTING, BFD, GTSM = "routing", "bfd", "gtsm"
-UNNUMBERED, WCMP = "unnumbered", "wcmp"
+ROUTING, BFD, GTSM, WCMP = "routing", "bfd", "gtsm", "wcmp"
 VIA = ("nexthops", "nexthops6")
 """The options with the pools of announced next hops, for IPv4 and IPv6."""
 BLOCK_OF_DESTINATIONS = 256
@@ -105,6 +105,8 @@ SHARING_OPTIONS: Options = MappingProxyType(
     {VIA[0]: _pool_option(4, "100.127.0.0/16"), VIA[1]: _pool_option(6, "fd64:0:0:1::/64")}
 )
 
+INTERFACE_SESSIONS = "sessions by interface"
+"""How FRR speaks over links without addresses: neighbours find each other by the port."""
 BY_FRR: Options = MappingProxyType(
     {
         UNNUMBERED: Option.choice(
@@ -298,6 +300,17 @@ class ControlPlane:
         hosts = build.addressing.ipv4, build.addressing.ipv6
         pools = dict(zip(VIA, zip(self.via, hosts, strict=False), strict=False))
         return pool_problems(build, pools, len(self.numbers) + 1, "next hops")
+
+    def link_problems(self, addresses: LinkPlan) -> Iterator[Problem]:
+        """Pools of announced next hops that have addresses of links."""
+        last = addresses.needed - 1
+        pools: tuple[IPv4Network | IPv6Network, ...] = (addresses.pool4, addresses.pool6)
+        for name, via, links in zip(VIA, self.via, pools, strict=False):
+            required = "addresses other than those of links"
+            if via[0] in links and int(via[0]) - int(links[0]) <= last:
+                yield Problem(required, f"{via}", key=f"{SET} {name}")
+            elif links[0] in via:
+                yield Problem(required, f"{via}, and links in {links}", key=f"{SET} {name}")
 
     def next_hops(self, vertex: int, family: int) -> dict[int, tuple[str, str]]:
         """For each port the next hop that the neighbour announces: its address, no interface."""

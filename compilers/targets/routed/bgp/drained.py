@@ -14,8 +14,10 @@ from typing import Protocol, runtime_checkable
 from compilers.readers.emitted_report import EXAMPLES
 from compilers.tables.build import Build
 from compilers.targets.devices.reached import RouteMapWords
+from compilers.targets.node_systems import builds_for, system_target
 from compilers.targets.options import SET, Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily, BgpSpeaker
+from compilers.targets.target import Target
 from compilers.targets.target_lookup import installed_systems, target
 from inventory.problems import InputError
 
@@ -41,7 +43,7 @@ def maintenance_lines(
 
     Args:
         build: of the fabric.
-        name: of the target.
+        name: of the target; "": the system of the switch.
         options: those that it was rendered with.
         node: the name of the switch.
         end: whether the drain ends: lines that take the others back.
@@ -49,23 +51,25 @@ def maintenance_lines(
     Raises:
         InputError: the system has no route maps, routes are static, or there is no such switch.
     """
-    system = target(name)
-    words = system.route_maps
-    if words is None:
-        todo = "switch the policy of its BGP by hand, or shut its ports one by one"
-        raise InputError.of(f"one of {', '.join(drained_systems())}", name, todo, key="target")
-    named, chosen = system.check(build, options)
-    if chosen[ROUTING] != "bgp":
-        todo = "static routes go around a switch when its ports are down"
-        raise InputError.of("bgp", chosen[ROUTING], todo, key=f"{SET} {ROUTING}")
     names = build.wiring.names
     if node not in names:
         known = ", ".join(names[:EXAMPLES])
         raise InputError.of(f"a switch, such as {known}", node, key="NODE")
+    (build,) = builds_for([build], name)
+    system = _system(build, name, names.index(node))
+    words = system.route_maps
+    if words is None:
+        todo = "switch the policy of its BGP by hand, or shut its ports one by one"
+        given = system.name
+        raise InputError.of(f"one of {', '.join(drained_systems())}", given, todo, key="target")
+    named, chosen = system.check(build, options)
+    if chosen[ROUTING] != "bgp":
+        todo = "static routes go around a switch when its ports are down"
+        raise InputError.of("bgp", chosen[ROUTING], todo, key=f"{SET} {ROUTING}")
     values = system.variables(named, chosen)(names.index(node))
     speaker = values.bgp if isinstance(values, Speaking) else None
     if speaker is None:
-        raise InputError.of("a system that speaks BGP", name, key="target")
+        raise InputError.of("a system that speaks BGP", system.name, key="target")
     # A path of the diameter that is longer by this is the longest that neighbours accept.
     repeats = speaker.longest - build.topology.diameter
     path = " ".join([str(speaker.number)] * repeats)
@@ -75,6 +79,13 @@ def maintenance_lines(
     if networks:
         lines += [f"router bgp {speaker.number}", *networks, "exit"]
     return lines
+
+
+def _system(build: Build, name: str, vertex: int) -> Target:
+    """The target of a name, or the system of a switch where there is none."""
+    if name:
+        return target(name)
+    return system_target(build).by_vertex(len(build.wiring.names))[vertex]
 
 
 def _begin_policy(family: BgpFamily, words: RouteMapWords, path: str) -> Iterator[str]:

@@ -1,0 +1,101 @@
+"""Which system each node has, and what systems agree on, by fabric.yaml and the inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from inventory.problems import Finding
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from compilers.spec.fabric_spec import FabricSpec
+    from inventory.model import Inventory, Node
+
+ROUTING_VALUES: Mapping[str, str] = MappingProxyType({"static": "static", "ebgp": "bgp"})
+"""The values of the option `routing` of targets, by those of `control_plane.routes`."""
+CONTROL_KEYS: Mapping[str, str] = MappingProxyType(
+    {
+        "routing": "control_plane.routes",
+        "bfd": "control_plane.bfd",
+        "gtsm": "control_plane.gtsm",
+        "unnumbered": "control_plane.unnumbered",
+        "wcmp": "control_plane.wcmp",
+        "links": "addressing.links",
+        "links6": "addressing.links6",
+        "nexthops": "addressing.next_hops",
+        "nexthops6": "addressing.next_hops6",
+    }
+)
+"""The keys of fabric.yaml for what both ends of a link agree on, by the options of targets."""
+
+
+def system_of(node: Node, inventory: Inventory, usual: str | None) -> str:
+    """Return the system of a node; "" where nothing names one.
+
+    Args:
+        node: the node.
+        inventory: has its type.
+        usual: the system that fabric.yaml names.
+    """
+    node_type = inventory.node_types.get(node.type)
+    return node.system or (node_type.system if node_type else None) or usual or ""
+
+
+def systems_of(spec: FabricSpec, inventory: Inventory | None) -> tuple[str, ...]:
+    """Return the systems of a fabric's nodes, each once, in the order of their names."""
+    if inventory is None or not inventory.nodes:
+        of_types = inventory.node_types.values() if inventory else ()
+        named = {node_type.system for node_type in of_types if node_type.system}
+        return tuple(sorted({*named, *([spec.system] if spec.system else ())}))
+    named = {system_of(node, inventory, spec.system) for node in inventory.nodes}
+    return tuple(sorted(named - {""}))
+
+
+def vertex_systems(names: Iterable[str], spec: FabricSpec, inventory: Inventory) -> tuple[str, ...]:
+    """Return the system of each vertex, by the names of their nodes; () where there are none."""
+    by_name = {node.name: system_of(node, inventory, spec.system) for node in inventory.nodes}
+    systems = tuple(by_name.get(name, spec.system or "") for name in names)
+    return systems if any(systems) else ()
+
+
+def without_system(usual: str | None, inventory: Inventory) -> Iterator[Finding]:
+    """Yield a finding about nodes without a system in a fabric where others have one.
+
+    Args:
+        usual: the system that fabric.yaml names.
+        inventory: has the nodes.
+    """
+    by_node = [system_of(node, inventory, usual) for node in inventory.nodes]
+    if not any(by_node) or all(by_node):
+        return
+    first = by_node.index("")
+    required = "a system for every node, as some nodes have one"
+    todo = "write `system:` into fabric.yaml, for the node's type or for the node"
+    yield Finding(("nodes", first), required, f"none for {inventory.nodes[first].name}", todo)
+
+
+def control_options(spec: FabricSpec) -> dict[str, str]:
+    """Return what fabric.yaml says that both ends of a link agree on, as options of targets."""
+    plane, pools = spec.control_plane, spec.addressing
+    options: dict[str, str] = {}
+    if plane.routes:
+        options["routing"] = ROUTING_VALUES[plane.routes]
+    bfd = plane.bfd if plane.bfd is not None else (True if plane.routes == "ebgp" else None)
+    for name, value in (
+        ("bfd", bfd),
+        ("gtsm", plane.gtsm),
+        ("unnumbered", plane.unnumbered),
+        ("wcmp", plane.wcmp),
+    ):
+        if value is not None:
+            options[name] = "on" if value else "off"
+    for name, pool in (
+        ("links", pools.links),
+        ("links6", pools.links6),
+        ("nexthops", pools.next_hops),
+        ("nexthops6", pools.next_hops6),
+    ):
+        if pool is not None:
+            options[name] = str(pool)
+    return options
