@@ -7,6 +7,7 @@ comes of it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -135,6 +136,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         tables=tables,
         hardware=hardware,
         allocations=allocations,
+        systems=_systems(build, wiring),
         identity="",
     )
     cables = cables_of(wiring, hardware)
@@ -149,6 +151,19 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         fits=fits,
         changes=changes(build, larger),
     )
+
+
+def _systems(build: Build, wiring: Wiring) -> tuple[str, ...]:
+    """The system of each switch; new ones have that of most switches of their type."""
+    if not build.systems:
+        return ()
+    of_type: dict[int, Counter[str]] = {}
+    for node_type, system in zip(build.wiring.node_type.tolist(), build.systems, strict=True):
+        of_type.setdefault(node_type, Counter())[system] += 1
+    all_types = Counter(build.systems)
+    new = wiring.node_type[len(build.systems) :].tolist()
+    usual = (of_type.get(t, all_types).most_common(1)[0][0] for t in new)
+    return (*build.systems, *usual)
 
 
 def _require_unmarked(build: Build) -> None:

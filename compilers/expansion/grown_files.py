@@ -116,6 +116,8 @@ def _node(build: Build, hardware: Hardware, vertex: int, has_racks: bool) -> Dat
             node[word] = value[vertex]
     if hardware.plane:
         node["plane"] = hardware.plane
+    if build.systems:
+        node["system"] = build.systems[vertex]
     if variables := build.node_vars.get(w.names[vertex]):
         node["vars"] = dict(variables)
     return node

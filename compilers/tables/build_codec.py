@@ -288,6 +288,8 @@ def _require_sound(build: Build, sizes: Sizes) -> None:
     """
     if not sizes["G"] or sizes["S"] % sizes["G"]:
         raise Misfit("route_prefix", "route_prefix has no row for S/G switches")
+    if build.systems and len(build.systems) != sizes["S"]:
+        raise Misfit("", f"systems has {len(build.systems)} items, not S")
     if not _member_of_family(build.topology):
         title = shown(build.topology.title())
         raise Misfit("", f"topology: no member of {build.topology.family} is {title}")

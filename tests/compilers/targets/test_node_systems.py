@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from ipaddress import ip_interface
 
 import pytest
@@ -11,6 +12,7 @@ import polarfab
 from compilers.audit.route_report import RouteReport
 from compilers.audit.wiring_report import WiringReport
 from compilers.tables.build_codec import to_json
+from compilers.tables.folders.build_folder import load, save
 from compilers.targets.node_systems import named_by_systems
 from inventory.problems import InputError
 from tests.compilers.audit.device_tables import PRINTERS, rendered, write
@@ -253,3 +255,12 @@ def test_a_default_and_a_type_are_overridden_by_the_node():
     )
     systems = dict(zip(fabric.build.wiring.names, fabric.build.systems, strict=True))
     assert [systems[f"n{v}"] for v in range(4)] == ["eos", "junos", "eos", "sonic"]
+
+
+def test_new_switches_have_the_system_of_their_type(tmp_path):
+    fabric = mixed("eos", "eos", "sonic", q=3)
+    build = fabric.expand("quadric:1").build
+    order = build.topology.graph.order
+    assert build.systems[13:] == ("eos",) * (order - 13)
+    save(replace(build, identity=""), tmp_path / "build")
+    assert load(tmp_path / "build").systems == build.systems
