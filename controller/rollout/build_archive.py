@@ -23,7 +23,7 @@ LEAST_ROOM, BYTES_A_PAIR = 8 << 20, 64
 """Bytes that any build may have unpacked, and more for each pair of its switches."""
 FAULTS = OSError, EOFError, RuntimeError, zlib.error
 """What `zipfile` raises for damaged files, besides its own."""
-NAMES = re.compile(r"(manifest|fabric|verified)\.json|arrays/[a-z0-9_]+\.npy")
+NAMES = re.compile(r"(manifest|fabric|verified)\.json|allocations\.csv|arrays/[a-z0-9_]+\.npy")
 
 
 def pack(folder: Path) -> bytes:

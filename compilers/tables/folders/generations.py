@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from compilers.spec.allocations import ALLOCATIONS
 from compilers.tables.build import Build
 from compilers.tables.folders.folder_files import read
 from compilers.tables.folders.written_file import flush, replace_file
@@ -93,14 +94,14 @@ def our_files(folder: Path) -> set[str]:
 def build_files(folder: Path) -> set[str]:
     """Return the paths below a folder of the files of its build, or of the builds of its planes.
 
-    These are the files that the manifest lists; if it is damaged, all arrays.
+    These are the files that the manifest lists; if it is damaged, all arrays and the allocations.
     """
     names = {PLANES}
     for above in ("", *(f"{plane}/" for plane in _planes(folder))):
         listed = json_document(folder / above, MANIFEST).get("files")
         if not listed:
             arrays = (folder / above / "arrays").glob("*.npy")
-            listed = [f"arrays/{array.name}" for array in arrays]
+            listed = [ALLOCATIONS, *(f"arrays/{array.name}" for array in arrays)]
         names |= {f"{above}{name}" for name in (MANIFEST, SUM, FABRIC, VERIFIED, *listed)}
     return names
 

@@ -12,6 +12,7 @@ import pytest
 from compilers.tables.folders.build_folder import load, save
 from controller.rollout import build_archive
 from inventory.problems import InputError
+from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 
 
@@ -29,6 +30,19 @@ def test_there_and_back(tmp_path):
     build_archive.unpack(build_archive.pack(tmp_path / "build"), tmp_path / "other")
     assert load(tmp_path / "other").identity == made.identity
     assert not (tmp_path / "other" / "notes.txt").exists()
+
+
+def test_the_numbers_of_a_build_go_with_it(tmp_path):
+    """A controller that gets a build without a file of its manifest refuses it."""
+    inventory = {
+        "node_types": {"leaf": {"ports": [{"name": "eth{}", "count": 5}]}},
+        "generate": {"type": "leaf"},
+    }
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 2}}
+    made = save(Fabric.from_spec(spec, inventory).build, tmp_path / "build")
+    build_archive.unpack(build_archive.pack(tmp_path / "build"), tmp_path / "other")
+    assert load(tmp_path / "other").allocations == made.allocations
+    assert made.allocations
 
 
 NO_BUILDS = {
