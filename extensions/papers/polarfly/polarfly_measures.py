@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import log2, sqrt
 
 import numpy as np
@@ -15,21 +16,20 @@ from compilers.evaluation.analysis.resilience import resilience
 from compilers.evaluation.comparison.designs import families, within
 from compilers.evaluation.comparison.prices import prices
 from compilers.topology.families import build_topology
-from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarity import order
+from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.graphs import diameter_of
 
-Network = tuple[str, Mapping[str, int | str | None], int]
-CONFIGURED: dict[str, Network] = {
-    "PF": ("polarfly", {"q": 31}, 16),
-    "SF": ("slimfly", {"q": 23}, 18),
-    "DF1": ("dragonfly", {"h": 6, "a": 12}, 6),
-    "DF2": ("dragonfly", {"h": 27, "a": 6, "groups": 163}, 10),
-    "JF": ("jellyfish", {"nodes": 993, "degree": 32}, 16),
-    "FT": ("fat-tree", {"k": 18, "pods": 18}, 18),
+CONFIGURED = {
+    "PF": ComparedNetwork("polarfly", {"q": 31}, 16),
+    "SF": ComparedNetwork("slimfly", {"q": 23}, 18),
+    "DF1": ComparedNetwork("dragonfly", {"h": 6, "a": 12}, 6),
+    "DF2": ComparedNetwork("dragonfly", {"h": 27, "a": 6, "groups": 163}, 10),
+    "JF": ComparedNetwork("jellyfish", {"nodes": 993, "degree": 32}, 16),
+    "FT": ComparedNetwork("fat-tree", {"k": 18, "pods": 18}, 18),
 }
-"""Table V."""
+"""The networks of Table V."""
 TITLES = {
     "polarfly": "PolarFly",
     "slimfly": "Slim Fly",
@@ -40,30 +40,30 @@ TITLES = {
 }
 """Names of the families as the paper has them."""
 RADIXES, MOST_NODES = range(6, 37), 1_400
-"""Of figure 12."""
+"""The radixes, and the most switches of a network, of figure 12."""
+LEAST_RADIX = 18
+"""The radix from which on the paper compares bisections."""
 OF_TABLE_V = "The endpoints of Table V, which are put in, over the mean degree."
 NODES, NODES_PER_SWITCH = 1024, 2
-"""Of figure 15, and of a switch of its fat tree."""
-
-
-def _networks(*names: str) -> dict[str, tuple[Topology, int]]:
-    return {
-        name: (build_topology(family, parameters), hosts)
-        for name, (family, parameters, hosts) in CONFIGURED.items()
-        if name in names
-    }
+"""The nodes of figure 15, and those of a switch of its fat tree."""
+INJECTION_PORTS = 16
+"""The optical ports of a node of figure 15."""
+DISCONNECTED = 99
+"""In place of the diameter of a disconnected network."""
 
 
 def _smallest_cuts() -> dict[str, dict[float, float]]:
-    """By family and radix, the part of the links that is in the cut that METIS finds."""
+    """The part of the links in the cut that METIS finds, by family and radix."""
     compared = ("polarfly", "slimfly", "dragonfly")
     cuts_of: dict[str, dict[float, float]] = {
         name: {} for name in (*compared, "jellyfish", "fat-tree")
     }
     for design in within(RADIXES, among=families(compared, baselines=True)):
-        cut_by_radix, balanced = cuts_of[design.family], design.family != "dragonfly"
-        balanced = balanced or design.parameters["a"] == 2 * int(design.parameters["h"] or 0)
-        if balanced and design.nodes <= MOST_NODES and design.radix not in cut_by_radix:
+        cut_by_radix = cuts_of[design.family]
+        is_balanced = design.family != "dragonfly" or (
+            design.parameters["a"] == 2 * int(design.parameters["h"] or 0)
+        )
+        if is_balanced and design.nodes <= MOST_NODES and design.radix not in cut_by_radix:
             topology = build_topology(design.family, dict(design.parameters))
             cut_by_radix[design.radix] = bisection(topology).fraction
             if design.family == "polarfly":
@@ -91,25 +91,31 @@ def least_part(q: int) -> float:
 def bisections(_quick: bool) -> Evidence:
     """Figure 12: links in the cut that METIS finds, over the network radix."""
     cuts_of = _smallest_cuts()
-    ours = cuts_of["polarfly"]
-    below = {radix: part for radix, part in ours.items() if radix >= 18 and part <= 0.4}
+    compared = {
+        name: {radix: part for radix, part in cut_by_radix.items() if radix >= LEAST_RADIX}
+        for name, cut_by_radix in cuts_of.items()
+    }
+    polarfly = compared["polarfly"]
+    below = {radix: part for radix, part in polarfly.items() if part <= 0.4}
     cuts = ", ".join(f"{100 * part:.1f} % at radix {radix:g}" for radix, part in below.items())
-    random = [part / cuts_of["jellyfish"][radix] for radix, part in ours.items() if radix >= 18]
+    over_jellyfish = [part / compared["jellyfish"][radix] for radix, part in polarfly.items()]
     claims = (
         PaperClaim(
             "PolarFly of radix 18 and more: above 40 % at each",
             0.4,
-            min(part for radix, part in ours.items() if radix >= 18),
+            min(polarfly.values()),
             ">=",
             mistake=f"METIS finds a cut of {cuts}, which bounds the smallest one. From radix 24 on"
             " every cut has more than 40 %, by the eigenvalues.",
         ),
-        PaperClaim("above Jellyfish of the same size, at each: least ratio", 1, min(random), ">="),
+        PaperClaim(
+            "above Jellyfish of the same size, at each: least ratio", 1, min(over_jellyfish), ">="
+        ),
         *(
             PaperClaim(
                 f"above all of {TITLES[name]}'s there",
-                max(part for radix, part in cuts_of[name].items() if radix >= 18),
-                min(part for radix, part in ours.items() if radix >= 18),
+                max(compared[name].values()),
+                min(polarfly.values()),
                 ">=",
             )
             for name in ("slimfly", "dragonfly")
@@ -154,16 +160,16 @@ def bisections(_quick: bool) -> Evidence:
 def broken_links(_quick: bool) -> Evidence:
     """Figure 14: diameter and mean distance while links fail, of 100 runs the median one."""
     names = ("PF", "SF", "DF1", "JF", "FT")
-    runs = {n: resilience(run, 100) for n, (run, _) in _networks(*names).items()}
+    runs = {name: resilience(CONFIGURED[name].topology(), 100) for name in names}
     curve, ratio = runs["PF"].curve, {name: run.median for name, run in runs.items()}
     grown = {name: _widest(run.curve, 0.05) - _widest(run.curve, 0) for name, run in runs.items()}
     claims = (
         PaperClaim("PolarFly: diameter 4 with 5 % of links failed", 4, _widest(curve, 0.05)),
         PaperClaim("PolarFly: still 4 with 55 % failed", 4, _widest(curve, 0.55)),
         *(
-            PaperClaim(f"ER_7: diameter with {what} failed, {end}", printed, diameter)
-            for what, printed, diameters in without_one(7)
-            for end, diameter in zip(("least", "most"), diameters, strict=True)
+            PaperClaim(f"ER_7: diameter with {failed.what} failed, {end}", failed.printed, diameter)
+            for failed in without_one(7)
+            for end, diameter in (("least", failed.least), ("most", failed.most))
         ),
         *(
             PaperClaim(
@@ -197,7 +203,7 @@ def broken_links(_quick: bool) -> Evidence:
         ]
         for name, run in runs.items()
     }
-    networks = "; ".join(f"{name} {_words(*CONFIGURED[name][:2])}" for name in names)
+    networks = "; ".join(f"{name} {CONFIGURED[name].title()}" for name in names)
     setup = (
         f"Networks of Table V: {networks}.",
         "Of 100 runs that end when switches with hosts are disconnected, the one with the median"
@@ -206,63 +212,76 @@ def broken_links(_quick: bool) -> Evidence:
     return Evidence(claims, panels=failures(list(rows.items())), setup=setup)
 
 
-def _words(family: str, parameters: Mapping[str, int | str | None]) -> str:
-    return " ".join((family, *(f"{name}={value}" for name, value in parameters.items())))
+@dataclass(frozen=True, slots=True)
+class FailedElement:
+    """The diameters of ER_q without any one element of a kind."""
+
+    what: str
+    """The kind of element that fails, in words."""
+    printed: int
+    """The diameter that the paper prints."""
+    least: int
+    """The smallest diameter over all elements of the kind."""
+    most: int
+    """The largest one."""
 
 
-def without_one(q: int) -> tuple[tuple[str, int, tuple[int, int]], ...]:
-    """What fails, its diameter in print, and the least and largest over all cases of ER_q."""
+def without_one(q: int) -> tuple[FailedElement, ...]:
+    """The diameters of ER_q without one link of a quadric, another link, or a switch."""
     topology = build_topology("polarfly", {"q": q})
     whole = np.zeros((topology.graph.order,) * 2, np.bool_)
     whole[topology.graph.tails(), topology.graph.targets] = True
     of_quadrics, others = list[int](), list[int]()
-    for one, other in topology.graph.edges().tolist():
-        cut = whole.copy()
-        cut[one, other] = cut[other, one] = False
-        at_quadric = (topology.kind[[one, other]] == 0).any()
-        (of_quadrics if at_quadric else others).append(diameter_of(cut))
+    for u, v in topology.graph.edges().tolist():
+        without_link = whole.copy()
+        without_link[u, v] = without_link[v, u] = False
+        is_of_quadric = (topology.kind[[u, v]] == 0).any()
+        (of_quadrics if is_of_quadric else others).append(diameter_of(without_link))
     switches = []
     for switch in range(topology.graph.order):
-        left = np.delete(np.delete(whole, switch, 0), switch, 1)
-        switches.append(diameter_of(left))
+        without_switch = np.delete(np.delete(whole, switch, 0), switch, 1)
+        switches.append(diameter_of(without_switch))
     return (
-        ("a link of a quadric", 4, (min(of_quadrics), max(of_quadrics))),
-        ("another link", 3, (min(others), max(others))),
-        ("a switch", 3, (min(switches), max(switches))),
+        FailedElement("a link of a quadric", 4, min(of_quadrics), max(of_quadrics)),
+        FailedElement("another link", 3, min(others), max(others)),
+        FailedElement("a switch", 3, min(switches), max(switches)),
     )
 
 
 def _widest(curve: Sequence[FailurePoint], fraction: float) -> int:
-    """The largest diameter about a fraction of failed links; a disconnected network has 99."""
+    """The largest diameter about a fraction of failed links; DISCONNECTED counts as one."""
     near = (point for point in curve if abs(point.fraction - fraction) < 0.01)
-    return max(point.diameter or 99 for point in near)
+    return max(point.diameter or DISCONNECTED for point in near)
 
 
 def port_costs(_quick: bool) -> Evidence:
     """Figure 15: optical ports for each of 1,024 nodes at the load that it sustains.
 
-    A direct network has as many ports for a host as fill its fullest link under uniform traffic; a
-    Dragonfly, whose tables here do not take its usual routes, as Table V has.
+    A switch of PolarFly and of Slim Fly has as many hosts as fill its fullest link under uniform
+    traffic. Our tables do not take Dragonfly's usual routes, so it has the hosts of Table V.
     """
     price = prices()
-    direct, tree = price.saturation_permutation_direct, price.saturation_permutation_indirect
-    networks = _networks("PF", "SF", "DF1")
-    degree = {name: 2 * t.graph.size / t.graph.order for name, (t, _) in networks.items()}
-    full = {name: uniform(networks[name][0]).full_throughput_hosts for name in ("PF", "SF")}
-    full["DF1"] = networks["DF1"][1]
+    topologies = {name: CONFIGURED[name].topology() for name in ("PF", "SF", "DF1")}
+    degree = {name: 2 * t.graph.size / t.graph.order for name, t in topologies.items()}
+    hosts = {name: uniform(topologies[name]).full_throughput_hosts for name in ("PF", "SF")}
+    hosts["DF1"] = CONFIGURED["DF1"].hosts
     levels = int(log2(NODES // NODES_PER_SWITCH)) + 1
     switches = (levels - 1) * NODES // NODES_PER_SWITCH + NODES // NODES_PER_SWITCH // 2
-    injection = 16
-    a_host = {name: injection * degree[name] / full[name] for name in full}
+    ports_a_host = {name: INJECTION_PORTS * degree[name] / hosts[name] for name in hosts}
     ports = {
-        "PolarFly": a_host["PF"],
-        "Slim Fly": a_host["SF"],
-        "Dragonfly": a_host["DF1"],
-        "Fat tree": (switches * 2 * injection + NODES * injection) / NODES,
+        "PolarFly": ports_a_host["PF"],
+        "Slim Fly": ports_a_host["SF"],
+        "Dragonfly": ports_a_host["DF1"],
+        "Fat tree": (switches * 2 * INJECTION_PORTS + NODES * INJECTION_PORTS) / NODES,
     }
     uniform_cost = {name: count / ports["PolarFly"] for name, count in ports.items()}
-    loaded = uniform_cost["Fat tree"] * direct / tree
-    ratio = {name: hosts / degree[name] for name, (_, hosts) in networks.items()}
+    permutation_cost = {
+        **uniform_cost,
+        "Fat tree": uniform_cost["Fat tree"]
+        * price.saturation_permutation_direct
+        / price.saturation_permutation_indirect,
+    }
+    ratio = {name: CONFIGURED[name].hosts / degree[name] for name in topologies}
     claims = (
         PaperClaim(
             "PolarFly: injection over all bandwidth, 1:2",
@@ -280,21 +299,25 @@ def port_costs(_quick: bool) -> Evidence:
             uniform_cost["Fat tree"],
             rounding=0.005,
         ),
-        PaperClaim("Fat tree, permutations: 2.68 times", 2.68, loaded, rounding=0.005),
+        PaperClaim(
+            "Fat tree, permutations: 2.68 times",
+            2.68,
+            permutation_cost["Fat tree"],
+            rounding=0.005,
+        ),
         PaperClaim("Slim Fly: about 20 % more", 1.2, uniform_cost["Slim Fly"], reading_error=0.05),
         PaperClaim(
             "Dragonfly: 6 modules, not 4", 1.5, uniform_cost["Dragonfly"], reading_error=0.05
         ),
     )
     rows = tuple(
-        (name, count, uniform_cost[name], loaded if name == "Fat tree" else uniform_cost[name])
-        for name, count in ports.items()
+        (name, count, uniform_cost[name], permutation_cost[name]) for name, count in ports.items()
     )
     panels = tuple(
         Panel(f"Cost per node, {title}", "", "times PolarFly", _bars(costs), steps=True)
         for title, costs in (
-            ("uniform traffic", {row[0]: row[2] for row in rows}),
-            ("permutations", {row[0]: row[3] for row in rows}),
+            ("uniform traffic", uniform_cost),
+            ("permutations", permutation_cost),
         )
     )
     heads = ("network", "optical ports a node", "uniform", "permutations")
@@ -306,6 +329,7 @@ def port_costs(_quick: bool) -> Evidence:
 
 
 def _bars(values: Mapping[str, float]) -> tuple[Curve, ...]:
+    """A bar for each value, as curves with steps."""
     return tuple(
         Curve(name, (n - 0.4, n + 0.4), (value,)) for n, (name, value) in enumerate(values.items())
     )

@@ -5,11 +5,12 @@ The networks are those of Table 3, and small ones of the same kinds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
+from typing import NamedTuple
 
 from compilers.drawing.plots import Curve, Panel
+from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.latency_curves import (
     PaperFabric,
@@ -24,27 +25,17 @@ from extensions.simulation.collective_completion import completion_time
 from extensions.simulation.latency_curve import LatencyCurve
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedNetwork:
-    """A network of Table 3."""
-
-    family: str
-    """The family of the topology."""
-    parameters: Mapping[str, int | str | None]
-    """The parameters of the topology, as in a spec."""
-    hosts: int
-    """Hosts at each switch that has some."""
-    group: int = 0
-    """Switches of a supernode, group or pod, in the order of their numbers; 0 in a network that has
-    none."""
-
-
 def networks(quick: bool) -> dict[str, ComparedNetwork]:
-    """By their short names, PolarStar's first."""
+    """The networks by their short names, PolarStar's first.
+
+    Args:
+        quick: whether small networks of the same kinds are simulated.
+    """
     return SMALLER if quick else CONFIGURED
 
 
 def _star(q: int, supernode: str, degree: int, hosts: int, group: int) -> ComparedNetwork:
+    """A PolarStar with supernodes of `group` switches."""
     parameters: dict[str, int | str | None] = {"q": q, "supernode": supernode, "degree": degree}
     return ComparedNetwork("polarstar", parameters, hosts, group)
 
@@ -70,7 +61,7 @@ SMALLER = {
     "MF": ComparedNetwork("megafly", {"h": 3, "a": 6}, 3, 6),
     "FT": ComparedNetwork("fat-tree", {"k": 6, "pods": 6}, 6),
 }
-"""Of about a tenth of the routers."""
+"""Networks of the same kinds with about a tenth of the routers."""
 
 
 PATTERNS = ("uniform", "permutation", "shuffle", "reverse")
@@ -78,124 +69,141 @@ ROUTINGS = ("MIN", "UGAL")
 ALL_PATHS = ("BF", "HX", "SF", "MF", "FT")
 """Networks whose packets take any shortest path (§9.3); the others have one for each pair."""
 MOTIFS = {"Allreduce": "tree-allreduce", "Sweep3D": "sweep3d"}
-MESSAGES = {"Allreduce": (16 << 10, 64 << 10), "Sweep3D": (1 << 10, 1 << 10)}
-"""Bytes for a look and in full; the paper's are not legible."""
+QUICK_MESSAGES = {"Allreduce": 16 << 10, "Sweep3D": 1 << 10}
+"""Bytes of a motif's messages in small networks."""
+MESSAGES = {"Allreduce": 64 << 10, "Sweep3D": 1 << 10}
+"""Bytes of a motif's messages in whole networks; the paper's are not legible."""
+MOTIF_NETWORKS = ("PS-IQ", "DF", "HX", "FT")
+"""The networks of figure 11."""
+STARS = ("PS-IQ", "PS-Pal")
+"""The PolarStars of figures 9 and 10."""
 ALIKE = 0.1
 """By which "comparable" and "similar" values may differ: no figure is printed."""
-Curves = Mapping[tuple[str, str, str], LatencyCurve]
+
+
+class CurveKey(NamedTuple):
+    """A network that is simulated under a traffic pattern."""
+
+    pattern: str
+    """The traffic pattern."""
+    rule: str
+    """The routing, of `ROUTINGS`."""
+    network: str
+    """The short name of the network."""
+
+
+Curves = Mapping[CurveKey, LatencyCurve]
+
+
+class MotifKey(NamedTuple):
+    """A network that is simulated under a motif."""
+
+    rule: str
+    """The routing, of `ROUTINGS`."""
+    network: str
+    """The short name of the network."""
 
 
 def synthetic(quick: bool) -> Evidence:
     """Figure 9: eight networks under four patterns, minimally and adaptively routed."""
-    among = networks(quick)
-    curves = _curves(quick, among, PATTERNS)
-    held = {key: most_accepted(curve) for key, curve in curves.items()}
-    claims = _synthetic_claims(held)
-    panels = panels_of(_named(curves))
-    setup = (*_setup(quick, among), *deadlocks_of(curves.items()))
-    return Evidence(claims, panels=panels, setup=setup, quick=quick)
-
-
-def _synthetic_claims(held: Mapping[tuple[str, str, str], float]) -> tuple[PaperClaim, ...]:
-    """What the paper says of figure 9. held: the accepted load by pattern, routing and network."""
-    best = [_best(held, pattern) for pattern in PATTERNS]
-    stars = ("PS-IQ", "PS-Pal")
-    return (
-        *(
-            PaperClaim(
-                f"{name} is better than {star}: uniform, MIN, all minimal paths",
-                held["uniform", "MIN", star],
-                held["uniform", "MIN", name],
-                ">=",
-            )
-            for name in ("SF", "BF")
-            for star in stars
-        ),
-        *(
-            _alike(
-                f"but marginally: {name} to {star}, uniform, MIN",
-                held["uniform", "MIN", star],
-                held["uniform", "MIN", name],
-            )
-            for name in ("SF", "BF")
-            for star in stars
-        ),
-        *(
-            PaperClaim(
-                f"{star} carries more than DF: {pattern}, UGAL",
-                held[pattern, "UGAL", "DF"],
-                held[pattern, "UGAL", star],
-                ">=",
-            )
-            for star in stars
-            for pattern in PATTERNS
-        ),
-        *(
-            PaperClaim(
-                f"{star} is comparable to BF: {pattern}, UGAL",
-                1,
-                held[pattern, "UGAL", star] / held[pattern, "UGAL", "BF"],
-                reading_error=ALIKE,
-            )
-            for star in stars
-            for pattern in PATTERNS
-        ),
-        *(
-            PaperClaim(
-                f"{name} is poor under bit shuffle, {rule}: below PS and BF",
-                min(held["shuffle", rule, rival] for rival in (*stars, "BF")),
-                held["shuffle", rule, name],
-                "<=",
-            )
-            for name in ("DF", "MF")
-            for rule in ROUTINGS
-        ),
-        *(
-            PaperClaim(
-                f"MF is better under bit reverse, {rule}",
-                held["shuffle", rule, "MF"],
-                held["reverse", rule, "MF"],
-                ">=",
-            )
-            for rule in ROUTINGS
-        ),
+    compared = networks(quick)
+    curves = _curves(quick, compared, PATTERNS)
+    accepted = {key: most_accepted(curve) for key, curve in curves.items()}
+    claims = (
+        *_uniform_claims(accepted),
+        *_adaptive_claims(accepted),
+        *_bit_pattern_claims(accepted),
         PaperClaim(
             "HX or SF sustains the most, UGAL: patterns of four, most of them",
             3,
-            sum(name in ("HX", "SF") for name in best),
+            sum(_best(accepted, pattern) in ("HX", "SF") for pattern in PATTERNS),
             ">=",
         ),
     )
+    panels = panels_of(_named(curves))
+    setup = (*_setup(quick, compared), *deadlocks_of(curves.items()))
+    return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
-def _setup(quick: bool, among: Mapping[str, ComparedNetwork]) -> tuple[str, ...]:
-    fabrics = (_fabric(name, network, rule) for name, network in among.items() for rule in ROUTINGS)
+def _uniform_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]:
+    """The paper's words on figure 9's uniform traffic, from the largest accepted loads."""
+    pairs = [(name, star) for name in ("SF", "BF") for star in STARS]
+    minimal = {
+        key.network: load
+        for key, load in accepted.items()
+        if (key.pattern, key.rule) == ("uniform", "MIN")
+    }
+    for name, star in pairs:
+        says = f"{name} is better than {star}: uniform, MIN, all minimal paths"
+        yield PaperClaim(says, minimal[star], minimal[name], ">=")
+    for name, star in pairs:
+        says = f"but marginally: {name} to {star}, uniform, MIN"
+        yield _alike(says, minimal[star], minimal[name])
+
+
+def _adaptive_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]:
+    """The paper's words on figure 9's adaptive routing, from the largest accepted loads."""
+    adaptive = {
+        (key.pattern, key.network): load for key, load in accepted.items() if key.rule == "UGAL"
+    }
+    cases = [(star, pattern) for star in STARS for pattern in PATTERNS]
+    for star, pattern in cases:
+        says = f"{star} carries more than DF: {pattern}, UGAL"
+        yield PaperClaim(says, adaptive[pattern, "DF"], adaptive[pattern, star], ">=")
+    for star, pattern in cases:
+        says = f"{star} is comparable to BF: {pattern}, UGAL"
+        ratio = adaptive[pattern, star] / adaptive[pattern, "BF"]
+        yield PaperClaim(says, 1, ratio, reading_error=ALIKE)
+
+
+def _bit_pattern_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]:
+    """The paper's words on figure 9's bit shuffle and reverse, from the largest accepted loads."""
+    for name in ("DF", "MF"):
+        for rule in ROUTINGS:
+            least = min(accepted[CurveKey("shuffle", rule, rival)] for rival in (*STARS, "BF"))
+            says = f"{name} is poor under bit shuffle, {rule}: below PS and BF"
+            yield PaperClaim(says, least, accepted[CurveKey("shuffle", rule, name)], "<=")
+    for rule in ROUTINGS:
+        yield PaperClaim(
+            f"MF is better under bit reverse, {rule}",
+            accepted[CurveKey("shuffle", rule, "MF")],
+            accepted[CurveKey("reverse", rule, "MF")],
+            ">=",
+        )
+
+
+def _best(accepted: Mapping[CurveKey, float], pattern: str) -> str:
+    """The network that accepts the most under a pattern, adaptively routed."""
+    loads = {
+        key.network: load
+        for key, load in accepted.items()
+        if (key.pattern, key.rule) == (pattern, "UGAL")
+    }
+    return max(loads, key=lambda name: loads[name])
+
+
+def _setup(quick: bool, compared: Mapping[str, ComparedNetwork]) -> tuple[str, ...]:
+    """Lines that say what was simulated."""
+    fabrics = (
+        _fabric(name, network, rule) for name, network in compared.items() for rule in ROUTINGS
+    )
     return setup_of(fabrics, quick)
 
 
-def _best(held: Mapping[tuple[str, str, str], float], pattern: str) -> str:
-    """The network that accepts the most under a pattern, adaptively routed."""
-    accepted = {
-        name: load for (p, rule, name), load in held.items() if (p, rule) == (pattern, "UGAL")
-    }
-    return max(accepted, key=lambda name: accepted[name])
-
-
 def adversarial(quick: bool) -> Evidence:
-    """Figure 10: all endpoints of a supernode or group to those of one other."""
-    among = {n: rival for n, rival in networks(quick).items() if rival.group}
-    curves = _curves(quick, among, ("adversarial",))
+    """Figure 10: all endpoints of a supernode or group send to those of one other."""
+    grouped = {name: network for name, network in networks(quick).items() if network.group}
     trees = {"FT": networks(quick)["FT"]}
-    tree = _curves(quick, trees, ("longest",))
-    held = {
-        (rule, name): most_accepted(curve) for (_, rule, name), curve in (curves | tree).items()
-    }
+    of_groups = _curves(quick, grouped, ("adversarial",))
+    of_trees = _curves(quick, trees, ("longest",))
+    curves = of_groups | of_trees
+    accepted = {(key.rule, key.network): most_accepted(curve) for key, curve in curves.items()}
     claims = [
         *(
             PaperClaim(
                 f"{name} saturates below the star products, {rule}",
-                min(held[rule, rival] for rival in ("PS-IQ", "PS-Pal", "BF")),
-                held[rule, name],
+                min(accepted[rule, rival] for rival in (*STARS, "BF")),
+                accepted[rule, name],
                 "<=",
             )
             for name in ("DF", "MF")
@@ -204,69 +212,92 @@ def adversarial(quick: bool) -> Evidence:
         *(
             PaperClaim(
                 f"PS-IQ is better than {name}, {rule}",
-                held[rule, name],
-                held[rule, "PS-IQ"],
+                accepted[rule, name],
+                accepted[rule, "PS-IQ"],
                 ">=",
             )
             for name in ("BF", "PS-Pal")
             for rule in ROUTINGS
         ),
     ]
-    renamed = {("adversarial", rule, name): curve for (_, rule, name), curve in tree.items()}
-    panels = panels_of(_named(curves | renamed))
-    setup = (*_setup(quick, among | trees), *deadlocks_of((curves | tree).items()))
+    # The tree has its own adversarial pattern. It is drawn with the others.
+    drawn_trees = {key._replace(pattern="adversarial"): curve for key, curve in of_trees.items()}
+    panels = panels_of(_named(of_groups | drawn_trees))
+    setup = (*_setup(quick, grouped | trees), *deadlocks_of(curves.items()))
     return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
 
 
 def _curves(
-    quick: bool, among: Mapping[str, ComparedNetwork], patterns: Iterable[str]
-) -> dict[tuple[str, str, str], LatencyCurve]:
-    """By pattern, routing and network; a network is compiled once for all patterns."""
-    curves = {
-        (pattern, rule, name): simulated_curve(fabric, pattern, quick)
-        for name, network in among.items()
-        for rule in ROUTINGS
-        for fabric in (_fabric(name, network, rule),)
+    quick: bool, compared: Mapping[str, ComparedNetwork], patterns: Iterable[str]
+) -> dict[CurveKey, LatencyCurve]:
+    """The curves by pattern, routing and network; a network is compiled once for all patterns."""
+    curves = {}
+    for name, network in compared.items():
+        for rule in ROUTINGS:
+            fabric = _fabric(name, network, rule)
+            for pattern in patterns:
+                curves[CurveKey(pattern, rule, name)] = simulated_curve(fabric, pattern, quick)
+    in_order = (
+        CurveKey(pattern, rule, name)
         for pattern in patterns
-    }
-    return {
-        (pattern, rule, name): curves[pattern, rule, name]
-        for pattern in patterns
         for rule in ROUTINGS
-        for name in among
-    }
+        for name in compared
+    )
+    return {key: curves[key] for key in in_order}
 
 
 def _named(curves: Curves) -> dict[tuple[str, str], LatencyCurve]:
-    return {(p, f"{name}-{rule}"): curve for (p, rule, name), curve in curves.items()}
+    """The curves by pattern, and by network and routing in words."""
+    return {(key.pattern, f"{key.network}-{key.rule}"): curve for key, curve in curves.items()}
 
 
 def _fabric(name: str, network: ComparedNetwork, rule: str) -> PaperFabric:
-    routes = f"{rule}, all shortest paths" if name in ALL_PATHS else rule
-    topology = {"family": network.family, **network.parameters}
-    return PaperFabric(topology, network.hosts, routes, network.group)
+    """A network with the routes that the paper gives it."""
+    return network.fabric(f"{rule}, all shortest paths" if name in ALL_PATHS else rule)
 
 
 def motifs(quick: bool) -> Evidence:
     """Figure 11: how long Allreduce and Sweep3D take, on four networks."""
-    compared = networks(quick)
-    time = {
-        (motif, rule, name): _cycles(motif, _fabric(name, compared[name], rule), quick)
+    compared = {name: networks(quick)[name] for name in MOTIF_NETWORKS}
+    cycles = {
+        motif: {
+            MotifKey(rule, name): _cycles(motif, _fabric(name, network, rule), quick)
+            for rule in ROUTINGS
+            for name, network in compared.items()
+        }
         for motif in MOTIFS
-        for rule in ROUTINGS
-        for name in ("PS-IQ", "DF", "HX", "FT")
     }
-    reduce = {key[1:]: cycles for key, cycles in time.items() if key[0] == "Allreduce"}
-    sweep = {key[1:]: cycles for key, cycles in time.items() if key[0] == "Sweep3D"}
+    claims = _motif_claims(cycles["Allreduce"], cycles["Sweep3D"])
+    panels = tuple(Panel(motif, "", "cycles", _bars(cycles[motif]), steps=True) for motif in MOTIFS)
+    sizes = QUICK_MESSAGES if quick else MESSAGES
+    setup = (
+        "A cycle is a flit of 64 bytes; 4 virtual channels, any free one is taken; 128 flits"
+        " a port; packets of 4 flits; a motif once, with seed 0, in a network that is empty.",
+        *(f"{motif}: {MOTIFS[motif]}, {sizes[motif]:,} bytes." for motif in MOTIFS),
+        *_setup(quick, compared)[2:],
+    )
+    return Evidence(claims, panels=panels, setup=setup, quick=quick)
+
+
+def _motif_claims(
+    allreduce: Mapping[MotifKey, float], sweep: Mapping[MotifKey, float]
+) -> tuple[PaperClaim, ...]:
+    """The paper's words on figure 11, from the cycles of both motifs."""
+    reduce = {(key.rule, key.network): cycles for key, cycles in allreduce.items()}
+    sweep3d = {(key.rule, key.network): cycles for key, cycles in sweep.items()}
     star = reduce["UGAL", "PS-IQ"]
-    others = [cycles for (_, name), cycles in reduce.items() if name != "FT"]
-    claims = [
+    others = [cycles for key, cycles in allreduce.items() if key.network != "FT"]
+    return (
         _slower("Allreduce is fastest on FT, MIN", reduce["MIN", "FT"], min(others)),
         _alike("FT is alike with MIN and UGAL", reduce["MIN", "FT"], reduce["UGAL", "FT"]),
         *(
-            _slower(f"Allreduce, {name}: MIN is slower than UGAL", reduce["UGAL", name], slow)
-            for (rule, name), slow in reduce.items()
-            if rule == "MIN" and name != "FT"
+            _slower(
+                f"Allreduce, {key.network}: MIN is slower than UGAL",
+                reduce["UGAL", key.network],
+                cycles,
+            )
+            for key, cycles in allreduce.items()
+            if key.rule == "MIN" and key.network != "FT"
         ),
         _alike("Allreduce, UGAL: PS-IQ is comparable to FT", reduce["UGAL", "FT"], star),
         _slower("Allreduce, UGAL: HX is slower than PS-IQ", star, reduce["UGAL", "HX"]),
@@ -274,49 +305,43 @@ def motifs(quick: bool) -> Evidence:
             _slower(f"Allreduce, {rule}: DF is slower", reduce[rule, "PS-IQ"], reduce[rule, "DF"])
             for rule in ROUTINGS
         ),
-        _slower("Sweep3D, MIN: DF is slower", sweep["MIN", "PS-IQ"], sweep["MIN", "DF"]),
-        _alike("but marginally: DF to PS-IQ", sweep["MIN", "PS-IQ"], sweep["MIN", "DF"]),
+        _slower("Sweep3D, MIN: DF is slower", sweep3d["MIN", "PS-IQ"], sweep3d["MIN", "DF"]),
+        _alike("but marginally: DF to PS-IQ", sweep3d["MIN", "PS-IQ"], sweep3d["MIN", "DF"]),
         *(
-            _alike(f"Sweep3D, UGAL: alike {name}", sweep["UGAL", name], sweep["UGAL", "PS-IQ"])
+            _alike(f"Sweep3D, UGAL: alike {name}", sweep3d["UGAL", name], sweep3d["UGAL", "PS-IQ"])
             for name in ("HX", "FT")
         ),
-        _slower("Sweep3D, UGAL: DF is slower", sweep["UGAL", "PS-IQ"], sweep["UGAL", "DF"]),
+        _slower("Sweep3D, UGAL: DF is slower", sweep3d["UGAL", "PS-IQ"], sweep3d["UGAL", "DF"]),
         _slower(
             "PS-IQ gains less by UGAL with Sweep3D: MIN over UGAL, against Allreduce's",
-            sweep["MIN", "PS-IQ"] / sweep["UGAL", "PS-IQ"],
+            sweep3d["MIN", "PS-IQ"] / sweep3d["UGAL", "PS-IQ"],
             reduce["MIN", "PS-IQ"] / star,
         ),
-    ]
-    names = [f"{name}-{rule}" for rule in ROUTINGS for name in ("PS-IQ", "DF", "HX", "FT")]
-    panels = []
-    for motif, cycles in (("Allreduce", reduce), ("Sweep3D", sweep)):
-        bars = tuple(
-            Curve(name, (n - 0.4, n + 0.4), (value,))
-            for n, (name, value) in enumerate(zip(names, cycles.values(), strict=True))
-        )
-        panels.append(Panel(motif, "", "cycles", bars, steps=True))
-    setup = (
-        "A cycle is a flit of 64 bytes; 4 virtual channels, any free one is taken; 128 flits"
-        " a port; packets of 4 flits; a motif once, with seed 0, in a network that is empty.",
-        *(f"{motif}: {MOTIFS[motif]}, {MESSAGES[motif][not quick]:,} bytes." for motif in MOTIFS),
-        *_setup(quick, {name: compared[name] for name in ("PS-IQ", "DF", "HX", "FT")})[2:],
     )
-    return Evidence(tuple(claims), panels=tuple(panels), setup=setup, quick=quick)
+
+
+def _bars(cycles: Mapping[MotifKey, float]) -> tuple[Curve, ...]:
+    """A bar for each network and routing, as curves with steps."""
+    return tuple(
+        Curve(f"{key.network}-{key.rule}", (n - 0.4, n + 0.4), (value,))
+        for n, (key, value) in enumerate(cycles.items())
+    )
 
 
 def _cycles(motif: str, fabric: PaperFabric, quick: bool) -> float:
-    """Endless where a motif does not end, in a deadlock."""
+    """The cycles until a motif has ended; infinite if it ends in a deadlock."""
     build = fabric.build()
     settings = settings_for(build, (), 0, (), fabric.simulated_routing())
-    small, large = MESSAGES[motif]
-    size = small if quick else large
+    size = (QUICK_MESSAGES if quick else MESSAGES)[motif]
     completion = completion_time(build, MOTIFS[motif], size, fabric.hosts, settings)
     return inf if completion.cycles is None else float(completion.cycles)
 
 
 def _slower(says: str, fast: float, slow: float) -> PaperClaim:
+    """The claim that one time is at least another."""
     return PaperClaim(says, fast, slow, ">=")
 
 
-def _alike(says: str, one: float, other: float) -> PaperClaim:
-    return PaperClaim(f"{says}: ratio", 1, other / one, reading_error=ALIKE)
+def _alike(says: str, first: float, second: float) -> PaperClaim:
+    """The claim that two values are comparable."""
+    return PaperClaim(f"{says}: ratio", 1, second / first, reading_error=ALIKE)
