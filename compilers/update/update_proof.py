@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from compilers.update.move_plan import NO_ROUND, Update
 from compilers.update.order import Levels, levels
 
 Progress = Callable[[int, int], None]
-"""Called with destinations done and all."""
+"""Called with how many destinations are done, and how many there are."""
 UPDATE_EXAMPLES = 10
 """The most faults that a proof names."""
 NOT_HOME = 2 * MOST_HOPS
@@ -88,7 +89,7 @@ def prove(
     """
     d = update.difference
     common = d.nodes.destinations(d.old, d.new)
-    states = list(_states(update, mixtures, seed))
+    states = list(_move_states(update, mixtures, seed))
     pairs = longest = bound = done = 0
     faults: list[UpdateFault] = []
     for block in levels(d.new, d.fibs, d.compare):
@@ -97,28 +98,67 @@ def prove(
             cells = Cells.of(update, block, kept)
             bound = max(bound, cells.bound)
             pairs += int(cells.sources.sum())
-            for round, carried_out in states:
-                hops, wrong = cells.walk(carried_out)
-                longest = max(longest, hops)
+            for state in states:
+                walked = cells.walk(state.carried_out)
+                longest = max(longest, walked.longest)
                 if len(faults) < UPDATE_EXAMPLES:
-                    faults += cells.faults(round, wrong)[: UPDATE_EXAMPLES - len(faults)]
+                    in_state = cells.faults(state.round, walked.faulty)
+                    faults += in_state[: UPDATE_EXAMPLES - len(faults)]
         done += len(block.destinations)
         if progress:
             progress(done, d.new.tables.switches)
     return Proof(len(states), pairs, longest, bound, tuple(faults))
 
 
-def _states(update: Update, mixtures: int, seed: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Yield all states: the round, and uint8[M], the last round that each switch has carried
-    out.
-    """
+@dataclass(frozen=True, slots=True, eq=False)
+class MoveState:
+    """A state of M switches during a move."""
+
+    round: int
+    """The round that the state is within, or at the end of."""
+    carried_out: NDArray[np.uint8]
+    """uint8[M], the last round that each switch has carried out."""
+
+
+def _move_states(update: Update, mixtures: int, seed: int) -> Iterator[MoveState]:
+    """The states that are walked: some random mixtures of each round, and its end."""
     count = len(update.nodes.datapath_id)
     random = np.random.default_rng(seed)
-    yield 0, np.zeros(count, np.uint8)
+    yield MoveState(0, np.zeros(count, np.uint8))
     for round in range(1, update.last):
         for _ in range(mixtures):
-            yield round, (round - random.integers(2, size=count)).astype(np.uint8)
-        yield round, np.full(count, round, np.uint8)
+            yield MoveState(round, (round - random.integers(2, size=count)).astype(np.uint8))
+        yield MoveState(round, np.full(count, round, np.uint8))
+
+
+class Walked(NamedTuple):
+    """The result of walking all packets in a state."""
+
+    longest: int
+    """The links of the longest path."""
+    faulty: dict[str, NDArray[np.bool_]]
+    """By fault in words bool[M, D], the cells whose packets have it."""
+
+
+class Followed(NamedTuple):
+    """What becomes of packets in transit from each cell."""
+
+    hops: NDArray[np.uint8]
+    """uint8[M, D], the most links that packets take."""
+    lost: NDArray[np.bool_]
+    """bool[M, D], whether they may be lost."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodePlaces:
+    """The vertices of a build as places among the M switches of a move."""
+
+    vertex: NDArray[np.int64]
+    """int64[M], the vertex of each place; negative: the build does not have this switch."""
+    node: NDArray[np.int64]
+    """int64[S], the place of each vertex; negative or `NO_ROUND`: none."""
+    count: int
+    """M."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,9 +211,10 @@ class Cells:
         d, n = update.difference, update.nodes
         new, count = block.destinations[kept], len(n.datapath_id)
         old = n.prefix[new]  # the destinations as vertices of the old build
-        places_before, places_after = (n.before, n.node_before), (n.after, n.node_after)
-        before = _next_nodes(d.fibs_before, old, places_before, count)
-        after = _next_nodes(d.fibs, new, places_after, count)
+        places_before = NodePlaces(n.before, n.node_before, count)
+        places_after = NodePlaces(n.after, n.node_after, count)
+        before = _next_nodes(d.fibs_before, old, places_before)
+        after = _next_nodes(d.fibs, new, places_after)
         level = np.full(before.shape[1:], NEVER_ARRIVES, np.uint8)
         level[:count][n.after >= 0] = block.cells[:, kept][n.after[n.after >= 0]]
         changed = block.changed[:, kept][n.after] & (n.after >= 0)[:, None]
@@ -189,23 +230,19 @@ class Cells:
             level=level,
             changed=changed,
             home=n.node_after[new],
-            bounces_before=_next_nodes(d.bounces_before, old, places_before, count),
-            bounces_after=_next_nodes(d.bounces, new, places_after, count),
+            bounces_before=_next_nodes(d.bounces_before, old, places_before),
+            bounces_after=_next_nodes(d.bounces, new, places_after),
             spreads_before=_spreading(d.old, d.fib_before, old, n.before),
             spreads_after=_spreading(d.new, d.fib, new, n.after),
             sources=sources,
             bound=bound,
         )
 
-    def walk(self, carried_out: NDArray[np.uint8]) -> tuple[int, dict[str, NDArray[np.bool_]]]:
+    def walk(self, carried_out: NDArray[np.uint8]) -> Walked:
         """Walk all packets in a state.
 
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
-
-        Returns:
-            The links of the longest path; and by fault in words bool[M, D], the cells whose packets
-            have it.
         """
         count = len(carried_out)
         state = self._state(carried_out)
@@ -225,7 +262,7 @@ class Cells:
             ),
         }
         longest = int(hops[arrived].max(initial=0))
-        return longest, {fault: self.sources & cells for fault, cells in wrong.items()}
+        return Walked(longest, {fault: self.sources & cells for fault, cells in wrong.items()})
 
     def hops(self, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
         """The links of each pair's path in a state, int8[M, D]; LOST where there is none.
@@ -322,15 +359,11 @@ class Cells:
             turned[:, :count] = after
         return turned[:, :count]
 
-    def _follow(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    def _follow(self, flat: NDArray[np.int64]) -> Followed:
         """Follow packets in transit by next hops.
 
         Args:
             flat: int64[W, M + 1, D], of `_State`.
-
-        Returns:
-            uint8[M, D], the most links that packets take from each cell; and bool[M, D], whether
-            they may be lost.
         """
         count, width = flat.shape[1] - 1, flat.shape[2]
         hops = np.full(flat.shape[1:], NOT_HOME, np.uint8)
@@ -344,13 +377,18 @@ class Cells:
             most += most < NOT_HOME
             most[self.home[delivers], column[delivers]] = 0
             hops = most
-        return hops[:count], hops[:count] == NOT_HOME
+        return Followed(hops[:count], hops[:count] == NOT_HOME)
 
-    def faults(self, round: int, wrong: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
-        """The first faults in a state after or within a round. wrong: of `walk`."""
+    def faults(self, round: int, faulty: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
+        """The first faults in a state after or within a round.
+
+        Args:
+            round: of the state.
+            faulty: of `walk`.
+        """
         n, examples = self.update.nodes, []
         names = self.update.new.wiring.names
-        for fault, cells in wrong.items():
+        for fault, cells in faulty.items():
             for node, column in np.argwhere(cells)[:UPDATE_EXAMPLES].tolist():
                 source, destination = names[n.after[node]], names[n.after[self.home[column]]]
                 examples.append(UpdateFault(round, source, destination, fault))
@@ -449,38 +487,31 @@ def _any_at(cells: NDArray[np.bool_], neighbours: NDArray[np.int64]) -> NDArray[
 
 
 def _next_nodes(
-    fibs: tuple[Fib, ...],
-    ends: NDArray[np.int64],
-    places: tuple[NDArray[np.int64], NDArray[np.int64]],
-    count: int,
+    fibs: tuple[Fib, ...], ends: NDArray[np.int64], places: NodePlaces
 ) -> NDArray[np.int32]:
-    """The next switches as places in the matching, int32[W, M + 1, D].
+    """The next switches as places among the switches of the move, int32[W, M + 1, D].
 
     Args:
         fibs: the next hops of a build on W paths.
         ends: int64[D], destinations, its vertices.
-        places: the vertex of each place, and the place of each vertex.
-        count: M, how many places there are.
+        places: of the build's vertices.
     """
     if not fibs:
-        return np.zeros((0, count + 1, len(ends)), np.int32)
-    return np.stack([_at_nodes(fib.next_switch(ends), *places, count) for fib in fibs])
+        return np.zeros((0, places.count + 1, len(ends)), np.int32)
+    return np.stack([_at_places(fib.next_switch(ends), places) for fib in fibs])
 
 
-def _at_nodes(
-    step: NDArray[np.int32], vertex: NDArray[np.int64], node: NDArray[np.int64], count: int
-) -> NDArray[np.int32]:
-    """The next switches as places in the matching, int32[M + 1, D].
+def _at_places(step: NDArray[np.int32], places: NodePlaces) -> NDArray[np.int32]:
+    """The next switches as places among the switches of the move, int32[M + 1, D].
 
     Args:
         step: int32[S, D], the next switches as vertices of a build.
-        vertex: int64[M], the vertex of each place; -1: none.
-        node: int64[S], the place of each vertex.
-        count: M.
+        places: of these vertices.
     """
-    places = np.append(node, np.int64(count))  # what is dropped goes to the last place
-    places[places == NO_ROUND] = count
+    count = places.count
+    place_of = np.append(places.node, np.int64(count))  # dropped packets go to the last place
+    place_of[place_of == NO_ROUND] = count
     at_places = np.full((count + 1, step.shape[1]), count, np.int32)
-    present = vertex >= 0
-    at_places[:count][present] = places[np.where(step >= 0, step, -1)][vertex[present]]
+    present = places.vertex >= 0
+    at_places[:count][present] = place_of[np.where(step >= 0, step, -1)][places.vertex[present]]
     return at_places

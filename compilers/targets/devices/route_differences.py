@@ -1,7 +1,8 @@
-"""The routes of a switch against those that its build gives it.
+"""The routes of a switch compared with those that its build gives it.
 
-What a switch holds besides is no fault (its management, its default route, its own hosts) unless
-it is inside the fabric's address pools, where it would take packets from the routes of the build.
+Other routes of the switch, such as its management, its default route or its own hosts, are no
+difference. But a route inside the fabric's address pools is one: it would take packets from the
+routes of the build.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ from compilers.readers.devices.held_routes import (
 
 Kind = Literal["missing", "stale", "next hop", "weight", "order"]
 KINDS: tuple[Kind, ...] = ("missing", "stale", "next hop", "weight", "order")
-HUNDREDTH, TINY = 0.01, 1e-9
+"""The kinds of differences."""
+ROUNDING = 0.01
+"""The most by which a system that brings weights to a sum of its own rounds a next hop's share."""
+SMALLEST_SHARE = 1e-9
+"""In place of shares of 0 and less, which would be divided by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +39,13 @@ class RouteDifference:
     """A prefix that a switch forwards otherwise than its build says."""
 
     switch: str
+    """The name of the switch."""
     kind: Kind
+    """How the routes differ."""
     table: str
+    """The routing table."""
     prefix: str
+    """The prefix, in canonical form."""
     wanted: Choices
     """The choices of the build that the switch does not have; all of them if the order differs."""
     found: Choices
@@ -60,9 +69,9 @@ class RouteDifference:
 
     def row(self) -> tuple[str, str, str, str, str]:
         """The columns of a printed table: switch, kind, prefix with its table, wanted, found."""
-        where = self.prefix if self.table == MAIN else f"{self.prefix} in {self.table}"
-        found = choices_text(self.found), choices_text(self.wanted)
-        return self.switch, self.kind, where, found[1], found[0]
+        prefix = self.prefix if self.table == MAIN else f"{self.prefix} in {self.table}"
+        wanted, found = choices_text(self.wanted), choices_text(self.found)
+        return self.switch, self.kind, prefix, wanted, found
 
 
 def route_differences(
@@ -79,83 +88,120 @@ def route_differences(
     Args:
         switch: its name.
         wanted: the routes of the build, in every table that is the fabric's.
-        held: those of the switch; without a table of rules these are not compared.
-        pools: the addresses of the fabric.
+        held: the routes of the switch. Policy rules are compared only if it has a table of them.
+        pools: the address pools of the fabric.
         own: the blocks of the switch's own hosts, which it may divide as it likes.
         whole: whether the switch shows every choice, not the best one alone.
-        rounded: whether it brings weights to a sum of its own, see `_rounded`.
+        rounded: whether it brings weights to a sum of its own (`_with_wanted_weights`).
     """
     for table, routes in wanted.items():
-        found = held.get(table, {})
         if table in RULES and table not in held:
             continue
+        held_routes = held.get(table, {})
         for prefix, choices in routes.items():
-            best = choices if whole else choices[:1]
-            here = found.get(prefix, ())
-            if rounded and len(here) == len(best):
-                here = tuple(map(_rounded, best, here))
-            if here != best and (kind := _difference(best, here)):
-                yield RouteDifference(switch, *kind[:1], table, prefix, *kind[1:])
-        for prefix in found.keys() - routes.keys():
+            expected = choices if whole else choices[:1]
+            present = held_routes.get(prefix, ())
+            if rounded and len(present) == len(expected):
+                present = tuple(map(_with_wanted_weights, expected, present))
+            if present != expected and (differing := _differing(expected, present)):
+                yield RouteDifference(
+                    switch, differing.kind, table, prefix, differing.missing, differing.surplus
+                )
+        for prefix in held_routes.keys() - routes.keys():
             if table in RULES or (inside(prefix, pools) and not inside(prefix, own)):
-                yield RouteDifference(switch, "stale", table, prefix, (), found[prefix])
+                yield RouteDifference(switch, "stale", table, prefix, (), held_routes[prefix])
 
 
-def _difference(wanted: Choices, found: Choices) -> tuple[Kind, Choices, Choices] | None:
-    """The kind of difference between two lists of choices, with the choices that differ.
+@dataclass(frozen=True, slots=True)
+class _Differing:
+    """The choices in which two routes to a prefix differ."""
 
-    Returns:
-        The kind, the choices that are missing and those that are too many; None: no difference.
-    """
-    lacking = tuple(hops for hops in wanted if not any(_same(hops, one) for one in found))
-    besides = tuple(hops for hops in found if not any(_same(one, hops) for one in wanted))
-    if len(wanted) == len(found):
-        pairs = [pair for pair in zip(wanted, found, strict=True) if not _same(*pair)]
+    kind: Kind
+    """How they differ."""
+    missing: Choices
+    """The wanted choices that the switch does not have."""
+    surplus: Choices
+    """The choices of the switch that are not wanted."""
+
+
+def _differing(wanted: Choices, held: Choices) -> _Differing | None:
+    """The choices in which two routes to a prefix differ; None if they are alike."""
+    missing = tuple(hops for hops in wanted if not any(_alike(hops, other) for other in held))
+    surplus = tuple(hops for hops in held if not any(_alike(other, hops) for other in wanted))
+    if len(wanted) == len(held):
+        pairs = [
+            (ours, theirs)
+            for ours, theirs in zip(wanted, held, strict=True)
+            if not _alike(ours, theirs)
+        ]
         if not pairs:
             return None
-        if not lacking and not besides:
-            return "order", wanted, found
-        lacking, besides = (tuple(side) for side in zip(*pairs, strict=True))
-    if lacking and besides:
-        even = [[_even(hops) for hops in side] for side in (lacking, besides)]
-        weights = len(lacking) == len(besides) and all(map(_same, *even))
-        return ("weight" if weights else "next hop"), lacking, besides
-    return ("missing" if lacking else "stale"), lacking, besides
+        if not missing and not surplus:
+            return _Differing("order", wanted, held)
+        missing = tuple(ours for ours, _ in pairs)
+        surplus = tuple(theirs for _, theirs in pairs)
+    if missing and surplus:
+        only_weights = len(missing) == len(surplus) and all(
+            _alike(_without_weights(ours), _without_weights(theirs))
+            for ours, theirs in zip(missing, surplus, strict=True)
+        )
+        return _Differing("weight" if only_weights else "next hop", missing, surplus)
+    return _Differing("missing" if missing else "stale", missing, surplus)
 
 
-def _rounded(wanted: Hops, found: Hops) -> Hops:
-    """The choice of a switch with the wanted weights, if it has these rounded to hundredths.
+def _with_wanted_weights(wanted: Hops, held: Hops) -> Hops:
+    """The next hops of a switch with the wanted weights, if its own are these but for rounding.
 
-    Some systems scale the weights of a route so that their sum is one of their own.
+    Some systems scale the weights of a route so that their sum is one of their own, and round them
+    to hundredths of it. If no scale makes the wanted weights those of the switch, its next hops are
+    returned as they are.
     """
-    weight = {interface: weight for _, interface, weight in wanted}
-    if weight.keys() != {interface for _, interface, _ in found} or len(weight) != len(found):
-        return found
-    parts = [(each, weight[port] / sum(weight.values())) for _, port, each in found]
-    least = max(each / (part + HUNDREDTH) for each, part in parts)
-    most = min(each / max(part - HUNDREDTH, TINY) for each, part in parts)
-    return tuple((*hop[:2], weight[hop[1]]) for hop in found) if least < most else found
+    wanted_weight = {interface: weight for _, interface, weight in wanted}
+    if wanted_weight.keys() != {interface for _, interface, _ in held}:
+        return held
+    if len(wanted_weight) != len(held):
+        return held
+    total = sum(wanted_weight.values())
+    # The sums of weights that the switch may have scaled to, by each of its next hops.
+    least_sum = max(
+        weight / (wanted_weight[interface] / total + ROUNDING) for _, interface, weight in held
+    )
+    largest_sum = min(
+        weight / max(wanted_weight[interface] / total - ROUNDING, SMALLEST_SHARE)
+        for _, interface, weight in held
+    )
+    if least_sum >= largest_sum:
+        return held
+    return tuple((gateway, interface, wanted_weight[interface]) for gateway, interface, _ in held)
 
 
-def _same(wanted: Hops, found: Hops) -> bool:
-    """Whether two choices are one, as far as each says its gateways and interfaces."""
-    if wanted == found:
+def _alike(wanted: Hops, held: Hops) -> bool:
+    """Whether two choices have the same next hops, in any order.
+
+    An unknown gateway or interface (ANY) is like every other, so the order cannot be canonical.
+    """
+    if wanted == held:
         return True
-    left = list(found)
-    for one in wanted:  # in any order: what is not said decides nothing about it
-        like = next((other for other in left if _alike(one, other)), None)
-        if like is None:
+    unmatched = list(held)
+    for hop in wanted:
+        match = next((other for other in unmatched if _alike_hops(hop, other)), None)
+        if match is None:
             return False
-        left.remove(like)
-    return not left
+        unmatched.remove(match)
+    return not unmatched
 
 
-def _alike(one: Hop, other: Hop) -> bool:
+def _alike_hops(first: Hop, second: Hop) -> bool:
     """Whether two next hops have equal weights, and no different gateway or interface."""
-    same = all(a == b or ANY in (a, b) for a, b in zip(one[:2], other[:2], strict=True))
-    return same and one[2] == other[2]
+    gateway, interface, weight = first
+    other_gateway, other_interface, other_weight = second
+    return (
+        weight == other_weight
+        and (gateway == other_gateway or ANY in (gateway, other_gateway))
+        and (interface == other_interface or ANY in (interface, other_interface))
+    )
 
 
-def _even(hops: Hops) -> Hops:
+def _without_weights(hops: Hops) -> Hops:
     """The next hops of a choice with equal weights."""
     return tuple((gateway, interface, 1) for gateway, interface, _ in hops)
