@@ -290,8 +290,9 @@ class _Bundles:
         if not chosen.any():
             return
         switch = self.switch[chosen]
-        for which, same_size in by_buckets(groups.take(chosen)):
-            yield self.encoder.group_messages(same_size, self.shape[1]), switch[which]
+        for form in by_buckets(groups.take(chosen)):
+            messages = self.encoder.group_messages(form.groups, self.shape[1])
+            yield messages, switch[form.place]
 
     def _part(self, block: Block, switch: Numbers, round: int = PREPARE) -> _Part:
         """Messages that are sent in one round."""

@@ -22,7 +22,7 @@ from compilers.targets.openflow.protocol import IN_PORT, GroupType
 
 Numbers = NDArray[np.integer]
 FROM_HOSTS, NOT_LED = -1, -2
-"""Stand for an ingress port: the ports of all hosts; no port, as no row leads to the group."""
+"""In place of an ingress port: the ports of all hosts; no port, as no row leads to the group."""
 HASH_VALUES = 64
 """The fewest hash values of a select group; each that occurs is an entry in the switch's cache."""
 MORE_VALUES = (256, 128, HASH_VALUES)
@@ -68,9 +68,10 @@ class Groups:
     in_port: Numbers
     """int[n]: the ingress port of the packets that a row leads to the group; 0: any."""
     led: NDArray[np.bool_]
-    """bool[n]: whether a row leads to the group; to others only a group does."""
+    """bool[n]: whether a row of table 2 leads to the group. Otherwise only another group does."""
     made: bool = True
-    """False: the groups were made before, and these only stand for more rows that lead to them."""
+    """Whether the groups are new. If not, the switch has them already, and these only stand for
+    more rows that lead to them."""
 
     @property
     def output(self) -> Numbers:
@@ -102,21 +103,19 @@ class Groups:
 
     def from_ports(self, ports: NDArray[np.integer]) -> Groups:
         """Each group once for each of some ingress ports."""
-        each = np.repeat(np.arange(len(self.classes)), len(ports))
-        return replace(self.take(each), in_port=np.tile(ports, len(self.classes)))
+        repeated = np.repeat(np.arange(len(self.classes)), len(ports))
+        return replace(self.take(repeated), in_port=np.tile(ports, len(self.classes)))
 
-    def take(
-        self, chosen: Numbers | NDArray[np.bool_] | slice, buckets: int | None = None
-    ) -> Groups:
-        """Some of the groups, with their first `buckets` buckets, or all."""
+    def take(self, rows: Numbers | NDArray[np.bool_] | slice, buckets: int | None = None) -> Groups:
+        """Some of the groups, with their first `buckets` buckets, or all buckets."""
         return replace(
             self,
-            classes=self.classes[chosen],
-            port=self.port[chosen, :buckets],
-            weight=self.weight[chosen, :buckets],
-            marks=self.marks[chosen, :buckets],
-            in_port=self.in_port[chosen],
-            led=self.led[chosen],
+            classes=self.classes[rows],
+            port=self.port[rows, :buckets],
+            weight=self.weight[rows, :buckets],
+            marks=self.marks[rows, :buckets],
+            in_port=self.in_port[rows],
+            led=self.led[rows],
         )
 
     @property
@@ -124,14 +123,20 @@ class Groups:
         """The OpenFlow type of the groups."""
         if self.role == GroupRole.ENTER:
             return GroupType.SELECT
-        alone = self.port.shape[1] == 1 and self.role != GroupRole.FALLBACK
-        return GroupType.INDIRECT if alone else GroupType.FAST_FAILOVER
+        has_one_bucket = self.port.shape[1] == 1 and self.role != GroupRole.FALLBACK
+        return GroupType.INDIRECT if has_one_bucket else GroupType.FAST_FAILOVER
 
 
 def roles(classes: Classes, every_hop: bool = False) -> int:
-    """The number of roles that the classes of a fabric may need, counted from the first."""
+    """The number of roles that the classes of a fabric may need, counted from the first.
+
+    Args:
+        classes: of the fabric.
+        every_hop: whether packets in transit share the next hops of their class, too. Then there is
+            one more role, for packets that came in by another next hop.
+    """
     ports: int = classes.protection.shape[2]
-    if ports:  # where packets are shared at every hop, one more: for packets that came in by others
+    if ports:
         return GroupRole.ASIDE + ports + every_hop
     if classes.alternate.shape[2]:
         return GroupRole.FALLBACK + 1  # for classes whose minimal port has no weight
@@ -158,9 +163,9 @@ def groups(
 ) -> Iterator[Groups]:
     """All groups of a switch, each before the groups that forward to it; see `class_groups`."""
     number = np.flatnonzero(classes.port[vertex] > 0)
-    for role in class_groups(classes, vertex, number, profile, marking, every_hop):
-        for _, alike in by_buckets(role):
-            yield alike
+    for of_role in class_groups(classes, vertex, number, profile, marking, every_hop):
+        for same_form in by_buckets(of_role):
+            yield same_form.groups
 
 
 def class_groups(
@@ -171,141 +176,181 @@ def class_groups(
     marking: bool = False,
     every_hop: bool = False,
 ) -> Iterator[Groups]:
-    """The groups of n classes, a role after the other, those that others lead to first.
+    """The groups of n classes, role by role; groups to which others lead come before these.
 
-    Every role has n groups; those that a class does not need have no buckets. Without fast failover
-    a group has the first port that it would try, and the controller puts another in its place.
+    Every role has n groups. Those that a class does not need have no buckets. Without fast failover
+    a group has only the first port that it would try, and the controller replaces it if it fails.
 
     Args:
         classes: of the fabric.
-        switch: int64[n], where each of these classes is, or one for all.
+        switch: int64[n], the switch of each of these classes, or one switch for all.
         number: int64[n], their numbers there.
         profile: of these switches.
         marking: whether packets from hosts that leave by an alternate are marked.
-        every_hop: packets in transit share the next hops of their class, too.
+        every_hop: whether packets in transit share the next hops of their class, too.
     """
     minimal = classes.port[switch, number][:, None]
-    by_role = _at_every_hop if every_hop else _by_role
-    for made in by_role(classes, switch, number, profile):
-        if made.role == GroupRole.ENTER and marking:
-            made = replace(made, marks=(made.port > 0) & (made.port != minimal))
-        yield made
+    by_role = _groups_at_every_hop if every_hop else _groups_by_role
+    for of_role in by_role(classes, switch, number, profile):
+        if of_role.role == GroupRole.ENTER and marking:
+            yield replace(of_role, marks=(of_role.port > 0) & (of_role.port != minimal))
+        else:
+            yield of_role
 
 
-def _by_role(
+def _groups_by_role(
     classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
 ) -> Iterator[Groups]:
-    """The groups of n classes, none of which marks packets."""
-    tried = None if profile.repairs else 1
+    """The groups of n classes, none of which marks packets (`class_groups`)."""
+    ports_tried = None if profile.repairs else 1
     minimal = classes.port[switch, number][:, None]
-    order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :tried]
-    anywhere, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
+    order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :ports_tried]
+    any_port, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
 
-    yield _groups(GroupRole.TRANSIT, number, order, anywhere, always)
+    yield _groups(GroupRole.TRANSIT, number, order, any_port, always)
     if classes.alternate.shape[2]:
-        weight = classes.weight[switch, number]
-        used = np.concatenate((minimal, classes.alternate[switch, number]), axis=1) * (weight > 0)
-        if profile.buckets is not None:
-            used, weight = _heaviest(used, weight * (used > 0), profile.buckets)
-        enters = (used[:, 1:] > 0).any(axis=1)
-        beyond = ~(order[:, :, None] == used[:, None, :]).any(axis=2) & (order > 0)
-        falls = enters & beyond.any(axis=1) & profile.repairs
-        used = used * enters[:, None]
-        fine, shares = (used, weight) if profile.buckets else _finely(used, weight)
-        yield _groups(GroupRole.ENTER, number, fine, anywhere, ~falls, shares)
-        yield _groups(GroupRole.FALLBACK, number, order * falls[:, None], anywhere, always)
+        shared = _shared_ports(classes, switch, number, profile)
+        has_alternates = np.asarray((shared.port[:, 1:] > 0).any(axis=1))
+        # Ports that only packets in transit try take those of hosts when all shared ones are down.
+        only_transit = ~(order[:, :, None] == shared.port[:, None, :]).any(axis=2) & (order > 0)
+        falls_back = has_alternates & only_transit.any(axis=1) & profile.repairs
+        shared = WeightedPorts(shared.port * has_alternates[:, None], shared.weight)
+        if not profile.buckets:
+            shared = _in_finer_steps(shared)
+        yield _groups(GroupRole.ENTER, number, shared.port, any_port, ~falls_back, shared.weight)
+        yield _groups(GroupRole.FALLBACK, number, order * falls_back[:, None], any_port, always)
     if classes.bounce.shape[2] or classes.alternate.shape[2]:
-        bounce = _last(classes.bounce[switch, number], minimal)
-        yield _groups(GroupRole.BOUNCE, number, _first(bounce, tried), minimal[:, 0], always)
+        bounce = _moved_to_end(classes.bounce[switch, number], minimal)
+        bounce = _first_ports(bounce, ports_tried)
+        yield _groups(GroupRole.BOUNCE, number, bounce, minimal[:, 0], always)
     for place in range(1, order.shape[1]):
-        came = order[:, place, None]
-        aside = _first(_last(order, came) * (came > 0), tried)
-        yield _groups(GroupRole.ASIDE + place - 1, number, aside, came[:, 0], always)
+        in_port = order[:, place, None]
+        aside = _first_ports(_moved_to_end(order, in_port) * (in_port > 0), ports_tried)
+        yield _groups(GroupRole.ASIDE + place - 1, number, aside, in_port[:, 0], always)
 
 
-def _at_every_hop(
+def _groups_at_every_hop(
     classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
 ) -> Iterator[Groups]:
     """The groups of n classes whose next hops are shared by packets in transit as well.
 
-    A class with several next hops has groups for packets that came in by one: BOUNCE by the minimal
-    port, ASIDE by one of the bounce, and one more role by any other. Others are shared by a row.
+    A class with several next hops has groups for packets that came in by one of these: BOUNCE by
+    the minimal port, ASIDE by a port of the bounce, and one more role by any other next hop. A row,
+    not a group, shares the packets that came in by other ports.
     """
     minimal = classes.port[switch, number][:, None]
     alternate = classes.alternate[switch, number] * (classes.weight[switch, number][:, 1:] > 0)
-    several = (alternate > 0).any(axis=1)
+    has_several = (alternate > 0).any(axis=1)
     bounce = classes.bounce[switch, number]
-    aside, last = GroupRole.ASIDE.value, GroupRole.ASIDE + classes.protection.shape[2]
-    for made in _by_role(classes, switch, number, profile):
-        if made.role == GroupRole.TRANSIT:
-            yield replace(made, port=made.port * ~several[:, None])
-        elif made.role == GroupRole.BOUNCE:
-            yield made
-        elif made.role >= GroupRole.ASIDE:
-            came = bounce[:, made.role - aside, None] * several[:, None]
-            came = came * (came == alternate).any(axis=1, keepdims=True)
-            turned = np.concatenate((bounce * (bounce != came), minimal), axis=1) * (came > 0)
-            turned = _packed(turned, turned > 0)
-            width = max(turned.shape[1], made.port.shape[1])
-            one, other = (np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (made.port, turned))
-            in_port = np.where(several, came[:, 0], made.in_port)
-            port = np.where(several[:, None], other, one)
-            yield _groups(made.role, number, port, in_port, made.led)
-    if not classes.protection.shape[2]:
-        return
-    others = alternate * ~(alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
-    turned = np.concatenate((bounce, minimal), axis=1) * (others > 0).any(axis=1, keepdims=True)
-    whole = _groups(last, number, turned, np.zeros(len(number), np.int32), several & False)
-    yield whole
-    for port in others.T:
-        row = port.astype(np.int32)
-        yield replace(whole, in_port=row, led=row > 0, made=False)
+    for of_role in _groups_by_role(classes, switch, number, profile):
+        if of_role.role == GroupRole.TRANSIT:
+            yield replace(of_role, port=of_role.port * ~has_several[:, None])
+        elif of_role.role == GroupRole.BOUNCE:
+            yield of_role
+        elif of_role.role >= GroupRole.ASIDE:
+            in_port = bounce[:, of_role.role - GroupRole.ASIDE.value, None] * has_several[:, None]
+            in_port = in_port * (in_port == alternate).any(axis=1, keepdims=True)
+            without_in_port = bounce * (bounce != in_port)
+            aside = np.concatenate((without_in_port, minimal), axis=1) * (in_port > 0)
+            aside = _packed(aside, aside > 0)
+            width = max(aside.shape[1], of_role.port.shape[1])
+            port = np.where(
+                has_several[:, None], _widened(aside, width), _widened(of_role.port, width)
+            )
+            in_ports = np.where(has_several, in_port[:, 0], of_role.in_port)
+            yield _groups(of_role.role, number, port, in_ports, of_role.led)
+    if classes.protection.shape[2]:
+        role = GroupRole.ASIDE + classes.protection.shape[2]
+        others = alternate * ~(alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
+        has_others = (others > 0).any(axis=1, keepdims=True)
+        turned = np.concatenate((bounce, minimal), axis=1) * has_others
+        any_port, never = np.zeros(len(number), np.int32), np.zeros(len(number), np.bool_)
+        from_others = _groups(role, number, turned, any_port, never)
+        yield from_others
+        for port in others.T:
+            in_port = port.astype(np.int32)
+            yield replace(from_others, in_port=in_port, led=in_port > 0, made=False)
 
 
-def by_buckets(groups: Groups) -> Iterator[tuple[NDArray[np.int64], Groups]]:
-    """Groups with as many buckets each, of which the same mark, and int64[m], which of the given
-    ones they are.
-    """
-    there, marks = groups.port > 0, groups.marks
-    if (there == there[:1]).all() and (marks == marks[:1]).all():  # most roles have one form
-        if buckets := int(there[:1].sum()):
-            yield np.arange(len(there)), groups.take(slice(None), buckets)
+@dataclass(frozen=True, slots=True, eq=False)
+class SameForm:
+    """Groups with equally many buckets, of which the same ones mark packets."""
+
+    place: NDArray[np.int64]
+    """int64[m], their places among the groups that were divided."""
+    groups: Groups
+    """The m groups, without buckets that they do not have."""
+
+
+def by_buckets(groups: Groups) -> Iterator[SameForm]:
+    """Divide groups by their numbers of buckets, and by which buckets mark packets."""
+    present, marks = groups.port > 0, groups.marks
+    if (present == present[:1]).all() and (marks == marks[:1]).all():  # most roles have one form
+        if buckets := int(present[:1].sum()):
+            yield SameForm(np.arange(len(present)), groups.take(slice(None), buckets))
         return
     marks = marks[:, marks.any(axis=0)]
-    shape, which = np.unique(
-        np.column_stack((there.sum(axis=1), marks)), axis=0, return_inverse=True
+    forms, form_of = np.unique(
+        np.column_stack((present.sum(axis=1), marks)), axis=0, return_inverse=True
     )
-    for number, buckets in enumerate(shape[:, 0].tolist()):
+    for form, buckets in enumerate(forms[:, 0].tolist()):
         if buckets:
-            rows = np.flatnonzero(which.ravel() == number)
-            yield rows, groups.take(rows, buckets)
+            place = np.flatnonzero(form_of.ravel() == form)
+            yield SameForm(place, groups.take(place, buckets))
 
 
-def _last(order: Numbers, port: Numbers) -> Numbers:
-    """int[n, B + 1]: the order without a port, int[n, 1], and that port at its end."""
+def _moved_to_end(order: Numbers, port: Numbers) -> Numbers:
+    """The order without a port, int[n, 1], and that port at its end, int[n, B + 1]."""
     return np.concatenate((order * (order != port), port), axis=1)
 
 
-def _first(order: Numbers, count: int | None) -> Numbers:
-    """int[n, count]: the first of the ports that are there, those behind them left out."""
+def _first_ports(order: Numbers, count: int | None) -> Numbers:
+    """The first `count` ports of each order, int[n, count]; all if it is None."""
     if count is None:
         return order
     return _packed(order, order > 0)[:, :count]
 
 
-def _heaviest(used: Numbers, weight: Numbers, count: int) -> tuple[Numbers, Numbers]:
-    """int[n, count] twice: the minimal port and the alternates of most weight, the first of equal
-    ones.
+def _widened(ports: Numbers, width: int) -> Numbers:
+    """The rows with zeros at their ends, int[n, width]."""
+    return np.pad(ports, ((0, 0), (0, width - ports.shape[1])))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedPorts:
+    """The ports that share the packets of n classes."""
+
+    port: Numbers
+    """int[n, B], 0 for none; the first one is the minimal port."""
+    weight: Numbers
+    """int[n, B], the weight of each port."""
+
+
+def _shared_ports(
+    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
+) -> WeightedPorts:
+    """The ports with a weight, as many as the groups of a profile can have.
+
+    These are the minimal port and the alternates of most weight, the first of equal ones.
     """
-    if count >= used.shape[1]:
-        return used, weight
-    rank = np.argsort(-weight[:, 1:].astype(np.int64), axis=1, kind="stable")[:, : count - 1]
-    chosen = np.column_stack((np.zeros(len(used), np.int64), 1 + np.sort(rank, axis=1)))
-    return np.take_along_axis(used, chosen, axis=1), np.take_along_axis(weight, chosen, axis=1)
+    weight = classes.weight[switch, number]
+    minimal, alternate = classes.port[switch, number][:, None], classes.alternate[switch, number]
+    port = np.concatenate((minimal, alternate), axis=1) * (weight > 0)
+    if profile.buckets is None:
+        return WeightedPorts(port, weight)
+    weight = weight * (port > 0)
+    if profile.buckets >= port.shape[1]:
+        return WeightedPorts(port, weight)
+    by_weight = np.argsort(-weight[:, 1:].astype(np.int64), axis=1, kind="stable")
+    heaviest = 1 + np.sort(by_weight[:, : profile.buckets - 1], axis=1)
+    kept = np.column_stack((np.zeros(len(port), np.int64), heaviest))
+    return WeightedPorts(
+        np.take_along_axis(port, kept, axis=1), np.take_along_axis(weight, kept, axis=1)
+    )
 
 
-def _finely(used: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
-    """Ports and weights, int[n, B + 1], that share traffic as those passed in, in finer steps.
+def _in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
+    """Ports and weights, with one column more, that share traffic alike but more exactly.
 
     Open vSwitch hashes packets into values, and deals these to buckets in proportion to their
     weights. There are as many values as the total weight is times the smallest one, rounded up to a
@@ -313,56 +358,68 @@ def _finely(used: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
     shares are not exact, the heaviest bucket is split into a small one and the rest: the small one
     makes Open vSwitch take as many values as `_hash_values` says.
     """
-    weight = weight.astype(np.int64) * (used > 0)
+    port, weight = shared.port, shared.weight.astype(np.int64) * (shared.port > 0)
     total = np.maximum(weight.sum(axis=1), 1)
     least = np.where(weight > 0, weight, total[:, None]).min(axis=1)
-    dealt = np.maximum(2 ** np.ceil(np.log2(np.ceil(total / least))), 16)
-    exact = dealt % (total // np.maximum(np.gcd.reduce(weight, axis=1), 1)) == 0
-    values = _hash_values(weight, dealt)
+    usual_values = np.maximum(2 ** np.ceil(np.log2(np.ceil(total / least))), 16)
+    divisor = np.maximum(np.gcd.reduce(weight, axis=1), 1)
+    is_exact = usual_values % (total // divisor) == 0
+    values = _hash_values(weight, usual_values)
     scale = values // total
-    # The small one has to be about a value, or what it and the rest get is not what one would.
+    # The small bucket has to get about one value, or the two buckets get another share than one.
     scale = np.maximum(np.where(10 * total * scale < 9 * values, 16 * values // total, scale), 1)
     small = -(-total * scale // values)
-    rows, heaviest = np.arange(len(used)), weight.argmax(axis=1)
-    fine = (dealt < values) & ~exact & (weight[rows, heaviest] * scale >= 2 * small)
-    weight = weight * np.where(fine, scale, 1)[:, None]
-    weight[rows, heaviest] -= fine * small
-    split = np.where(fine, used[rows, heaviest], 0)
-    return np.column_stack((used, split)), np.column_stack((weight, fine * small))
+    rows, heaviest = np.arange(len(port)), weight.argmax(axis=1)
+    is_divisible = weight[rows, heaviest] * scale >= 2 * small
+    splits = (usual_values < values) & ~is_exact & is_divisible
+    weight = weight * np.where(splits, scale, 1)[:, None]
+    weight[rows, heaviest] -= splits * small
+    small_port = np.where(splits, port[rows, heaviest], 0)
+    return WeightedPorts(
+        np.column_stack((port, small_port)), np.column_stack((weight, splits * small))
+    )
 
 
 def _hash_values(weight: NDArray[np.int64], least: Numbers) -> NDArray[np.int64]:
-    """int64[n]: the fewest values, at least as many as these, that deal ports their shares but for
-    `UNEVEN`.
+    """How many hash values each group needs, int64[n]: the fewest that share its traffic evenly.
 
-    Where none of `MORE_VALUES` does, equal weights get `HIGHEST_RANDOM_WEIGHT`, others the most.
+    Shares are even if no port's is off by more than `UNEVEN`. If none of `MORE_VALUES` is enough,
+    groups of equal weights get `HIGHEST_RANDOM_WEIGHT`, and others the most values.
+
+    Args:
+        weight: int64[n, B], of the buckets.
+        least: int[n], the fewest values that Open vSwitch takes.
     """
-    there = weight > 0
-    count = there.sum(axis=1)
-    alike = (weight == there * weight.max(axis=1, initial=0)[:, None]).all(axis=1)
-    key = np.where(alike, -count, 1 + np.arange(len(weight)))  # one row represents all of a kind
-    _, row, kind = np.unique(key, return_index=True, return_inverse=True)
-    some, least = weight[row], least[row]
-    found = np.where(alike[row], HIGHEST_RANDOM_WEIGHT, MORE_VALUES[0])
+    has_weight = weight > 0
+    is_equal = (weight == has_weight * weight.max(axis=1, initial=0)[:, None]).all(axis=1)
+    # One row stands for all groups of so many equal weights.
+    kind = np.where(is_equal, -has_weight.sum(axis=1), 1 + np.arange(len(weight)))
+    _, row, kind_of = np.unique(kind, return_index=True, return_inverse=True)
+    weight, least = weight[row], least[row]
+    needed = np.where(is_equal[row], HIGHEST_RANDOM_WEIGHT, MORE_VALUES[0])
     for values in MORE_VALUES:
-        quota = values * some / np.maximum(some.sum(axis=1, keepdims=True), 1)
-        even = (np.abs(_dealt(quota, values) - quota) <= UNEVEN * quota).all(axis=1)
-        found[even & (values >= least)] = values
-    return np.asarray(found[kind.ravel()])
+        quota = values * weight / np.maximum(weight.sum(axis=1, keepdims=True), 1)
+        is_even = (np.abs(_dealt(quota, values) - quota) <= UNEVEN * quota).all(axis=1)
+        needed[is_even & (values >= least)] = values
+    return np.asarray(needed[kind_of.ravel()])
 
 
 def _dealt(quota: Numbers, values: int) -> Numbers:
-    """int[n, B]: values dealt by Webster's method, as Open vSwitch deals them to weights.
+    """Hash values dealt to buckets by Webster's method, as Open vSwitch does, int[n, B].
 
-    Of equally good ports the one of less weight gets one more or less, which is the worse for it.
+    Of buckets with equal claims the lighter one gets a value more or less, which is the worse case.
+
+    Args:
+        quota: float[n, B], the exact part of the values for each bucket.
+        values: how many there are.
     """
     dealt = np.rint(quota)
-    left = values - dealt.sum(axis=1, keepdims=True)
-    light = 1 - quota / values / 100
-    more = np.argsort(np.argsort(-light * quota / (2 * dealt + 1), axis=1), axis=1) < left
-    last = np.where(dealt > 0, quota / np.maximum(2 * dealt - 1, 1) / light, np.inf)
-    fewer = np.argsort(np.argsort(last, axis=1), axis=1) < -left
-    return np.asarray(dealt + more - fewer)
+    undealt = values - dealt.sum(axis=1, keepdims=True)
+    lightness = 1 - quota / values / 100
+    claim = np.argsort(np.argsort(-lightness * quota / (2 * dealt + 1), axis=1), axis=1)
+    surplus = np.where(dealt > 0, quota / np.maximum(2 * dealt - 1, 1) / lightness, np.inf)
+    loss = np.argsort(np.argsort(surplus, axis=1), axis=1)
+    return np.asarray(dealt + (claim < undealt) - (loss < -undealt))
 
 
 def _groups(
@@ -383,7 +440,7 @@ def _groups(
 
 
 def _packed(values: Numbers, present: NDArray[np.bool_]) -> Numbers:
-    """int[n, B]: of each row those that are present, in their order, then zeros."""
+    """The present values of each row in their order, then zeros, int[n, B]."""
     packed = np.zeros_like(values)
     packed[~np.sort(~present, axis=1)] = values[present]
     return packed
