@@ -11,8 +11,8 @@ import numpy as np
 from compilers.forwarding.walks import minimal_hops
 from compilers.tables.fib import Fib
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.routed.link_addresses import link_pairs
 from compilers.targets.routed.linux_tables import ENTER
-from compilers.targets.routed.p2p_links import link_pairs
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
 from tests.compilers.routed import classes_from, routed

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
 from compilers.spec.fabric_file import load_fabric
-from compilers.targets.routed.p2p_links import link_pairs
+from compilers.targets.routed.link_addresses import link_pairs
 from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError

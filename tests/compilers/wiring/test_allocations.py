@@ -24,7 +24,7 @@ from compilers.spec.allocations import (
     text_of,
 )
 from compilers.tables.build import Build
-from compilers.targets.routed.p2p_links import link_pairs
+from compilers.targets.routed.link_addresses import link_pairs
 from compilers.update.compare import host_changes
 from compilers.update.renumbering import renumbered
 from inventory.problems import InputError
