@@ -58,12 +58,13 @@ def assigned(share: Reals) -> tuple[Numbers, Numbers]:
     """The pairs, one a source and one a destination, whose shares add up to most."""
     from scipy.optimize import linear_sum_assignment
 
-    row, column = (np.arange(len(share)) for _ in range(2))
     if share.size > SMALL:
         row = _contenders(share)
         column = _contenders(share[row].T)
-    chosen = linear_sum_assignment(share[np.ix_(row, column)], maximize=True)
-    source, destination = row[chosen[0]], column[chosen[1]]
+        chosen = linear_sum_assignment(share[np.ix_(row, column)], maximize=True)
+        source, destination = row[chosen[0]], column[chosen[1]]
+    else:
+        source, destination = linear_sum_assignment(share, maximize=True)
     crosses = share[source, destination] > 0
     return source[crosses], destination[crosses]
 

@@ -16,19 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.link_crossings import LinkCrossings
-from compilers.forwarding.link_shares import LinkShares
-from compilers.forwarding.machine_code import for_packets, loop
 from compilers.forwarding.rule import Array, Program, spreads
 from compilers.topology.families import family_named
 from compilers.topology.labelled_graph import Topology
 
 Numbers = NDArray[np.int64]
+CELLS = 1 << 20
+"""Destinations, times links, that are in memory together."""
 SAME = 1e-12
 """The difference of shares that are the same."""
 
 
 def unlike_arcs(topology: Topology, crossings: LinkCrossings) -> Numbers:
     """int64[n]: the numbers of arcs of which no two are alike, and all others are like one."""
+    return np.unique(like_arcs(topology, crossings))
+
+
+def like_arcs(topology: Topology, crossings: LinkCrossings) -> Numbers:
+    """int64[arcs]: for each arc the first of those that are like it."""
     family, arcs = family_named(topology.family), crossings.arcs
     maps = [] if family is None else family.symmetries(topology)
     group, (s, k) = np.arange(len(arcs)), arcs.T
@@ -44,7 +49,7 @@ def unlike_arcs(topology: Topology, crossings: LinkCrossings) -> Numbers:
         joined = _joined(group, number[vertex[s], moved.link[s, k]])
         if (joined != group).any() and kept.by(moved):
             group = joined
-    return np.unique(group)
+    return group
 
 
 def _joined(group: Numbers, onto: Numbers) -> Numbers:
@@ -57,79 +62,48 @@ def _joined(group: Numbers, onto: Numbers) -> Numbers:
         group = least[least]
 
 
-class Met(NamedTuple):
-    """The states that packets to one destination were followed to, and those to go on from."""
+class Ingress(NamedTuple):
+    """How packets of hosts come to the switches behind their first links, and on from there."""
 
-    seen: Array
-    """bool[S, K], the ingress links by which they come to each switch."""
-    switch: Array
-    """int64[S·K], the switches of states to go on from."""
-    came: Array
-    """int64[S·K], the ingress links of these."""
-    waiting: Array
-    """int64[1], how many these are."""
+    crossings: LinkCrossings
+    """The tables."""
+    behind: Numbers
+    """int64[S·K], for link k of switch s, at s·K + k, the place of the same link at its far end."""
+    there: NDArray[np.bool_]
+    """bool[S·K], whether there is such a link."""
 
+    @classmethod
+    def of(cls, crossings: LinkCrossings) -> Ingress:
+        """Turn links round."""
+        p = crossings.program
+        there = (p.far >= 0).ravel()
+        behind = np.where(there, p.far.ravel().astype(np.int64) * p.far.shape[1], 0)
+        return cls(crossings, behind + np.where(there, p.far_link.ravel(), 0), there)
 
-@loop
-def arrive(p: Program, s: int, link: int, met: Met) -> None:
-    """Note that packets leave switch s by a link, and so come to the switch behind it."""
-    t, came = p.far[s, link], p.far_link[s, link]
-    if not met.seen[t, came]:
-        met.seen[t, came] = True
-        met.switch[met.waiting[0]], met.came[met.waiting[0]] = t, came
-        met.waiting[0] += 1
+    def behind_links(self, leaves: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[n, S, K], the ingress links by which packets come that leave by some links."""
+        came = leaves.reshape(len(leaves), -1)[:, self.behind] & self.there
+        return came.reshape(leaves.shape)
 
+    def of_hosts(self, egress: Array) -> NDArray[np.bool_]:
+        """bool[n, S, K]: the ingress links by which hosts' packets come without a mark.
 
-@loop
-def leave_hosts(p: Program, out: LinkShares, egress: Array, d: int, s: int, met: Met) -> None:
-    """Follow packets of the hosts of switch s to destination d to where they are in transit."""
-    c, links = egress[d, s], p.far.shape[1]
-    for k in range(links):
-        if out.host[s, c, k] == 0:
-            continue
-        t, came = p.far[s, k], p.far_link[s, k]
-        marked = len(out.marked) > 0 and out.marked[s, c, k] > 0 and spreads(p, egress[d, t])
-        if not marked or out.host[s, c, k] > out.marked[s, c, k]:
-            arrive(p, s, k, met)
-        for onward in range(links if marked else 0):
-            if p.onward[t, came, onward]:
-                arrive(p, t, onward, met)
-
-
-@loop
-def meet(
-    p: Program, out: LinkShares, egress: Array, begins: Array, leaves: Array, states: Array
-) -> None:
-    """Mark the ingress links by which packets of each class come.
-
-    Args:
-        p: what switches hold.
-        out: the shares by which packets leave.
-        egress: int16[D, S], of the destinations.
-        begins: int64[S·C·K + 1]: packets of class c that came to switch s by link i leave by the
-            links from begins[(s·C + c)·K + i] to the next.
-        leaves: int16[n], these links.
-        states: bool[S, C, K], written.
-    """
-    (ends, switches), (links, classes) = egress.shape, (p.far.shape[1], out.host.shape[1])
-    room = switches * links
-    seen, waiting = np.zeros((switches, links), np.bool_), np.zeros(1, np.int64)
-    met = Met(seen, np.empty(room, np.int64), np.empty(room, np.int64), waiting)
-    for d in range(ends):
-        seen[:] = False
-        for s in range(switches):
-            if egress[d, s] >= 0:
-                leave_hosts(p, out, egress, d, s, met)
-        while waiting[0] > 0:
-            waiting[0] -= 1
-            s, came = met.switch[waiting[0]], met.came[waiting[0]]
-            c = egress[d, s]
-            if c < 0:
-                continue
-            states[s, c, came] = True
-            state = (s * classes + c) * links + came
-            for e in range(begins[state], begins[state + 1]):
-                arrive(p, s, leaves[e], met)
+        Args:
+            egress: int16[n, S], the classes for n destinations.
+        """
+        p, out = self.crossings.program, self.crossings.out
+        sends, s = (egress >= 0)[..., None], np.arange(len(p.far))
+        leaves = (out.host[s, egress] > 0) & sends
+        if not len(out.marked):
+            return self.behind_links(leaves)
+        spread = np.array([spreads(p, c) for c in range(out.host.shape[1])] + [False])
+        # A negative class, which is the last place, leads to no switch that spreads.
+        spreads_there = np.where(egress >= 0, spread[egress], False)[:, p.far]
+        marked = (out.marked[s, egress] > 0) & sends & spreads_there
+        plain = leaves & (~marked | (out.host[s, egress] > out.marked[s, egress]))
+        onward = self.behind_links(marked).transpose(1, 0, 2).astype(np.float32)
+        onward = onward @ p.onward.astype(np.float32)
+        return self.behind_links(plain | (onward.transpose(1, 0, 2) > 0))
 
 
 class Transit(NamedTuple):
@@ -162,11 +136,42 @@ class Transit(NamedTuple):
 
     def followed(self, crossings: LinkCrossings) -> Transit:
         """The same, with the states that packets are followed to."""
-        p, out, towards = crossings.program, crossings.out, crossings.towards
-        met = np.zeros((*out.host.shape[:2], p.far.shape[1]), np.bool_)
-        follow = for_packets(crossings.packets, meet)
-        follow(p, out, towards.egress, self.begins, self.leaves, met)
-        return self._replace(met=met.ravel())
+        egress, ingress = crossings.towards.egress, Ingress.of(crossings)
+        met = np.zeros(len(self.met), np.bool_)
+        step = max(1, CELLS // crossings.program.far.size)
+        for begin in range(0, len(egress), step):
+            some = egress[begin : begin + step]
+            comes = ingress.of_hosts(some)
+            seen = np.zeros(comes.shape, np.bool_)
+            while comes.any():
+                seen |= comes
+                comes = ingress.behind_links(self._leaving(comes, some, met)) & ~seen
+        return self._replace(met=met)
+
+    def _leaving(
+        self, comes: NDArray[np.bool_], egress: Array, met: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """bool[n, S, K]: the links by which packets for n destinations leave in transit.
+
+        Args:
+            comes: bool[n, S, K], the ingress links by which they come.
+            egress: int16[n, S], the classes for the destinations.
+            met: bool[S·C·K], written: the states of these packets.
+        """
+        _, switches, links = comes.shape
+        place = np.flatnonzero(comes)
+        row = place // links
+        c = egress.ravel()[row]
+        place, row, c = place[c >= 0], row[c >= 0], c[c >= 0]
+        classes = len(met) // (switches * links)
+        state = (row % switches * classes + c) * links + place % links
+        met[state] = True
+        first, leaves = self.begins[state], np.zeros(comes.shape, np.bool_)
+        number = self.begins[state + 1] - first
+        for nth in range(int(number.max(initial=0))):
+            some = number > nth
+            leaves.reshape(-1, links)[row[some], self.leaves[first[some] + nth]] = True
+        return leaves
 
 
 class Kept:
