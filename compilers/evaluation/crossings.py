@@ -163,7 +163,7 @@ class OverDamagedLegs:
     """The second legs, to the D destinations."""
 
     @classmethod
-    def of(cls, build: Build, dead: NDArray[np.int64]) -> OverDamagedLegs:
+    def of(cls, build: Build, dead: NDArray[np.int64], times: int = 1) -> OverDamagedLegs:
         """Follow both legs of all packets.
 
         Where no route leads to an intermediate, a packet goes on as one of a host's, too: a
@@ -172,11 +172,12 @@ class OverDamagedLegs:
         Args:
             build: its tables and cables.
             dead: int64[n], the elements that are down, as `Program` numbers them.
+            times: how often this is done, with other elements down: for machine code.
         """
         program = program_of(build)
         switches, links = program.far.shape
         walks = Walks.of(build)
-        first, then = TabulatedHops.of(walks, program, dead).legs
+        first, then = TabulatedHops.of(walks, program, dead, times).legs
         ends, places = intermediates(build), switches * links
         no_route = walks.all_egress[np.tile(ends, switches), first.end] == DROP
         legs = Legs.of(first, (first.hops >= 0) | no_route, switches, places)

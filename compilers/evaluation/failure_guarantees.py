@@ -1,4 +1,4 @@
-"""The guaranteed throughput while something is down: for every link, switch, module or rack.
+"""The guaranteed throughput while a link, switch, module or rack is down.
 
 Two figures a case: as the switches repair by themselves, and by the tables that a controller
 computes for what is left. Hosts of a switch that is down neither send nor take. In a large fabric
@@ -13,25 +13,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import CELLS, Crossings, OverDamagedLegs, OverTables
-from compilers.evaluation.guarantee import CLOSE, require_scipy
+from compilers.evaluation.crossings import CELLS, Crossings, OverDamagedLegs
+from compilers.evaluation.damaged_loads import CLOSE, FEW, DamagedLoads, all_arrive
+from compilers.evaluation.guarantee import require_scipy
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_traffic import worst_traffic
-from compilers.forwarding.link_crossings import LinkCrossings
 from compilers.proof.failures.risk_cases import Elements, named_elements, require_single
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from inventory.problems import InputError
 
 Reals = NDArray[np.float64]
+MOST_PAIRS = 1 << 27
+"""Links that go down one by one, times pairs of switches, that take minutes: up to q = 13."""
 MOST_WORK = 1 << 33
-"""Cases, times links, times pairs of switches, that take minutes: all links of PolarFly q = 9."""
-LEAST_CASES = 4
-"""The cases that have to take minutes at most, or failures are refused: up to PolarFly q = 19."""
+"""Cases, times pairs of switches, times links, that take minutes where switches go down, or packets
+go by intermediates."""
+MOST_CELLS = 1 << 36
+"""Pairs of switches, times links, of the largest fabric, if links go down: PolarFly q = 32."""
+MOST_NODE_CELLS = 1 << 31
+"""The same if switches go down, which change what all links carry: PolarFly q = 19."""
 MOST_LEGS = 1 << 27
-"""Pairs of switches, times links, of the largest fabric with intermediates: a gigabyte."""
-FEW = 8
-"""Links whose pairs are asked for at a time, the first time."""
+"""The same where packets go by intermediates, whose legs take a gigabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +76,19 @@ def failure_guarantees(
     """
     require_scipy()
     require_single(kind)
-    _require_size(build)
-    cases = _drawn(build, _cases(build, kind), sample, seed)
-    looks = Looks(build, HostRates.of(build, hosts_per_node), len(cases))
+    _require_size(build, kind)
+    cases = _drawn(build, kind, sample, seed)
+    looks: DamagedLoads | LegLooks
+    rates = HostRates.of(build, hosts_per_node)
+    if build.forwarding.intermediates:
+        looks = LegLooks(build, rates, len(cases))
+    else:
+        looks = DamagedLoads(build, rates, len(cases))
     intact, found = Intact.of(build), []
     for number, (name, elements) in enumerate(cases.items(), 1):
-        share = looks.share(build, elements)
-        after = replace(build, tables=repaired(intact, _dead(build, elements)).tables)
-        found.append(FailureGuarantee(kind, name, share, looks.share(after, elements)))
+        after, down = repaired(intact, _dead(build, elements)), np.array(elements, np.int64)
+        share, controlled = looks.share(down), looks.share(down, after)
+        found.append(FailureGuarantee(kind, name, share, controlled))
         if progress:
             progress(number, len(cases))
     return tuple(sorted(found, key=lambda case: (case.share, case.repaired)))
@@ -91,13 +99,13 @@ def failure_cases(build: Build, kind: str) -> int:
     return len(_cases(build, kind))
 
 
-def _require_size(build: Build) -> None:
-    """Pass where a look takes seconds, and the legs over intermediates fit into memory.
+def _require_size(build: Build, kind: str) -> None:
+    """Pass where a look takes seconds, and what it needs fits into memory.
 
     Raises:
-        InputError: one does not.
+        InputError: it does not.
     """
-    most, words = MOST_WORK // LEAST_CASES, ""
+    most, words = (MOST_CELLS if kind == "link" else MOST_NODE_CELLS), ""
     if build.forwarding.intermediates:
         most, words = MOST_LEGS, ", where packets go by intermediates"
     if (cells := _cells(build)) > most:
@@ -114,9 +122,12 @@ def _cells(build: Build) -> int:
     return int(np.count_nonzero(build.wiring.far >= 0)) * build.tables.switches**2
 
 
-def _drawn(build: Build, cases: dict[str, Elements], sample: int, seed: int) -> dict[str, Elements]:
+def _drawn(build: Build, kind: str, sample: int, seed: int) -> dict[str, Elements]:
     """The cases that are looked at, in their order."""
+    cases = _cases(build, kind)
     usual = MOST_WORK // max(1, _cells(build))
+    if kind == "link" and not build.forwarding.intermediates:
+        usual = MOST_PAIRS // build.tables.switches**2
     count = min(len(cases), sample or usual)
     chosen = np.random.default_rng(seed).permutation(len(cases))[:count]
     names = list(cases)
@@ -149,8 +160,8 @@ def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:
     return dead & (far >= 0)
 
 
-class Looks:
-    """Looks at a fabric while elements are down.
+class LegLooks:
+    """Looks at a fabric with intermediates while elements are down.
 
     Bounds say how much each link may carry. Links are looked at from the highest bound on, until no
     other can be worse.
@@ -163,22 +174,15 @@ class Looks:
 
     def __init__(self, build: Build, rates: HostRates, times: int) -> None:
         self.build, self.rates, self.times = build, rates, times
-        self.links = len(build.wiring.link_ends())
-        self.intact = (
-            None if build.forwarding.intermediates else LinkCrossings.of(build, times=times)
-        )
 
-    def share(self, build: Build, elements: Elements) -> float:
-        """The guarantee of some tables while elements are down.
-
-        It is 0 where packets are lost, and where no switch with hosts is left.
-        """
-        rates = self.rates
-        down = [element - self.links for element in elements if element >= self.links]
-        left = ~np.isin(rates.switches, down)
+    def share(self, elements: NDArray[np.int64], repaired: Repaired | None = None) -> float:
+        """As `DamagedLoads.share`."""
+        rates, links = self.rates, len(self.build.wiring.link_ends())
+        left = ~np.isin(rates.switches, elements[elements >= links] - links)
         if not left.any():
             return 0.0
-        crossings = self._crossings(build, np.array(elements, np.int64))
+        build = replace(self.build, tables=repaired.tables) if repaired else self.build
+        crossings = OverDamagedLegs.of(build, elements, self.times)
         arcs = crossings.arcs
         living = replace(
             rates,
@@ -189,19 +193,9 @@ class Looks:
         )
         carries = rates.links[tuple(arcs.T)]
         bounds = crossings.bounds(arcs, *living.ends(*crossings.size))
-        arrived = living.pairs(bounds.arrived)
-        np.fill_diagonal(arrived, 1)
-        if not (arrived > 1 - CLOSE).all():
+        if not all_arrive(bounds.arrived, living):
             return 0.0
         return _least(crossings, arcs, carries, bounds.most / carries, living)
-
-    def _crossings(self, build: Build, dead: NDArray[np.int64]) -> Crossings:
-        """Who crosses links while elements are down."""
-        if self.intact is None:
-            return OverDamagedLegs.of(build, dead)
-        if build is self.build:
-            return OverTables(self.intact.while_down(build, dead))
-        return OverTables(LinkCrossings.of(build, dead, self.times))
 
 
 def _least(

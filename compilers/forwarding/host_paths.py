@@ -71,20 +71,21 @@ class TabulatedHops:
     down; -1 where there is none."""
 
     @classmethod
-    def of(cls, walks: Walks, program: Program, dead: Numbers) -> TabulatedHops:
+    def of(cls, walks: Walks, program: Program, dead: Numbers, times: int = 1) -> TabulatedHops:
         """Ask the rule for every state.
 
         Args:
             walks: of the build.
             program: what its switches hold, as they are cabled now.
             dead: int64[n], the failed elements.
+            times: how often this is done, with other elements down: for machine code.
         """
         p, (switches, classes, _), links = program, program.order.shape, program.far.shape[1]
         place = np.arange(1 + links * (2 if marks(p) else 1))
         is_marked = place > links
         ingress = np.where(place == links, HOST, np.where(is_marked, (place - 1) % links, place))
         count = np.zeros((switches, len(place), classes), np.int64)  # next hops of each state
-        next_of = for_packets(count.size // STATES_A_CALL, next_of_packets)
+        next_of = for_packets(times * count.size // STATES_A_CALL, next_of_packets)
         step = max(1, STATES_AT_ONCE // (len(place) * classes))
         links_of, marked_of, parts = [], [], []
         for first in range(0, switches, step):

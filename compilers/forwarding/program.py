@@ -75,6 +75,31 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     )
 
 
+def with_classes(program: Program, build: Build, switches: NDArray[np.int64]) -> Program:
+    """The program of a build whose classes differ from those of another one at some switches only.
+
+    Args:
+        program: of the other build, which has the same cables.
+        build: its classes.
+        switches: int64[n], where classes differ.
+    """
+    classes, wiring = build.tables.classes, build.wiring
+    link_at = links_by_port(program.far[switches], wiring.port[switches])
+    port = classes.port[switches][..., None]
+    lowered = {}
+    for name, ports in (
+        ("order", np.concatenate((port, classes.protection[switches]), axis=2)),
+        ("shares", np.concatenate((port, classes.alternate[switches]), axis=2)),
+        ("bounce", np.asarray(classes.bounce[switches])),
+    ):
+        lowered[name] = getattr(program, name).copy()
+        links = _links(link_at, ports)
+        if name == "shares":
+            links[np.asarray(classes.weight[switches]) == 0] = -1
+        lowered[name][switches] = links
+    return program._replace(**lowered)
+
+
 def _onward(wiring: Wiring, only: int | None) -> NDArray[np.bool_]:
     """bool[S, K, K], `Program.onward` of all switches; bool[1, K, K] of one."""
     switches, links = wiring.far.shape

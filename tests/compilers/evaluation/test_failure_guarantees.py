@@ -13,7 +13,10 @@ from scipy.optimize import linear_sum_assignment
 
 from compilers.evaluation.failure_guarantees import failure_cases, failure_guarantees
 from compilers.evaluation.guarantee import guarantee
+from compilers.forwarding.host_paths import TabulatedHops
+from compilers.forwarding.program import program_of
 from compilers.forwarding.single_packets import HOME, Path, SinglePackets
+from compilers.forwarding.walks import Walks
 from compilers.pipeline import compile_fabric
 from compilers.routing.link_repair import Intact, repaired
 from compilers.spec.fabric_file import load_fabric
@@ -26,12 +29,15 @@ from tests.compilers.wiring.makers import missing
 HOSTS = 2
 
 
-def compiled(balance: str = "compact-valiant", protect: str = "node") -> Build:
+def compiled(
+    balance: str = "compact-valiant", protect: str = "node", minimal_share: str = ""
+) -> Build:
+    share = {"minimal_share": float(minimal_share)} if minimal_share else {}
     spec = {
         "name": "lab",
         "topology": {"family": "polarfly", "q": 3},
         "hosts_per_node": HOSTS,
-        "routing": {"balance": balance, "protect": protect},
+        "routing": {"balance": balance, "protect": protect, **share},
     }
     return compile_fabric(load_fabric(spec))
 
@@ -192,15 +198,61 @@ def test_cases_of_a_large_fabric_are_drawn(build: Build) -> None:
     assert {case.element for case in other} != {case.element for case in some}
 
 
+def test_cases_are_drawn_where_all_take_long(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_PAIRS", 4 * 169)
+    assert len(failure_guarantees(build, "link")) == 4
+
+
 def test_a_fabric_in_which_a_look_takes_long_is_refused(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 24 links, each way, and 169 pairs of switches."""
-    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_WORK", 4 * 48 * 169)
-    assert len(failure_guarantees(build, "link")) == 4
-    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_WORK", 4 * 48 * 169 - 1)
+    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_CELLS", 48 * 169 - 1)
     with pytest.raises(InputError, match=r"failures: required a fabric of at most 8,111 links"):
         failure_guarantees(build, "link")
+
+
+@pytest.mark.parametrize(
+    "policy", ["balance: spread", "balance: spread, minimal_share: .3", "balance: minimal"]
+)
+def test_each_case_is_what_all_paths_give(policy: str) -> None:
+    """Marked packets are spread over the links that are up, and none over a link that is down."""
+    build = compiled(**dict(word.split(": ") for word in policy.split(", ")))
+    intact, links = Intact.of(build), len(build.wiring.link_ends())
+    ends, names = build.wiring.link_ends(), build.wiring.names
+    elements = {"-".join(names[v] for v in link): n for n, link in enumerate(ends.tolist())}
+    elements |= {name: links + v for v, name in enumerate(names)}
+    kinds = ("link", "node")
+    cases = [case for kind in kinds for case in failure_guarantees(build, kind, sample=3)]
+    for case in cases:
+        number = elements[case.element]
+        dead = build.wiring.far < 0
+        one, other = ends[number].tolist() if number < links else (number - links, -1)
+        if other < 0:
+            dead |= (build.wiring.far == one) | (np.arange(13) == one)[:, None]
+        else:
+            dead[one] |= build.wiring.far[one] == other
+            dead[other] |= build.wiring.far[other] == one
+        after = replace(build, tables=repaired(intact, dead & (build.wiring.far >= 0)).tables)
+        assert case.share == pytest.approx(dense(build, number))
+        assert case.repaired == pytest.approx(dense(after, number))
+
+
+def dense(build: Build, element: int) -> float:
+    """All paths of all pairs that are left, with one element down."""
+    program, links = program_of(build), len(build.wiring.link_ends())
+    ends = np.setdiff1d(np.arange(13), element - links)
+    hops = TabulatedHops.of(Walks.of(build), program, np.array([element]))
+    source, destination = (x.ravel() for x in np.meshgrid(ends, ends, indexing="ij"))
+    paths = hops.paths(source, destination)
+    assert (paths.hops >= 0).all()
+    load = np.zeros((program.far.size, len(source)))
+    for arc in paths.arcs:
+        some = np.flatnonzero(arc >= 0)
+        np.add.at(load, (arc[some], paths.pair[some]), paths.part[some])
+    square = load.reshape(-1, len(ends), len(ends))
+    peaks = (one[linear_sum_assignment(one, maximize=True)].sum() for one in square)
+    return min(1.0, 1 / (HOSTS * max(peaks)))
 
 
 @pytest.mark.parametrize("kind", ["2", "link+node", "nodes"])

@@ -1,0 +1,183 @@
+"""The guaranteed throughput of a fabric while elements are down, from that of the intact one.
+
+What the worst traffic loads a link with stays as it is, unless pairs that cross the link take other
+paths. Where some do, the load grows by no more than what these pairs add, and mostly this shows
+that the link is not the worst. The other links are looked at from the highest bound on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.evaluation.crossings import OverTables
+from compilers.evaluation.host_rates import HostRates
+from compilers.evaluation.worst_traffic import worst_traffic
+from compilers.forwarding.changed_paths import ChangedShares, Comparison, Held
+from compilers.forwarding.link_bounds import LinkBounds
+from compilers.forwarding.link_crossings import LinkCrossings
+from compilers.forwarding.link_orbits import like_arcs
+from compilers.forwarding.program import egress_classes, with_classes
+from compilers.routing.link_repair import Repaired
+from compilers.tables.build import Build
+
+Numbers = NDArray[np.int64]
+Reals = NDArray[np.float64]
+CLOSE = 1e-9
+"""The relative difference of loads that are the same."""
+FEW = 8
+"""Links that are looked at at a time, the first time."""
+CELLS = 1 << 22
+"""Pairs of switches, times links, that are in memory together."""
+EXACT = 1 << 27
+"""Pairs of switches, times links of which no two are alike, up to which the worst traffic of each
+is looked for before."""
+
+
+class DamagedLoads:
+    """The loads of links by tables, while elements are down.
+
+    Args:
+        build: with its tables before.
+        rates: of hosts and links.
+        times: how often is asked.
+    """
+
+    def __init__(self, build: Build, rates: HostRates, times: int) -> None:
+        self.build, self.rates = build, rates
+        crossings = LinkCrossings.of(build, times=times)
+        p, towards = crossings.program, crossings.towards
+        self.crossings, self.arcs = OverTables(crossings), crossings.arcs
+        self.number: Numbers = np.full(p.far.shape, -1)
+        self.number[tuple(self.arcs.T)] = np.arange(len(self.arcs))
+        self.carries = rates.links[tuple(self.arcs.T)]
+        held = Held(
+            p,
+            np.ascontiguousarray(build.tables.classes.weight),
+            towards.egress,
+            np.flatnonzero(build.topology.endpoints),
+            np.zeros(0, np.int64),
+        )
+        self.intact = Comparison(held, crossings.out, towards, crossings.packets)
+        bounds = LinkBounds.of(crossings, self.arcs, *rates.ends(*self.crossings.size))
+        self.arrives = all_arrive(bounds.arrived, rates)
+        self.most, self.exact = bounds.most, np.zeros(len(self.arcs), np.bool_)
+        self._look_at_unlike()
+
+    def _look_at_unlike(self) -> None:
+        """Find the worst traffic of one link of those that are alike."""
+        group = np.arange(len(self.arcs))
+        if self.rates.alike and len(self.rates.hosts) == self.build.tables.switches:
+            group = like_arcs(self.build.topology, self.crossings.crossings)
+        unlike, place = np.unique(group, return_inverse=True)
+        switches, ends = self.crossings.size
+        if len(unlike) * switches * ends > EXACT:
+            return
+        step = max(1, CELLS // (switches * ends))
+        loads = [
+            worst_traffic(self.rates.pairs(load), self.rates).load
+            for begin in range(0, len(unlike), step)
+            for load in self.crossings.loads(self.arcs[unlike[begin : begin + step]])
+        ]
+        self.most, self.exact[:] = np.array(loads)[place], True
+
+    def share(self, elements: Numbers, repaired: Repaired | None = None) -> float:
+        """The guarantee while elements are down.
+
+        It is 0 where packets are lost, and where no switch with hosts is left.
+
+        Args:
+            elements: int64[n], as `Program` numbers them.
+            repaired: the tables by then; None: those of the build.
+        """
+        living = self._living(elements)
+        if not (len(living.switches) and self.arrives):
+            return 0.0
+        dead, after = self._dead(elements), self._held(elements, repaired)
+        rows = repaired.rows[:, 0] if repaired else np.zeros(0, np.int64)
+        classes = repaired.classes if repaired else np.zeros((0, 2), np.int64)
+        changed = self.intact.changed_pairs(after, self.arcs[dead], rows, classes)
+        sends, takes = living.ends(*self.crossings.size)
+        changed &= (sends > 0)[:, None] & (takes > 0)
+        differences = self.intact.shares(after, changed)
+        if not differences.arrives:
+            return 0.0
+        gains = self.intact.gains(differences.shares, sends, takes)
+        most = self.most + gains[self.arcs[:, 0] * self.number.shape[1] + self.arcs[:, 1]]
+        most[dead] = 0
+        return self._least(most / self.carries, differences.shares, living)
+
+    def _living(self, elements: Numbers) -> HostRates:
+        """The hosts that are left."""
+        rates, links = self.rates, self.intact.held.program.cables
+        left = ~np.isin(rates.switches, elements[elements >= links] - links)
+        return replace(
+            rates,
+            switches=rates.switches[left],
+            columns=rates.columns[left],
+            hosts=rates.hosts[left],
+            counts=rates.counts[left],
+        )
+
+    def _dead(self, elements: Numbers) -> NDArray[np.bool_]:
+        """bool[arcs], the directions of links that are down, those of switches too."""
+        p = self.intact.held.program
+        cable, far = p.cable[tuple(self.arcs.T)], p.far[tuple(self.arcs.T)]
+        ends = np.stack((cable, p.cables + far, p.cables + self.arcs[:, 0]))
+        return np.asarray(np.isin(ends, elements).any(axis=0), np.bool_)
+
+    def _held(self, elements: Numbers, repaired: Repaired | None) -> Held:
+        """What decides where packets go."""
+        held = self.intact.held._replace(dead=elements)
+        if repaired is None:
+            return held
+        build = replace(self.build, tables=repaired.tables)
+        return held._replace(
+            program=with_classes(held.program, build, np.unique(repaired.classes[:, 0])),
+            weight=np.ascontiguousarray(build.tables.classes.weight),
+            egress=egress_classes(build, held.ends, repaired.fib),
+        )
+
+    def _least(self, most: Reals, shares: ChangedShares, living: HostRates) -> float:
+        """The share by the link that the worst traffic loads most, by what it carries.
+
+        Args:
+            most: float64[arcs], a bound of the load of each link, by what it carries.
+            shares: those that differ from the intact fabric.
+            living: the hosts that are left.
+        """
+        links = self.number.shape[1]
+        arc = self.number[shares.arc // links, shares.arc % links]
+        by_arc = np.argsort(arc, kind="stable")
+        begins = np.searchsorted(arc[by_arc], np.arange(len(self.arcs) + 1))
+        same = begins[:-1] == begins[1:]
+        if len(living.switches) < len(self.rates.switches):
+            same[:] = False
+        settled = same & self.exact
+        peak = float(most[settled].max(initial=0))
+        order = np.argsort(np.where(settled, 0, -most), kind="stable")
+        done, step = 0, FEW
+        while done < len(order) and most[order[done]] > peak * (1 + CLOSE):
+            some = order[done : done + step]
+            loads = self.crossings.loads(self.arcs[some])
+            for number, load in zip(some.tolist(), loads, strict=True):
+                if most[number] <= peak * (1 + CLOSE) or settled[number]:
+                    continue
+                entry = by_arc[begins[number] : begins[number + 1]]
+                load[shares.source[entry], shares.destination[entry]] = shares.after[entry]
+                worst = worst_traffic(living.pairs(load), living).load
+                if same[number]:
+                    self.most[number], self.exact[number] = worst, True
+                peak = max(peak, worst / float(self.carries[number]))
+            done += len(some)
+            step = max(1, min(2 * step, CELLS // loads[0].size))
+        return min(1.0, 1 / peak) if peak else 1.0
+
+
+def all_arrive(arrived: Reals, rates: HostRates) -> bool:
+    """Whether all packets between switches with hosts arrive."""
+    part = rates.pairs(arrived).copy()
+    np.fill_diagonal(part, 1)
+    return bool((part > 1 - CLOSE).all())
