@@ -212,3 +212,14 @@ def test_one_free_hop_without_a_mark_guarantees_no_more_than_the_theorem(q: int)
         weighted = replace(classes, weight=weight.astype(np.uint16))
         some = replace(build, tables=replace(build.tables, classes=weighted))
         assert guarantee(some, 2).share <= q / ((q - 1) * 2)
+
+
+@pytest.mark.parametrize("m", [0.1, 0.5, 1])
+def test_minimal_paths_cost_what_the_theorem_says(m: float) -> None:
+    """No more than one over p·((1 - m)·(q - 1)/q + 2·m), and just that where all are minimal."""
+    free = "adjacent: bounce, disjoint: none"
+    build = compiled("polarfly q=3", f"balance: compact-valiant, {free}, minimal_share: {m}")
+    most = 1 / (2 * ((1 - m) * 2 / 3 + 2 * m))
+    assert guarantee(build, 2).share <= most * 1.001
+    if m == 1:
+        assert guarantee(build, 2).share == pytest.approx(most)
