@@ -20,7 +20,7 @@ from tests.compilers.targets.makers import fabric
 BUILDS = {
     "q=3": fabric(q=3, spread=True),
     "two hosts, IPv4": fabric(q=2, hosts=2, ipv6="", spread=True),
-    "aggregates": fabric("polarstar", q=2, supernode="paley", degree=2, spread=True),
+    "aggregates": fabric("polarstar", q=2, supernode="complete", degree=2, spread=True),
     "no hosts": fabric(q=2, hosts=0, spread=True),
 }
 ABLE = ("eos", "junos", "nxos", "sonic")

@@ -30,7 +30,7 @@ BUILDS = {
     "no hosts, IPv4": HOSTS["none"],
     "three hosts": HOSTS["three"],
     "some without hosts": fabric("oft", q=2, hosts=2),
-    "aggregates": fabric("polarstar", q=2, supernode="paley", degree=2),
+    "aggregates": fabric("polarstar", q=2, supernode="complete", degree=2),
 }
 
 

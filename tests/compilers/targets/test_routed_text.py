@@ -29,7 +29,7 @@ CASES = {
     "link": routed(q=4, protect="link"),
     "node and spread": routed(q=3, protect="node", spread=True),
     "oft": routed("oft", q=3, protect="link"),
-    "polarstar": routed("polarstar", q=2, supernode="paley", degree=2, protect="link"),
+    "polarstar": routed("polarstar", q=2, supernode="complete", degree=2, protect="link"),
 }
 
 

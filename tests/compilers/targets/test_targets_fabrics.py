@@ -17,7 +17,7 @@ TEXT = "name: lab\ntopology: {topology}\nhosts_per_node: 2\naddressing: {{ipv6: 
 FABRICS = {
     "part": "{family: polarfly, q: 3}",
     "spines": "{family: oft, q: 2}",
-    "aggregates": "{family: polarstar, supernode: paley, q: 2, degree: 2}",
+    "aggregates": "{family: polarstar, supernode: complete, q: 2, degree: 2}",
 }
 CASES = [(name, {}) for name in SHIPPED if name != "opensm"]
 CASES += [
