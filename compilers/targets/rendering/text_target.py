@@ -182,11 +182,12 @@ class Renderer:
         name = f"{self.target}/{file}.j2"
         try:
             return self._environment.get_template(name).render(variables)
-        except TemplateNotFound as error:
-            required, given = "a template of each file of the target", f"no {error.name}"
-            raise InputError.of(required, given, key=f"target {self.target}") from None
         except Exception as error:
-            if not self._own and not self._environment.sandboxed:
+            by_others = self._own is not None or self._environment.sandboxed
+            if isinstance(error, TemplateNotFound) and (error.name == name or not by_others):
+                required, given = "a template of each file of the target", f"no {error.name}"
+                raise InputError.of(required, given, key=f"target {self.target}") from None
+            if not by_others:
                 raise
             raise _failed(self._own or self._folder, name, variables, error) from error
 
