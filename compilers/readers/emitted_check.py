@@ -127,6 +127,7 @@ class EmittedCheck:
             differences=count,
             examples=tuple(examples[:EXAMPLES]),
             accepted=sum(result.accepted for result in results),
+            checked_sources=sum(result.checked_sources for result in results),
             shares={vertex: r.shares for vertex, r in by_vertex.items() if r.shares},
         )
 

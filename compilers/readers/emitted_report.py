@@ -34,6 +34,9 @@ class EmittedReport:
     """How many statements of the user's own were accepted."""
     unproved: str = ""
     """What no reader looked at, which does not keep files from passing; "": everything was read."""
+    checked_sources: int = 0
+    """The ports of hosts from which switches take packets only with the host's own source address,
+    and none with a mark or an intermediate."""
     shares: Mapping[int, Mapping[int, Stage]] | None = None
     """By switch and class, the ports that share packets from hosts, with their weights.
 
@@ -76,6 +79,7 @@ class EmittedReport:
             "delivered": self.delivered,
             "differences": self.differences,
             "accepted": self.accepted,
+            "checked_sources": self.checked_sources,
             "unproved": self.unproved,
             "examples": [
                 {"file": e.file, "line": e.line, "says": e.says, "tables": e.tables}

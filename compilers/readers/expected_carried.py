@@ -45,26 +45,36 @@ def _families(build: Build) -> tuple[str, ...]:
     return ("ip", "ipv6") if build.addressing.ipv6 else ("ip",)
 
 
-def _ports(build: Build, vertex: int) -> list[int]:
-    """The ports of hosts."""
-    return [port for port in build.wiring.host_port[vertex].tolist() if port]
+def _sources(build: Build, vertex: int, number: int) -> Iterator[tuple[str, str]]:
+    """Address family and source address of a host; "" where it is not checked."""
+    a = build.addressing
+    addresses = [str(a.host(vertex, number))]
+    if a.ipv6:
+        addresses.append(str(a.host6(vertex, number)))
+    for family, address in zip(_families(build), addresses, strict=True):
+        yield family, address if a.source_checks else ""
 
 
 def _drawn(build: Build, vertex: int) -> Iterator[Value]:
     gateway = format_mac(build.addressing.gateway_mac)
     if count := len(_intermediates(build)):
-        for family in _families(build):
-            for port in _ports(build, vertex):
+        for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
+            for family, source in _sources(build, vertex, number) if port else ():
                 first = _mac(build, 0)
-                yield family, port, gateway, first, str(vertex % 65536), str(count)
+                yield family, port, gateway, first, str(vertex % 65536), str(count), source
 
 
 def _own_blocks(build: Build, vertex: int) -> Iterator[Value]:
     a = build.addressing
-    if _intermediates(build) and _ports(build, vertex):
-        yield "ip", format_mac(a.gateway_mac), str(a.network(vertex))
-        if a.ipv6:
-            yield "ipv6", format_mac(a.gateway_mac), str(a.network6(vertex))
+    if not _intermediates(build):
+        return
+    gateway, network = format_mac(a.gateway_mac), {"ip": str(a.network(vertex))}
+    if a.ipv6:
+        network["ipv6"] = str(a.network6(vertex))
+    for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
+        for family, source in _sources(build, vertex, number) if port else ():
+            # Without checks one row is for all hosts of the switch.
+            yield family, gateway, network[family], port if source else 0, source
 
 
 def _carried(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
@@ -131,9 +141,9 @@ CARRIED: dict[str, Facts] = {
 """The claims of each kind that a switch has to make. Their values are:
 
 - intermediate drawn: address family, port of a host, the gateway's MAC address, the MAC address of
-  intermediate 0, basis of the hash, number of intermediates
+  intermediate 0, basis of the hash, number of intermediates, the host's address ("": any source)
 - own block: address family, the gateway's MAC address, the network of the switch's own hosts, for
-  which no intermediate is drawn
+  which no intermediate is drawn; the port and the address of the host that sends (0 and "": any)
 - carried: address family, the MAC address of intermediate 0
 - intermediate: its MAC address, the class to it (by its lowest network), the port that has to be up
   or 0

@@ -310,11 +310,38 @@ def _neighbour_answers(build: Build, vertex: int) -> Iterator[Value]:  # noqa: A
 def _entries(build: Build, vertex: int) -> Iterator[Value]:
     """The rows by which packets enter the tables of routes: by address family, and by host port."""
     mac = format_mac(build.addressing.gateway_mac)
-    ports = [0]
+    yield from ((family, mac, 0, "") for family in _families(build))
     if build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop:
-        ports += [host.port for host in _hosts(build, vertex)]
-    for family in _families(build):
-        yield from ((family, mac, port) for port in ports)
+        for family, port, source in sources(build, vertex):
+            yield family, mac, port, source
+
+
+def sources(build: Build, vertex: int) -> Iterator[tuple[str, int, str]]:
+    """Address family, port, and source address of each host; "" where it is not checked."""
+    checks = build.addressing.source_checks
+    for host in _hosts(build, vertex):
+        for family, address in zip(_families(build), host.addresses, strict=True):
+            yield family, host.port, address if checks else ""
+
+
+def _admitted(build: Build, vertex: int) -> Iterator[Value]:
+    """What hosts send where no bit of metadata says so."""
+    told = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
+    if build.addressing.source_checks and not told and not build.forwarding.intermediates:
+        yield from _admitted_unmasked(build, vertex)
+
+
+def _admitted_unmasked(build: Build, vertex: int) -> Iterator[Value]:
+    """The same of a switch that matches no bits of metadata."""
+    mac = format_mac(build.addressing.gateway_mac)
+    if build.addressing.source_checks:
+        for family, port, source in sources(build, vertex):
+            yield family, mac, port, source
+
+
+def _guarded(build: Build, vertex: int) -> Iterator[Value]:
+    if build.addressing.source_checks:
+        yield from ((host.port,) for host in _hosts(build, vertex))
 
 
 def _replies(build: Build, vertex: int) -> Iterator[Value]:
@@ -475,6 +502,9 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "neighbour answer": _neighbour_answers,
     "answered address": _replies,
     "forwarded": _entries,
+    "admitted": _admitted,
+    "admitted unmasked": _admitted_unmasked,
+    "guarded": _guarded,
     "dispatched": _dispatched,
     "marked": _mark_rows,
     "spread": _spread_rows,
@@ -512,7 +542,11 @@ ARP and neighbour discovery:
 
 Rows of OpenFlow:
 
-- forwarded: address family, the gateway's MAC address, the port whose packets are matched (0: any)
+- forwarded: address family, the gateway's MAC address, the port whose packets are matched (0:
+  any), their source address ("": any)
+- admitted, admitted unmasked: address family, the gateway's MAC address, the port of a host, its
+  address
+- guarded: the port of a host, all of whose other packets are dropped
 - dispatched: address family, the gateway's MAC address
 - marked: address family, the MAC address of marked packets, the gateway's
 - spread: a fabric port, the metadata of packets that it brings marked, the basis of the hash, the

@@ -72,6 +72,8 @@ class CheckedSwitch:
     addresses: tuple[OwnAddress, ...] = ()
     accepted: int = 0
     """How many statements of the user's own were accepted."""
+    checked_sources: int = 0
+    """The ports of hosts from which only the host's own source address is taken."""
     shares: Mapping[int, Stage] = field(default_factory=dict)
     """By class, the ports that share packets from hosts, with their weights.
 
@@ -159,6 +161,7 @@ class SwitchCheck:
             self.differences.add(file, line, text)
         for file, line, what in self.emitted.unused:
             self.differences.add(file, line, f"{what}, to which nothing leads")
+        guarded = sum(claim.kind == "guarded" for claim in self.emitted.claims)
         return CheckedSwitch(
             vertex=self.vertex,
             differences=self.differences.count,
@@ -168,6 +171,7 @@ class SwitchCheck:
             next_hops=tuple(dict.fromkeys(self.emitted.next_hops)),
             addresses=tuple(self.emitted.addresses),
             accepted=self.differences.accepted,
+            checked_sources=0 if self.differences.count else guarded,
             shares=self._shares,
         )
 

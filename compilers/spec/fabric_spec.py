@@ -208,6 +208,8 @@ class AddressingSpec(Model):
     """The same of IPv6. Default: fd64:0:0:1::/64."""
     gateway_mac: Mac = "02:50:46:00:00:01"
     """The MAC address that every switch answers to."""
+    source_checks: bool = True
+    """Whether OpenFlow switches drop a host's packets with another source address than its own."""
 
 
 class ControlPlaneSpec(Model):

@@ -355,7 +355,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, TEXTS):
         return str(value)
     values = {name: getattr(value, name) for name in _fields(value.__class__)}
-    left_out = {name for name in _optional_lists(value.__class__) if not values[name]}
+    optional = _optional(value.__class__)
+    left_out = {name for name, default in optional.items() if values[name] == default}
     return {
         name: inner
         for name, inner in values.items()
@@ -364,12 +365,17 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _optional_lists(dataclass_type: Any) -> frozenset[str]:
-    """Return the fields with an empty list as default, which are stored only if they have items.
+def _optional(dataclass_type: Any) -> dict[str, Any]:
+    """Return the defaults of fields that are stored only if they have another value.
 
-    So a list that a later release adds leaves builds without it, and their identity, as they were.
+    These are lists that are empty by default, and fields declared so. What a later release adds so
+    leaves builds without it, and their identity, as they were.
     """
-    return frozenset(field.name for field in fields(dataclass_type) if field.default == ())
+    return {
+        field.name: field.default
+        for field in fields(dataclass_type)
+        if field.default == () or field.metadata.get("stored") == "unless default"
+    }
 
 
 def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **more: Any) -> Build:
@@ -469,7 +475,7 @@ def _restore(kind: Any, value: Any, arrays: _Arrays, name: str = "") -> Any:
 
 def _restore_dataclass(dataclass_type: Any, plain: Mapping[str, Any], arrays: _Arrays) -> Any:
     """Return a dataclass whose fields are restored one by one; arrays are not in the plain data."""
-    values = {**dict.fromkeys(_optional_lists(dataclass_type), ()), **plain}
+    values = {**_optional(dataclass_type), **plain}
     restored = {}
     for name, kind in _fields(dataclass_type).items():
         is_array = isinstance(kind, Declared) and kind.types

@@ -135,25 +135,26 @@ class SwitchPrograms:
     def _local(self, before: Sequence[Block], after: Sequence[Block]) -> Iterator[Slots]:
         """Yield the slots of rows for hosts, for answers, and for packets that hosts send.
 
-        Rows that choose intermediates go first and come last.
+        Rows that choose intermediates go first and come last. So do rows that drop all else that
+        hosts send: in between, packets from hosts may be taken by the rows for any port.
         """
         u, last = self.update, self.update.last
 
         def put(block: Block) -> Numbers:
             """The round in which rows are added or changed."""
-            if _draws(block):
+            if _draws(block) or _guards(block):
                 return np.full(len(block), last)
             return np.full(len(block), u.carrying if _addressed(block) else PREPARE)
 
         def drop(block: Block) -> Numbers:
             """The round in which rows are removed."""
-            if _draws(block):
+            if _draws(block) or _guards(block):
                 return np.full(len(block), PREPARE)
             return np.full(len(block), u.carrying if u.swaps and _addressed(block) else last)
 
         for slots in matched(before, after, put, drop):
-            stays = slots.had.all() and slots.has.all() and _draws(slots.after)
-            if u.pauses and stays:
+            stays = slots.had.all() and slots.has.all()
+            if u.pauses and stays and (_draws(slots.after) or _guards(slots.after)):
                 yield from slots.split(PREPARE, last)
             else:
                 yield slots
@@ -331,6 +332,11 @@ def _addressed(block: Block) -> bool:
     """Whether rows admit packets that are sent to another MAC address than the gateway's."""
     number = int(xid_numbers(block[:1])[0])
     return kind_of(block) == RowKind.FORWARD and MARKED_NUMBER <= number < FROM_HOSTS_NUMBER
+
+
+def _guards(block: Block) -> bool:
+    """Whether rows drop what hosts may not send."""
+    return kind_of(block) == RowKind.GUARD
 
 
 def _draws(block: Block) -> bool:

@@ -12,8 +12,9 @@ blocks, so that all its blocks are in one prefix, the aggregate. Prefixes are nu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -37,6 +38,8 @@ MARK_IN_MAC = 1 << 23
 """The bit that differs between the gateway's MAC address and the one of marked packets."""
 CARRIED_BITS = 16
 """The number of last bits of a MAC address in which packets carry their intermediate."""
+UNLESS_DEFAULT = MappingProxyType({"stored": "unless default"})
+"""Metadata of a field that a build stores only if it has another value than by default."""
 FIRST_ASN, NODE_ASNS = "asn", "node_asn"
 """Keys of a build's `base`: the AS number of vertex 0, and the AS numbers of nodes by name."""
 
@@ -59,6 +62,8 @@ class Addressing:
     """The number of vertices of a supernode; 1 without supernodes, and so without aggregates."""
     first: tuple[str, ...] = ()
     """The first address of block 0 in each pool, where that is not the first one of the pool."""
+    source_checks: bool = field(default=True, metadata=UNLESS_DEFAULT)
+    """Whether OpenFlow switches drop a host's packets with another source address than its own."""
 
     def _first(self, pool: IPv4Network | IPv6Network) -> int:
         """Return the first address of block 0 in a pool, as a number."""
@@ -206,6 +211,7 @@ def plan(
         gateway_mac=parse_mac(spec.addressing.gateway_mac),
         host_mac=_host_macs(site, spec.hosts_per_node, plane, _given_macs(site, spec)),
         hierarchy=topology.hierarchy,
+        source_checks=spec.addressing.source_checks,
     )
 
 

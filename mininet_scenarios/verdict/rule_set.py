@@ -27,6 +27,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     MARKED_NUMBER,
     MOST_NUMBER,
     ROLE_SHIFT,
+    WITHIN_NUMBER,
     XID_BITS,
 )
 from compilers.targets.openflow.protocol import HEADER
@@ -126,12 +127,15 @@ class RuleSet:
         return self.flows[switch, RowKind.CLASS, egress + (role << ROLE_SHIFT)]
 
     def _add_flows(self, encoder: Encoder, switch: int) -> None:
-        """Add the flows of a switch."""
+        """Add the flows of a switch, but for the marker where no packet of a host reaches it."""
         name = self.build.wiring.names[switch]
+        guards = self.pipeline.checks(switch) and len(self.pipeline.hosts(switch))
         for block in encoder.program(switch, self.generation.get(switch, 0)).flows:
             xids = heads(block, HEADER)["xid"].tolist()
             for xid, row in zip(xids, entries(added_rows(block)), strict=True):
                 key = switch, xid >> XID_BITS, xid & MOST_NUMBER
+                if guards and key[1] == RowKind.MARKER:
+                    continue
                 self.flows[key] = Rule(
                     switch, read_row(row).place, f"{name}: {encoder.describe(xid)}"
                 )
@@ -185,7 +189,8 @@ class RuleSet:
         for switch, host in zip(
             self.hosts.switch.tolist(), self.hosts.number.tolist(), strict=True
         ):
-            self._need(switch, RowKind.MARKER, 0, 4, switch, switch)
+            unknown = (RowKind.GUARD, host) if self.pipeline.checks(switch) else (RowKind.MARKER, 0)
+            self._need(switch, *unknown, 4, switch, switch)
             for family, version in enumerate(self.versions):
                 number = host + (family << FAMILY_SHIFT)
                 here = version, switch, switch
@@ -194,7 +199,8 @@ class RuleSet:
                 self._need(switch, RowKind.HOST, number, *here)
                 if version == 6:
                     self._need(switch, RowKind.ANSWER, 2, *here)
-                entrance = host + (family + 1 << FAMILY_SHIFT) if self.pipeline.entering else family
+                own_rows = self.pipeline.entering or self.pipeline.checks(switch)
+                entrance = host + (family + 1 << FAMILY_SHIFT) if own_rows else family
                 self._need(switch, RowKind.FORWARD, entrance, *here)
 
     def _need_over_intermediates(self) -> None:
@@ -210,7 +216,10 @@ class RuleSet:
                 sent = {pair for pair in pairs[version] if pair[1] == switch}
                 self._needs(switch, RowKind.FORWARD, drawn, sent)
                 here = {(version, switch, switch)}
-                self._needs(switch, RowKind.FORWARD, DRAWN_NUMBER + family, here)
+                within = DRAWN_NUMBER + family
+                if self.pipeline.checks(switch):
+                    within = WITHIN_NUMBER + host + (family << FAMILY_SHIFT)
+                self._needs(switch, RowKind.FORWARD, within, here)
         legs = Prediction.of(
             replace(self.build, forwarding=replace(self.build.forwarding, intermediates=False))
         )

@@ -106,7 +106,11 @@ class PipelineParts:
     def claimed(self) -> frozenset[str]:
         """The kinds of claims that the rows have to make in full."""
         kinds = claimed_by(self.form) | {"neighbour", "intermediate", "shared class"}
-        return kinds if self.masks else kinds - {"forwarded"} | {"dispatched"}
+        return kinds if self.masks else (kinds - UNMASKED.keys()) | {*UNMASKED.values()}
+
+
+UNMASKED = {"forwarded": "dispatched", "admitted": "admitted unmasked"}
+"""By the kind of a claim, the kind that it is at a switch that matches no bits of metadata."""
 
 
 WHOLE = PipelineParts()
@@ -331,7 +335,7 @@ def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
             if claim.kind == "forwarded" and claim.value[2]:
                 program.matched.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
     else:
-        claims = [_dispatched(claim) if claim.kind == "forwarded" else claim for claim in claims]
+        claims = [_unmasked(claim) if claim.kind in UNMASKED else claim for claim in claims]
     entries: Numbers[Entry] = Numbers()
     rows = EmittedRows(
         files[0],
@@ -413,11 +417,12 @@ def read_groups(text: ProgramText) -> tuple[OvsProgram, list[tuple[str, int, str
     return program, wrong
 
 
-def _dispatched(claim: Claim) -> Claim:
-    """A claim `forwarded` as one of `dispatched`, which has no port unless the row is wrong."""
-    family, mac, port = claim.value
-    value = (family, mac, port) if port else (family, mac)
-    return replace(claim, kind="dispatched", value=value)
+def _unmasked(claim: Claim) -> Claim:
+    """A claim as it is without bits of metadata: `dispatched` has no port, unless it is wrong."""
+    kind, value = UNMASKED[claim.kind], claim.value
+    if kind == "dispatched" and not any(value[2:]):
+        value = value[:2]
+    return replace(claim, kind=kind, value=value)
 
 
 def lookups(
@@ -553,6 +558,8 @@ def _value(name: str, text: str) -> str | int:
     """A part of a claim's value, by the name of its field; addresses in their canonical form."""
     if name == "port":
         return _number(text)
+    if name == "src":
+        return address_text(text) if text else ""
     return {"a": address_text, "own": address_text, "n": network_text}.get(name, str)(text)
 
 

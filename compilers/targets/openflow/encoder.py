@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -282,14 +283,14 @@ class Encoder:
         self._arp = rows.arp_answer(gateway, a.ipv4_length)
         self._arp_reply = rows.arp_reply(gateway, 1)
         self._prefixes = [rows.Prefixes(IPV4, *a.ipv4_prefixes())]
-        self._own, self._enter = [rows.own_arp(hosts)], [rows.enter(gateway, hosts, IPV4)]
+        self._guard, self._own = rows.guard(hosts), [rows.own_arp(hosts)]
+        self._by_entrance: dict[tuple[bool, bool], list[Template]] = {}
         self._hosts = [rows.hosts(gateway, hosts, IPV4, single=False)]
         if self._pipeline.ipv6:
             self._blocks6 = a.ipv6_blocks()
             self._nd, self._nd_finish = rows.nd_answer(), rows.nd_finish(gateway)
             self._prefixes.append(rows.Prefixes(IPV6, *a.ipv6_prefixes()))
             self._own.append(rows.own_nd(hosts))
-            self._enter.append(rows.enter(gateway, hosts, IPV6))
             self._hosts.append(rows.hosts(gateway, hosts, IPV6, single=False))
         self._carried = _Carried.of(self.build) if self.build.forwarding.intermediates else None
         if self._carried:
@@ -364,19 +365,46 @@ class Encoder:
     def _local(self, vertex: int, profile: Profile) -> list[Block]:
         """Entrances, where metadata tells them, and hosts."""
         hosts, port, mac = self._pipeline.hosts(vertex), self._ports(vertex), self._macs(vertex)
+        addresses, checks = self._addresses(vertex), self._pipeline.checks(vertex)
+        told = self._pipeline.entering and profile.masks
         blocks = []
-        if self._pipeline.entering and profile.masks:
-            blocks = [enter.filled(hosts, port=port) for enter in self._enter]
         if self._carried and len(hosts):
-            own = [self._blocks[vertex]]
-            own += [(self._blocks6[vertex], 0)] if self._pipeline.ipv6 else []
-            blocks += [
-                w.filled([0], block=b) for w, b in zip(self._carried.within, own, strict=True)
-            ]
-            basis = vertex & MOST_BASIS
-            blocks += [each.filled(hosts, port=port, basis=basis) for each in self._carried.draw]
-        for local, address in zip(self._hosts, self._addresses(vertex), strict=True):
+            blocks = self._drawn(vertex, self._carried)
+        elif told or checks:
+            for enter, address in zip(self._entrances(told, checks), addresses, strict=True):
+                blocks.append(enter.filled(hosts, port=port, **_checked(address, checks)))
+        if checks:
+            blocks.append(self._guard.filled(hosts, port=port))
+        for local, address in zip(self._hosts, addresses, strict=True):
             blocks.append(local.filled(hosts, port=port, address=address, mac=mac))
+        return blocks
+
+    def _entrances(self, told: bool, checked: bool) -> list[Template]:
+        """The layouts of packets from hosts, by address family; see `rows.enter`."""
+        if (told, checked) not in self._by_entrance:
+            a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
+            families = [IPV4, IPV6] if a.ipv6 else [IPV4]
+            self._by_entrance[told, checked] = [
+                rows.enter(a.gateway_mac, hosts, family, told, checked) for family in families
+            ]
+        return self._by_entrance[told, checked]
+
+    def _drawn(self, vertex: int, carried: _Carried) -> list[Block]:
+        """The rows of a switch by which hosts' packets draw an intermediate, or get none."""
+        hosts, port, basis = self._pipeline.hosts(vertex), self._ports(vertex), vertex & MOST_BASIS
+        addresses, checks = self._addresses(vertex), self.build.addressing.source_checks
+        networks: list[Any] = [self._blocks[vertex]]
+        if self._pipeline.ipv6:
+            networks.append((self._blocks6[vertex], 0))
+        blocks = []
+        for within, network, address in zip(carried.within, networks, addresses, strict=True):
+            if checks:
+                blocks.append(within.filled(hosts, port=port, address=address, block=network))
+            else:
+                blocks.append(within.filled([0], block=network))
+        for draw, address in zip(carried.draw, addresses, strict=True):
+            columns = _checked(address, checks)
+            blocks.append(draw.filled(hosts, port=port, basis=basis, **columns))
         return blocks
 
     def _single_table(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
@@ -440,11 +468,13 @@ class _Carried:
         addresses = carried_addresses(build)
         first, macs = addresses[0], mac_bytes(np.array(addresses, np.uint64))
         families = [IPV4, IPV6] if a.ipv6 else [IPV4]
-        gateway, count = a.gateway_mac, len(addresses)
+        gateway, count, checked = a.gateway_mac, len(addresses), a.source_checks
         return cls(
             first=first,
-            within=[rows.within(gateway, family, a.ipv4_length) for family in families],
-            draw=[rows.draw(gateway, first, hosts, family, count) for family in families],
+            within=[
+                rows.within(gateway, hosts, family, a.ipv4_length, checked) for family in families
+            ],
+            draw=[rows.draw(gateway, first, hosts, family, count, checked) for family in families],
             far=rows.towards(macs, watched=False),
             near=rows.towards(macs, watched=True),
             reached=rows.reached(macs, gateway),
@@ -466,6 +496,11 @@ class _SingleTable:
 
     routes: list[list[Template]]
     hosts: list[Template]
+
+
+def _checked(address: NDArray[np.integer], checks: bool) -> dict[str, NDArray[np.integer]]:
+    """The column of source addresses, where they are checked."""
+    return {"address": address} if checks else {}
 
 
 _ROLES = {
@@ -490,4 +525,5 @@ _WORDS = {
     RowKind.SPREAD: "marked packets of port {}",
     RowKind.CARRIED: "packets by way of intermediate {}",
     RowKind.DISCOVERY: "discovery frames to the controller",
+    RowKind.GUARD: "drop of what host {} may not send",
 }

@@ -74,7 +74,20 @@ class Table(IntEnum):
 class FlowPriority(IntEnum):
     """Priorities in the dispatch table; a route's priority is its prefix length."""
 
-    MARKER, FORWARD, ENTER, ANSWER, OWN = range(5)
+    MARKER = 0
+    """Packets that no other row takes."""
+    FORWARD = 1
+    """Packets for the gateway, marked or not, from any port."""
+    GUARD = 2
+    """All other packets from a host's port, which are dropped."""
+    ENTER = 3
+    """Packets for the gateway from a host's port."""
+    WITHIN = 4
+    """Those to a host of the same switch, which get no intermediate."""
+    ANSWER = 5
+    """Questions that the switch answers."""
+    OWN = 6
+    """Questions for the host's own address, and LLDP."""
 
 
 class ClassPriority(IntEnum):
@@ -108,6 +121,7 @@ class RowKind(IntEnum):
     DISCOVERY = 13
     SPREAD = 14
     CARRIED = 15
+    GUARD = 16
 
 
 COOKIE_SHIFT = 48
@@ -245,6 +259,13 @@ class Pipeline:
         several = np.flatnonzero((ports > 0).sum(axis=1) > 1).tolist()
         return [(number, ports[number][ports[number] > 0]) for number in several]
 
+    def checks(self, vertex: int) -> bool:
+        """Whether a switch takes packets from a host only with the host's own source address.
+
+        A switch with one table does not, as that would take a row for each host and prefix.
+        """
+        return self.build.addressing.source_checks and not self.profiles[vertex].single
+
     @property
     def entering(self) -> bool:
         """Whether packets from hosts are distinguished from those in transit."""
@@ -266,12 +287,15 @@ class Pipeline:
             led_rows = sum(self._routed(vertex, group) * rows for group, rows in led)
             return 1 + answers + families * (hosts + led_rows)
         classes = sum(int(group.led.sum()) * rows for group, rows in led)
-        dispatch = 1 + hosts * (self.entering and profile.masks)
+        checks, draws = self.checks(vertex), self.build.forwarding.intermediates
+        admitted = draws or checks or (self.entering and profile.masks)
+        dispatch = 1 + hosts * admitted
         marked = families * self.marks + len(self.spread(vertex)) + len(self.shared(vertex))
-        if self.build.forwarding.intermediates:
-            dispatch += 1 + hosts + (hosts > 0)
+        if draws:
+            dispatch += 1 + (hosts if checks else hosts > 0)
             marked += len(intermediates(self.build)) + (self.build.forwarding.repairs)
-        return 1 + answers + families * (dispatch + routes + hosts) + classes + marked
+        guards = hosts * checks
+        return 1 + answers + families * (dispatch + routes + hosts) + guards + classes + marked
 
     def _routed(self, vertex: int, groups: Groups) -> int:
         """The number of routes of a switch to the classes of those groups to which a row leads."""

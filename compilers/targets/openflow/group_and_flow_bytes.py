@@ -60,6 +60,8 @@ FROM_HOSTS_NUMBER = 1 << 16
 """From here on those of packets that hosts send."""
 DRAWN_NUMBER = 1 << 20
 """From here on those of packets that get one, or none, where hosts send them."""
+WITHIN_NUMBER = DRAWN_NUMBER + (3 << 16)
+"""From here on those of packets that get none, a row for each host."""
 GIVEN_UP_NUMBER = 1 << 20
 """Of the row by which an intermediate is given up; others by intermediates have its number."""
 CARRIED_MASK = (1 << 48) - (1 << CARRIED_BITS)
@@ -216,55 +218,71 @@ def spread(spread: SpreadRow, basis: int) -> Block:
     ).block
 
 
-def enter(gateway: int, hosts: int, ethertype: int) -> Template:
-    """Packets from a host to the gateway: routed like others, and metadata says that they enter.
+def guard(hosts: int) -> Template:
+    """For each host a row that drops what no row above it takes from the host's `port`.
 
-    The column `port` is the host's.
+    That is all with another source address, with a mark, or with an intermediate.
+    """
+    place = Table.DISPATCH, FlowPriority.GUARD, RowKind.GUARD
+    return _row(place, np.arange(hosts), (parts.oxm("in_port", "port"),))
+
+
+def enter(gateway: int, hosts: int, ethertype: int, told: bool, checked: bool) -> Template:
+    """Packets from a host to the gateway, which are routed like others.
+
+    The column `port` is the host's, and `address` its address where that is checked.
+
+    Args:
+        gateway: the MAC address of the gateway.
+        hosts: how many hosts a switch may have.
+        ethertype: `IPV4` or `IPV6`.
+        told: whether metadata says that they enter.
+        checked: whether their source address has to be the host's.
     """
     first = 1 + (ethertype == IPV6) << 16
-    fields = (
-        parts.oxm("in_port", "port"),
-        parts.oxm("eth_dst", gateway),
-        parts.oxm("eth_type", ethertype),
-    )
+    enters = [parts.write_metadata(INGRESS_BIT, INGRESS_BIT)] if told else []
     return _row(
         (Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD),
         first + np.arange(hosts),
-        fields,
+        _from_host(gateway, ethertype, checked),
         parts.apply_actions(parts.dec_ttl()),
-        parts.write_metadata(INGRESS_BIT, INGRESS_BIT),
+        *enters,
         parts.goto_table(Table.ROUTES),
     )
 
 
-def within(gateway: int, ethertype: int, length: int) -> Template:
+def within(gateway: int, hosts: int, ethertype: int, length: int, checked: bool) -> Template:
     """Packets from a host to hosts of the same switch, which get no intermediate.
 
-    The column `block` is the prefix of the switch's hosts.
+    The column `block` is the prefix of the switch's hosts. Where source addresses are checked,
+    there is a row for each host, with the columns of `enter`.
     """
     v6 = ethertype == IPV6
     mask = IPV6_MASK if v6 else (1 << 32) - (1 << 32 - length)
     block = parts.oxm("ipv6_dst" if v6 else "ipv4_dst", "block", mask)
+    number: int | NDArray[np.int64] = DRAWN_NUMBER + v6
+    fields: tuple[Parts, ...] = parts.oxm("eth_dst", gateway), parts.oxm("eth_type", ethertype)
+    if checked:
+        number = WITHIN_NUMBER + (v6 << 16) + np.arange(hosts)
+        fields = _from_host(gateway, ethertype, checked)
     return _row(
-        (Table.DISPATCH, FlowPriority.ANSWER, RowKind.FORWARD),
-        DRAWN_NUMBER + v6,
-        (parts.oxm("eth_dst", gateway), parts.oxm("eth_type", ethertype), block),
+        (Table.DISPATCH, FlowPriority.WITHIN, RowKind.FORWARD),
+        number,
+        (*fields, block),
         parts.apply_actions(parts.dec_ttl()),
         parts.goto_table(Table.ROUTES),
     )
 
 
-def draw(gateway: int, carried: int, hosts: int, ethertype: int, count: int) -> Template:
+def draw(
+    gateway: int, carried: int, hosts: int, ethertype: int, count: int, checked: bool
+) -> Template:
     """Packets from a host draw one of `count` intermediates by a hash.
 
-    The columns are the `port` of the host, and `basis`, the seed of the hash.
+    The columns are those of `enter`, and `basis`, the seed of the hash.
     """
     first = DRAWN_NUMBER + (1 + (ethertype == IPV6) << 16)
-    fields = (
-        parts.oxm("in_port", "port"),
-        parts.oxm("eth_dst", gateway),
-        parts.oxm("eth_type", ethertype),
-    )
+    fields = _from_host(gateway, ethertype, checked)
     actions = parts.apply_actions(
         parts.dec_ttl(),
         parts.set_field("eth_dst", carried),
@@ -570,6 +588,17 @@ def _own(hosts: int, question: tuple[Parts, ...], field: str, first: int) -> Tem
     fields = (parts.oxm("in_port", "port"), *question, parts.oxm(field, "address"))
     place = Table.DISPATCH, FlowPriority.OWN, RowKind.OWN
     return _row(place, first + np.arange(hosts), fields)
+
+
+def _from_host(gateway: int, ethertype: int, checked: bool) -> tuple[Parts, ...]:
+    """The fields of a match on a host's packets to the gateway; columns: port, address."""
+    source = "ipv6_src" if ethertype == IPV6 else "ipv4_src"
+    return (
+        parts.oxm("in_port", "port"),
+        parts.oxm("eth_dst", gateway),
+        parts.oxm("eth_type", ethertype),
+        *([parts.oxm(source, "address")] if checked else []),
+    )
 
 
 def _arp_request() -> tuple[Parts, ...]:

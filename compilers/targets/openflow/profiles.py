@@ -104,6 +104,8 @@ class Profile:
         classes = build.tables.classes
         if self.single:
             yield "routes and classes are in one table, so a prefix takes a row per ingress port"
+            if build.addressing.source_checks:
+                yield "source addresses of hosts are not checked"
         if not self.bundles:
             yield "a change is sent in steps with barriers, and taken back when one is refused"
         if not self.answers_by_moves:

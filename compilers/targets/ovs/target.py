@@ -26,6 +26,7 @@ COMMENTS = {
     RowKind.OWN: "A host that asks for its own address (is it free?) gets no answer.",
     RowKind.ANSWER: "Other questions of hosts, by ARP and ND, are answered: the gateway.",
     RowKind.FORWARD: "Dispatch: packets to the gateway lose one of their TTL, and are routed.",
+    RowKind.GUARD: "All else that hosts send is dropped: other sources, marks, intermediates.",
     RowKind.ROUTE: "Routes: every prefix to its egress class.",
     RowKind.HOST: "Hosts of this switch.",
     RowKind.CLASS: "Classes: each to its group, or over several ports by a hash.",

@@ -27,7 +27,9 @@ FIELDS = {
     "arp_tpa": "arp_tpa",
     "icmpv6_type": "icmpv6_type",
     "ipv6_nd_target": "nd_target",
+    "ipv4_src": "ip_src",
     "ipv4_dst": "ip_dst",
+    "ipv6_src": "ipv6_src",
     "ipv6_dst": "ipv6_dst",
 }
 """What matches are called, in the order of the text."""

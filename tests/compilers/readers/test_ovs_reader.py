@@ -18,6 +18,13 @@ MUTANTS = {
     "another host": ("flows.txt", "ip_dst=10.0.0.2,", "ip_dst=10.0.0.3,"),
     "a host's MAC": ("flows.txt", "02:00:00:00:00:01->eth_dst", "02:00:00:00:00:02->eth_dst"),
     "a host's port": ("flows.txt", "->eth_dst,output:5", "->eth_dst,output:4"),
+    "another source": ("flows.txt", "ip_src=10.0.0.2,", "ip_src=10.0.0.3,"),
+    "any source": ("flows.txt", "ip_src=10.0.0.2,", ""),
+    "a port that is not guarded": (
+        "flows.txt",
+        "10,in_port=5,actions=drop",
+        "10,in_port=3,actions=drop",
+    ),
     "not a host": ("flows.txt", "ip,in_port=5,eth_dst", "ip,in_port=3,eth_dst"),
     "another gateway": ("flows.txt", "eth_dst=02:50:46:00:00:01", "eth_dst=02:50:46:00:00:02"),
     "another build": ("flows.txt", "0x50470123456789ab", "0x50470123456789ac"),

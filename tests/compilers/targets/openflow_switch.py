@@ -15,6 +15,7 @@ from tests.controller.message_lists import listed
 
 APPLY, DROP = of.Instruction.APPLY_ACTIONS, "dropped"
 APPLIED = of.Action.EXPERIMENTER
+IPV4 = 0x0800
 MARK_SHIFT, MARKED = 16, 0x20000
 """Of an outcome: where the MAC address of a packet that leaves marked begins; in metadata."""
 NAMES = {(space, number): name for name, (space, number, _) in of.FIELDS.items()}
@@ -80,15 +81,16 @@ class Switch:
 
     # Forwarding
 
-    def outcomes(self, in_port, host, address, mark=0):
+    def outcomes(self, in_port, source, address, mark=0):
         """The ports that a packet may leave by, (port,) for a host's; DROP where there is none.
 
+        source: its source address, 0 for a packet in transit.
         mark: the MAC address that it is sent to, 0 for the gateway's; a port by which it leaves
         marked has it above `MARK_SHIFT`.
         """
         if self._index is None:
             self._index = _Index(self)
-        return self._index.outcomes(in_port, host, address, mark)
+        return self._index.outcomes(in_port, source, address, mark)
 
 
 class _Index:
@@ -96,29 +98,20 @@ class _Index:
 
     def __init__(self, switch):
         self.groups = {n: (kind, list(_buckets(b))) for n, (kind, b) in switch.groups.items()}
-        self.entering, self.routes, self.classes = set(), {}, {}
-        self.gateway, self.marks, self.spread = 0, {}, []
-        self.drawing, self.within, self.any_carried, self.carried = {}, [], [], {}
+        self.routes, self.classes, self.carried = {}, {}, {}
+        self.gateway, self.dispatch, self.spread = 0, [], []
         for (table, priority, match), (_, instructions) in switch.rows.items():
             fields = dict(_fields(match))
-            if table == 0 and priority == 2 and fields["eth_type"] == (0x0800, None):
-                if _written(instructions):
-                    self.entering.add(fields["in_port"][0])
-                else:
-                    self.drawing[fields["in_port"][0]] = _drawn(instructions)
-            elif table == 0 and priority == 3 and "ipv4_dst" in fields:
-                self.within.append(fields["ipv4_dst"])
-            elif table == 0 and fields.get("eth_dst", (0, None))[1]:
-                self.any_carried.append(fields["eth_dst"])
+            if table == 0:
+                if fields.pop("eth_type", (IPV4, None)) == (IPV4, None):
+                    self.dispatch.append((priority, fields, instructions))
+                    if fields.keys() == {"eth_dst"} and not _written(instructions):
+                        value, mask = fields["eth_dst"]
+                        self.gateway = self.gateway if mask else value
             elif table == 1 and priority == 200:
                 self.carried[fields["eth_dst"][0]] = _written(instructions)
             elif table == 2 and "reg0" in fields:
                 pass  # for ports that are down; here all are up
-            elif table == 0 and priority == 1 and fields["eth_type"] == (0x0800, None):
-                if _written(instructions) == (MARKED, MARKED):
-                    self.marks[fields["eth_dst"][0]] = instructions
-                else:
-                    self.gateway = fields["eth_dst"][0]
             elif table == 1 and "ipv4_dst" in fields:
                 value, mask = fields["ipv4_dst"]
                 length = 32 if mask is None else mask.bit_count()
@@ -136,22 +129,29 @@ class _Index:
         for rows in self.classes.values():
             rows.sort(key=lambda row: -row[0])
 
-    def outcomes(self, in_port, host, address, mark):
-        metadata = 0x10000 if host and in_port in self.entering else 0
-        if not mark and in_port in self.drawing:
-            if any(address & mask == value for value, mask in self.within):
-                return self._routed(0, in_port, address)
-            return set().union(
-                *(self._carried(mac, in_port, address) for mac in self.drawing[in_port])
-            )
-        if any(mark & mask == value for value, mask in self.any_carried):
-            return self._carried(mark, in_port, address)
-        if mark:
-            if mark not in self.marks:
-                return {DROP}
-            assert self.gateway.to_bytes(6, "big") in self.marks[mark], "the mark stays"
-            metadata = MARKED
-        return self._routed(metadata, in_port, address)
+    def outcomes(self, in_port, source, address, mark):
+        packet = {
+            "in_port": in_port,
+            "eth_dst": mark or self.gateway,
+            "ipv4_src": source,
+            "ipv4_dst": address,
+        }
+        matching = [row for row in self.dispatch if _matches(row[1], packet)]
+        best = max((row[0] for row in matching), default=0)
+        taken = [row[2] for row in matching if row[0] == best]
+        if not taken or not taken[0]:
+            return {DROP}
+        assert len(taken) == 1, "two rows of one priority match"
+        written = _written(taken[0])
+        if written == (MARKED, MARKED):
+            assert self.gateway.to_bytes(6, "big") in taken[0], "the mark stays"
+            return self._routed(MARKED, in_port, address)
+        if written:
+            return self._routed(written[0], in_port, address)
+        if len(_done(taken[0])) > 1:
+            drawn = _drawn(taken[0])
+            return set().union(*(self._carried(mac, in_port, address) for mac in drawn))
+        return self._carried(mark, in_port, address) if mark else self._routed(0, in_port, address)
 
     def _carried(self, mac, in_port, address):
         """What becomes of a packet by the way of an intermediate: it keeps its address, or is one
@@ -205,6 +205,14 @@ class _Index:
             else:
                 found.add(in_port if value == of.IN_PORT else value | mark << MARK_SHIFT)
         return found
+
+
+def _matches(fields, packet):
+    """Whether a packet has the values of a match."""
+    return all(
+        name in packet and packet[name] & (-1 if mask is None else mask) == value
+        for name, (value, mask) in fields.items()
+    )
 
 
 def _fields(match):

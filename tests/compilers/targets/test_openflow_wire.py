@@ -161,7 +161,7 @@ def test_hosts_that_are_not_there_get_no_rows():
     ports[3] = 0
     made = replace(made, wiring=replace(made.wiring, host_port=ports))
     encoder = Encoder(made)
-    assert encoder.rows(3) == encoder.rows(0) - 4
+    assert encoder.rows(3) == encoder.rows(0) - 8
     assert len(added(encoder, 3)[1]) == encoder.rows(3)
 
 

@@ -20,6 +20,7 @@ from tests.compilers.update.updates import build, grown, links_of
 Policy = tuple[str, str]
 VALIANT, PROTECTED, NODE = ("valiant", "none"), ("valiant", "link"), ("valiant", "node")
 ALTERNATES, MARKS = ("compact-valiant", "link"), ("spread", "link")
+SMALL = "{family: polarfly, q: 2}"
 POLARFLY, GRID = "{family: polarfly, q: 3}", "{family: hyperx, sides: 3x3}"
 SHARED, SHARED_PROTECTED = ("ecmp, transit: ecmp", "none"), ("ecmp, transit: ecmp", "link")
 ECMP = ("ecmp", "link")
@@ -29,7 +30,17 @@ def dead(policy: Policy, count: int = 2, topology: str = POLARFLY) -> Build:
     return build(topology, policy, tuple(links_of(build(topology))[::7][:count]))
 
 
+def unchecked(build: Build) -> Build:
+    """The same build, in which hosts may send from any address."""
+    return replace(build, addressing=replace(build.addressing, source_checks=False))
+
+
 MOVES = {
+    "source checks begin": lambda: (unchecked(build(SMALL)), build(SMALL, ALTERNATES)),
+    "source checks begin with intermediates": lambda: (
+        unchecked(build(SMALL, ALTERNATES)),
+        build(SMALL, PROTECTED),
+    ),
     "minimal to intermediates": lambda: (build(POLARFLY), build(POLARFLY, VALIANT)),
     "alternates to intermediates": lambda: (build(POLARFLY, ALTERNATES), build(POLARFLY, NODE)),
     "marks to intermediates": lambda: (build(POLARFLY, MARKS), build(POLARFLY, PROTECTED)),

@@ -142,17 +142,17 @@ def _commits(moving, chance):
 
 def _flight(moving, chance):
     """A packet; yields its links so far, a link at a time."""
-    (source, entry, _), (node, port, address) = chance.sample(moving.hosts, 2)
-    at, came, host, mark, hops = source, entry, True, 0, 0
+    (source, entry, sender), (node, port, address) = chance.sample(moving.hosts, 2)
+    at, came, mark, hops = source, entry, 0, 0
     while True:
-        outcomes = moving.switches[at].outcomes(came, host, address, mark)
+        outcomes = moving.switches[at].outcomes(came, sender, address, mark)
         assert DROP not in outcomes, f"dropped at {at}"
         out = chance.choice(sorted(outcomes, key=str))
         if isinstance(out, tuple):
             assert (at, *out) == (node, port)
             return
         mark, out = divmod(out, 1 << MARK_SHIFT)
-        (at, came), host, hops = moving.cables[at, out], False, hops + 1
+        (at, came), sender, hops = moving.cables[at, out], 0, hops + 1
         yield hops
 
 

@@ -127,11 +127,11 @@ class Moving:
         longest, wrong = 0, []
         for node, port, address in self.hosts:
             seen: dict[tuple[int, int], int] = {}
-            for source, entry, _ in self.hosts:
+            for source, entry, sender in self.hosts:
                 if source == node:
                     continue
                 try:
-                    start = source, entry, True, 0
+                    start = source, entry, sender, 0
                     hops = self._follow(start, address, (node, port), seen, set())
                 except Lost as lost:
                     wrong.append(f"{source} to {node}: {lost}")
@@ -140,14 +140,14 @@ class Moving:
         return longest, wrong
 
     def _follow(self, here, address, home, seen, passing) -> int:
-        node, in_port, host, mark = here
+        node, in_port, sender, mark = here
         if here in seen:
             return seen[here]
         if here in passing:
             raise Lost(f"loops at {node}")
         passing.add(here)
         most = 0
-        for out in self.switches[node].outcomes(in_port, host, address, mark):
+        for out in self.switches[node].outcomes(in_port, sender, address, mark):
             if out == DROP:
                 raise Lost(f"dropped at {node}, came in on {in_port}")
             if isinstance(out, tuple):
@@ -157,7 +157,7 @@ class Moving:
             mark, port = divmod(out, 1 << MARK_SHIFT)
             if port == in_port:
                 self.back.add(node)
-            far = *self.cables[node, port], False, mark
+            far = *self.cables[node, port], 0, mark
             most = max(most, 1 + self._follow(far, address, home, seen, passing))
         passing.discard(here)
         seen[here] = most

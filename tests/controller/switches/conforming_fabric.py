@@ -64,17 +64,17 @@ class ConformingFabric:
                 for target in self.hosts
                 for source in self.hosts
                 if source != target
-                and not self._arrives(source[0], source[2], self._packet(target), target, memo)
+                and not self._arrives(*source[::2], self._packet(source, target), target, memo)
             ]
             if a
             else []
         )
 
-    def _packet(self, target):
-        vertex, host, _ = target
-        address = int(self.build.addressing.host(vertex, host))
-        gateway = self.build.addressing.gateway_mac
-        packet = {"eth_dst": gateway, "eth_src": 1, "eth_type": 0x0800, "ipv4_dst": address}
+    def _packet(self, source, target):
+        a = self.build.addressing
+        sender, address = (int(a.host(*end[:2])) for end in (source, target))
+        packet = {"eth_dst": a.gateway_mac, "eth_src": 1, "eth_type": 0x0800}
+        packet |= {"ipv4_src": sender, "ipv4_dst": address}
         return tuple(sorted((packet | {"ttl": 64}).items()))
 
     def _arrives(self, vertex, in_port, packet, target, memo, hops=0):
@@ -90,6 +90,7 @@ class ConformingFabric:
     def _goes_on(self, vertex, port, packet, target, memo, hops):
         fields = dict(packet)
         assert fields.pop("ttl") == 63
+        fields.pop("ipv4_src", None)  # only the first switch may look at it
         if (vertex, port) in self.far:
             onward = tuple(sorted((fields | {"ttl": 64}).items()))
             return self._arrives(*self.far[vertex, port], onward, target, memo, hops + 1)

@@ -19,7 +19,8 @@ from tests.controller.message_lists import listed
 BASIC, EXACT = 0x8000, (1 << 64) - 1
 NAMES = {number: name for name, (space, number, _) in of.FIELDS.items() if space == BASIC}
 METADATA = of.FIELDS["metadata"][1]
-NEEDS = {"ipv4_dst": 0x0800, "arp_op": 0x0806, "arp_tpa": 0x0806, "ipv6_dst": 0x86DD}
+NEEDS = {"ipv4_src": 0x0800, "ipv4_dst": 0x0800, "arp_op": 0x0806, "arp_tpa": 0x0806}
+NEEDS |= {"ipv6_src": 0x86DD, "ipv6_dst": 0x86DD}
 UNANSWERED = [
     of.MessageType[name] for name in ("HELLO", "ERROR", "ECHO_REPLY", "SET_CONFIG", "PACKET_OUT")
 ]

@@ -1,0 +1,67 @@
+"""Real Open vSwitch: what a host sends with another source address, or a mark, arrives nowhere."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.folders.build_folder import save
+from compilers.targets.target_lookup import target
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
+
+pytestmark = pytest.mark.live
+ROOT = Path(__file__).resolve().parents[3]
+COPIES = 3
+OWN = {"own 4": COPIES, "own 6": COPIES}
+BUILDS = {
+    "minimal": {"balance": "minimal"},
+    "spread": {"balance": "spread", "protect": "link"},
+    "valiant": {"balance": "valiant", "protect": "link"},
+}
+STEERED = {"spread": "marked 4", "valiant": "intermediate 4"}
+"""The frames that switches of a balance steer by what the host has written."""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("build")
+    places = []
+    for name, checks in (*((name, True) for name in BUILDS), *((name, False) for name in STEERED)):
+        spec = {
+            "name": "lab",
+            "topology": {"family": "polarfly", "q": 3},
+            "hosts_per_node": 2,
+            "addressing": {"ipv6": "fd00::/48", "source_checks": checks},
+            "routing": BUILDS[name],
+        }
+        place = folder / (name if checks else f"{name} unchecked")
+        target("ovs").render(save(compile_fabric(load_fabric(spec)), place), folder / f"{place}-t")
+        places += [str(place), f"{place}-t"]
+    script = Path(__file__).with_name("live_sources.py")
+    done = subprocess.run(
+        [*NAMESPACES, sys.executable, str(script), str(folder / "ovs"), *places],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_only_a_hosts_own_packets_pass(seen, name):
+    assert seen[name] == {"neighbour": OWN, "far": OWN}
+
+
+@pytest.mark.parametrize("name", STEERED)
+def test_without_checks_others_pass_too(seen, name):
+    """So the frames are such as arrive, and marks such as switches follow."""
+    for got in seen[f"{name} unchecked"].values():
+        assert "router advertisement" not in got
+        assert {"as victim 4", "as victim 6", "as neighbour 4", STEERED[name], *OWN} <= got.keys()
