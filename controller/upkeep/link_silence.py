@@ -141,7 +141,7 @@ class LinkSilence:
         """
         silent = self.missed.reshape(-1, 2) >= MISSED
         still = self._agree.reshape(-1, 2) >= STILL
-        any_silent = silent.any(axis=1)
+        any_silent: NDArray[np.bool_] = silent.any(axis=1)
         self._turned[~any_silent] = NEVER
         self._turned[any_silent & (self._turned == NEVER)] = now
         others = np.bincount(self._ends[seen].ravel(), minlength=len(self._left)) > 0
