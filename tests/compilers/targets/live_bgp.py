@@ -39,7 +39,8 @@ BACK = {
 
 def bgp_part(text):
     """The lines of frr.conf that bgpd takes."""
-    start = min(at for word in ("ip prefix-list", "router bgp") if (at := text.find(word)) >= 0)
+    words = ("bgp route-map", "ip prefix-list", "router bgp")
+    start = min(at for word in words if (at := text.find(word)) >= 0)
     return text[start:]
 
 

@@ -51,7 +51,12 @@ def test_best_paths_are_the_compiled_ones(family, parameters, ties, tmp_path):
         numbers, preferred = speaker(tmp_path / node / "frr.conf")
         behind = {name: number - 4_200_000_000 for name, number in numbers.items()}
         assert set(behind.values()) == set(graph[v])
-        own = re.findall(r"^  network (\S+)$", (tmp_path / node / "frr.conf").read_text(), re.M)
+        text = (tmp_path / node / "frr.conf").read_text()
+        assert "graceful-restart" not in text, "a stopped FRR forwards nothing"
+        assert text.index("bgp route-map delay-timer 1\n") < text.index("\nip prefix-list "), (
+            "bgpd waits five seconds with policies that it reads before"
+        )
+        own = re.findall(r"^  network (\S+)$", text, re.M)
         known = build.topology.endpoints[v]
         assert own == ([str(build.addressing.network(v))] if known else [])
         for d in set(np.flatnonzero(build.topology.endpoints).tolist()) - {v}:

@@ -1,0 +1,188 @@
+"""Run in namespaces of its own by test_restarts_live.py: FRR stops, dies and comes back.
+
+live_restarts.py BUILD JSON OUT…: a build with one host per switch, what happens to which switch,
+and renderings of it, each of which becomes a fabric. What happens to one fabric happens to all at
+the same time, so that all have the same machine. Prints JSON: of each event and fabric the packets
+that were lost in transit and the seconds for which neighbours held routes over the switch.
+"""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from compilers.tables.folders.build_folder import load
+from mininet_scenarios.machine.netns import run
+from mininet_scenarios.scenario.engine import HostSample
+from tests.compilers.targets.live_bgp import PATIENCE, Panel
+from tests.waiting import until
+
+DOWN, SURE = 30.0, 2.0
+"""Seconds that a switch is without FRR at most, and without a route over it at least."""
+WATCHFRR = 1.0
+"""Seconds that watchfrr waits before it starts a daemon again."""
+ROUNDS = 15
+"""Rounds of all flows without a lost packet after which a fabric has converged."""
+PERIOD = 0.1
+"""Seconds of a round."""
+
+
+class Restarting(Panel):
+    """A fabric whose daemons are stopped and started as frrinit.sh and watchfrr do."""
+
+    def running(self, u):
+        """{daemon: process} of a switch."""
+        files = self.routers[u].daemons.glob("*.pid")
+        return {file.stem: int(file.read_text()) for file in files if file.read_text().strip()}
+
+    def end(self, u, daemons, how):
+        """Daemons end; those that are told to finish what they do."""
+        pids = self.running(u)
+        for daemon in daemons:
+            os.kill(pids[daemon], how)
+        for daemon in daemons:
+            until(lambda pid=pids[daemon]: not alive(pid), f"end of {daemon}", PATIENCE)
+            for ending in ("pid", "vty"):
+                (self.routers[u].daemons / f"{daemon}.{ending}").unlink(missing_ok=True)
+
+    def stop(self, u):
+        """`frrinit.sh stop`: all daemons are told to end, zebra last."""
+        daemons = sorted(self.running(u).keys() - {"zebra"})
+        self.end(u, daemons, signal.SIGINT)
+        self.end(u, ["zebra"], signal.SIGINT)
+
+    def begin(self, u):
+        """`frrinit.sh start`: daemons without a configuration, then `vtysh -b`."""
+        router = self.routers[u]
+        for daemon in ("zebra", *router._more(), "staticd"):
+            if daemon not in self.running(u):
+                router._start(daemon)
+        self.configure(u)
+
+    def configure(self, u, *only):
+        """`vtysh -b`: all daemons are told their part of frr.conf, or one of them."""
+        router = self.routers[u]
+        text = (router.files / "frr.conf").read_text()
+        (router.daemons / "frr.conf").write_text(text)
+        (router.daemons / "vtysh.conf").write_text("service integrated-vtysh-config\n")
+        router._vtysh("--config_dir", str(router.daemons), "-b", *only)
+
+    def restart(self, u):
+        """`frrinit.sh restart`."""
+        self.stop(u)
+        self.begin(u)
+
+    def die(self, u, daemon):
+        """A daemon is killed, and watchfrr starts what it starts."""
+        self.end(u, [daemon], signal.SIGKILL)
+        time.sleep(WATCHFRR)
+        if daemon == "zebra":  # all of them start again
+            self.end(u, sorted(self.running(u)), signal.SIGINT)
+            self.begin(u)
+        else:
+            self.routers[u]._start(daemon)
+            self.configure(u, "-d", daemon)
+
+    def end_bgp(self, u):
+        """bgpd is killed, and nothing starts it again; BFD and the kernel go on."""
+        self.end(u, ["bgpd"], signal.SIGKILL)
+
+    def off(self, u):
+        """No power: no carrier, no daemon, no route, rule or address."""
+        self.kill(u)
+        self.end(u, sorted(self.running(u)), signal.SIGKILL)
+        space = self.switches[u]
+        space.run("ip", "nexthop", "flush", check=False)
+        for family in ("-4", "-6"):
+            space.run("ip", family, "rule", "flush", "protocol", "80", check=False)
+            space.run("ip", family, "route", "flush", "table", "all", check=False)
+        for name in json.loads(space.run("ip", "-json", "link")):
+            space.run("ip", "link", "set", name["ifname"], "down")
+        space.run("ip", "address", "flush", "scope", "global", check=False)
+
+    def on(self, u):
+        """Power: the unit loads the files, FRR starts, and cables have a carrier."""
+        router = self.routers[u]
+        self.switches[u].run("sh", str(router.files / "load.sh"))
+        self.revive(u)
+        self.begin(u)
+
+    def lost_in_transit(self, u, since):
+        """The packets between other hosts than those of a switch that did not arrive."""
+        _, arrived, flow = self.probe.since(since)
+        return int(((self.probe.flows[flow, :2] != u).all(axis=1) & ~arrived).sum())
+
+
+def alive(pid):
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def converged(fabrics, since):
+    """Wait until no fabric loses packets any more; the seconds of each until then."""
+    return [fabric.converged(since, ROUNDS) for fabric in fabrics]
+
+
+def gone(fabrics, u):
+    """The seconds for which neighbours of a stopped switch hold routes over it, in each fabric."""
+    begun, stale = time.monotonic(), [0.0] * len(fabrics)
+    while (passed := time.monotonic() - begun) < min(DOWN, max(stale) + SURE):
+        for number, fabric in enumerate(fabrics):
+            if fabric.over(u):
+                stale[number] = round(passed, 1)
+        time.sleep(0.2)
+    return stale
+
+
+def happened(fabrics, u, what, *words):
+    """Something happens in all fabrics; what was lost in transit until all is well again."""
+    since = time.monotonic()
+    for fabric in fabrics:
+        getattr(fabric, what)(u, *words)
+    event = {"event": [what, u, *words]}
+    if what in ("stop", "off", "end_bgp"):
+        for fabric in fabrics:
+            fabric.dead = u
+        event["stale"] = gone(fabrics, u)
+    else:
+        for fabric in fabrics:
+            fabric.dead = None
+    event["seconds"] = converged(fabrics, since)
+    if what in ("begin", "on", "restart", "die"):
+        for fabric in fabrics:
+            fabric.settle()
+    event["transit"] = [fabric.lost_in_transit(u, since) for fabric in fabrics]
+    event["all"] = [len(fabric.when(since)) for fabric in fabrics]
+    print(json.dumps(event), file=sys.stderr, flush=True)
+    return event
+
+
+def main(build, outs, folder, events):
+    fabrics = []
+    for number, out in enumerate(outs):
+        daemons = folder / str(number)
+        daemons.mkdir(mode=0o755)
+        fabric = Restarting(build, out, "frr", HostSample.of(build, 1), daemons)
+        run("ip", "-batch", "-", text="\n".join(fabric._cables()))
+        fabric.panel.run("ip", "-batch", "-", text="\n".join(fabric.inside))
+        fabric._cables = list
+        fabric.start()
+        fabrics.append(fabric)
+    for fabric in fabrics:
+        fabric.converse(1, PERIOD)
+    converged(fabrics, time.monotonic())
+    return [happened(fabrics, u, what, *words) for what, u, *words in events]
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(dir="/tmp") as daemons:
+        Path(daemons).chmod(0o755)  # FRR's daemons are a user of their own
+        build, todo, *outs = sys.argv[1:]
+        result = main(load(Path(build)), map(Path, outs), Path(daemons), json.loads(todo))
+    print(json.dumps(result))
