@@ -57,7 +57,7 @@ REASON = re.compile(r"^(?:% ?|Error description: )?(?P<reason>(?!Error type).*\S
 NOTICES = re.compile(
     r"Graceful restart configuration changed|% Refusing to remove a non-existent route"
     r"|% \[ZEBRA\] Unknown command: XFRR_|% Can't open configuration file"
-    r"|\[\d+\|\w+\] |Waiting for children"
+    r"|\[\d+\|\w+\] |Waiting for children|Configuration file\["
 )
 """Lines that vtysh and daemons print although they do what they are told."""
 
