@@ -11,6 +11,7 @@ from tests.compilers.routed import routed
 
 IDENTITY = "0123456789abcdef"
 IQ = {"family": "polarstar", "supernode": "inductive-quad", "q": 2, "degree": 3}
+STAR = {"family": "polarstar", "supernode": "complete", "q": 2, "degree": 2}
 FABRICS = {
     "minimal": {"q": 2},
     "two hosts": {"q": 2, "hosts": 2},

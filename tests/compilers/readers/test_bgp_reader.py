@@ -19,6 +19,7 @@ from inventory.problems import InputError
 from tests.compilers.readers.emitted import (
     IDENTITY,
     IQ,
+    STAR,
     assert_each_is_told,
     change,
     check,
@@ -38,7 +39,8 @@ def build_of(parameters):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"q": 3, "hosts": 2}, {"family": "pn", "q": 2}, {"family": "oft", "q": 2}, IQ]
+    "parameters",
+    [{"q": 3, "hosts": 2}, {"family": "pn", "q": 2}, {"family": "oft", "q": 2}, STAR, IQ],
 )
 def test_nothing_differs(parameters, tmp_path):
     build = build_of(parameters)
@@ -403,7 +405,7 @@ def test_a_router_id_that_is_no_address_has_a_line(name, tmp_path):
 
 CHANGES = {
     "another system": ("remote-as 42000000", "remote-as 41000000"),
-    "addresses without a route": ("ip route 10.0.0.0/24 reject 254\n", ""),
+    "addresses without a route": ("ip route 10.0.0.0/25 reject 254\n", ""),
     "no session": (" neighbor eth1 interface", " ! eth1 interface"),
     "not announced": ("  network 10.0.0.0/30\n", ""),
     "another's prefix": ("  network 10.0.0.0/30\n", "  network 10.0.0.4/30\n"),
@@ -424,7 +426,7 @@ CHANGES = {
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     out = tmp_path_factory.mktemp("bgp")
-    write("frr", build_of(IQ), out, BGP)
+    write("frr", build_of(STAR), out, BGP)
     return out
 
 
@@ -434,7 +436,7 @@ def test_a_change_is_told(name, written):
     before = path.read_text()
     try:
         change(path, *CHANGES[name])
-        report = check("frr", build_of(IQ), written, BGP)
+        report = check("frr", build_of(STAR), written, BGP)
     finally:
         path.write_text(before)
     assert report.differences

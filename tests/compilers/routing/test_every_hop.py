@@ -39,7 +39,6 @@ FABRICS = [
     {"family": "megafly", "h": 2, "a": 8},
     {"family": "mlfm", "n": 4},
     {"family": "mlfm", "n": 6},
-    {"family": "spectralfly", "p": 3, "q": 5},
 ]
 
 
@@ -73,7 +72,7 @@ def _passed(paths: list[tuple[int, ...]]) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize("topology", FABRICS, ids=name)
 def test_nothing_is_lost_under_any_single_failure(topology: Topology) -> None:
-    """MLFM, Megafly with a = 8 and SpectralFly (3, 5) are not protected by one way in transit."""
+    """MLFM and Megafly with a = 8 are not protected by one way in transit."""
     build = compiled(topology, protect="node")
     report = verify(build, ProofOptions())
     assert report.passed

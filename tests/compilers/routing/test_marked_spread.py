@@ -42,7 +42,7 @@ from tests.compilers.routing.makers import (
 )
 from tests.compilers.wiring.makers import missing
 
-SIZES = {"polarfly": (3, 4, 5), "oft": (2, 3)}
+SIZES = {"polarfly": (3, 4), "oft": (2, 3)}
 
 
 each_fabric = pytest.mark.parametrize(
@@ -53,7 +53,7 @@ each_fabric = pytest.mark.parametrize(
 @each_fabric
 def test_paths_are_those_of_the_rule(family: str, q: int) -> None:
     build, by_hand = marked(q, family=family), paths_by_hand(family, q)
-    for pair in [pair for pair in by_hand if pair[0] % 3 == 0]:
+    for pair in [pair for pair in by_hand if pair[0] % 4 == 0]:
         found, expected = explain(build, *pair), by_hand[pair]
         total = sum(found.weights)
         shares = [Fraction(weight, total) for weight in found.weights]
@@ -118,7 +118,7 @@ def test_an_oft_full_of_hosts_sends_half(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("protect", ["none", "node"])
-@pytest.mark.parametrize("q", [3, 4, 5])
+@pytest.mark.parametrize("q", [3, 4])
 def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: str) -> None:
     """In at most 4 links; 7 with a link down, 5 with a switch down; two failures lose nothing."""
     build = marked(q, protect)
@@ -156,7 +156,7 @@ def test_every_pair_of_an_oft_arrives_under_every_failure(q: int, protect: str) 
 
 def test_pairs_that_a_failure_takes_are_counted() -> None:
     """Without repair: a pair is lost if any way that live links leave meets the dead one."""
-    build, towards = marked(3), [5, 8]
+    build, towards = marked(3), [5]
     report = walk_failures(build, "link", destinations=np.array(towards))
     far, order = build.wiring.far, build.tables.switches
     lost = 0
@@ -174,7 +174,7 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
     build = marked(q, "link", family=family)
     intact = Intact.of(build)
     links = links_of(build)
-    for u, k in some(links, 40):
+    for u, k in some(links, 16):
         damage = missing(build.wiring, [], [(u, k)])
         topology, wiring = remaining(build.topology, build.wiring, damage)
         tables = repaired(intact, damage.links).tables
