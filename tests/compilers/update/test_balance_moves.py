@@ -15,7 +15,7 @@ from compilers.tables.build import Build
 from compilers.update.move_plan import plan
 from compilers.update.update_proof import prove
 from tests.compilers.update.makers import walked
-from tests.compilers.update.updates import build, grown, links_of
+from tests.compilers.update.updates import build, grown, links_of, unchecked
 
 Policy = tuple[str, str]
 VALIANT, PROTECTED, NODE = ("valiant", "none"), ("valiant", "link"), ("valiant", "node")
@@ -28,11 +28,6 @@ ECMP = ("ecmp", "link")
 
 def dead(policy: Policy, count: int = 2, topology: str = POLARFLY) -> Build:
     return build(topology, policy, tuple(links_of(build(topology))[::7][:count]))
-
-
-def unchecked(build: Build) -> Build:
-    """The same build, in which hosts may send from any address."""
-    return replace(build, addressing=replace(build.addressing, source_checks=False))
 
 
 MOVES = {

@@ -20,7 +20,7 @@ from compilers.update.slots import counts
 from compilers.update.update_proof import Cells, prove
 from tests.compilers.routing.makers import paths_by_hand
 from tests.compilers.update.makers import replugged, walked
-from tests.compilers.update.updates import MINIMAL, Moving, build, named
+from tests.compilers.update.updates import MINIMAL, Moving, build, named, unchecked
 
 MARKS, PROTECTED = ("spread", "none"), ("spread", "link")
 ALTERNATES = ("compact-valiant", "link")
@@ -126,7 +126,7 @@ def test_packets_that_bounce_off_who_spread_them_arrive(
     topology: str, old: Policy, new: Policy
 ) -> None:
     """Without PolarFly's algebra the next hop may be the switch that spread the packet."""
-    update = plan(build(topology, old), build(topology, new))
+    update = plan(unchecked(build(topology, old)), unchecked(build(topology, new)))
     assert not prove(update).faults
     moving, lost, _ = walked(update, 1)
     assert not lost
@@ -146,7 +146,7 @@ def told(cells: Cells, carried_out: np.ndarray) -> set[str]:
 def test_the_proof_denies_rows_that_change_too_early() -> None:
     """All rows change in round 1; half of the switches have carried it out."""
     graph = random_graph(1)
-    update = plan(build(graph, PROTECTED), build(graph, MINIMAL))
+    update = plan(unchecked(build(graph, PROTECTED)), unchecked(build(graph, MINIMAL)))
     update = replace(update, row=np.minimum(update.row, 1))
     halfway = np.arange(20, dtype=np.uint8) % 2
     moving = Moving(update)
