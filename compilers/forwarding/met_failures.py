@@ -157,18 +157,24 @@ def distinguished(p: Program, egress: Array, depth: Array, reached: Array, failu
     """
     kept, count = np.empty(len(reached), np.int32), 0
     unnamed = np.zeros(len(p.far), np.int32)  # by switch, the kept links that no class names
-    for i in np.argsort(-depth[reached]):
-        s, ingress, tag = packet_in(p, reached[i])
-        c = egress[s]
-        in_transit = ingress >= 0 and c >= 0 and tag == PLAIN
-        if (
-            in_transit
-            and not contains(p.order[s, c], ingress)
-            and not contains(p.bounce[s, c], ingress)
-        ):
-            unnamed[s] += 1
-            if unnamed[s] > failures:
+    most = 0
+    for state in reached:
+        most = max(most, depth[state])
+    for links in range(most, -1, -1):  # numba would take longer to translate a sort than all else
+        for state in reached:
+            if depth[state] != links:
                 continue
-        kept[count] = reached[i]
-        count += 1
+            s, ingress, tag = packet_in(p, state)
+            c = egress[s]
+            in_transit = ingress >= 0 and c >= 0 and tag == PLAIN
+            if (
+                in_transit
+                and not contains(p.order[s, c], ingress)
+                and not contains(p.bounce[s, c], ingress)
+            ):
+                unnamed[s] += 1
+                if unnamed[s] > failures:
+                    continue
+            kept[count] = state
+            count += 1
     return kept[:count]
