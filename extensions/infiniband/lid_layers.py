@@ -1,6 +1,6 @@
 """LID layers: L in-trees towards every switch, one for each LID of its hosts.
 
-Those of PolarStar are in `star_layers`. In PolarFly layer k enters destination d only from C_k(d),
+`star_layers` finds those of PolarStar. In PolarFly layer k enters destination d only from C_k(d),
 every L-th of its neighbours, from the k-th on. Two switches of ER_q have one neighbour in common,
 s×d, so paths that enter by different neighbours hardly meet. The path of layer k from s:
 
@@ -10,12 +10,13 @@ s×d, so paths that enter by different neighbours hardly meet. The path of layer
    on by rule 2.
 4. s adjacent to d, but not in C_k(d): s, r, then the path of r by rule 3.
 
-For 2·L ≤ q + 1 such paths have at most 4 links, and no switch inside in common. Lanes narrow the
+For 2·L ≤ q + 1 such paths have at most 4 links, and no inner switch in common. Lanes narrow the
 choice. A ranking of the switches makes two lanes: paths that never rise after a fall, and paths
 that never fall after a rise, cause no cycle of waits among themselves. A pair has one lane for all
-its paths, for OpenSM gives all its LIDs the same service level: the lane in which most layers have
-a path, and in it the least loaded. Where rule 3 has none, s goes over a neighbour whose path fits;
-else it goes over x0, which then takes its own link to d in that layer, too.
+its paths, as OpenSM gives all its LIDs the same service level. That is the lane in which most
+layers have a path; each layer takes its least loaded path there. Where rule 3 has no path, s goes
+over a neighbour whose path fits. If there is none, s goes over x0, which then takes its own link to
+d in that layer, too.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Egress, Routes, Tables, empty_egress, local
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import family_of
-from extensions.infiniband.star_layers import star_layers
+from extensions.infiniband.star_layers import LayerRoutes, star_layers
 
 SCATTER = 2654435761
 """⌊2³²/φ⌋, a multiplier that scatters numbers (Knuth, TAOCP 3, 6.4)."""
 NEVER = np.iinfo(np.int64).max
+"""The cost of a path that may not be taken."""
 MEETS = 1 << 32
-"""More than any load: what it costs a path to meet another of its pair."""
+"""The cost of a path that meets another path of its pair, more than any load."""
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -71,53 +73,59 @@ def lid_layers(build: Build, layers: int, lanes: int) -> LidLayers:
     minimal = fib.next_switch(switch).astype(np.int64)
     graph = build.topology.graph
     if family_of(build.topology.family).by_supernodes:
-        steps, lane = star_layers(graph, minimal, lanes)
+        routes = star_layers(graph, minimal, lanes)
     else:
-        steps, lane = _layers(graph, minimal, layers, lanes)
-    number = empty_egress(len(switch), len(switch), fib.step.shape[1] - 3)
-    np.fill_diagonal(number, local(number))
-    for name, behind in enumerate(fib.step[:, 2:-1].T):
-        number[switch[behind >= 0], behind[behind >= 0]] = name
-    tables = tuple(_with_steps(build.tables, number, step) for step in steps)
-    lane.flags.writeable = False
-    return LidLayers(tables, lane, int(lane.max()) + 1)
+        routes = _plane_layers(graph, minimal, layers, lanes)
+    class_to = empty_egress(len(switch), len(switch), fib.step.shape[1] - 3)
+    np.fill_diagonal(class_to, local(class_to))
+    for number, behind in enumerate(fib.step[:, 2:-1].T):
+        class_to[switch[behind >= 0], behind[behind >= 0]] = number
+    tables = tuple(_with_routes(build.tables, class_to, layer) for layer in routes.next_switch)
+    routes.lane.flags.writeable = False
+    return LidLayers(tables, routes.lane, int(routes.lane.max()) + 1)
 
 
-def _layers(
-    graph: Graph, minimal: Numbers, layers: int, lanes: int
-) -> tuple[Numbers, NDArray[np.uint8]]:
-    """The next switches of each layer of PolarFly, and the lanes of pairs."""
+def _plane_layers(graph: Graph, minimal: Numbers, layers: int, lanes: int) -> LayerRoutes:
+    """Find the layers of a PolarFly, and the lanes of its pairs."""
     search = _LayerSearch(graph, minimal, layers, lanes)
     for destination in range(graph.order):
         search.towards(destination)
-    return search.step, search.lane
+    return LayerRoutes(search.step, search.lane)
 
 
-def _with_steps(tables: Tables, number: Egress, step: Numbers) -> Tables:
-    """Tables with other next switches, given the number of the class towards each neighbour."""
-    egress = cast(Egress, np.take_along_axis(number, step, axis=1))
-    every = np.arange(len(step), dtype=np.int32)
-    return replace(tables, routes=Routes(every[None], egress, np.full_like(every, -1)))
+def _with_routes(tables: Tables, class_to: Egress, next_switch: Numbers) -> Tables:
+    """Tables with other routes.
+
+    Args:
+        tables: of S switches.
+        class_to: [S, S], the class of each switch that leads to each of its neighbours.
+        next_switch: int64[S, S], the next switch from each switch to each destination.
+    """
+    egress = cast(Egress, np.take_along_axis(class_to, next_switch, axis=1))
+    prefixes = np.arange(len(next_switch), dtype=np.int32)
+    return replace(tables, routes=Routes(prefixes[None], egress, np.full_like(prefixes, -1)))
 
 
 def rankings(graph: Graph, lanes: int) -> Numbers:
-    """int64[lanes, S], ranks: a path of a lane never rises after it fell in the lane's ranks.
+    """The ranks of S switches in each lane, int64[lanes, S].
 
-    First quadrics, their neighbours and all others, in order; the rest scattered. Each is followed
-    by its reverse.
+    A path of a lane never rises after it fell in the lane's ranks. The first ranking has quadrics,
+    their neighbours, and all others, each in order; further rankings are scattered. Each ranking is
+    followed by its reverse.
     """
-    number, table = np.arange(graph.order), graph.padded()
-    quadric = graph.degrees < graph.degrees.max()
-    kind = np.where(quadric, 0, 2 - (quadric[table] & (table >= 0)).any(axis=1))
-    keys = [kind * graph.order + number]
-    keys += [(number + 1) * SCATTER * (2 * j + 1) % 2**32 for j in range(1, lanes // 2)]
+    switch, neighbours = np.arange(graph.order), graph.padded()
+    is_quadric = graph.degrees < graph.degrees.max()
+    is_next_to_quadric = (is_quadric[neighbours] & (neighbours >= 0)).any(axis=1)
+    kind = np.where(is_quadric, 0, 2 - is_next_to_quadric)
+    keys = [kind * graph.order + switch]
+    keys += [(switch + 1) * SCATTER * (2 * j + 1) % 2**32 for j in range(1, lanes // 2)]
     ranks = [np.argsort(np.argsort(key, kind="stable")) for key in keys]
     return np.stack([rank for up in ranks for rank in (up, graph.order - 1 - up)])
 
 
 @dataclass(slots=True, eq=False)
 class _LayerSearch:
-    """The search, a destination after the other."""
+    """The search for layers, destination by destination."""
 
     graph: Graph
     """The graph of S switches."""
@@ -160,7 +168,7 @@ class _LayerSearch:
                 here = at[here][at[here] != d]
 
     def _from_afar(self, d: int, entry: Numbers, paths: _LayerPaths) -> None:
-        """Rules 2 and 3, of switches that are not adjacent to d."""
+        """Add paths by rules 2 and 3: those of switches that are not adjacent to d."""
         s = np.setdiff1d(np.arange(len(self.near)), [*entry, d])
         x0, count = self.minimal[s, d], self.layers
         minimal_layer = np.searchsorted(entry, x0) % count
@@ -174,7 +182,8 @@ class _LayerSearch:
         fits = self._fits(None, s[:, None], y, x, d) & usable
         by_layer = fits.reshape(len(self.rank), len(s), depth, count)
         shortest = self._fits(None, s, x0, d)
-        lane = self._fullest(np.where(shortest, by_layer.any(axis=2).sum(axis=2), -1), s + d)
+        layer_counts = np.where(shortest, by_layer.any(axis=2).sum(axis=2), -1)
+        lane = self._fullest_lane(layer_counts, s + d)
         self.lane[s, d] = lane
         row = np.arange(len(s))
         turn = (np.arange(x.shape[1]) // count + s[:, None] + d) % depth
@@ -192,7 +201,16 @@ class _LayerSearch:
     def _detour(
         self, d: int, k: int, s: Numbers, x0: Numbers, lane: NDArray[np.intp], paths: _LayerPaths
     ) -> None:
-        """In layer k over a neighbour whose path by rule 3 fits; else over x0, made direct."""
+        """Add paths in layer k over a neighbour whose path by rule 3 fits, or else over x0.
+
+        Args:
+            d: the destination.
+            k: the layer.
+            s: int64[n], the switches.
+            x0: int64[n], the neighbour of each that is next to d, which is made direct.
+            lane: intp[n], the lane of each.
+            paths: of the destination, written.
+        """
         n = self.near[s]
         y, x = paths.step[n, k], paths.entry[n, k]
         fits = (n >= 0) & (x >= 0) & (n != x0[:, None])
@@ -207,7 +225,7 @@ class _LayerSearch:
         paths.direct[x0[~has_path], k] = True
 
     def _from_beside(self, d: int, s: Numbers, paths: _LayerPaths) -> None:
-        """Rules 1 and 4, of the neighbours of d: each layer over another neighbour."""
+        """Add paths by rules 1 and 4: those of d's neighbours, each layer over another one."""
         row, r = np.arange(len(s)), self.near[s]
         fits = np.empty((len(self.rank), len(s), self.layers, r.shape[1]), np.bool_)
         for k in range(self.layers):
@@ -215,7 +233,7 @@ class _LayerSearch:
             free = (row % self.layers != k) & ~paths.direct[s, k]
             usable = (r >= 0) & (r != d) & (x >= 0) & free[:, None]
             fits[:, :, k] = self._fits(None, s[:, None], r, y, x, d) & usable
-        lane = self._fullest(fits.any(axis=3).sum(axis=2), s + d)
+        lane = self._fullest_lane(fits.any(axis=3).sum(axis=2), s + d)
         self.lane[s, d] = lane
         left = fits[lane, row]
         # The layer with the fewest neighbours to choose from chooses first.
@@ -227,21 +245,33 @@ class _LayerSearch:
             left[row[has_path], :, best[has_path]] = False
 
     def _fits(self, lane: NDArray[np.intp] | None, *path: Numbers | int) -> Flags:
-        """Whether paths, given switch by switch, never rise after a fall in a lane's ranks.
+        """Whether paths never rise after a fall in the ranks of lanes.
 
-        Of the lane of each row, bool[n, ...]; of all lanes where it is None, bool[lanes, n, ...].
+        Args:
+            lane: intp[n], the lane of each row of paths; None for all lanes.
+            path: the first switches of n rows of paths, the second ones, and so on.
+
+        Returns:
+            bool[n, …], or for all lanes bool[lanes, n, …].
         """
         lanes = slice(None) if lane is None else lane[:, None]
-        ranks = [self.rank[lanes, at] for at in np.broadcast_arrays(*path)]
-        rises = [after > at for at, after in pairwise(ranks)]
-        fits: Flags = np.logical_and.reduce([rose | ~rise for rose, rise in pairwise(rises)])
+        ranks = [self.rank[lanes, switch] for switch in np.broadcast_arrays(*path)]
+        rises = [after > before for before, after in pairwise(ranks)]
+        fits: Flags = np.logical_and.reduce(
+            [rose_before | ~rises_now for rose_before, rises_now in pairwise(rises)]
+        )
         return fits
 
-    def _fullest(self, layers: Numbers, turn: Numbers) -> NDArray[np.intp]:
-        """The lane of each column in which most layers have a path; of several, by turns."""
-        lanes = len(layers)
+    def _fullest_lane(self, layer_counts: Numbers, turn: Numbers) -> NDArray[np.intp]:
+        """The lane in which most layers have a path, intp[n]; of several one by turns.
+
+        Args:
+            layer_counts: int64[lanes, n], how many layers have a path in each lane.
+            turn: int64[n], a number of each column, which decides among several lanes.
+        """
+        lanes = len(layer_counts)
         turns = (np.arange(lanes)[:, None] + turn) % lanes
-        best: NDArray[np.intp] = (layers * lanes + turns).argmax(axis=0)
+        best: NDArray[np.intp] = (layer_counts * lanes + turns).argmax(axis=0)
         return best
 
 
@@ -260,7 +290,7 @@ class _LayerPaths:
 
     @classmethod
     def minimal(cls, step: Numbers, layers: int) -> _LayerPaths:
-        """All minimal, by the next switch of each."""
+        """Minimal paths in all layers, from the next switch of each, int64[S]."""
         shape = len(step), layers
         steps = np.repeat(step[:, None], layers, axis=1)
         return cls(steps, np.full(shape, -1), np.full(shape, -1), np.zeros(shape, np.bool_))

@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.readers.exact_text import exact_number, is_number
 from compilers.tables.build import Build
-from compilers.tables.fib import MOST_HOPS, Fib
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Egress, local, no_route
 from extensions.infiniband.lid_layers import LidLayers
+from extensions.infiniband.lid_walk import LANES, LidEnd, LidEnds, LidWalk
 from extensions.infiniband.subnet_text import (
-    SubnetText,
+    ABSENT,
+    CableEnd,
+    DevicePort,
     TableText,
     read_definition,
     read_policy,
@@ -30,58 +33,79 @@ from extensions.infiniband.subnet_text import (
 )
 from extensions.lossless.layers import layers
 
-LANES = 16
 WEIGHTS = 256
-PACKETS_AT_ONCE = 1 << 22
-Cables = dict[tuple[int, int], tuple[str, int, int]]
-"""The name and the port at the other end, and the line, by vertex and port."""
+"""The first weight of a virtual lane that is too large."""
 STEERING = ("qos", "max_op_vls", "lash", "routing", "lmc", "lfts", "sm_", "enable_quirks")
-"""How settings begin that change what was proved, whatever a user accepts."""
+"""The beginnings of settings that change what was proved, whatever a user accepts."""
 Fits = Callable[[str, int, int], bool]
-"""Whether a value is right for so many lanes, and LIDs of a host."""
-SETTINGS: dict[str, tuple[Fits, str]] = {
-    "routing_engine": (lambda value, *_: value == "file,no_fallback", "file,no_fallback"),
-    "lfts_file": (lambda value, *_: value.endswith("/lfts.txt"), "a folder's lfts.txt"),
-    "lmc": (lambda value, _, lids: value == str(lids.bit_length() - 1), "that of the build"),
-}
-LANE_SETTINGS: dict[str, tuple[Fits, str]] = {
-    "qos": (lambda value, *_: value == "TRUE", "TRUE"),
-    "qos_policy_file": (
-        lambda value, *_: value.endswith("/qos-policy.conf"),
-        "a folder's qos-policy.conf",
-    ),
-    "qos_max_vls": (
-        lambda value, lanes, _: is_number(value) and lanes <= exact_number(value) < LANES,
-        "at least {}",
-    ),
-    "qos_high_limit": (lambda value, *_: value == "255", "255"),
-    "qos_vlarb_high": (lambda value, *_: value == "0:0", "0:0: no lane goes before others"),
-    "qos_vlarb_low": (
-        lambda value, lanes, _: arbitrated(value) == list(range(lanes)),
-        "a weight for each of {} lanes",
-    ),
-    "qos_sl2vl": (
-        lambda value, lanes, _: (
-            value.split(",")[:lanes] == [str(lane) for lane in range(lanes)]
-            and all(is_number(lane) and exact_number(lane) < LANES for lane in value.split(","))
-        ),
-        "a lane for each of {} levels",
-    ),
-}
-"""What opensm.conf says, the second where there are several lanes: a test, and what is right. A
-port without an entry in `qos_vlarb_low` never sends on that lane (InfiniBand Architecture
-Specification, volume 1, 7.6.9.2)."""
+"""Whether a value is right for a number of lanes and a number of LIDs of a host."""
+Cables = dict[tuple[int, int], CableEnd]
+"""The cables by the vertex and the port of one end; the other end is by name."""
 Progress = Callable[[int, int], None] | None
 
 
-def arbitrated(text: str) -> list[int]:
-    """The lanes of a table of arbitration that have a weight."""
+@dataclass(frozen=True, slots=True)
+class SettingRule:
+    """What a setting of opensm.conf has to be."""
+
+    fits: Fits
+    """Whether a value is right."""
+    expected: str
+    """What is right, in words, with a place for the number of lanes."""
+
+
+SETTINGS = {
+    "routing_engine": SettingRule(
+        lambda value, *_: value == "file,no_fallback", "file,no_fallback"
+    ),
+    "lfts_file": SettingRule(lambda value, *_: value.endswith("/lfts.txt"), "a folder's lfts.txt"),
+    "lmc": SettingRule(
+        lambda value, _, lids: value == str(lids.bit_length() - 1), "that of the build"
+    ),
+}
+"""The settings that every opensm.conf has."""
+LANE_SETTINGS = {
+    "qos": SettingRule(lambda value, *_: value == "TRUE", "TRUE"),
+    "qos_policy_file": SettingRule(
+        lambda value, *_: value.endswith("/qos-policy.conf"), "a folder's qos-policy.conf"
+    ),
+    "qos_max_vls": SettingRule(
+        lambda value, lanes, _: is_number(value) and lanes <= exact_number(value) < LANES,
+        "at least {}",
+    ),
+    "qos_high_limit": SettingRule(lambda value, *_: value == "255", "255"),
+    "qos_vlarb_high": SettingRule(
+        lambda value, *_: value == "0:0", "0:0: no lane goes before others"
+    ),
+    "qos_vlarb_low": SettingRule(
+        lambda value, lanes, _: weighted_lanes(value) == list(range(lanes)),
+        "a weight for each of {} lanes",
+    ),
+    "qos_sl2vl": SettingRule(
+        lambda value, lanes, _: maps_levels_to_lanes(value, lanes),
+        "a lane for each of {} levels",
+    ),
+}
+"""The settings that an opensm.conf has besides, if there are several lanes. A port without an entry
+in `qos_vlarb_low` never sends on that lane (InfiniBand Architecture Specification, volume 1,
+7.6.9.2)."""
+
+
+def weighted_lanes(text: str) -> list[int]:
+    """The lanes of an arbitration table, `LANE:WEIGHT,…`, that have a weight; [] if malformed."""
     entries = [entry.partition(":") for entry in text.split(",")]
     if not all(is_number(lane) and is_number(weight) for lane, _, weight in entries):
         return []
     return sorted(
         exact_number(lane) for lane, _, weight in entries if 0 < exact_number(weight) < WEIGHTS
     )
+
+
+def maps_levels_to_lanes(text: str, lanes: int) -> bool:
+    """Whether a list of lanes by service level gives each of the first levels its own lane."""
+    by_level = text.split(",")
+    are_lanes = all(is_number(lane) and exact_number(lane) < LANES for lane in by_level)
+    return by_level[:lanes] == [str(lane) for lane in range(lanes)] and are_lanes
 
 
 def check_subnet(
@@ -109,7 +133,8 @@ def check_subnet(
         check.environment()
         check.tables(progress)
         check.levels()
-        pairs, delivered = check.follow()
+        counts = check.follow()
+        pairs, delivered = counts.pairs, counts.delivered
         check.lanes()
     except (OSError, UnicodeDecodeError) as error:
         file = Path(getattr(error, "filename", None) or folder)
@@ -118,31 +143,14 @@ def check_subnet(
     return EmittedReport("opensm", switches, pairs, delivered, *listed)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ends:
-    """All that packets can be for, one LID each."""
+@dataclass(frozen=True, slots=True)
+class FollowedPairs:
+    """The pairs of switches with hosts that were followed."""
 
-    guid: NDArray[np.uint64]
-    """uint64[n], the GUID of the LID's port."""
-    at: NDArray[np.int64]
-    """int64[n], the vertex of the switch, or of the host's switch."""
-    port: NDArray[np.int64]
-    """int64[n], the port of that switch; 0 is the switch itself."""
-    layer: NDArray[np.int64]
-    """int64[n], the number of the LID among those of its port."""
-
-    @classmethod
-    def of(cls, ends: list[tuple[int, int, int]], lids: int) -> _Ends:
-        """Of GUIDs, vertices and ports, hosts with so many LIDs each."""
-        guid, at, port = zip(*sorted(ends), strict=True) if ends else ((), (), ())
-        lids_of = np.where(np.array(port, int) > 0, lids, 1)
-        layer = np.arange(lids_of.sum()) - np.repeat(np.cumsum(lids_of) - lids_of, lids_of)
-        return cls(
-            guid=np.repeat(np.array(guid, np.uint64), lids_of),
-            at=np.repeat(np.array(at, int), lids_of),
-            port=np.repeat(np.array(port, int), lids_of),
-            layer=layer,
-        )
+    pairs: int
+    """How many ordered pairs there are."""
+    delivered: int
+    """How many of them reach all LIDs of the second switch's hosts."""
 
 
 class _SubnetCheck:
@@ -151,314 +159,297 @@ class _SubnetCheck:
     def __init__(
         self, build: Build, folder: Path, differences: DifferenceList, several: LidLayers | None
     ) -> None:
+        """Read the subnet, and compare its switches and cables."""
         self.build, self.folder, self.differences = build, folder, differences
         self.several = several
         self.lids = len(several.tables) if several else 1
+        """How many LIDs a host has."""
         self.file, self.policy = folder / "lfts.txt", folder / "qos-policy.conf"
-        names = build.wiring.names
+        wiring = build.wiring
         present = np.flatnonzero(build.topology.present).tolist()
-        self.vertex = {names[v]: v for v in present}
-        subnet = read_subnet(folder / "fabric.net", differences)
-        self.at = self._switches(subnet, folder / "fabric.net")
-        self.far, host_at = self._cables(subnet, folder / "fabric.net")
-        ends = [(guid, v, 0) for id_, v in self.at.items() for guid in [int(id_[2:], 16)]]
-        ends += [(g, *host_at[i]) for g, i in subnet.guids.items() if i in host_at]
-        self.ends = _Ends.of(ends, self.lids)
-        self.port = np.full((len(names), len(self.ends.guid)), -1, np.int16)
-        self.host = np.flatnonzero((self.ends.port > 0) & (self.ends.layer == 0))
+        self.vertex = {wiring.names[v]: v for v in present}
+        self.subnet_file = folder / "fabric.net"
+        self.subnet = read_subnet(self.subnet_file, differences)
+        self.vertex_of = self._switches()
+        """The vertex of each switch by its id in the subnet."""
+        most_ports = max(len(names) for names in wiring.port_names)
+        self.far = np.full((len(wiring.names), most_ports + 1), -1)
+        """int64[S, ports + 1], the vertex of the switch behind each port; -1: none."""
+        self.ends = LidEnds.of(self._read_cables(), self.lids)
+        self.port = np.full((len(wiring.names), len(self.ends.guid)), -1, np.int16)
+        """int16[S, LIDs], the port of each switch towards each LID, by the tables' text."""
         self.level = np.zeros((0, 0), np.uint8)
+        """uint8[H, H], the service level from host to host, by the policy's text."""
         self.rule_line = dict[int, int]()
+        """The line of the last rule for packets from each host."""
 
-    def _switches(self, subnet: SubnetText, file: Path) -> dict[str, int]:
-        """The vertex of every switch by its id."""
-        w = self.build.wiring
-        at: dict[str, int] = {}
-        for id_, (name, line) in subnet.names.items():
-            if id_[0] == "S" and name in self.vertex and self.vertex[name] not in at.values():
-                at[id_] = vertex = self.vertex[name]
-                ports = len(w.port_names[int(w.node_type[vertex])])
-                if subnet.ports[id_] != ports:
-                    says = f"switch {name} with {subnet.ports[id_]} ports"
-                    self.differences.add(file, line, says, f"{ports}")
-            elif id_[0] == "S":
-                self.differences.add(file, line, f"switch {name}", "no such switch, or it again")
-        for name in self.vertex.keys() - {self.build.wiring.names[v] for v in at.values()}:
+    def _switches(self) -> dict[str, int]:
+        """The vertex of every switch by its id in the subnet."""
+        wiring, file = self.build.wiring, self.subnet_file
+        vertex_of: dict[str, int] = {}
+        for device_id, device in self.subnet.devices.items():
+            if not device_id.startswith("S"):
+                continue
+            vertex = self.vertex.get(device.name, -1)
+            if vertex < 0 or vertex in vertex_of.values():
+                says = f"switch {device.name}"
+                self.differences.add(file, device.line, says, "no such switch, or it again")
+                continue
+            vertex_of[device_id] = vertex
+            ports = len(wiring.port_names[int(wiring.node_type[vertex])])
+            if device.ports != ports:
+                says = f"switch {device.name} with {device.ports} ports"
+                self.differences.add(file, device.line, says, f"{ports}")
+        for name in self.vertex.keys() - {wiring.names[v] for v in vertex_of.values()}:
             self.differences.add(file, 0, "nothing of it", f"switch {name}")
-        return at
+        return vertex_of
 
-    def _cables(
-        self, subnet: SubnetText, file: Path
-    ) -> tuple[NDArray[np.int64], dict[str, tuple[int, int]]]:
-        """int64[S, ports + 1], the vertex at each port, and where the hosts are by their ids."""
-        w = self.build.wiring
-        most = max(len(names) for names in w.port_names)
-        far = np.full((len(w.names), most + 1), -1)
-        listed: Cables = {}
-        host_at: dict[str, tuple[int, int]] = {}
-        for (id_, port), (other, far_port, line) in subnet.cables.items():
-            back = subnet.cables.get((other, far_port), ("", 0, 0))[:2]
-            if back != (id_, port):
-                self.differences.add(file, line, f"port {port} to {other}", "a cable with two ends")
-            elif id_ in self.at and 0 < port <= most:
-                listed[self.at[id_], port] = subnet.names[other][0], far_port, line
-                if other in self.at:
-                    far[self.at[id_], port] = self.at[other]
+    def _read_cables(self) -> list[LidEnd]:
+        """Enter the cables of the subnet into `far`, and compare them: the ports for packets."""
+        most_ports = self.far.shape[1] - 1
+        cables: Cables = {}
+        host_at: dict[str, DevicePort] = {}
+        for near, cable in self.subnet.cables.items():
+            back = self.subnet.cables.get(cable.far)
+            if back is None or back.far != near:
+                says = f"port {near.port} to {cable.far.device}"
+                expected = "a cable with two ends"
+                self.differences.add(self.subnet_file, cable.line, says, expected)
+            elif near.device in self.vertex_of and 0 < near.port <= most_ports:
+                vertex, far = self.vertex_of[near.device], cable.far.device
+                far_name = self.subnet.devices[far].name
+                end = CableEnd(DevicePort(far_name, cable.far.port), cable.line)
+                cables[vertex, near.port] = end
+                if far in self.vertex_of:
+                    self.far[vertex, near.port] = self.vertex_of[far]
                 else:
-                    host_at[other] = self.at[id_], port
-        self._compare_cables(listed, file)
+                    host_at[far] = near
+        self._compare_cables(cables, self.subnet_file)
         self._compare_cables(self._topology(), self.folder / "fabric.topo")
-        return far, host_at
+        switches = [
+            LidEnd(int(device_id.partition("-")[2], 16), vertex, 0)
+            for device_id, vertex in self.vertex_of.items()
+        ]
+        hosts = [
+            LidEnd(guid, self.vertex_of[host_at[host].device], host_at[host].port)
+            for guid, host in self.subnet.hosts.items()
+            if host in host_at
+        ]
+        return switches + hosts
 
     def definitions(self) -> None:
         """Compare the systems that the topology file names: of every switch, and the adapter."""
-        wanted = {"adapter": ("CA", 1)} | {
-            f"switch_{len(ports)}": ("SW", len(ports)) for ports in self.build.wiring.port_names
-        }
-        for name, (kind, ports) in wanted.items():
+        systems = {"adapter": ("CA", 1)}
+        for names in self.build.wiring.port_names:
+            systems[f"switch_{len(names)}"] = "SW", len(names)
+        for name, (kind, ports) in systems.items():
             file = self.folder / f"{name}.ibnl"
-            node, plugs = read_definition(file, self.differences)
-            should = {str(port): f"P{port}" for port in range(1, ports + 1)}
-            if (node, plugs) != (f"{kind} {ports}", should):
-                self.differences.add(
-                    file, 0, f"{node} with {len(plugs)} plugs", f"{kind} {ports}, P1, …"
-                )
+            system = read_definition(file, self.differences)
+            plugs = {str(port): f"P{port}" for port in range(1, ports + 1)}
+            if system.node != f"{kind} {ports}" or system.plugs != plugs:
+                says = f"{system.node} with {len(system.plugs)} plugs"
+                self.differences.add(file, 0, says, f"{kind} {ports}, P1, …")
 
     def environment(self) -> None:
         """Compare what MPI jobs learn of the LIDs."""
         file = self.folder / "hosts.env"
-        several = self.several is not None or layers(self.build).count > 1
-        wanted = {
+        uses_levels = self.several is not None or layers(self.build).count > 1
+        expected = {
             "OMPI_MCA_btl_openib_max_lmc": str(self.lids.bit_length() - 1),
-            "OMPI_MCA_btl_openib_ib_path_record_service_level": str(int(several)),
+            "OMPI_MCA_btl_openib_ib_path_record_service_level": str(int(uses_levels)),
             "UCX_IB_LID_PATH_BITS": f"0-{self.lids - 1}",
             "UCX_IB_NUM_PATHS": str(self.lids),
         }
-        said = read_settings(file, self.differences, "=")
-        for name in wanted.keys() | said.keys():
-            value, line = said.get(name, ("nothing", 0))
-            if value != wanted.get(name, "nothing"):
-                self.differences.add(file, line, f"{name}={value}", wanted.get(name, "nothing"))
+        settings = read_settings(file, self.differences, "=")
+        for name in expected.keys() | settings.keys():
+            value = settings.get(name, ABSENT)
+            if value.text != expected.get(name, "nothing"):
+                says = f"{name}={value.text}"
+                self.differences.add(file, value.line, says, expected.get(name, "nothing"))
 
     def _topology(self) -> Cables:
         """The cables of the topology file, by vertex and port."""
         file = self.folder / "fabric.topo"
-        listed: Cables = {}
-        cables, mentions = read_topology(file, self.differences)
-        w = self.build.wiring
-        systems = {
-            name: f"switch_{len(w.port_names[int(w.node_type[v])])}"
+        cables: Cables = {}
+        topology = read_topology(file, self.differences)
+        wiring = self.build.wiring
+        kinds = {
+            name: f"switch_{len(wiring.port_names[int(wiring.node_type[v])])}"
             for name, v in self.vertex.items()
         }
-        for name, system, line in mentions:
-            if system != (wanted := systems.get(name, "adapter")):
-                self.differences.add(file, line, f"{name} is {system}", wanted)
-        for (name, port), (other, far_port, line) in cables.items():
-            ports = [end.removeprefix("P") for end in (port, far_port)]
-            if name in self.vertex and all(map(is_number, ports)):
-                listed[self.vertex[name], exact_number(ports[0])] = (
-                    other,
-                    exact_number(ports[1]),
-                    line,
-                )
+        for mention in topology.mentions:
+            expected = kinds.get(mention.name, "adapter")
+            if mention.kind != expected:
+                says = f"{mention.name} is {mention.kind}"
+                self.differences.add(file, mention.line, says, expected)
+        for near, cable in topology.cables.items():
+            port, far_port = near.plug.removeprefix("P"), cable.far.plug.removeprefix("P")
+            if near.system in self.vertex and is_number(port) and is_number(far_port):
+                far = DevicePort(cable.far.system, exact_number(far_port))
+                cables[self.vertex[near.system], exact_number(port)] = CableEnd(far, cable.line)
             else:
-                self.differences.add(
-                    file, line, f"{name} {port} -> {other} {far_port}", "no such end"
-                )
-        return listed
+                says = f"{near.system} {near.plug} -> {cable.far.system} {cable.far.plug}"
+                self.differences.add(file, cable.line, says, "no such end")
+        return cables
 
-    def _compare_cables(self, listed: Cables, file: Path) -> None:
-        w, hosts = self.build.wiring, self.build.wiring.host_port.shape[1]
-        wanted: dict[tuple[int, int], tuple[str, int]] = {}
+    def _compare_cables(self, cables: Cables, file: Path) -> None:
+        """Compare cables that a file lists with those of the build."""
+        wiring, hosts = self.build.wiring, self.build.wiring.host_port.shape[1]
+        expected: dict[tuple[int, int], DevicePort] = {}
         for v in self.vertex.values():
-            ends = zip(*(c[v].tolist() for c in (w.port, w.far, w.far_port)), strict=True)
-            wanted |= {(v, p): (w.names[far], far_port) for p, far, far_port in ends if far >= 0}
-            wanted |= {
-                (v, p): (w.host_names[v * hosts + h], 1)
-                for h, p in enumerate(w.host_port[v].tolist())
-                if p
-            }
-        for end in wanted.keys() | listed.keys():
-            *says, line = listed.get(end, ("nothing", 0, 0))
-            should = wanted.get(end, ("nothing", 0))
-            if tuple(says) != should:
-                where = f"port {end[1]} of {w.names[end[0]]}"
-                self.differences.add(file, line, f"{where} to {says[0]}", f"to {should[0]}")
+            for port, far, far_port in wiring.ends(v):
+                expected[v, port] = DevicePort(wiring.names[far], far_port)
+            for number, port in enumerate(wiring.host_port[v].tolist()):
+                if port:
+                    expected[v, port] = DevicePort(wiring.host_names[v * hosts + number], 1)
+        nothing = DevicePort("nothing", 0)
+        for vertex, port in expected.keys() | cables.keys():
+            cable = cables.get((vertex, port), CableEnd(nothing, 0))
+            end = expected.get((vertex, port), nothing)
+            if cable.far != end:
+                says = f"port {port} of {wiring.names[vertex]} to {cable.far.device}"
+                self.differences.add(file, cable.line, says, f"to {end.device}")
 
     def tables(self, progress: Progress) -> None:
-        """Compare the table of every switch; remember what it says."""
-        several = self.several.tables if self.several else ()
-        everywhere, cables = np.arange(self.build.tables.switches), self.build.wiring.cables()
+        """Compare the table of every switch, and enter its ports into `port`."""
+        switches, cables = np.arange(self.build.tables.switches), self.build.wiring.cables()
+        layer_tables = self.several.tables if self.several else ()
         egress = [
-            Fib.of(classes, cables).egress(everywhere) for classes in (self.build.tables, *several)
+            Fib.of(tables, cables).egress(switches) for tables in (self.build.tables, *layer_tables)
         ]
-        seen: set[int] = set()
+        compared: set[int] = set()
         for table in read_tables(self.file, self.differences):
-            vertex = self.at.get(f"S-{table.switch:016x}", -1)
-            if vertex < 0 or vertex in seen:
-                self.differences.add(
-                    self.file, table.line, f"{table.switch:#x}", "one table a switch"
-                )
+            vertex = self.vertex_of.get(f"S-{table.switch:016x}", -1)
+            if vertex < 0 or vertex in compared:
+                says = f"{table.switch:#x}"
+                self.differences.add(self.file, table.line, says, "one table a switch")
                 continue
-            seen.add(vertex)
-            column, has_port = self._columns(table)
-            self.port[vertex, column[has_port]] = table.port[has_port]
-            self._compare(
-                vertex, table.line, column, np.stack([classes[vertex] for classes in egress])
-            )
+            compared.add(vertex)
+            columns = self._columns(table)
+            self.port[vertex, columns.column[columns.exists]] = table.port[columns.exists]
+            of_switch = np.stack([of_layer[vertex] for of_layer in egress])
+            self._compare_ports(vertex, table.line, columns.column, of_switch)
             if progress:
-                progress(len(seen), len(self.vertex))
-        for vertex in set(self.vertex.values()) - seen:
-            self.differences.add(
-                self.file, 0, "no table", f"one of {self.build.wiring.names[vertex]}"
-            )
+                progress(len(compared), len(self.vertex))
+        for vertex in set(self.vertex.values()) - compared:
+            name = self.build.wiring.names[vertex]
+            self.differences.add(self.file, 0, "no table", f"one of {name}")
 
-    def _columns(self, table: TableText) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Of each line the column of its port's LID, and whether there is such a port."""
-        most = len(self.ends.guid) - 1
-        column = np.searchsorted(self.ends.guid, table.guid).clip(0, most)
+    def _columns(self, table: TableText) -> _TableColumns:
+        """The LIDs that the lines of a table are for."""
+        last = len(self.ends.guid) - 1
+        column = np.searchsorted(self.ends.guid, table.guid).clip(0, last)
         column = np.where(self.ends.port[column] > 0, column + table.lid % self.lids, column)
-        has_port = self.ends.guid[column.clip(0, most)] == table.guid
-        for row in np.flatnonzero(~has_port).tolist():
+        exists = self.ends.guid[column.clip(0, last)] == table.guid
+        for row in np.flatnonzero(~exists).tolist():
             line = table.line + 1 + row
             self.differences.add(self.file, line, f"{table.guid[row]:#x}", "no such port")
-        _, first = np.unique(column, return_index=True)
-        for row in np.setdiff1d(np.flatnonzero(has_port), first).tolist():
-            line = table.line + 1 + row
-            self.differences.add(
-                self.file, line, f"{table.guid[row]:#x} again", "one line for each LID"
-            )
-        return column.clip(0, most), has_port
+        _, first_row = np.unique(column, return_index=True)
+        for row in np.setdiff1d(np.flatnonzero(exists), first_row).tolist():
+            line, says = table.line + 1 + row, f"{table.guid[row]:#x} again"
+            self.differences.add(self.file, line, says, "one line for each LID")
+        return _TableColumns(column.clip(0, last), exists)
 
-    def _compare(self, vertex: int, line: int, column: NDArray[np.int64], egress: Egress) -> None:
-        """Compare ports with the routes of a switch: [1 + layers, S], the minimal ones first."""
+    def _compare_ports(
+        self, vertex: int, line: int, column: NDArray[np.int64], egress: Egress
+    ) -> None:
+        """Compare the ports of a switch towards all LIDs with the routes.
+
+        Args:
+            vertex: the switch.
+            line: the first line of its table.
+            column: the LID of each further line.
+            egress: [1 + layers, S], its egress values, the minimal ones first.
+        """
         ends = self.ends
         forwards = egress < no_route(egress)
         port = np.full(egress.shape, -1, np.int64)
         port[forwards] = self.build.tables.classes.port[vertex, egress[forwards]]
         table = np.where(ends.port > 0, ends.layer + 1, 0) if self.several else 0
-        should = port[table, ends.at]
-        local_end = (egress[0] == local(egress))[ends.at]
-        should[local_end] = ends.port[local_end]
+        expected = port[table, ends.vertex]
+        is_local = (egress[0] == local(egress))[ends.vertex]
+        expected[is_local] = ends.port[is_local]
         row = np.full(len(ends.guid), -1)
         row[column] = np.arange(len(column))
-        names = self.build.wiring.names
-        for end in np.flatnonzero(self.port[vertex] != should).tolist():
+        name = self.build.wiring.names[vertex]
+        for end in np.flatnonzero(self.port[vertex] != expected).tolist():
             lid = f" (LID {ends.layer[end]})" if self.several else ""
-            where = f"{names[vertex]} to {ends.guid[end]:#x}{lid}"
-            says = f"{where} by port {self.port[vertex, end]}"
-            self.differences.add(
-                self.file, line + 1 + int(row[end]), says, f"by port {should[end]}"
-            )
+            says = f"{name} to {ends.guid[end]:#x}{lid} by port {self.port[vertex, end]}"
+            line_of_end = line + 1 + int(row[end])
+            self.differences.add(self.file, line_of_end, says, f"by port {expected[end]}")
 
     def levels(self) -> None:
         """Read the service level of every pair of hosts; remember them and their lines."""
-        place = {int(self.ends.guid[e]): h for h, e in enumerate(self.host.tolist())}
-        rules, default = read_policy(self.policy, self.differences)
-        self.level = np.full((len(self.host), len(self.host)), default.level, np.uint8)
-        self.rule_line = dict.fromkeys(range(len(self.host)), default.line)
+        host_guids = self.ends.guid[self.ends.of_host].tolist()
+        number_of = {guid: number for number, guid in enumerate(host_guids)}
+        policy = read_policy(self.policy, self.differences)
+        hosts = len(host_guids)
+        self.level = np.full((hosts, hosts), policy.default.level, np.uint8)
+        self.rule_line = dict.fromkeys(range(hosts), policy.default.line)
         # The first rule that fits is used, so the last ones are written first.
-        for rule in reversed(rules):
-            ends = [
-                [place[g] for g in side if g in place] for side in (rule.source, rule.destination)
-            ]
-            if [len(side) for side in ends] != [len(rule.source), len(rule.destination)]:
+        for rule in reversed(policy.rules):
+            sources = [number_of[guid] for guid in rule.source if guid in number_of]
+            destinations = [number_of[guid] for guid in rule.destination if guid in number_of]
+            has_strangers = len(sources) < len(rule.source) or (
+                len(destinations) < len(rule.destination)
+            )
+            if has_strangers:
                 self.differences.add(self.policy, rule.line, "a rule for a GUID", "no host has it")
-            self.level[np.ix_(*ends)] = rule.level
-            self.rule_line |= dict.fromkeys(ends[0], rule.line)
+            self.level[np.ix_(sources, destinations)] = rule.level
+            self.rule_line |= dict.fromkeys(sources, rule.line)
 
     def lanes(self) -> None:
         """Compare the lane of every pair of hosts, and the settings that make lanes of levels."""
-        wanted = layers(self.build) if self.several is None else self.several
-        at = self.ends.at[self.host]
-        should = wanted.layer[np.ix_(at, at)]
-        wrong = self.level != should
-        for source in np.flatnonzero(wrong.any(axis=1)).tolist():
-            destination = int(wrong[source].argmax())
-            guids = self.ends.guid[self.host[[source, destination]]].tolist()
-            says = f"{guids[0]:#x} to {guids[1]:#x} on lane {self.level[source, destination]}"
-            lane, times = f"on lane {should[source, destination]}", int(wrong[source].sum())
+        layering = layers(self.build) if self.several is None else self.several
+        host_ends = self.ends.of_host
+        vertex, guid = self.ends.vertex[host_ends], self.ends.guid[host_ends]
+        expected = layering.layer[np.ix_(vertex, vertex)]
+        differs = self.level != expected
+        for source in np.flatnonzero(differs.any(axis=1)).tolist():
+            destination, times = int(differs[source].argmax()), int(differs[source].sum())
+            pair = f"{int(guid[source]):#x} to {int(guid[destination]):#x}"
+            says = f"{pair} on lane {self.level[source, destination]}"
+            lane = f"on lane {expected[source, destination]}"
             self.differences.add(self.policy, self.rule_line.get(source, 0), says, lane, times)
-        self._settings(wanted.count)
+        self._settings(layering.count)
 
     def _settings(self, lanes: int) -> None:
-        """Compare opensm.conf: what has no rule here is a difference, for it may undo the rest."""
+        """Compare opensm.conf; settings without a rule are differences, as they may undo others."""
         file = self.folder / "opensm.conf"
-        said = read_settings(file, self.differences)
+        settings = read_settings(file, self.differences)
         rules = SETTINGS | (LANE_SETTINGS if lanes > 1 else {})
-        for name in rules.keys() | said.keys():
-            value, line = said.get(name, ("nothing", 0))
+        for name in rules.keys() | settings.keys():
+            value = settings.get(name, ABSENT)
+            says = f"{name} {value.text}"
             if rule := rules.get(name):
-                fits, wanted = rule
-                if not fits(value, lanes, self.lids):
-                    self.differences.add(file, line, f"{name} {value}", wanted.format(lanes))
+                if not rule.fits(value.text, lanes, self.lids):
+                    expected = rule.expected.format(lanes)
+                    self.differences.add(file, value.line, says, expected)
             elif name.startswith(STEERING):
-                self.differences.add(file, line, f"{name} {value}", "no such setting")
+                self.differences.add(file, value.line, says, "no such setting")
             else:
-                self.differences.statement(file, line, f"{name} {value}")
+                self.differences.statement(file, value.line, says)
 
-    def follow(self) -> tuple[int, int]:
-        """Pairs of switches with hosts, and those where all LIDs of the second are reached."""
-        order = len(self.far)
-        column = np.flatnonzero(self.ends.port > 0)
-        arrived = np.zeros((order, order), np.int64)
-        waits = np.zeros((LANES, *self.far.shape, self.far.shape[1]), np.bool_)
-        width = max(1, PACKETS_AT_ONCE // order)
-        for first in range(0, len(column), width):
-            part = column[first : first + width]
-            arrives = self._follow(part, waits)
-            np.add.at(arrived.T, self.ends.at[part], arrives.T.astype(np.int64))
-        self._cycles(waits)
-        ends = self.build.topology.endpoints & (self.build.wiring.host_port > 0).any(axis=1)
-        count = int(ends.sum())
-        wanted = np.bincount(self.ends.at[column], minlength=order)
-        whole = (arrived == wanted) & ends[:, None] & ends & (wanted > 0)
-        np.fill_diagonal(whole, False)
-        return count * (count - 1), int(whole.sum())
+    def follow(self) -> FollowedPairs:
+        """Follow packets between all switches with hosts, and report circles of waits."""
+        walk = LidWalk(self.ends, self.far, self.port, self.level)
+        delivery = walk.followed()
+        for circle in walk.circles(delivery.waits):
+            name = self.build.wiring.names[circle.vertex]
+            says = f"waits on lane {circle.lane} in a circle, one of them at {name}"
+            self.differences.add(self.policy, 0, says, "none")
+        has_hosts = self.build.topology.endpoints & (self.build.wiring.host_port > 0).any(axis=1)
+        delivered = delivery.arrived & has_hosts[:, None] & has_hosts
+        np.fill_diagonal(delivered, False)
+        switches = int(has_hosts.sum())
+        return FollowedPairs(switches * (switches - 1), int(delivered.sum()))
 
-    def _follow(self, part: NDArray[np.int64], waits: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[S, n]: whether packets from each switch to some LIDs arrive; notes their waits."""
-        at, host_port, port = self.ends.at[part], self.ends.port[part], self.port[:, part]
-        usable = (port > 0) & (port < self.far.shape[1])
-        port = np.where(usable, port, 0)
-        switch, column = np.arange(len(port))[:, None], np.arange(len(part))
-        after = np.where(usable, self.far[switch, port], -1)
-        after[at, column] = np.where(port[at, column] == host_port, at, -1)
-        lane = self._lane(part)
-        here = np.broadcast_to(switch, after.shape)
-        for _ in range(MOST_HOPS):
-            moved = np.where(here >= 0, after[here, column], -1)
-            if (moved == here).all():
-                break
-            source, packet = np.nonzero((moved >= 0) & (moved != at) & (lane >= 0))
-            before, then = here[source, packet], moved[source, packet]
-            ports = port[before, packet], port[then, packet]
-            waits[lane[source, packet], before, *ports] = True
-            here = moved
-        arrives: NDArray[np.bool_] = here == at
-        return arrives
 
-    def _lane(self, part: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[S, n]: the level of packets from a switch's first host; -1: there is none."""
-        number = np.cumsum((self.ends.port > 0) & (self.ends.layer == 0)) - 1
-        vertices, first = np.unique(self.ends.at[self.host], return_index=True)
-        lane = np.full((len(self.far), len(part)), -1)
-        lane[vertices] = self.level[first[:, None], number[part]]
-        return lane
+@dataclass(frozen=True, slots=True, eq=False)
+class _TableColumns:
+    """The LIDs that n lines of a table are for."""
 
-    def _cycles(self, waits: NDArray[np.bool_]) -> None:
-        """Report lanes on which waits, bool[lanes, S, ports, ports], close a cycle."""
-        ports = waits.shape[-1]
-        for lane in np.flatnonzero(waits.any(axis=(1, 2, 3))).tolist():
-            at, out, then = np.nonzero(waits[lane])
-            before, after = at * ports + out, self.far[at, out] * ports + then
-            left = np.ones(len(before), np.bool_)
-            while True:
-                # A link that waits for none, or that none waits for, is on no cycle.
-                ends = np.isin(after, before[left]) & np.isin(before, after[left]) & left
-                if ends.sum() == left.sum():
-                    break
-                left = ends
-            if left.any():
-                name = self.build.wiring.names[int(at[left][0])]
-                says = f"waits on lane {lane} in a circle, one of them at {name}"
-                self.differences.add(self.policy, 0, says, "none")
+    column: NDArray[np.int64]
+    """int64[n], the place of each line's LID among all LIDs; clipped where it is none."""
+    exists: NDArray[np.bool_]
+    """bool[n], whether there is such a LID."""
